@@ -28,9 +28,9 @@ static bool is_primefold(const uint32_t *values, uint64_t n, uint64_t seed, uint
 
 static bool is_philox24(const uint32_t *values, uint64_t n, uint64_t seed, uint64_t epoch)
 {
-    shuf_philox24 cipher = shuf_philox24_make(n, seed, epoch);
+    shuf_philox24 f = shuf_philox24_make(n, seed, epoch);
     for (uint64_t x = 0, place = 0; place < n; x++) {
-        uint64_t value = shuf_philox24_forward(&cipher, x);
+        uint64_t value = shuf_philox24_forward(&f, x);
         if (value < n && value != values[place++])
             return false;
     }

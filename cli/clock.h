@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clock by which programs measure: it never jumps, and a signal handler may read it.
+ * The monotonic clock of the programs. A signal handler may read it.
  */
 #ifndef SHUF__CLOCK_H
 #define SHUF__CLOCK_H

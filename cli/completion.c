@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See completion.h. Each verb runs in a process of its own, which prints the options of the verb
- * where it would parse them.
+ * See completion.h. Each verb runs in its own process, and prints its options instead of parsing
+ * them.
  */
 #include "completion.h"
 
@@ -52,8 +52,8 @@ static void print_values(const char *values)
         putchar(*values == '|' ? ' ' : *values);
 }
 
-/* In single quotes. `quote` stands for one within the text, and a backslash precedes the signs of
- * `special`. */
+/* Prints the text in single quotes. `quote` replaces a single quote in the text. A backslash
+ * precedes each character of `special`. */
 static void print_text(const char *text, const char *quote, const char *special)
 {
     for (; *text; text++)
@@ -109,7 +109,7 @@ static bool print_bash_word(void *unused, const struct argp_option *o)
     return false;
 }
 
-/* The options of a verb, or those before it with all verbs. */
+/* Prints the options of a verb, or the verbs with the options that may precede them. */
 static void print_bash_words(const char *name, const struct argp *argp)
 {
     printf("    %s)\n        case $previous in\n", name);
@@ -246,7 +246,7 @@ static bool print_fish_option(void *condition, const struct argp_option *o)
     return false;
 }
 
-/* Where no verb precedes. */
+/* A word that may stand before any verb. */
 static void print_fish_first(const char *word, const char *help)
 {
     printf("complete -c %s -n \"not __fish_seen_subcommand_from $verbs\" -a %s -d '", program->name,

@@ -106,6 +106,15 @@ int shuf__option_refuse_unknown(const struct argp *argp, const char *program, co
     return EX_USAGE;
 }
 
+int shuf__option_refuse_valueless(const struct argp *argp, const char *program, const char *option)
+{
+    struct search s = search_of(option);
+    every_option(argp, match, &s);
+    fprintf(stderr, "%s: option '%.64s' requires an argument; expected %.64s %s\n", program, option,
+            option, s.found->arg);
+    return EX_USAGE;
+}
+
 static void (*list_instead)(const struct argp *argp);
 
 void shuf__options_list_instead(void (*list)(const struct argp *argp))
@@ -115,7 +124,7 @@ void shuf__options_list_instead(void (*list)(const struct argp *argp))
 
 void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
-    const char *slash = strrchr(argv[0], '/');
+    const char *slash = strrchr(argv[0], '/'), *program = slash ? slash + 1 : argv[0];
     if (list_instead) {
         list_instead(argp);
         exit(EX_OK);
@@ -126,7 +135,9 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
             continue;
         words = shuf__option_words(argp, argv[i]);
         if (words == 0)
-            exit(shuf__option_refuse_unknown(argp, slash ? slash + 1 : argv[0], argv[i]));
+            exit(shuf__option_refuse_unknown(argp, program, argv[i]));
+        if (i + words > argc)
+            exit(shuf__option_refuse_valueless(argp, program, argv[i]));
     }
     argp_parse(argp, argc, argv, 0, NULL, input);
 }

@@ -26,4 +26,8 @@ int shuf__option_words(const struct argp *argp, const char *option);
 /* Prints one line that names the nearest option, and returns 64. `program` begins the line. */
 int shuf__option_refuse_unknown(const struct argp *argp, const char *program, const char *option);
 
+/* Prints one line that names the expected value of an option which is the last word, and returns
+ * 64. */
+int shuf__option_refuse_valueless(const struct argp *argp, const char *program, const char *option);
+
 #endif

@@ -90,5 +90,5 @@ int shuf__option_choice(struct argp_state *state, const char *field, const char 
 
 void shuf__option_refuse_both(struct argp_state *state, const char *one, const char *other)
 {
-    argp_failure(state, EX_USAGE, 0, "%s: excludes %s; expected one of them", one, other);
+    argp_failure(state, EX_USAGE, 0, "%s: excludes %s; expected only one of the two", one, other);
 }

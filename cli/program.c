@@ -8,15 +8,13 @@
 #include "exit.h"
 #include "nearest.h"
 #include "option_parse.h"
+#include "streams.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 /* ---- Help --------------------------------------------------------------------- */
 
@@ -148,28 +146,6 @@ static int help(const struct shuf__program *program, int argc, char **argv)
     return verb ? run_verb(program, verb, 2, forward) : refuse_topic(program, name);
 }
 
-/* ---- Standard streams --------------------------------------------------------- */
-
-/* Output that cannot be written is a failure of every verb, and of argp's --help. */
-static void check_stdout(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return;
-    if (errno != EPIPE) /* the reader closed the pipe on purpose */
-        shuf__fail_with(EX_IOERR, "standard output: %s", strerror(errno));
-    _exit(EX_IOERR);
-}
-
-/* The next open() would reuse the number of a closed standard stream, and output for the stream
- * would go to the file. The descriptor that replaces it here fails with EBADF when used. */
-static void occupy_closed_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            _exit(EX_OSERR);
-}
-
 /* ---- The program -------------------------------------------------------------- */
 
 /* The index of the verb, behind the options before it. Ends the process on a wrong option. */
@@ -186,6 +162,8 @@ static int skip_global(const struct shuf__program *program, int argc, char **arg
         if (words == 0)
             exit(shuf__option_refuse_unknown(global, program->name, option));
         verb += words;
+        if (verb > argc)
+            exit(shuf__option_refuse_valueless(global, program->name, option));
     }
     return verb;
 }
@@ -207,15 +185,19 @@ int shuf__program_run(const struct shuf__program *program, int argc, char **argv
     snprintf(version, sizeof version, "%s %s", program->name, program->version);
     shuf__program_name = program->name;
     argp_program_version = version;
-    occupy_closed_streams();
-    atexit(check_stdout);
-    if (argc == 3 && strcmp(argv[1], "--completion") == 0)
-        return shuf__completion_print(program, argv[2]);
+    shuf__streams_prepare();
+    if (argc > 1 && strcmp(argv[1], "--completion") == 0)
+        return argc == 3 ? shuf__completion_print(program, argv[2])
+                         : shuf__fail_with(EX_USAGE, "--completion: expected one shell behind it: "
+                                                     "bash, zsh or fish");
     const int verb = skip_global(program, argc, argv);
-    if (verb >= argc) {
+    if (argc < 2) {
         print_overview(program, stderr);
         return EX_USAGE;
     }
+    if (verb >= argc)
+        return shuf__fail_with(EX_USAGE, "verb: missing behind %s; %s help lists the verbs",
+                               argv[argc - 1], program->name);
     if (is_help_option(argv[verb]))
         return help(program, argc - verb, argv + verb); /* a word may follow */
     if (argv[verb][0] == '-')

@@ -17,16 +17,16 @@ struct shuf__topic {
     const char *name, *help, *text;
 };
 
-/* A word that people try where a verb or a topic stands, and what they want. */
+/* A word that users type instead of a verb or a topic, and the advice that they get. */
 struct shuf__other_word {
     const char *word, *advice;
 };
 
 struct shuf__program {
     const char *name, *summary, *version;
-    const struct shuf__verb *verbs;        /* the last has no name */
-    const struct shuf__topic *topics;      /* the same, or NULL */
-    const struct shuf__other_word *others; /* the last has no word; or NULL */
+    const struct shuf__verb *verbs;        /* ends with a row without a name */
+    const struct shuf__topic *topics;      /* ends with a row without a name; or NULL */
+    const struct shuf__other_word *others; /* ends with a row without a word; or NULL */
     const struct argp *global;             /* options that may stand before the verb too, or NULL */
 };
 

@@ -13,7 +13,8 @@
 shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *lease_options,
                              shuf_lease **lease)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(lease)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(lease));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.buffer_bytes = bytes};
     return shuf__take_lease(handle, &options, lease_options, lease);
@@ -75,7 +76,8 @@ shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t off
                              const void *in)
 {
     const struct shuf__held_lease *l = (const struct shuf__held_lease *)lease;
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(lease)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(lease));
+    if (!call)
         return SHUF_INVALID;
     if (shuf__handle_check(handle) || shuf__lease_check(handle, lease) ||
         check_write(l, offset, bytes, in, &handle->error))

@@ -43,6 +43,7 @@ shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned mill
     if (!h)
         return shuf__fail(shuf__error_of(NULL), SHUF_NO_MEMORY, "handle: out of memory");
     h->process = getpid();
+    SHUF__BEGIN_CALL(call, h);
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
     shuf__mappings_open(&h->mappings);
@@ -52,7 +53,8 @@ shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned mill
 
 void shuf_close(shuf *handle)
 {
-    if (!handle || handle->in_callback)
+    const struct shuf__argument none[] = {{NULL, false}};
+    if (!handle || !shuf__begin_call(handle, none))
         return;
     const bool ours = shuf__handle_is_ours(handle);
     const bool had_device_memory = handle->mappings.gpus;
@@ -68,7 +70,7 @@ void shuf_close(shuf *handle)
 
 const char *shuf_message(const shuf *handle)
 {
-    return handle ? handle->error.text : shuf__error_of(NULL)->text;
+    return shuf__error_of((shuf *)(uintptr_t)handle)->text;
 }
 
 const char *shuf_socket(const shuf *handle)
@@ -78,7 +80,8 @@ const char *shuf_socket(const shuf *handle)
 
 shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds)
 {
-    if (SHUF__BEGIN_CALL(handle))
+    SHUF__BEGIN_CALL(call, handle);
+    if (!call)
         return SHUF_INVALID;
     handle->reconnect_ms = milliseconds;
     return SHUF_OK;
@@ -86,7 +89,8 @@ shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds)
 
 shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *context)
 {
-    if (SHUF__BEGIN_CALL(handle))
+    SHUF__BEGIN_CALL(call, handle);
+    if (!call)
         return SHUF_INVALID;
     handle->observer = observer;
     handle->observer_context = context;
@@ -95,7 +99,8 @@ shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *contex
 
 shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds)
 {
-    if (SHUF__BEGIN_CALL(handle))
+    SHUF__BEGIN_CALL(call, handle);
+    if (!call)
         return SHUF_INVALID;
     return shuf__connection_set_timeout(&handle->connection, milliseconds, &handle->error);
 }

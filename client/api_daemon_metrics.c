@@ -40,7 +40,8 @@ shuf_status shuf_daemon_metrics(shuf *handle, shuf_metrics_format format, char *
 {
     Shuf__Metrics metrics = SHUF__METRICS__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(text)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(text));
+    if (!call)
         return SHUF_INVALID;
     *text = NULL;
     if (format != SHUF_PROMETHEUS && format != SHUF_OPENMETRICS)

@@ -24,6 +24,8 @@ static void add_user(shuf_daemon *to, const Shuf__User *from)
         .blocks = from->blocks,
         .bytes = from->bytes,
         .idle = from->idle,
+        .mapped = from->mapped,
+        .mapped_pid = from->mapped_pid,
     };
     to->users = place + moved + 1;
 }
@@ -72,7 +74,8 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
 
 shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(daemon)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(daemon));
+    if (!call)
         return SHUF_INVALID;
     Shuf__Status status = SHUF__STATUS__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;

@@ -9,7 +9,8 @@
 shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size_t bytes,
                       shuf_result *result)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(numbers));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__fetch(handle, &options, out, bytes, result);
@@ -18,7 +19,8 @@ shuf_status shuf_draw(shuf *handle, const shuf_numbers *numbers, void *out, size
 shuf_status shuf_draw_each(shuf *handle, const shuf_numbers *numbers, shuf_sink sink, void *context,
                            shuf_result *result)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(numbers));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__fetch_each(handle, &options, sink, context, result);
@@ -26,7 +28,8 @@ shuf_status shuf_draw_each(shuf *handle, const shuf_numbers *numbers, shuf_sink 
 
 shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers, shuf_result *result)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers), SHUF__POINTER(result)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(numbers), SHUF__POINTER(result));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__fetch_summary(handle, &options, result);
@@ -35,7 +38,8 @@ shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers, shuf_re
 shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
                             const shuf_lease_options *lease_options, shuf_lease **lease)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers), SHUF__POINTER(lease)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(numbers), SHUF__POINTER(lease));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__take_lease(handle, &options, lease_options, lease);
@@ -44,7 +48,8 @@ shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
 shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                const shuf_lease_options *lease_options)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(numbers)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(numbers));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.numbers = numbers};
     return shuf__prefetch(handle, &options, lease_options);

@@ -46,7 +46,8 @@ shuf_status shuf_drop(shuf *handle, shuf_owner owner, uint32_t uid, shuf_dropped
     Shuf__Drop drop = SHUF__DROP__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     shuf_dropped ignored;
-    if (SHUF__BEGIN_CALL(handle))
+    SHUF__BEGIN_CALL(call, handle);
+    if (!call)
         return SHUF_INVALID;
     if (write_owner(owner, uid, &drop, &handle->error))
         return handle->error.status;

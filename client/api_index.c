@@ -87,8 +87,9 @@ static shuf_status check_arguments(const shuf_permutation *permutation, shuf_dir
 struct look_up_reply {
     uint64_t n, *out;
     size_t count;
-    char algorithm[32]; /* of the first reply; the next requests name it, since another daemon may
-                         * have another default */
+    /* Of the first reply; the next requests name it, since another daemon may have another
+     * default. */
+    char algorithm[32];
 };
 
 static shuf_status read_look_ups(struct shuf__exchange *exchange, const Shuf__Reply *reply,
@@ -118,7 +119,7 @@ static Shuf__Index make_index(const shuf_permutation *permutation, shuf_directio
     if (permutation->algorithm)
         index.algorithm = (char *)(uintptr_t)permutation->algorithm; /* only read */
     if (permutation->key)
-        index.key = (char *)(uintptr_t)permutation->key; /* likewise */
+        index.key = (char *)(uintptr_t)permutation->key; /* only read */
     index.n = permutation->n;
     index.seed = permutation->seed;
     index.epoch = permutation->epoch;
@@ -129,7 +130,8 @@ static Shuf__Index make_index(const shuf_permutation *permutation, shuf_directio
 shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_direction direction,
                        const uint64_t *at, size_t count, uint64_t *out)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(permutation)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(permutation));
+    if (!call)
         return SHUF_INVALID;
     Shuf__Index index = make_index(permutation, direction);
     Shuf__Request request = SHUF__REQUEST__INIT;

@@ -11,7 +11,8 @@
 shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                             const shuf_lease_options *lease_options, shuf_lease **lease)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(permutation), SHUF__POINTER(lease)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(permutation), SHUF__POINTER(lease));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.permutation = permutation};
     return shuf__take_lease(handle, &options, lease_options, lease);
@@ -20,7 +21,8 @@ shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
 shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
                           const shuf_lease_options *lease_options)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(permutation)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(permutation));
+    if (!call)
         return SHUF_INVALID;
     const struct shuf__request_options options = {.permutation = permutation};
     return shuf__prefetch(handle, &options, lease_options);
@@ -47,7 +49,8 @@ static shuf_status check_read(const shuf_lease *lease, uint64_t offset, size_t b
 shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset, size_t bytes,
                             void *out)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(lease)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(lease));
+    if (!call)
         return SHUF_INVALID;
     if (shuf__handle_check(handle) || shuf__lease_check(handle, lease) ||
         check_read(lease, offset, bytes, out, &handle->error))

@@ -78,7 +78,8 @@ static shuf_status visit_page(shuf *handle, const Shuf__LeasesReply *page, uint6
 
 shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(visit)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(visit));
+    if (!call)
         return SHUF_INVALID;
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;

@@ -4,6 +4,7 @@
  * a buffer.
  */
 #include "arguments.h"
+#include "call.h"
 #include "fetch.h"
 #include "handle.h"
 #include "held_lease.h"
@@ -28,8 +29,9 @@ static struct shuf__request_options shuffle_options(const shuf_records *records,
 shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
                                const shuf_lease_options *lease_options, shuf_lease **lease)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records), SHUF__POINTER(input),
-                         SHUF__POINTER(lease)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(records), SHUF__POINTER(input),
+                     SHUF__POINTER(lease));
+    if (!call)
         return SHUF_INVALID;
     if (shuf__lease_check(handle, input))
         return handle->error.status;
@@ -82,17 +84,16 @@ static shuf_status shuffle_once(shuf *handle, const struct shuffle_call *c, bool
     return status;
 }
 
-/* The buffer is lost with its daemon, so each try writes a new one. Stops where no daemon came
- * within the reconnect time; then the try opened no connection. */
+/* The buffer is lost with its daemon, so each try writes a new one, until no other daemon comes.
+ * The caller knows nothing of the buffer, so the message is of the daemon. */
 static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c, bool mapped)
 {
     for (int losses = 0; losses < LOSSES_MAX; losses++) {
-        const uint64_t before = handle->connection.generation;
-        const bool connected = handle->connection.fd >= 0;
         shuf_status status = shuffle_once(handle, c, mapped);
-        const bool reached = connected || handle->connection.generation != before;
-        if (status != SHUF_NO_DAEMON || handle->reconnect_ms == 0 || !reached)
+        if (status != SHUF_NO_DAEMON)
             return status;
+        if (handle->reconnect_ms == 0 || shuf__call_gave_up(handle))
+            return handle->lost_daemon ? shuf__call_fail_lost(handle) : status;
     }
     return handle->error.status;
 }
@@ -178,7 +179,8 @@ static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
 shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in, void *out,
                          size_t bytes, shuf_result *result)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(records));
+    if (!call)
         return SHUF_INVALID;
     shuf_result ignored;
     struct shuffle_call c = {records, in, out, 0, result ? result : &ignored};
@@ -194,7 +196,8 @@ shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *
 shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records, const void *in,
                               size_t bytes, shuf_sink sink, void *context, shuf_result *result)
 {
-    if (SHUF__BEGIN_CALL(handle, SHUF__POINTER(records)))
+    SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(records));
+    if (!call)
         return SHUF_INVALID;
     shuf_result ignored;
     struct shuffle_call c = {records, in, NULL, 0, result ? result : &ignored};

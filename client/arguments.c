@@ -5,11 +5,17 @@
 #include "arguments.h"
 
 #include "handle.h"
+#include "release_message.h"
+
+/* Of this thread. Its address also names the thread. */
+static _Thread_local struct {
+    struct shuf__error error;
+    const shuf *refused; /* its message is here: another thread used it */
+} own;
 
 struct shuf__error *shuf__error_of(shuf *handle)
 {
-    static _Thread_local struct shuf__error without_handle;
-    return handle ? &handle->error : &without_handle;
+    return handle && handle != own.refused ? &handle->error : &own.error;
 }
 
 shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct shuf__error *error)
@@ -21,7 +27,20 @@ shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct 
     return SHUF_OK;
 }
 
-shuf_status shuf__begin_call(shuf *handle, const struct shuf__argument *arguments)
+static bool enter(shuf *handle)
+{
+    if (shuf__handle_enter(handle, &own)) {
+        if (own.refused == handle)
+            own.refused = NULL;
+        return true;
+    }
+    own.refused = handle;
+    shuf__fail(&own.error, SHUF_INVALID,
+               "handle: in use by another thread; expected a handle for each thread");
+    return false;
+}
+
+static shuf_status check_call(shuf *handle, const struct shuf__argument *arguments)
 {
     struct shuf__error *error = shuf__error_of(handle);
     *error = (struct shuf__error){0};
@@ -30,4 +49,35 @@ shuf_status shuf__begin_call(shuf *handle, const struct shuf__argument *argument
                           "handle: in use by the call that called this sink, observer or visitor; "
                           "expected another handle, or the end of that call");
     return shuf__check_pointers(arguments, error);
+}
+
+shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments)
+{
+    if (handle && !enter(handle))
+        return NULL;
+    if (check_call(handle, arguments) == SHUF_OK)
+        return handle;
+    if (handle)
+        shuf__handle_leave(handle);
+    return NULL;
+}
+
+/* Not before the end: a reply that asks for it may name an idle block, which the call maps. */
+static void unmap_idle(shuf *handle)
+{
+    const struct shuf__error kept = handle->error;
+    handle->connection.unmap = false;
+    if (shuf__handle_is_ours(handle))
+        shuf__release_idle_mappings(handle);
+    handle->error = kept;
+}
+
+void shuf__end_call(shuf *const *call)
+{
+    shuf *handle = *call;
+    if (!handle)
+        return;
+    if (handle->connection.unmap && handle->depth == 1)
+        unmap_idle(handle);
+    shuf__handle_leave(handle);
 }

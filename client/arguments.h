@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of the pointers that a public call was given. Every public call begins with it.
+ * The begin and the end of a public call: the check of its pointers, and of the thread that calls.
  */
 #ifndef SHUF__ARGUMENTS_H
 #define SHUF__ARGUMENTS_H
@@ -22,18 +22,24 @@ struct shuf__argument {
 #name, !(name)      \
     }
 
-/* Clears the message of the handle. Fails with SHUF_INVALID, and the name of the argument in the
- * message, where the handle or one of the other pointers is NULL, or a callback uses the handle. */
-#define SHUF__BEGIN_CALL(handle, ...)                         \
-    shuf__begin_call(handle, (const struct shuf__argument[]){ \
-                                 SHUF__POINTER(handle), ##__VA_ARGS__, {NULL, false}})
+/* Declares `call`: the handle, of which this thread is the only user until the function returns. Or
+ * NULL, and the call must return SHUF_INVALID: the handle or one of the other pointers is NULL, or
+ * a callback or another thread uses the handle. Clears the message of the handle. */
+#define SHUF__BEGIN_CALL(call, handle, ...)                                       \
+    __attribute__((cleanup(shuf__end_call))) shuf *const call = shuf__begin_call( \
+        handle,                                                                   \
+        (const struct shuf__argument[]){SHUF__POINTER(handle), ##__VA_ARGS__, {NULL, false}})
 
-shuf_status shuf__begin_call(shuf *handle, const struct shuf__argument *arguments);
+shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments);
+
+/* Unmaps idle mappings if a reply has asked for it. */
+void shuf__end_call(shuf *const *call);
 
 /* As above, with the message in *error. */
 shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct shuf__error *error);
 
-/* Where the message of a call goes: to the handle or, without one, to this thread. */
+/* Where the message of a call goes: to the handle; to this thread without one, or if another thread
+ * used the handle at this thread's last call. */
 struct shuf__error *shuf__error_of(shuf *handle);
 
 #endif

@@ -46,8 +46,12 @@ bool shuf__wait_again(const shuf *h, struct shuf__wait *wait)
     return true;
 }
 
-/* Replaces the message of the last connection attempt, which does not mention the loss. */
-static shuf_status fail_reconnect(shuf *h)
+bool shuf__call_gave_up(const shuf *h)
+{
+    return h->next_daemon.give_up_ns != 0;
+}
+
+shuf_status shuf__call_fail_lost(shuf *h)
 {
     const uint64_t ms = reconnect_ns(h) / ns_per_ms;
     return shuf__fail(&h->error, SHUF_NO_DAEMON,
@@ -71,7 +75,7 @@ static shuf_status fail_lost_lease(shuf *h)
                       h->connection.address.sun_path);
 }
 
-/* Of the result, in which the payload may be a part. */
+/* The delivered bytes of the whole result. The payload may be a part of it. */
 static uint64_t done_bytes(const shuf *h, const struct shuf__exchange *exchange)
 {
     return h->copied + exchange->delivered;
@@ -97,23 +101,28 @@ static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
-/* Tries at least once, and until a daemon answers or the handle's reconnect time is over. */
+/* Tries at least once, and until a daemon answers or the handle's reconnect time is over. The
+ * message of the last attempt does not mention a loss, so it is replaced. */
 static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
 {
-    struct shuf__wait wait = {0};
     shuf_status status;
     report_event(h, exchange, SHUF_EVENT_LOST);
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (status == SHUF_NO_DAEMON && shuf__wait_again(h, &wait));
-    if (status == SHUF_OK)
-        report_event(h, exchange, SHUF_EVENT_FOUND);
-    return status;
+    while (status == SHUF_NO_DAEMON && shuf__wait_again(h, &h->next_daemon));
+    if (status == SHUF_NO_DAEMON && h->lost_daemon)
+        return shuf__call_fail_lost(h);
+    if (status != SHUF_OK)
+        return status;
+    h->lost_daemon = false;
+    h->next_daemon = (struct shuf__wait){0};
+    report_event(h, exchange, SHUF_EVENT_FOUND);
+    return SHUF_OK;
 }
 
 shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
 {
-    bool was_connected = h->connection.fd >= 0, released_idle = false;
+    bool released_idle = false;
     exchange->report = report_bytes;
     exchange->report_context = h;
     if (shuf__handle_check(h))
@@ -124,11 +133,9 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
             return fail_lost_lease(h);
         if (h->connection.fd < 0) {
             if (reconnect(h, exchange))
-                return was_connected && h->error.status == SHUF_NO_DAEMON ? fail_reconnect(h)
-                                                                          : h->error.status;
+                return h->error.status;
             shuf__exchange_prepare_retry(exchange);
         }
-        was_connected = true;
         shuf_status status = shuf__exchange_run(&h->connection, exchange, &h->error);
         if (status == SHUF_BUSY && !released_idle &&
             (released_idle = shuf__release_idle_mappings(h))) {
@@ -139,6 +146,7 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
         }
         if (status == SHUF_OK)
             h->error = (struct shuf__error){0};
+        h->lost_daemon |= status == SHUF_NO_DAEMON;
         if (status != SHUF_NO_DAEMON || (h->reconnect_ms == 0 && exchange->generation == 0))
             return status;
         if (exchange->delivered > before)

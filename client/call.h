@@ -10,13 +10,17 @@
 #include "exchange.h"
 #include "handle.h"
 
-/* Leaves the message of a failure in the handle. */
+#include <stdbool.h>
+
+/* Leaves the message of a failure in the handle. The runs of one public call that lose a daemon,
+ * and find no other, wait together for the reconnect time. */
 shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
 
-/* A wait for something that may come: {0} at its start. */
-struct shuf__wait {
-    uint64_t give_up_ns, pause_ms;
-};
+/* True where a run of this public call has waited for the next daemon in vain. */
+bool shuf__call_gave_up(const shuf *handle);
+
+/* Fails with SHUF_NO_DAEMON: the message says that a daemon was lost. */
+shuf_status shuf__call_fail_lost(shuf *handle);
 
 /* Pauses before another attempt, each time longer. False where the reconnect time of the handle, or
  * its timeout if that is less, is over since the first call. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -245,6 +246,7 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
         shuf__fail(error, SHUF_PROTOCOL, "frame of %zu bytes: not a reply", length);
         return close_with_error(connection, error);
     }
+    connection->unmap |= (*reply)->unmap;
     if (!id_fits(connection, *reply)) {
         shuf__fail(error, SHUF_PROTOCOL, "reply id %" PRIu64 ": expected %" PRIu64, (*reply)->id,
                    connection->last_id);
@@ -318,6 +320,13 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
     return send_all(connection, size, error);
 }
 
+/* A path that leads to anything but a socket. */
+static bool is_other_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
+}
+
 static shuf_status connect_failed(struct shuf__connection *connection, struct shuf__error *error)
 {
     int cause = errno;
@@ -327,6 +336,10 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
     case ENOENT:
     case ENOTDIR:
     case ECONNREFUSED:
+        if (is_other_file(path))
+            return shuf__fail(error, SHUF_NO_DAEMON,
+                              "socket %s: another kind of file, expected the socket of a daemon",
+                              path);
         return shuf__fail(error, SHUF_NO_DAEMON, "socket %s: no daemon answers (%s)", path,
                           strerror(cause));
     case EACCES:

@@ -28,6 +28,7 @@ struct shuf__connection {
     uint64_t timeout_ns;  /* of one wait for the daemon; 0: none, a computation may take long */
     uint64_t deadline_ns; /* of the handshake; 0: it is over */
     struct sockaddr_un address;
+    bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
     struct shuf__inbox inbox;
     struct shuf__arena arena;                                   /* the last reply */
     _Alignas(uint64_t) uint8_t buffer[SHUF__CONNECTION_BUFFER]; /* sinks read values there */

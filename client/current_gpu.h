@@ -9,10 +9,10 @@
 
 enum { SHUF__GPU_ID = 48, SHUF__GPU_WHY = 96 };
 
-/* What one source says. */
+/* The answer of one source. */
 struct shuf__gpu_hint {
     char id[SHUF__GPU_ID];   /* "GPU-<uuid>", or the first characters of one; "": unknown */
-    char why[SHUF__GPU_WHY]; /* for a message: what the source says */
+    char why[SHUF__GPU_WHY]; /* for a message: the source and its value */
 };
 
 /* The GPU of the current CUDA context of this thread. */

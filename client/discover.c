@@ -8,6 +8,7 @@
 #include "current_gpu.h"
 #include "socket.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,20 +54,46 @@ shuf_status shuf__discover(struct sockaddr_un *address, struct shuf__error *erro
     return SHUF_OK;
 }
 
+__attribute__((format(printf, 2, 3))) static void append(struct shuf__error *error,
+                                                         const char *format, ...)
+{
+    va_list args;
+    const size_t length = strlen(error->text);
+    va_start(args, format);
+    vsnprintf(error->text + length, sizeof error->text - length, format, args);
+    va_end(args);
+}
+
+static void explain_own(struct shuf__error *error)
+{
+    const char *own = getenv("XDG_RUNTIME_DIR");
+    if (geteuid() == 0)
+        append(error, ", $XDG_RUNTIME_DIR (not for root)");
+    else if (!own || !*own)
+        append(error, ", $XDG_RUNTIME_DIR (not set)");
+    else
+        append(error, ", $XDG_RUNTIME_DIR (%.40s/shufd.sock)", own);
+}
+
 void shuf__discover_explain(struct shuf__error *error)
 {
     struct shuf__gpu_hint context, environment;
     struct sockaddr_un found[ENOUGH];
-    const size_t length = strlen(error->text);
-    if (names_socket())
+    if (names_socket()) {
+        append(error, "; $SHUFD_SOCKET sets this path");
         return;
+    }
     shuf__gpu_of_context(&context);
     shuf__gpu_of_environment(&environment);
     const size_t count = shuf__socket_list(instances, found, ENOUGH);
-    snprintf(error->text + length, sizeof error->text - length,
-             "; looked at: CUDA context: %s; CUDA_VISIBLE_DEVICES: %s; %.40s/GPU-*.sock: %s",
-             context.why, environment.why, shuf__socket_directory(),
-             count == 0   ? "none"
-             : count == 1 ? "one"
-                          : "several");
+    const char *directory = shuf__socket_directory();
+    append(error,
+           "; tried in this order: $SHUFD_SOCKET (not set), CUDA context (%s), "
+           "CUDA_VISIBLE_DEVICES (%s)",
+           context.why, environment.why);
+    explain_own(error);
+    append(error, ", %.40s/shufd.sock, %.40s/GPU-*.sock (%s)", directory, directory,
+           count == 0   ? "none"
+           : count == 1 ? "one"
+                        : "several");
 }

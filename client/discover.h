@@ -12,7 +12,7 @@
 /* Fails as shuf__socket_address(). */
 shuf_status shuf__discover(struct sockaddr_un *address, struct shuf__error *error);
 
-/* Adds to an error of a connection which places were looked at. */
+/* Adds to an error of a connection the places that were tried, in order, and what sets them. */
 void shuf__discover_explain(struct shuf__error *error);
 
 #endif

@@ -17,10 +17,20 @@
 struct shuf__held_lease;
 LIST_HEAD(shuf__held_leases, shuf__held_lease);
 
+/* A wait for something that may come: {0} at its start. */
+struct shuf__wait {
+    uint64_t give_up_ns, pause_ms;
+};
+
 struct shuf {
-    pid_t process; /* the process that connected; no other may use the socket */
+    _Atomic(const void *) user; /* the thread whose call uses the handle; NULL: none */
+    unsigned depth;             /* of its calls: one may make others */
+    pid_t process;              /* the process that connected; no other may use the socket */
     unsigned reconnect_ms;
-    shuf_observer observer; /* may be NULL */
+    /* Of the public call that runs: */
+    bool lost_daemon;              /* and has not reached another since */
+    struct shuf__wait next_daemon; /* for one; begins with the first attempt after a loss */
+    shuf_observer observer;        /* may be NULL */
     void *observer_context;
     bool in_callback; /* a sink, an observer or a visitor runs: it must not use the handle */
     uint64_t copied;  /* bytes of a result that complete parts have */
@@ -31,11 +41,16 @@ struct shuf {
     struct shuf__connection connection;
 };
 
-/* False in a child process of the one that connected. */
+/* Begins a call of the thread that `thread` is an address of. False if another thread is in a call.
+ */
+bool shuf__handle_enter(shuf *handle, const void *thread);
+void shuf__handle_leave(shuf *handle);
+
+/* Whether this process has opened the connection. False in its child after fork(). */
 bool shuf__handle_is_ours(const shuf *handle);
 
-/* Before and after a callback of the caller. The error of the handle is that of its own calls
- * between them. */
+/* Call these before and after a callback of the caller. They keep the handle's error from calls
+ * inside the callback. */
 struct shuf__error shuf__handle_begin_callback(shuf *handle);
 void shuf__handle_end_callback(shuf *handle, const struct shuf__error *before);
 

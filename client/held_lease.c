@@ -28,9 +28,9 @@ static bool end_held_lease(struct shuf__held_lease *lease, struct shuf__release_
     shuf__release_message_init(release, lease->public_lease.id);
     if (lease->public_lease.event)
         shuf__gpu_event_close(&lease->mapping->view, lease->public_lease.event);
-    if (lease->mapping &&
-        shuf__mapping_release(&h->mappings, lease->mapping, must_send, &release->block))
-        release->message.n_unmapped = 1;
+    if (lease->mapping)
+        release->message.n_unmapped =
+            shuf__mapping_release(&h->mappings, lease->mapping, must_send, release->blocks);
     lease->mapping = NULL;
     LIST_REMOVE(lease, link);
     return must_send;
@@ -55,7 +55,8 @@ shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease)
 shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease)
 {
     struct shuf__release_message release;
-    if (SHUF__BEGIN_CALL(handle))
+    SHUF__BEGIN_CALL(call, handle);
+    if (!call)
         return SHUF_INVALID;
     if (!lease || !*lease)
         return SHUF_OK;
@@ -152,7 +153,7 @@ static shuf_status reject_lease(shuf *h, struct lease_take *t)
         return h->error.status;
     }
     shuf__release_message_init(&t->release, t->info.lease);
-    t->release.block = t->info.block;
+    t->release.blocks[0] = t->info.block;
     t->release.message.n_unmapped = !shuf__mapping_exists(&h->mappings, t->info.block);
     shuf__release_send(h, &t->release.message, &ignored);
     return h->error.status;
@@ -170,8 +171,8 @@ static shuf_status map_lease(shuf *h, struct lease_take *t)
     if (status != SHUF_OK)
         return reject_lease(h, t);
     if (open_event(t, &h->error)) {
-        uint64_t block;
-        shuf__mapping_release(&h->mappings, lease->mapping, false, &block);
+        uint64_t blocks[SHUF__UNMAPPED_MAX];
+        shuf__mapping_release(&h->mappings, lease->mapping, false, blocks);
         return reject_lease(h, t);
     }
     return SHUF_OK;

@@ -106,12 +106,14 @@ static void set_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
 {
     TAILQ_INSERT_TAIL(&mappings->idle, m, idle);
     mappings->idle_count++;
+    mappings->idle_bytes += m->bytes;
 }
 
 static void set_busy(struct shuf__mappings *mappings, struct shuf__mapping *m)
 {
     TAILQ_REMOVE(&mappings->idle, m, idle);
     mappings->idle_count--;
+    mappings->idle_bytes -= m->bytes;
 }
 
 static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
@@ -123,13 +125,19 @@ static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mappin
     return block;
 }
 
-size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__MAPPINGS_IDLE])
+/* Unmaps the oldest idle mappings until the others are no more than that. */
+static size_t trim_to(struct shuf__mappings *mappings, unsigned count, uint64_t bytes,
+                      uint64_t blocks[SHUF__UNMAPPED_MAX])
 {
-    size_t count = 0;
-    struct shuf__mapping *m;
-    while ((m = TAILQ_FIRST(&mappings->idle)) && count < SHUF__MAPPINGS_IDLE)
-        blocks[count++] = remove_idle(mappings, m);
-    return count;
+    size_t unmapped = 0;
+    while (mappings->idle_count > count || mappings->idle_bytes > bytes)
+        blocks[unmapped++] = remove_idle(mappings, TAILQ_FIRST(&mappings->idle));
+    return unmapped;
+}
+
+size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__UNMAPPED_MAX])
+{
+    return trim_to(mappings, 0, 0, blocks);
 }
 
 void shuf__mappings_set_generation(struct shuf__mappings *mappings, uint64_t generation)
@@ -237,22 +245,19 @@ shuf_status shuf__mapping_acquire(struct shuf__mappings *mappings,
     return SHUF_OK;
 }
 
-bool shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *m, bool keep,
-                           uint64_t *block)
+size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *m, bool keep,
+                             uint64_t blocks[SHUF__UNMAPPED_MAX])
 {
     assert(m->lease_count > 0);
     if (--m->lease_count > 0)
-        return false;
+        return 0;
     if (m->detached) {
         unmap_block(m);
-        return false;
+        return 0;
     }
     set_idle(mappings, m);
-    if (!keep || m->writable || m->bytes > SHUF__MAPPING_SMALL)
-        *block = remove_idle(mappings, m);
-    else if (mappings->idle_count > SHUF__MAPPINGS_IDLE)
-        *block = remove_idle(mappings, TAILQ_FIRST(&mappings->idle));
-    else
-        return false;
-    return true;
+    if (keep && !m->writable && m->bytes <= SHUF__MAPPING_SMALL)
+        return trim_to(mappings, SHUF__IDLE_MAPPINGS, SHUF__IDLE_BYTES, blocks);
+    blocks[0] = remove_idle(mappings, m);
+    return 1;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The mapped blocks of the daemon's memory. Leases of one block share its mapping, which has a
- * reference count. Small mappings stay in an LRU list after their last lease, so a loop over small
- * results maps nothing. Block ids are valid for one connection. The caller reports each unmapped
- * block to the daemon.
+ * reference count. Small mappings stay in an LRU list after their last lease, so a loop over few
+ * small results maps nothing. They take memory of the daemon, so their bytes are limited. Block ids
+ * are valid for one connection. The caller reports each unmapped block to the daemon.
  */
 #ifndef SHUF__MAPPING_H
 #define SHUF__MAPPING_H
@@ -17,8 +17,10 @@
 #include <sys/queue.h>
 
 enum {
-    SHUF__MAPPINGS_IDLE = 128,     /* most mappings kept without a lease */
-    SHUF__MAPPING_SMALL = 4 << 20, /* bytes; larger mappings are not kept */
+    SHUF__IDLE_BYTES = 16 << 20,                  /* of mappings kept without a lease, at most */
+    SHUF__IDLE_MAPPINGS = 8,                      /* blocks of 2 MiB or more in these */
+    SHUF__MAPPING_SMALL = 4 << 20,                /* bytes; larger mappings are not kept */
+    SHUF__UNMAPPED_MAX = SHUF__IDLE_MAPPINGS + 1, /* blocks that one call here unmaps */
     SHUF__MAPPING_BUCKETS = 256,
 };
 
@@ -38,6 +40,7 @@ struct shuf__mappings {
     uint64_t generation; /* of the connection that the block ids are valid for */
     struct shuf__gpu *gpus;
     unsigned idle_count;
+    uint64_t idle_bytes;
     TAILQ_HEAD(shuf__idle_mappings, shuf__mapping) idle; /* oldest first */
     LIST_HEAD(, shuf__mapping) buckets[SHUF__MAPPING_BUCKETS];
 };
@@ -57,13 +60,13 @@ shuf_status shuf__mapping_acquire(struct shuf__mappings *mappings,
                                   const struct shuf__mapping_info *info, int fd,
                                   struct shuf__mapping **mapping, struct shuf__error *error);
 
-/* Removes a lease from the mapping. Returns true when this unmapped *block, which the caller must
- * report to the daemon. `keep` false: unmaps even a small mapping. */
-bool shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *mapping,
-                           bool keep, uint64_t *block);
+/* Removes a lease from the mapping. Writes the blocks that this unmapped to `blocks`, and returns
+ * their number. `keep` false: unmaps even a small mapping. */
+size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *mapping,
+                             bool keep, uint64_t blocks[SHUF__UNMAPPED_MAX]);
 
 /* Unmaps all idle mappings, writes their ids to `blocks` and returns their number. */
-size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__MAPPINGS_IDLE]);
+size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__UNMAPPED_MAX]);
 
 /* True when the block is mapped. */
 bool shuf__mapping_exists(const struct shuf__mappings *mappings, uint64_t block);

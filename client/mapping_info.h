@@ -17,7 +17,7 @@ enum { SHUF__IPC_BYTES = 64 }; /* size of a cudaIpcMemHandle_t and of a cudaIpcE
 
 struct shuf__mapping_info {
     shuf_transport transport;
-    bool shared; /* the daemon computed nothing for this request alone */
+    bool shared; /* cached, or computed for another request too */
     /* For all transports but INLINE: */
     uint64_t lease, block, block_bytes;
     uint64_t offset; /* of the values in the block; all of them are inside it */

@@ -12,7 +12,7 @@ void shuf__release_message_init(struct shuf__release_message *release, uint64_t 
     release->message = (Shuf__Release)SHUF__RELEASE__INIT;
     release->message.n_lease = 1;
     release->message.lease = &release->lease;
-    release->message.unmapped = &release->block;
+    release->message.unmapped = release->blocks;
 }
 
 static shuf_status read_release_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
@@ -41,7 +41,7 @@ shuf_status shuf__release_send(shuf *h, Shuf__Release *message, struct shuf__err
 bool shuf__release_idle_mappings(shuf *handle)
 {
     Shuf__Release message = SHUF__RELEASE__INIT;
-    uint64_t blocks[SHUF__MAPPINGS_IDLE];
+    uint64_t blocks[SHUF__UNMAPPED_MAX];
     message.n_unmapped = shuf__mappings_trim(&handle->mappings, blocks);
     message.unmapped = blocks;
     if (message.n_unmapped == 0 || handle->connection.fd < 0)

@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* At most one lease and one unmapped block. Not to be copied: `message` points at the ids. */
+/* At most one lease, and the blocks that its end has unmapped. Not to be copied: `message` points
+ * at the ids. */
 struct shuf__release_message {
     Shuf__Release message;
-    uint64_t lease, block;
+    uint64_t lease, blocks[SHUF__UNMAPPED_MAX];
 };
 
 /* Names the lease, and no block as long as message.n_unmapped is 0. */

@@ -21,19 +21,25 @@ const char *shuf__algorithm_name(enum shuf_algorithm algorithm)
     return names[algorithm];
 }
 
-static shuf_status refuse(const char *name, struct shuf__error *error)
+const char *shuf__algorithm_list(char text[SHUF__ALGORITHM_LIST])
 {
-    char expected[128] = "", hint[SHUF__HINT];
-    struct shuf__nearest nearest = {.text = name};
     size_t used = 0;
-    for (int i = 0; i < SHUF_ALGORITHM_COUNT && used < sizeof expected; i++) {
+    for (int i = 0; i < SHUF_ALGORITHM_COUNT && used < SHUF__ALGORITHM_LIST; i++) {
         const char *between = i == 0 ? "" : i + 1 == SHUF_ALGORITHM_COUNT ? " or " : ", ";
         used +=
-            (size_t)snprintf(expected + used, sizeof expected - used, "%s%s", between, names[i]);
-        shuf__nearest_offer(&nearest, names[i]);
+            (size_t)snprintf(text + used, SHUF__ALGORITHM_LIST - used, "%s%s", between, names[i]);
     }
-    return shuf__fail(error, SHUF_INVALID, "algorithm \"%.64s\": expected %s%s", name, expected,
-                      shuf__nearest_hint(&nearest, hint));
+    return text;
+}
+
+static shuf_status refuse(const char *name, struct shuf__error *error)
+{
+    char expected[SHUF__ALGORITHM_LIST], hint[SHUF__HINT];
+    struct shuf__nearest nearest = {.text = name};
+    for (int i = 0; i < SHUF_ALGORITHM_COUNT; i++)
+        shuf__nearest_offer(&nearest, names[i]);
+    return shuf__fail(error, SHUF_INVALID, "algorithm \"%.64s\": expected %s%s", name,
+                      shuf__algorithm_list(expected), shuf__nearest_hint(&nearest, hint));
 }
 
 shuf_status shuf__algorithm_parse(const char *name, enum shuf_algorithm *algorithm,

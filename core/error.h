@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a failure travels inside shufd: a status and one line that names the
- * field, its value and what was expected. It is written once, where the fault
- * is found, and passed up unchanged.
+ * An error inside shufd: a status, and one line that names the field, its value and the expected
+ * value. The function that finds the fault writes it once, and callers pass it up unchanged.
  */
 #ifndef SHUF__ERROR_H
 #define SHUF__ERROR_H
@@ -27,7 +26,7 @@ struct shuf__error {
 shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Of "client%s" and its like: "1 byte", "2 bytes". */
+/* The ending of a noun after a number: "client%s". */
 static inline const char *shuf__plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

@@ -28,7 +28,7 @@ struct unit {
         letter, thousands                                                 \
     }
 
-/* Units of one factor: the first is the one that is printed. */
+/* Units with the same factor follow each other. The first of them is used for output. */
 static const struct unit prefixes[] = {
     PREFIX("E", UINT64_C(1000000000000000000), KI *KI *KI *KI *KI *KI),
     PREFIX("P", UINT64_C(1000000000000000), KI *KI *KI *KI *KI),

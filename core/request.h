@@ -93,7 +93,7 @@ struct shuf__request {
     };
 };
 
-/* Which values of each row are requested. */
+/* The view: which values of each row are requested. */
 enum shuf__view_kind { SHUF__VIEW_ALL, SHUF__VIEW_SLICE, SHUF__VIEW_SHARD };
 
 struct shuf__view {

@@ -50,7 +50,8 @@ struct shuf__hits {
     uint64_t index, first, end;
 };
 
-/* Of the values at positions position, position + 1, ..., position + kept - 1. */
+/* The requested values among those at positions position, position + 1, ..., position + kept -
+ * 1. */
 SHUF_FUNCTION struct shuf__hits shuf__slice_hits(const struct shuf__slice *s, uint64_t position,
                                                  uint64_t kept)
 {

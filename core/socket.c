@@ -52,12 +52,36 @@ shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
         return set_path(address, error, shuf__socket_directory(), "/shufd.sock");
     if (!own)
         return shuf__fail(error, SHUF_INVALID,
-                          "socket: not given, and XDG_RUNTIME_DIR is not set; expected --socket "
-                          "PATH or $SHUFD_SOCKET");
+                          "socket: not given, and XDG_RUNTIME_DIR is not set, as after su or in a "
+                          "container; expected --socket PATH or $SHUFD_SOCKET, and the same for "
+                          "the clients");
     shuf_status status = set_path(address, error, own, "/shufd.sock");
     if (status == SHUF_OK && side == SHUF__SOCKET_CONNECT && access(address->sun_path, F_OK) != 0)
         return set_path(address, error, shuf__socket_directory(), "/shufd.sock");
     return status;
+}
+
+static bool is_default_in(const char *directory, const char *path)
+{
+    const size_t length = directory ? strlen(directory) : 0;
+    return length > 0 && strncmp(path, directory, length) == 0 &&
+           strcmp(path + length, "/shufd.sock") == 0;
+}
+
+const char *shuf__socket_origin(const char *path, enum shuf__socket_side side)
+{
+    const char *named = variable("SHUFD_SOCKET");
+    if (named)
+        return strcmp(path, named) == 0 ? "$SHUFD_SOCKET" : NULL;
+    if (side == SHUF__SOCKET_SERVE && is_default_in(variable("RUNTIME_DIRECTORY"), path))
+        return "$RUNTIME_DIRECTORY";
+    if (geteuid() != 0 && is_default_in(variable("XDG_RUNTIME_DIR"), path))
+        return "$XDG_RUNTIME_DIR";
+    if (!is_default_in(shuf__socket_directory(), path))
+        return NULL;
+    if (variable("SHUFD_RUNTIME_DIR"))
+        return "$SHUFD_RUNTIME_DIR";
+    return geteuid() == 0 ? "the default of root" : "the default of the machine";
 }
 
 /* ---- all sockets ---- */

@@ -29,6 +29,9 @@ enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
 shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
                                  struct sockaddr_un *address, struct shuf__error *error);
 
+/* What makes this the default path, such as "$XDG_RUNTIME_DIR"; NULL: it is no default path. */
+const char *shuf__socket_origin(const char *path, enum shuf__socket_side side);
+
 /* The sockets in the directory above whose names begin with `prefix`, sorted. Returns their number,
  * at most `most`. */
 size_t shuf__socket_list(const char *prefix, struct sockaddr_un *addresses, size_t most);

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include "handlers/service.h"
 #include "net/listener.h"
 
 #include <stdio.h>
@@ -58,6 +59,8 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     struct shuf__error error;
     if (shuf__listener_check(config->socket, config->socket_group, &error))
         return fail_check(log, shuf__exit_of_socket(error.status), &error);
+    if (shuf__service_check_keys(config, &error))
+        return fail_check(log, EX_CONFIG, &error);
     if (shuf__backend_open(config->backend, (unsigned)config->threads, &backend, &error))
         return fail_check(log, shuf__exit_of_backend(config, error.status), &error);
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);

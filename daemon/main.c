@@ -5,13 +5,14 @@
 #include "check.h"
 #include "config/config.h"
 #include "config/log.h"
+#include "exit.h"
 #include "handlers/service.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "server.h"
+#include "streams.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,6 +93,8 @@ static error_t take_option(int option, char *value, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     const int key = key_of(option);
+    if (key == SHUF__CONFIG_socket && !*value) /* a script's empty variable */
+        argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
     if (key < SHUF__CONFIG_KEYS) {
         arguments->source.value[key] = value;
         return 0;
@@ -113,15 +116,6 @@ static error_t take_option(int option, char *value, struct argp_state *state)
     default:
         return shuf__option_common(option, value, state);
     }
-}
-
-/* The exit code; EX_IOERR if the output is incomplete. */
-static int finish_output(const struct shuf__log *log)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return EX_OK;
-    shuf__log(log, SHUF__LOG_ERROR, "standard output: %s", strerror(errno));
-    return EX_IOERR;
 }
 
 /* OpenMP's threads spin while they wait, unless the environment forbids it before the program
@@ -150,6 +144,8 @@ int main(int argc, char **argv)
     static struct shuf__config config;
     struct shuf__log log;
     struct shuf__error error;
+    shuf__program_name = "shufd";
+    shuf__streams_prepare();
     shuf__log_init(&log, SHUF__LOG_INFO);
     argp_err_exit_status = EX_USAGE;
     shuf__options_parse(&parser, argc, argv, &arguments);
@@ -163,17 +159,15 @@ int main(int argc, char **argv)
     log.rate = config.log_rate;
     if (arguments.print_config) {
         shuf__config_print(&config, stdout);
-        return finish_output(&log);
+        return EX_OK;
     }
     /* Before the socket is taken: if another daemon has it, its message would hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
         shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
         return shuf__exit_of_backend(&config, error.status);
     }
-    if (arguments.check) {
-        code = shuf__check(&config, &log);
-        return code == EX_OK ? finish_output(&log) : code;
-    }
+    if (arguments.check)
+        return shuf__check(&config, &log);
     forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* until the server can reload; the default would end it */

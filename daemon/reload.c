@@ -5,8 +5,11 @@
  */
 #include "reload.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sysexits.h>
+
+enum { OPTION = 64 };
 
 /* Returns the number of keys that differ. */
 static unsigned log_changes(const struct shuf__config *config, const struct shuf__config *fresh,
@@ -25,28 +28,73 @@ static unsigned log_changes(const struct shuf__config *config, const struct shuf
     return count;
 }
 
-static void take_over(struct shuf__config *config, const struct shuf__config *fresh,
-                      struct shuf__log *log)
+/* "--host-cache" for host_cache. */
+static void write_option(const char *key, char option[OPTION])
 {
-    if (log_changes(config, fresh, log) == 0)
+    snprintf(option, OPTION, "--%s", key);
+    for (char *c = option; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+}
+
+/* Keys of the file that the command line overrides with another value. Returns their number. */
+static unsigned log_overridden(const struct shuf__config *file, const struct shuf__config *fresh,
+                               const struct shuf__log *log)
+{
+    struct shuf__config_change change;
+    char option[OPTION];
+    unsigned count = 0;
+    for (size_t next = 0; shuf__config_diff(file, fresh, &next, &change);) {
+        if (!file->line[change.number])
+            continue;
+        write_option(change.key, option);
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "reload: %s:%d: %s = %s is not used: the option %s %s of the command line "
+                  "overrides it; start shufd without the option to use the file",
+                  file->file, file->line[change.number], change.key, change.from, option,
+                  change.to);
+        count++;
+    }
+    return count;
+}
+
+static void take_over(struct shuf__config *config, const struct shuf__config *file,
+                      const struct shuf__config *fresh, struct shuf__log *log)
+{
+    const unsigned count = log_changes(config, fresh, log) + log_overridden(file, fresh, log);
+    if (count == 0)
         shuf__log(log, SHUF__LOG_INFO, "reload: %s: nothing has changed", fresh->file);
     shuf__config_update(config, fresh);
     log->level = (enum shuf__log_level)config->log_level;
     log->rate = config->log_rate;
 }
 
-void shuf__reload(struct shuf__config *config, struct shuf__log *log)
+/* The options were accepted at the start, so setting them again cannot fail. */
+static void reload(struct shuf__config *config, struct shuf__config *file,
+                   struct shuf__config *fresh, struct shuf__log *log)
 {
     struct shuf__error error;
-    struct shuf__config *fresh = malloc(sizeof *fresh);
-    if (!fresh)
-        shuf__log(log, SHUF__LOG_ERROR, "reload: out of memory; nothing changes");
-    else if (shuf__config_load(fresh, &config->source, &error) != EX_OK)
+    if (shuf__config_load_file(file, &config->source, &error)) {
         shuf__log(log, SHUF__LOG_ERROR, "reload: %s; nothing changes", error.text);
-    else if (!fresh->file[0]) /* perhaps an editor is about to write it */
+        return;
+    }
+    if (!file->file[0]) { /* perhaps an editor is about to write it */
         shuf__log(log, SHUF__LOG_WARNING,
                   "reload: there is no configuration file; nothing changes");
+        return;
+    }
+    *fresh = *file;
+    const shuf_status status = shuf__config_set_options(fresh, &error);
+    assert(status == SHUF_OK);
+    (void)status;
+    take_over(config, file, fresh, log);
+}
+
+void shuf__reload(struct shuf__config *config, struct shuf__log *log)
+{
+    struct shuf__config *both = malloc(2 * sizeof *both);
+    if (both)
+        reload(config, &both[0], &both[1], log);
     else
-        take_over(config, fresh, log);
-    free(fresh);
+        shuf__log(log, SHUF__LOG_ERROR, "reload: out of memory; nothing changes");
+    free(both);
 }

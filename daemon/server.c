@@ -14,6 +14,7 @@
 #include "net/acceptor.h"
 #include "net/listener.h"
 #include "reload.h"
+#include "report_start.h"
 #include "service_manager.h"
 
 #include <assert.h>
@@ -218,7 +219,7 @@ static void on_device_failed(void *context, const struct shuf__error *error)
 
 /* ---- the start ---- */
 
-/* So that Status can report limits to the first client. */
+/* Measures the memory at the start, so that Status has limits for the first client. */
 static void measure(struct shuf__server *server)
 {
     struct shuf__error error;
@@ -231,21 +232,12 @@ static void measure(struct shuf__server *server)
     shuf__warm_start(&server->service.warm);
 }
 
-static void report_ready(const struct shuf__server *server)
-{
-    char status[STATUS_TEXT];
-    const struct shuf__backend *backend = shuf__engine_backend(server->engine);
-    snprintf(status, sizeof status, "Serving on %s, backend %s: %s",
-             server->listener.address.sun_path, backend->ops->name, backend->device);
-    shuf__service_manager_ready(status);
-}
-
 static void start_accepting(struct shuf__server *server)
 {
     shuf__acceptor_start(&server->acceptor);
-    shuf__log(server->log, SHUF__LOG_INFO, "listening on %s", server->listener.address.sun_path);
+    shuf__report_socket(&server->listener, server->config, server->log);
     shuf__exports_start(&server->exports, &server->service);
-    report_ready(server);
+    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine));
     shuf__heartbeat_start(&server->heartbeat, server->engine);
 }
 
@@ -299,7 +291,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
-    report_ready(server);
+    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine));
 }
 
 static const struct {

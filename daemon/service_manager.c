@@ -18,7 +18,7 @@ void shuf__service_manager_ready(const char *status)
     sd_notifyf(0, "READY=1\nSTATUS=%s", status);
 }
 
-/* The time tells this reload from an earlier one. */
+/* The time distinguishes this reload from earlier ones. */
 void shuf__service_manager_reloading(void)
 {
     struct timespec now;

@@ -43,7 +43,8 @@ static shuf_status find(const char *spec, const struct shuf__backend_ops **ops, 
             return SHUF_OK;
     }
     if (length == 4 && memcmp("cuda", spec, length) == 0)
-        return shuf__fail(error, SHUF_DEVICE, "backend %.64s: this build has no CUDA backend",
+        return shuf__fail(error, SHUF_DEVICE,
+                          "backend %.64s: this build has no CUDA backend; expected cpu or auto",
                           spec);
     return shuf__fail(error, SHUF_INVALID, "backend %.64s: expected auto, cpu or cuda", spec);
 }

@@ -102,7 +102,7 @@ struct shuf__backend_ops {
      * SHUF_PRIMEFOLD_EXACT, and 2^B for the others. A shuffle is quick only if it also moves at
      * most 8 * quick bytes. */
     uint64_t quick;
-    /* Which computations are faster with a rank index; NULL: `launch` uses no index. */
+    /* The rule for computations that are faster with a rank index; NULL: `launch` uses none. */
     const struct shuf__rank_index_limits *rank_index_limits;
 
     /* Whether `device` of the next function can name one: SHUF_INVALID, or SHUF_DEVICE. Touches no

@@ -29,7 +29,7 @@ struct shuf__rank_index {
     uint64_t before[];
 };
 
-/* Which computations of a backend are faster with an index. */
+/* The rule for computations that are faster with a rank index on a backend. */
 struct shuf__rank_index_limits {
     uint64_t min_skip; /* a computation must pass over at least this many values */
     uint64_t min_gap; /* it passes over values only between requested ones that are farther apart */

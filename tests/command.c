@@ -22,7 +22,7 @@ static _Noreturn void give_up(const char *call)
     exit(EXIT_FAILURE);
 }
 
-/* The end that is read, and in *theirs the end for the program. */
+/* Makes a pipe. Returns the end that the test reads; *theirs is the end of the program. */
 static int make_pipe(int *theirs)
 {
     int fds[2];
@@ -44,7 +44,8 @@ static int make_terminal(int *theirs)
     return fd;
 }
 
-/* Opened while that is allowed: the program may lie where nobody may look. */
+/* Opens the program before the change of user, because another user may not have access to its
+ * folder. */
 static void execute_as_nobody(const char *const *argv)
 {
     int program = open(argv[0], O_PATH | O_CLOEXEC);
@@ -82,7 +83,7 @@ void command_start(struct command *command, unsigned flags, const char *const *a
     close(err);
 }
 
-/* A terminal whose other side has gone reads as EIO. */
+/* A terminal whose other side is closed returns EIO. */
 static void read_some(struct command_stream *stream)
 {
     enum { STEP = 65536 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a program as a person would: with its output collected, on pipes or on a
- * terminal, and with signals on the way. Every wait is bounded.
+ * Runs a program with its output collected, on pipes or on a terminal, and sends it signals. Every
+ * wait has a timeout.
  */
 #ifndef TESTS_COMMAND_H
 #define TESTS_COMMAND_H
@@ -12,15 +12,15 @@
 
 enum {
     COMMAND_TERMINAL_OUT = 1, /* stdout is a terminal */
-    COMMAND_TERMINAL_ERR = 2, /* stderr is one */
-    COMMAND_AS_NOBODY = 4,    /* of uid 65534; needs root, and argv[0] is a path */
+    COMMAND_TERMINAL_ERR = 2, /* stderr is a terminal */
+    COMMAND_AS_NOBODY = 4,    /* with uid 65534; needs root, and argv[0] must be a path */
     COMMAND_WAIT_MS = 120000,
 };
 
 struct command_stream {
-    int fd; /* -1 at its end */
+    int fd; /* -1 after the end of the stream */
     char *bytes;
-    size_t size, room; /* bytes has a NUL behind them */
+    size_t size, room; /* bytes ends with a NUL */
 };
 
 struct command {
@@ -29,14 +29,14 @@ struct command {
     struct command_stream out, err;
 };
 
-/* argv ends with NULL; argv[0] is looked for in PATH. `flags` of the enum above.
- * Ends the test process when the machine cannot do it. */
+/* argv ends with NULL; argv[0] is searched in PATH. `flags` are of the enum above. If the machine
+ * cannot start the program, the test process ends. */
 void command_start(struct command *command, unsigned flags, const char *const *argv);
 
 /* Reads both streams to their end and waits; sends SIGKILL after COMMAND_WAIT_MS. */
 void command_finish(struct command *command);
 
-/* Both; then the exit status. */
+/* command_start() and command_finish(); returns the exit status. */
 int command_run(struct command *command, unsigned flags, const char *const *argv);
 
 void command_free(struct command *command);

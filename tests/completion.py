@@ -63,7 +63,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def expect(self, pattern):
-        """What the shell wrote up to the pattern, or None."""
+        """The output of the shell up to the pattern, or None."""
         end = time.monotonic() + TIMEOUT
         while not (found := re.search(pattern, self.text, re.DOTALL)):
             if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the dashboard and the alert rules: they use only metrics that the daemon has, with labels that
-these have; and promtool finds nothing wrong, where the machine has it.
+these have. If the machine has promtool, it finds no error.
 
     tests/dashboards.py TABLE-PROGRAM
 """

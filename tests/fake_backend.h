@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server in a child process with a fake backend: it computes on the CPU, but its memory is not
- * readable by the host, as a GPU's, and it has configurable faults and workspaces. So tests of GPU
- * behaviour and of device failures run on every machine.
+ * A server in a child process with a fake backend. The backend computes on the CPU, but the host
+ * cannot read its memory, as with a GPU. Its faults and workspaces are configurable, so tests of
+ * GPU behaviour and of device failures run on every machine.
  */
 #ifndef TESTS_FAKE_BACKEND_H
 #define TESTS_FAKE_BACKEND_H
@@ -19,16 +19,16 @@ struct faults {
     unsigned read_us;         /* duration of each read */
     uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
     bool permute_fails, hangs;
-    uint64_t best, least;       /* bytes of a permutation's workspace: best, least */
+    uint64_t best, least;       /* bytes of a permutation's workspace */
     bool elsewhere;             /* the workspace is in device memory, results in host memory */
     uint64_t available, total;  /* bytes of host memory; 0: the real values */
     bool blocks_count;          /* blocks of host memory reduce `available` */
     uint64_t device;            /* bytes of device memory; 0: as host memory */
-    uint64_t others;            /* of these: used by other programs */
+    uint64_t others;            /* bytes of it that other programs use */
     unsigned wait_us;           /* duration of each computation */
-    unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on, */
-    bool fails_when_full;       /* with SHUF_DEVICE instead of SHUF_NO_MEMORY */
-    char root[64]; /* a directory with the server's /proc and /sys; "": the harness's */
+    unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on */
+    bool fails_when_full;       /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */
+    char root[64]; /* a directory with /proc and /sys for the server; "": the harness's */
 };
 
 /* Counters of the device. */
@@ -37,7 +37,7 @@ struct seen {
     unsigned launches;
     _Atomic uint64_t taken;   /* bytes of device memory in use */
     _Atomic uint64_t host;    /* bytes of host memory in use */
-    uint64_t workspace_bytes; /* of the last computation; 0: none */
+    uint64_t workspace_bytes; /* size of the last computation's workspace; 0: none */
     const void *workspace_at;
 };
 
@@ -48,8 +48,8 @@ extern struct seen *seen;
 /* cmocka's setup: no faults, all counters 0. */
 int fake_backend_reset(void **state);
 
-/* The server's /proc and /sys are in the harness's directory. settings: names and values of the
- * configuration in turn; ends with NULL. */
+/* Starts the server with /proc and /sys in the harness's directory. settings: names and values of
+ * the configuration in turn; ends with NULL. */
 void fake_backend_start(struct harness *h, const char *const *settings);
 
 /* Starts the server with a missing device; returns its exit status. */

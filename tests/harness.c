@@ -28,14 +28,14 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* Another program may stand in for shufd, such as one that traces it. */
+/* $SHUF_TEST_SHUFD may name another program, such as one that traces shufd. */
 static const char *shufd_path(void)
 {
     const char *path = getenv("SHUF_TEST_SHUFD");
     return path ? path : SHUFD_PATH;
 }
 
-/* As a service manager does (sd_listen_fds(3)). */
+/* Passes the socket to the child as a service manager does (sd_listen_fds(3)). */
 static void pass_socket(const struct harness_socket *socket)
 {
     char pid[16];
@@ -51,11 +51,11 @@ static void pass_socket(const struct harness_socket *socket)
         dup2(socket->fd, 3);
 }
 
-/* In the child: becomes shufd, and dies with the test whatever becomes of it. */
+/* Runs in the child: executes shufd, which dies when the test process dies. */
 static _Noreturn void become_shufd(const char *const *arguments, int out, int err,
                                    const struct harness_socket *socket)
 {
-    /* The machine may have a configuration of its own. */
+    /* Ignores a configuration file of the machine. */
     const char *argv[HARNESS_ARGUMENTS + 9] = {shufd_path(), "--no-config"};
     for (int i = 0; i < HARNESS_ARGUMENTS + 6 && arguments[i]; i++)
         argv[i + 2] = arguments[i];
@@ -80,7 +80,7 @@ static pid_t spawn(const char *const *arguments, int out, int err,
     return pid;
 }
 
-/* The wait status, or -1 when the process is still there after `ms`. */
+/* Returns the wait status, or -1 if the process still runs after `ms`. */
 static int wait_for(pid_t pid, long ms)
 {
     int status;
@@ -148,8 +148,8 @@ int harness_connect(const char *path)
     return -1;
 }
 
-/* Waits for the end of the probing connection too, so that it is in nobody's
- * count of clients or descriptors. */
+/* Returns after the daemon has closed the probing connection, so that no test counts this
+ * connection or its descriptor. */
 static bool is_listening(const char *path)
 {
     char byte;
@@ -186,7 +186,7 @@ bool harness_prepare(struct harness *h, const char *backend, const char *const *
     *h = (struct harness){.backend = backend};
     for (int i = 0; extra && i < HARNESS_ARGUMENTS && extra[i]; i++)
         h->extra[i] = extra[i];
-    /* A socket's path has 108 bytes at most. */
+    /* the path of a socket has at most 108 bytes */
     if (!temporary || strlen(temporary) > 64)
         temporary = "/tmp";
     snprintf(h->directory, sizeof h->directory, "%s/shuf-test-XXXXXX", temporary);

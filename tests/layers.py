@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
-PUBLIC = ["client/include", "kernels/inline"]  # what <...> can name; all else in <...> is the system's
+PUBLIC = ["client/include", "kernels/inline"]  # <...> names their headers; all other headers in <...> are the system's
 ROW = re.compile(r"^    (\S+) ->(.*)$", re.MULTILINE)
 
 
@@ -35,7 +35,7 @@ def sources(folders):
 
 
 def folder_of(path, folders):
-    """The deepest of the layers that the file is in."""
+    """The layer of the file: the deepest one that contains it."""
     for parent in path.parents:
         if str(parent) in folders:
             return str(parent)
@@ -43,7 +43,7 @@ def folder_of(path, folders):
 
 
 def common(a, b):
-    """How many folders the two paths share from the root on."""
+    """The number of folders that both paths begin with."""
     pairs = list(zip(a.parent.parts, b.parent.parts))
     return next((i for i, (x, y) in enumerate(pairs) if x != y), len(pairs))
 

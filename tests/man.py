@@ -50,7 +50,7 @@ def broken_references(page):
 
 
 def described(pages):
-    """The functions of the pages, and what is wrong with them."""
+    """The functions of the pages, and the faults of the pages."""
     found, faults = {}, []
     for page in pages:
         names = set(re.findall(r"shuf_\w+", section(page, "NAME")))

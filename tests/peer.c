@@ -100,7 +100,7 @@ void peer_put_reply(int fd, const Shuf__Reply *reply, const int *descriptors, un
 {
     static uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
     size_t size = shuf__message_pack(&reply->base, frame, sizeof frame);
-    if (size == 0) /* no assertion of the framework: it ends only the main thread */
+    if (size == 0) /* an assertion of cmocka ends only the main thread */
         abort();
     size_t alone = count > 0;
     if (alone)

@@ -35,7 +35,7 @@ int shufctl_tear_down(void **state)
 
 enum { TEXT = 512, ARGUMENTS = 24 };
 
-/* Parts `text` in place; argv has room for ARGUMENTS and a NULL. */
+/* Splits `text` in place; argv has room for ARGUMENTS and a NULL. */
 static void split(char *text, const char **argv)
 {
     int count = 0;
@@ -140,7 +140,7 @@ const char *shufctl_path(const char *name)
 
 int shufctl_files(void)
 {
-    int count = -2; /* . and .. */
+    int count = -2; /* without . and .. */
     DIR *open_directory = opendir(shufctl_directory);
     while (readdir(open_directory))
         count++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests of shufctl share: a daemon that it finds by itself, a directory
- * for its files, and how it is run.
+ * The common parts of shufctl's tests: a daemon at the default socket, a directory for files, and
+ * functions that run shufctl.
  */
 #ifndef TESTS_SHUFCTL_H
 #define TESTS_SHUFCTL_H
@@ -10,36 +10,38 @@
 #include "harness.h"
 
 extern struct harness shufctl_daemon;
-extern char shufctl_directory[64]; /* empty at first, and expected so at the end */
+extern char shufctl_directory[64]; /* empty at first; the tear-down expects it empty */
 
-/* A group's set-up and tear-down. The backend is that of `shufctl_backend`. */
+/* Set-up and tear-down of a group, on the backend `shufctl_backend`. */
 extern const char *shufctl_backend;
 int shufctl_set_up(void **state);
 int shufctl_tear_down(void **state);
 
-/* shufctl and the words that `format` makes, which are parted by single blanks. */
+/* Starts shufctl with the arguments that `format` makes, separated by single blanks. */
 void shufctl_start(struct command *command, unsigned flags, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int shufctl_run(struct command *command, unsigned flags, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Runs it to success and gives what stood on stdout, freed by the caller; *size may be NULL. */
+/* Runs shufctl and expects success. Returns its stdout, which the caller frees; *size may be
+ * NULL. */
 char *shufctl_succeed(size_t *size, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Runs it to that exit status: nothing on stdout, and whole lines with these words on stderr. */
+/* Runs shufctl and expects this exit status, an empty stdout, and whole lines with these words on
+ * stderr. */
 void shufctl_refuse(int status, const char *words, const char *arguments);
 
 /* Runs a script for sh, in which $0 is shufctl. */
 int shufctl_script(struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The whole of a file, NUL-ended and freed by the caller. */
+/* Returns a whole file with a final NUL; the caller frees it. */
 char *shufctl_read(const char *path, size_t *size);
 
-/* "DIRECTORY/name"; valid for the next three calls too. */
+/* Returns "DIRECTORY/name", valid until the fourth next call. */
 const char *shufctl_path(const char *name);
 
-/* Entries of the directory, and the end of one. */
+/* Counts the entries of the directory, and removes one. */
 int shufctl_files(void);
 void shufctl_remove(const char *name);
 

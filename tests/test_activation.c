@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A daemon that a service manager started for a socket: it serves that socket, leaves the file
- * alone, and connections wait in the backlog while no daemon runs.
+ * A daemon that a service manager started for a socket. It serves that socket and leaves the file
+ * of the socket alone. Connections wait in the backlog while no daemon runs.
  */
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
@@ -17,7 +17,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The service manager's part: the socket and its file. */
+/* Binds the socket and makes its file, as a service manager does. */
 static void bind_socket(struct harness *h, int type, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -71,7 +71,7 @@ static void stop(struct harness *h)
 static void test_serves_the_passed_socket(void **state)
 {
     struct harness h;
-    char lock[HARNESS_PATH + 8], line[HARNESS_PATH + 32];
+    char lock[HARNESS_PATH + 8], line[HARNESS_PATH + 64];
     (void)state;
     listen_as(&h, "shufd");
     const struct stat before = file_of(&h);
@@ -79,7 +79,7 @@ static void test_serves_the_passed_socket(void **state)
     struct wire *w = wire_greet(&h);
     expect_values(w);
     wire_close(w);
-    snprintf(line, sizeof line, "listening on %s\n", h.socket);
+    snprintf(line, sizeof line, "listening on %s (passed by the service manager)\n", h.socket);
     expect_log(&h, line);
     snprintf(lock, sizeof lock, "%s.lock", h.socket);
     assert_int_equal(access(lock, F_OK), -1);
@@ -90,7 +90,7 @@ static void test_serves_the_passed_socket(void **state)
     stop(&h);
 }
 
-/* Neither a drained nor a killed daemon takes the waiting connections with it. */
+/* Connections in the backlog survive the end of a daemon, by SIGTERM and by SIGKILL. */
 static void test_keeps_the_backlog(void **state)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
@@ -113,7 +113,7 @@ static void test_keeps_the_backlog(void **state)
 
 static void expect_refusal(struct harness *h, const char *text)
 {
-    assert_false(harness_restart(h)); /* shows the log */
+    assert_false(harness_restart(h)); /* prints the log */
     expect_log(h, text);
     stop(h);
 }

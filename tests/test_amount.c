@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Amounts of memory as the configuration writes them.
+ * Amounts of memory in the syntax of the configuration.
  */
 #include "amount.h"
 #include "support/cmocka_all.h"
@@ -14,7 +14,7 @@ static void read_and_written(void **state)
     (void)state;
     static const struct {
         const char *text, *written;
-        uint64_t bytes; /* of TOTAL */
+        uint64_t bytes; /* of a total of TOTAL bytes */
     } rows[] = {
         {"0", "0", 0},
         {"0%", "0%", 0},
@@ -38,7 +38,7 @@ static void read_and_written(void **state)
     }
 }
 
-/* No part is above the whole, and none is lost by rounding of a small one. */
+/* No fraction exceeds the total, and no small fraction is rounded to 0. */
 static void parts(void **state)
 {
     (void)state;

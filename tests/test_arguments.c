@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * NULL in every pointer argument of every public function: SHUF_INVALID and the argument's name, or
- * the meaning that the header gives it. The headers are read, so a function without its rows fails.
+ * Passes NULL as every pointer argument of every public function. The call returns SHUF_INVALID
+ * with the argument's name, or has the meaning that the header gives to NULL. The test reads the
+ * headers, so it fails for a function without rows.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -38,7 +39,7 @@ static bool take(void *context, const void *bytes, size_t size)
     return true;
 }
 
-/* A call that connects frees its handle. */
+/* shuf_connect() with a handle that this function closes. */
 static shuf_status connect_to(const char *socket)
 {
     shuf *handle;
@@ -52,10 +53,10 @@ static shuf_status release(shuf *handle, shuf_lease *taken)
     return shuf_lease_release(handle, &taken);
 }
 
-/* Gives back the lease of a call that may succeed. */
+/* Releases the lease of a call that has succeeded. */
 static shuf_status end(shuf_status status, shuf_lease *taken)
 {
-    if (taken) /* else the message of the call stays */
+    if (taken) /* a release would overwrite the message of a failed call */
         release(h, taken);
     return status;
 }
@@ -201,7 +202,7 @@ static const struct row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* Where the call left its words: the shape functions write them to the caller's memory. */
+/* The message of the call: the shape functions write it to the caller's memory. */
 static const char *words_of(const struct row *row)
 {
     if (strstr(row->function, "_shape"))
@@ -229,7 +230,7 @@ static void null_in_every_place(void **state)
 
 /* ---- The headers ---------------------------------------------------------------- */
 
-/* The last call without a handle decides, also its success. */
+/* shuf_message(NULL) is the message of the last call without a handle, or "" if it succeeded. */
 static void words_without_a_handle(void **state)
 {
     (void)state;
@@ -253,7 +254,8 @@ static bool has_row(const char *function, const char *parameter)
     return false;
 }
 
-/* The parameters of one declaration that can be NULL: `list` stands between its brackets. */
+/* Checks the parameters of one declaration that can be NULL. `list` is the text between its
+ * parentheses. */
 static unsigned check_parameters(const char *function, char *list)
 {
     unsigned pointers = 0;

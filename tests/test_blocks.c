@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that somebody may still have mapped: charged for as long as that is so, back
- * with the system soon after, and never written to under a client that cannot be notified.
+ * Blocks that a client may still have mapped. They are charged to the budget until no process can
+ * have them mapped, are freed soon after, and are not overwritten if the client cannot be notified.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -22,7 +22,7 @@ enum { UNIT = 2 << 20, N = 100000, BYTES = 4 * N };
 #define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
 
 static const char *backend;
-static Shuf__Transport own; /* of the backend */
+static Shuf__Transport own; /* the transport of the memory in which the backend computes */
 
 static int start(void **state)
 {
@@ -51,17 +51,18 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* ---- charged until proven unmapped ---------------------------------------------- */
+/* ---- charged until unmapped ------------------------------------------------------ */
 
 static void expect_charged(const struct harness *h)
 {
-    usleep(100000); /* in which the daemon looks at it several times */
+    usleep(100000); /* the daemon sweeps several times meanwhile */
     Shuf__StatusReply s = wire_status(h);
     assert_true(s.leases == 0 && s.pending_free == 1 && s.blocks == 1);
     assert_int_equal(s.host_used, UNIT);
 }
 
-/* Often enough within 100 ms: a busy machine may be late once. */
+/* Waits until the memory is free. *late counts the waits above 100 ms: a busy machine may have a
+ * few. */
 static void expect_back(const struct harness *h, unsigned *late)
 {
     uint64_t began = now_ms();
@@ -72,7 +73,8 @@ static void expect_back(const struct harness *h, unsigned *late)
 
 enum { ROUNDS = 4 };
 
-/* Leases and gives back without a word of what it still has. */
+/* Maps a result, releases the lease without a report of the unmapping, and closes the connection.
+ * Returns the mapping. */
 static const void *keep_mapped(const struct harness *h)
 {
     struct wire *w = wire_greet(h);
@@ -89,7 +91,7 @@ static void mapped_by_a_client(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         const void *view = keep_mapped(*state);
         expect_charged(*state);
-        wire_unmap(view, UNIT); /* which is not reported to the daemon */
+        wire_unmap(view, UNIT); /* the daemon gets no report of this */
         expect_back(*state, &late);
     }
     assert_true(late <= ROUNDS / 2);
@@ -103,7 +105,7 @@ static void open_in_a_client(void **state)
         const Shuf__ResultReply *reply = wire_lease(w, N, 7, HOST);
         uint64_t id = reply->lease, block = reply->block;
         int fd = wire_take_descriptor(w);
-        wire_release(w, id, block); /* which is a lie */
+        wire_release(w, id, block); /* a false report: the descriptor is still open */
         expect_charged(*state);
         close(fd);
         expect_back(*state, &late);
@@ -143,14 +145,15 @@ static void lease_own(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     uint64_t id = wire_lease(w, N, 7, own)->lease;
-    wire_take_descriptor(w); /* and keeps it */
+    wire_take_descriptor(w); /* and keeps it open */
     wire_lease(w, N, 8, own);
     wire_release(w, id, 0);
     child_say(channel, 0);
     pause();
 }
 
-/* Whatever the memory is, a death gives it back: the kernel has closed everything. */
+/* When a process dies, the kernel closes its descriptors and mappings, so the daemon frees both
+ * kinds of memory. */
 static void had_by_one_who_dies(void **state)
 {
     unsigned late = 0;
@@ -165,14 +168,15 @@ static void had_by_one_who_dies(void **state)
     assert_true(late <= ROUNDS / 2);
 }
 
-/* Of device memory it proves nothing that a client has hung up. */
+/* When a connection ends, its process may still have device memory mapped, so the daemon does not
+ * free it. */
 static void had_by_one_who_hangs_up(void **state)
 {
     struct wire *w = wire_greet(*state);
     bool host = own == HOST;
     const Shuf__ResultReply *reply = wire_lease(w, N, 7, own);
     uint64_t id = reply->lease, block = reply->block;
-    wire_release(w, id, block); /* the word of one who is there counts */
+    wire_release(w, id, block); /* a connected client's report of an unmapping is trusted */
     WIRE_AWAIT((struct harness *)*state, s, s.blocks == 0);
     wire_lease(w, N, 8, own);
     wire_close(w);
@@ -181,9 +185,9 @@ static void had_by_one_who_hangs_up(void **state)
     assert_int_equal(wire_status(*state).blocks, host ? 0 : 1);
 }
 
-/* ---- never written to under a stranger ------------------------------------------ */
+/* ---- not overwritten while a detached process may have it mapped ------------------- */
 
-/* More results of one size than are kept; none of them in that block. */
+/* Takes more results of one size than the daemon keeps idle. None of them may be in that block. */
 static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport transport)
 {
     struct wire *w = wire_greet(h);
@@ -217,14 +221,14 @@ static void view_of_one_who_hung_up(void **state)
     stale_view_stays(*state);
 }
 
-/* The daemon has a PID namespace of its own, from which this process is not seen. */
+/* The daemon runs in a PID namespace of its own, and cannot see this process. */
 static void serve_a_stranger(int channel, void *context)
 {
     struct harness h;
     Shuf__Permute permute = wire_permutation(N, own);
     (void)channel;
     (void)context;
-    assert_int_equal(unshare(CLONE_NEWPID), 0); /* of the children from here on */
+    assert_int_equal(unshare(CLONE_NEWPID), 0); /* the children are in the new namespace */
     assert_true(harness_start(&h, backend, NULL));
     stale_view_stays(&h);
     struct wire *w = wire_greet(&h);
@@ -237,13 +241,14 @@ static void serve_a_stranger(int channel, void *context)
 static void view_of_one_who_is_not_seen(void **state)
 {
     (void)state;
-    if (geteuid() != 0 || own != HOST) /* CUDA itself does not start in such a namespace */
+    if (geteuid() != 0 || own != HOST) /* CUDA does not start in such a namespace */
         skip();
     struct child child = child_start(serve_a_stranger, NULL);
     child_join(&child);
 }
 
-/* A process that comes and goes without a word costs no more than is kept for anybody. */
+/* Clients that end without a release leave no more idle blocks than the daemon keeps for other
+ * clients. */
 static void reconnecting(void **state)
 {
     const struct harness *h = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Box and Muller's method as a function of words: special words against the golden
- * table, and the radius, the sine and the cosine against long double.
+ * The method of Box and Muller as a function of words: special words against the golden table;
+ * radius, sine and cosine against long double.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -23,7 +23,7 @@ static void check_f64(const uint64_t w[4], const uint64_t bits[2])
     double z[2];
     shuf_box_muller_pair_f64(&terms, &words, z);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(shuf__double_bits(z[i] + 0.0), bits[i]); /* no -0 */
+        assert_int_equal(shuf__double_bits(z[i] + 0.0), bits[i]); /* + 0.0 turns -0 into 0 */
 }
 
 static void check_f32(const uint64_t w[4], const uint64_t bits[2])
@@ -60,7 +60,7 @@ static void special_words(void **state)
 
 enum { ARGUMENTS = 300000 };
 
-/* Errors in units of the last place of a type with that many bits. */
+/* The largest errors, in units of the last place of a type with `bits` bits. */
 struct error {
     int bits;
     long double radius, cosine, sine;
@@ -75,7 +75,7 @@ static void keep_largest(long double *largest, long double got, long double exac
         *largest = error;
 }
 
-/* p in (0, 1/2], and whether u is 1 - p; y in [0, 1]. */
+/* The exact radius for p in (0, 1/2]; u is p, or 1 - p with `near_1`. */
 static long double radius_of(long double p, bool near_1)
 {
     return sqrtl(-2 * (near_1 ? log1pl(-p) : logl(p)));
@@ -89,7 +89,7 @@ static void compare_angle(struct error *e, long double y, const long double got[
         keep_largest(&e->sine, fabsl(got[1]), sinl(x), e->bits);
 }
 
-/* Any bits, about a random number of leading zeros. */
+/* Random bits with a random number of leading zeros. */
 static uint64_t random_word(uint64_t top)
 {
     const uint64_t word = random_u64();
@@ -144,7 +144,7 @@ static void accuracy(void **state)
     check_error(measure_f64, 53, 1.9L, 1.4L, 3.2L);
 }
 
-/* ---- The ends ---- */
+/* ---- The smallest and largest words ---- */
 
 static void ends(void **state)
 {

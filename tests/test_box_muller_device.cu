@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Box and Muller's method on the GPU against the host: its square roots, for which it has
- * shorter ways, its conversions, and values from words of all magnitudes.
+ * The method of Box and Muller on the GPU, compared with the host: its faster square roots, its
+ * conversions, and values from words of all magnitudes.
  */
 #include "shuf/box_muller.h"
 
@@ -18,7 +18,7 @@ namespace
 
 constexpr int threads = 256;
 
-/* ---- Square roots: how many are wrong ---- */
+/* ---- Square roots: the number of wrong ones ---- */
 
 __global__ void wrong_roots_f32(uint32_t first, uint32_t count, unsigned long long *wrong)
 {
@@ -32,7 +32,7 @@ __global__ void wrong_roots_f32(uint32_t first, uint32_t count, unsigned long lo
     }
 }
 
-/* Random numbers, and those about the square of one. */
+/* Random numbers, and numbers around the square of each. */
 __global__ void wrong_roots_f64(const uint64_t *bits, int count, unsigned long long *wrong)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -128,7 +128,7 @@ __global__ void make_pairs(const Words *words, int count, Value *z)
         Method<Words, Value>::pair(words[i], z + 2 * i);
 }
 
-/* Of any magnitude, and all bits set as often as none. */
+/* A random word, or one whose bits below the highest begin with many zeros or many ones. */
 uint64_t any_word(unsigned bits)
 {
     const uint64_t all = UINT64_MAX >> (64 - bits), word = random_u64() & all;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory limit of a daemon on a machine with other programs: the free memory less a reserve,
- * plus the memory of its own blocks, counted by their real size and not by the requested one. The
- * fake device always has the same amount of free memory.
+ * The memory limit of a daemon on a machine where other programs use memory. The limit is the free
+ * memory, less a reserve, plus the memory of the daemon's own blocks. The daemon counts the pages
+ * of a block that have memory, not the size that was requested.
  */
 #include "fake_backend.h"
 #include "support/cmocka_all.h"
@@ -24,7 +24,7 @@ static int start_with(void **state, const char *host_memory)
     const char *const cached[] = {"host_memory", host_memory, "cache_time", "10min", NULL};
     if (fake_backend_reset(state) != 0)
         return -1;
-    faults->total = 160 * MI; /* of which a sixteenth is left to others */
+    faults->total = 160 * MI; /* the reserve for other programs is a sixteenth */
     faults->available = 110 * MI;
     fake_backend_start(&h, cached);
     w = wire_greet(&h);
@@ -57,7 +57,7 @@ static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
     return *wire_expect(by, SHUF_OK, "")->result;
 }
 
-/* An allocation updates the limit. */
+/* Returns the limit. An allocation makes the daemon compute it anew. */
 static uint64_t limit(void)
 {
     const uint64_t blocks = wire_status(&h).blocks;
@@ -69,7 +69,7 @@ static uint64_t limit(void)
     return found;
 }
 
-/* What has gone is soon free, too. */
+/* The memory of a released block is free a little later. */
 static void await_limit(uint64_t bytes)
 {
     for (unsigned waited = 0; limit() != bytes;)
@@ -78,7 +78,8 @@ static void await_limit(uint64_t bytes)
 
 /* ---- buffers ---------------------------------------------------------------------- */
 
-/* As much as has been written to, whoever did it, and no longer than it is there. */
+/* The daemon counts the pages of a buffer that were written, by any process, and that still
+ * exist. */
 static void buffers(void **state)
 {
     (void)state;
@@ -101,7 +102,7 @@ static void buffers(void **state)
     assert_int_equal(limit(), 100 * MI);
 }
 
-/* ---- results and what jobs work in ------------------------------------------------- */
+/* ---- results and workspaces --------------------------------------------------------- */
 
 static void request_permutation(uint64_t n, uint64_t seed)
 {
@@ -118,7 +119,7 @@ static void workspaces(void **state)
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     assert_int_equal(limit(), 110 * MI);
-    request_permutation(MI, 2); /* in the same */
+    request_permutation(MI, 2); /* in the same workspace */
     assert_int_equal(limit(), 114 * MI);
 }
 
@@ -130,7 +131,7 @@ static void shares(void **state)
         const char *instances, *host_memory;
         uint64_t limit;
     } rows[] = {
-        {"1", "100%", 100 * MI}, /* what is free is less than 160 MiB */
+        {"1", "100%", 100 * MI}, /* 100 MiB are free, less than 160 MiB */
         {"2", "100%", 80 * MI},  {"8", "100%", 20 * MI},
         {"8", "50%", 10 * MI},   {"8", "64Mi", 64 * MI}, /* an amount in bytes is for one daemon */
         {"0", "100%", 100 * MI}, {"many", "100%", 100 * MI},

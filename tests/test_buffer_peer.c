@@ -13,7 +13,7 @@ static void buffer_by_descriptor(void **state)
     (void)state;
     shuf_lease *lease = NULL;
     shuf *handle = lease_server_start(lease_server_script);
-    for (int i = 0; i < 2; i++) { /* a small one is not kept either */
+    for (int i = 0; i < 2; i++) { /* a small buffer is not kept mapped either */
         assert_int_equal(shuf_buffer_take(handle, 1000, NULL, &lease), SHUF_OK);
         memset(lease->buffer, 7, 1000);
         assert_int_equal(lease_server_mappings(), 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocate and Write by hand: what a client may do with a buffer, every field refused by
- * name, whose leases they take, what a buffer costs and when its memory is free again.
+ * Allocate and Write messages without libshuf: what a client may do with a buffer, the error of
+ * every wrong field, who may use a lease, the memory that a buffer costs, and when it is freed.
  */
 #include "parse.h"
 #include "support/child.h"
@@ -30,7 +30,7 @@ static int start_small(void **state)
     return 0;
 }
 
-/* The client may write, and nothing else: neither the size nor the seals are its to change. */
+/* The client may write to a buffer, but may not change its size or its seals. */
 static void sealed(void **state)
 {
     struct wire *w = wire_greet(*state);
@@ -59,7 +59,7 @@ static void sealed(void **state)
     wire_close(w);
 }
 
-/* ---- what is refused ---------------------------------------------------------------- */
+/* ---- wrong fields ------------------------------------------------------------------- */
 
 static void wrong_allocations(void **state)
 {
@@ -74,7 +74,8 @@ static void wrong_allocations(void **state)
     wire_expect(w, SHUF_INVALID, "accept: no transport in it");
     if (!cuda) {
         wire_send_allocate(w, 100, DEVICE);
-        wire_expect(w, SHUF_INVALID, "transport cuda-fd: the backend cpu has memfd, inline");
+        wire_expect(w, SHUF_INVALID,
+                    "transport cuda-fd: expected memfd, inline of the backend cpu");
     }
     wire_check_alive(w);
     assert_int_equal(wire_status(*state).blocks - (wire_idle(*state) > 0), 0);
@@ -111,7 +112,7 @@ static void wrong_writes(void **state)
     wire_close(w);
 }
 
-/* Neither the leases of others nor what is only prefetched. */
+/* A lease of another connection, or of a prefetched result, cannot be used. */
 static void whose_lease(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
@@ -135,24 +136,25 @@ static void whose_lease(void **state)
     wire_close(w);
 }
 
-/* ---- when memory is free again -------------------------------------------------------- */
+/* ---- when memory is free again ----------------------------------------------------- */
 
 static void expect_used(const struct harness *h, uint64_t host_used, uint64_t pending_free)
 {
-    usleep(100000); /* in which the daemon sweeps the pending blocks several times */
+    usleep(100000); /* the daemon sweeps the pending blocks several times meanwhile */
     Shuf__StatusReply s = wire_status(h);
     assert_int_equal(s.host_used, host_used);
     assert_int_equal(s.pending_free, pending_free);
 }
 
-/* Given back and still mapped: it may be written to, so it is nobody else's. */
+/* The client has released the buffer and still has it mapped. It could write to the memory, so
+ * nobody else gets it. */
 static void given_back_and_mapped(void **state)
 {
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, UNIT, HOST);
     uint8_t *buffer = wire_map_writable(w, b.block_bytes);
     memset(buffer, 0xaa, UNIT);
-    wire_release(w, b.lease, b.block); /* its word is not believed */
+    wire_release(w, b.lease, b.block); /* the daemon does not trust the report of the unmapping */
     expect_used(*state, UNIT, 1);
     const Shuf__ResultReply c = wire_allocate(w, UNIT, HOST);
     assert_int_not_equal(c.block, b.block);
@@ -167,7 +169,7 @@ static void given_back_and_mapped(void **state)
     wire_close(w);
 }
 
-/* The descriptor alone is enough to keep it, also when the connection is gone. */
+/* An open descriptor keeps the memory charged, also after its connection has ended. */
 static void hung_up_with_a_descriptor(void **state)
 {
     struct wire *w = wire_greet(*state);
@@ -185,7 +187,8 @@ struct part {
     bool shuffles;
 };
 
-/* Slow enough to be met at work: the order is found by counting. */
+/* A shuffle of SLOW records takes so long that the signal arrives before its end: lcg has to skip
+ * values. */
 enum { SLOW = (64 << 20) - 1 };
 
 static void hold(int channel, void *context)
@@ -229,7 +232,7 @@ static void killed_while_it_is_shuffled(void **state)
     check_killed(*state, true);
 }
 
-/* ---- what it is charged to -------------------------------------------------------------- */
+/* ---- budgets ---------------------------------------------------------------------------- */
 
 static void budgets(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The result cache: equal requests share one computation, later ones find its result, eviction
+ * The result cache: equal requests share one computation, later requests find its result, eviction
  * follows LRU order, and prefetches compute results early.
  */
 #include "support/child.h"
@@ -18,16 +18,16 @@
 enum {
     UNIT = 2 << 20,
     BLOCK_N = UNIT / 4,   /* values that fill a block of one unit */
-    LARGE_N = BLOCK_N * 2 /* of two */
+    LARGE_N = BLOCK_N * 2 /* values that fill a block of two units */
 };
 
 static const char *backend;
-static Shuf__Transport own; /* of the backend */
+static Shuf__Transport own; /* the transport of the memory in which the backend computes */
 
 /* A budget of four blocks. */
 static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
 
-/* Leases, and gives back at once: `shared` says whether it was there. */
+/* Leases the result and releases it at once. Returns whether the cache had it. */
 static bool touch(struct wire *w, uint64_t n, uint64_t seed)
 {
     const Shuf__ResultReply *reply = wire_lease(w, n, seed, own);
@@ -68,7 +68,7 @@ static void equal_ones_share(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Everything that decides a value is in it. */
+/* The cache key has every parameter that decides a value. */
 static void unequal_ones_do_not(void **state)
 {
     (void)state;
@@ -115,7 +115,8 @@ static void summary_then_lease(void **state)
     uint64_t fingerprint = wire_expect(w, SHUF_OK, "")->result->fingerprint;
     assert_true(touch(w, 100000, 7));
     assert_int_equal(wire_status(&h).computed, 1);
-    wire_send_permute(w, &summary); /* which knows its fingerprint by now */
+    /* The result is in the cache, and the daemon knows its fingerprint. */
+    wire_send_permute(w, &summary);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_true(reply->shared && reply->fingerprint == fingerprint && reply->n_first == 4);
     wire_close(w);
@@ -133,7 +134,7 @@ static struct golden find_golden(uint64_t n)
     return row;
 }
 
-/* MANY: computing so many values takes longer than eight processes need to send requests */
+/* Computing MANY values takes longer than eight processes need to send their requests. */
 enum { EIGHT = 8, MANY = 16777217 };
 
 static void request_many(int channel, void *context)
@@ -154,8 +155,8 @@ static void request_many(int channel, void *context)
     wire_close(w);
 }
 
-/* All eight processes send an equal request, with `held` while a job of the engine waits, else at
- * any time. */
+/* All eight processes send an equal request: at any time, or with `held` while a job blocks the
+ * engine. */
 static void eight_processes(bool held)
 {
     struct harness h;
@@ -209,9 +210,10 @@ static void eight_processes_wait(void **state)
     eight_processes(true);
 }
 
-/* ---- those who leave ----------------------------------------------------------- */
+/* ---- clients that leave -------------------------------------------------------- */
 
-/* One that waits, behind `blocker`, together with another that leaves. */
+/* Two clients wait for the same result behind the job of `blocker`. One leaves, and the other still
+ * gets the result. */
 static void joined_is_served(void **state)
 {
     (void)state;
@@ -249,7 +251,7 @@ static void last_one_cancels(void **state)
     WIRE_AWAIT(&h, s, s.joined == 1);
     wire_close(first);
     WIRE_AWAIT(&h, s, s.clients == 2);
-    usleep(50000); /* in which it would be cancelled */
+    usleep(50000); /* time enough for a wrong cancellation */
     assert_int_equal(wire_status(&h).queued, 1);
     wire_close(second);
     wire_await_queued(&h, 0);
@@ -267,13 +269,13 @@ static void least_recently_used_goes(void **state)
     struct wire *w = wire_greet(&h);
     for (uint64_t seed = 1; seed <= 4; seed++)
         assert_false(touch(w, BLOCK_N, seed));
-    assert_true(touch(w, BLOCK_N, 1));  /* the most recent one now */
-    assert_false(touch(w, BLOCK_N, 5)); /* for which 2 went */
+    assert_true(touch(w, BLOCK_N, 1));  /* now the most recently used */
+    assert_false(touch(w, BLOCK_N, 5)); /* evicts 2 */
     assert_int_equal(wire_status(&h).evicted, 1);
     assert_true(touch(w, BLOCK_N, 1));
     assert_true(touch(w, BLOCK_N, 3));
     assert_true(touch(w, BLOCK_N, 4));
-    assert_false(touch(w, LARGE_N, 6)); /* for which 5 and 1 went */
+    assert_false(touch(w, LARGE_N, 6)); /* evicts 5 and 1 */
     assert_int_equal(wire_status(&h).evicted, 3);
     assert_true(touch(w, BLOCK_N, 3));
     assert_true(touch(w, BLOCK_N, 4));
@@ -305,7 +307,7 @@ static void leased_ones_stay(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Holds three blocks of four until the parent has seen the refusal. */
+/* Holds three of four blocks until the parent has received its refusal. */
 static void hold_as_another(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
@@ -347,12 +349,13 @@ static void over_the_budget(void **state)
     expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
                    "memory, 8 MiB of 8 MiB are held by this user's own leases and ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "held by this user's own leases and requests (");
-    assert_true(touch(w, BLOCK_N, 3)); /* what is there is still there */
+    assert_true(touch(w, BLOCK_N, 3)); /* a cached result is still served */
     wire_send_release(owner, ids, 1, NULL, 0);
     wire_expect(owner, SHUF_OK, "");
-    assert_false(touch(w, BLOCK_N, 9)); /* in the owner's block, which it keeps mapped */
-    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "release a lease"); /* cannot make room */
-    assert_true(touch(w, BLOCK_N, 9)); /* and so is not given up in vain */
+    /* Reuses the block of the released lease, which the client keeps mapped. */
+    assert_false(touch(w, BLOCK_N, 9));
+    expect_refused(w, LARGE_N, 9, SHUF_BUSY, "release a lease"); /* eviction cannot free enough */
+    assert_true(touch(w, BLOCK_N, 9)); /* so the result stays in the cache */
     wire_send_goodbye(owner);
     wire_expect(owner, SHUF_OK, "");
     wire_close(owner);
@@ -362,7 +365,7 @@ static void over_the_budget(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* What can never be is not waited for. */
+/* The daemon refuses a request above the limit at once, although the engine is busy. */
 static void too_large_at_once(void **state)
 {
     (void)state;
@@ -394,8 +397,8 @@ static void nothing_is_kept(void **state)
     for (int i = 0; i < 3; i++) {
         wire_send_permute(w, &summary);
         const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
-        assert_memory_equal(reply->first, first,
-                            sizeof first); /* though the result is gone by now */
+        /* The daemon keeps the first values after it has freed the result. */
+        assert_memory_equal(reply->first, first, sizeof first);
         assert_false(touch(w, BLOCK_N, 1));
         wire_check_alive(w);
         WIRE_AWAIT(&h, s, s.memory_used == 0 && s.blocks == 0);
@@ -414,7 +417,8 @@ static void kept_for_a_while(void **state)
     assert_int_equal(wire_idle(&h), UNIT);
     uint64_t leased = wire_lease(w, BLOCK_N, 2, own)->lease;
     WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0 && s.memory_used == UNIT && s.blocks == 1);
-    assert_int_equal(wire_status(&h).evicted, 0); /* it went for nobody's sake */
+    /* It expired, and was not evicted for another request. */
+    assert_int_equal(wire_status(&h).evicted, 0);
     assert_false(touch(w, BLOCK_N, 1));
     wire_release(w, leased, 0);
     wire_close(w);

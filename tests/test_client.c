@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf against a real daemon on the backend that the command line names: every
- * view and type value by value, failures that the world causes, and many clients
- * at once.
+ * libshuf with a real daemon, on the backend of the command line: every view and type with all its
+ * values, failures from outside, and many clients at the same time.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -60,7 +59,7 @@ static void path_too_long(void **state)
     shuf_close(handle);
 }
 
-/* A connection never takes the place of a closed standard stream. */
+/* The connection does not get the descriptor number of a closed standard stream. */
 static void closed_streams_stay_closed(void **state)
 {
     (void)state;
@@ -93,7 +92,7 @@ static void expect_denied(const char *words)
     assert_int_equal(status, 0);
 }
 
-/* The harness's directory is for its owner only. */
+/* Only the owner may access the harness's directory. */
 static void permission_denied(void **state)
 {
     (void)state;
@@ -142,7 +141,8 @@ static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtyp
     free(out);
 }
 
-/* The reference's own values, worked out from the specification alone, through the library. */
+/* Every row of the golden table through the library. Its values were computed from the
+ * specification alone. */
 static void golden_table(void **state)
 {
     (void)state;
@@ -217,7 +217,8 @@ static void heads_and_tails_never_overlap(void **state)
     shuf_close(handle);
 }
 
-/* Refused here, with the words that the daemon would use; the handle stays good. */
+/* libshuf refuses these requests with the messages that the daemon would send; the handle still
+ * works. */
 static void wrong_parameters(void **state)
 {
     (void)state;
@@ -258,7 +259,7 @@ static void wrong_parameters(void **state)
     shuf_close(handle);
 }
 
-/* A name that no frame can hold is refused before it is sent. */
+/* libshuf refuses a name that exceeds a frame before it sends anything. */
 static void endless_algorithm(void **state)
 {
     (void)state;
@@ -274,7 +275,8 @@ static void endless_algorithm(void **state)
     shuf_close(handle);
 }
 
-/* More than the daemon's memory, where it is needed whole: its refusal, in its words. */
+/* A lease needs memory for the whole result. The daemon refuses a result above its limit, and the
+ * handle still works. */
 static void too_large_for_the_daemon(void **state)
 {
     (void)state;
@@ -309,8 +311,8 @@ static void daemon_status(void **state)
 
 enum { PROCESSES = 4, THREADS = 25, HERE = 100, CLIENTS = PROCESSES * THREADS + HERE };
 
-/* Holds every client back until all of them are connected, in whatever process: each writes a
- * byte to `ready`, and then waits for the end of `go`. */
+/* A barrier for the clients of all processes: each client writes a byte to `ready` when it is
+ * connected, and then waits until `go` is closed. */
 static struct {
     int ready[2], go[2];
 } gate;
@@ -361,12 +363,12 @@ static pid_t fork_clients(struct client *clients)
     pid_t child = fork();
     if (child != 0)
         return child;
-    close(gate.go[1]); /* or the gate would never open */
+    close(gate.go[1]); /* otherwise `go` would never be closed */
     start_clients(clients, THREADS);
     _exit(join_clients(clients, THREADS) ? 0 : 1);
 }
 
-/* How many clients the daemon counts once all have come to the gate. */
+/* Returns the number of clients that the daemon reports when all have reached the barrier. */
 static uint64_t count_at_the_gate(void)
 {
     struct pollfd ready = {.fd = gate.ready[0], .events = POLLIN};
@@ -385,7 +387,7 @@ static uint64_t count_at_the_gate(void)
     return status.clients;
 }
 
-/* 200 connections that exist at once, in threads and processes, no two with the same request. */
+/* 200 connections at the same time, from threads and processes, all with different requests. */
 static void many_clients(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf's leases from a real daemon on the backend that the command line names:
- * every transport value by value, daemons that are killed with leases out, and
- * limits that end in a status and leave nothing behind.
+ * Leases of libshuf from a real daemon on the backend of the command line: the values of every
+ * transport, daemons that are killed while leases exist, and limits that end in a status without
+ * leaks.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -33,7 +33,7 @@ static int last_transport(void)
     return strncmp(harness_backend, "cuda", 4) == 0 ? SHUF_CUDA_IPC : SHUF_MEMFD;
 }
 
-/* One of those up to the last. */
+/* A random transport among those of the backend. */
 static int random_transport(void)
 {
     return SHUF_INLINE << random_below(last_transport() == SHUF_CUDA_IPC ? 4 : 2);
@@ -89,7 +89,7 @@ static void check_golden(shuf *handle, const struct golden *row, int transport, 
     free(bytes);
 }
 
-/* The reference's own values through every transport that the backend has. */
+/* The golden table through every transport of the backend. */
 static void golden_table(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static shuf_permutation random_request(uint64_t n_limit)
     return request;
 }
 
-/* Several leases at once, taken, exchanged and released in any order, each by any transport. */
+/* Takes, exchanges and releases several leases in random order, each by a random transport. */
 static void many_at_random(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void prefetch_and_take(shuf *handle, int transport)
     assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     assert_int_equal(shuf_daemon_status(handle, &after), SHUF_OK);
     assert_int_equal(after.computed, before.computed + SHUF_PREFETCHES);
-    assert_true(after.leases == 0 || transport == SHUF_INLINE); /* that takes none */
+    assert_true(after.leases == 0 || transport == SHUF_INLINE); /* an inline result has no lease */
 }
 
 static void prefetched(void **state)
@@ -211,7 +211,7 @@ static void hold_a_thousand(int transport)
             assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
     shuf_permutation request = {.n = 100, .seed = 5, .epoch = 9};
     check(handle, leases[999], &request);
-    shuf_close(handle); /* the other half is out */
+    shuf_close(handle); /* half of the leases are not released yet */
 }
 
 static void thousand_leases(void **state)
@@ -225,7 +225,8 @@ static void thousand_leases(void **state)
     }
 }
 
-/* The limit is no end: what was refused is there once there is room, descriptor and all. */
+/* After a refusal at the limit, the client gets the same result with its descriptor when a lease
+ * has ended. */
 static void most_leases(void **state)
 {
     (void)state;
@@ -250,7 +251,7 @@ static void most_leases(void **state)
         assert_int_equal(shuf_lease_take(handle, &request, &options, &third), SHUF_BUSY);
         assert_non_null(strstr(shuf_message(handle), "leases 2"));
         assert_null(third);
-        take(handle, &request, transport, &leases[1]); /* in exchange */
+        take(handle, &request, transport, &leases[1]); /* in exchange for the old lease */
         check(handle, leases[1], &request);
         assert_int_equal(shuf_lease_release(handle, &leases[0]), SHUF_OK);
         assert_int_equal(shuf_lease_release(handle, &leases[1]), SHUF_OK);
@@ -260,7 +261,8 @@ static void most_leases(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* What is seen stays; what comes next is of the next daemon. */
+/* The values of old leases stay valid after their daemon was killed. New leases come from the next
+ * daemon. */
 static void killed_daemons(void **state)
 {
     (void)state;
@@ -275,7 +277,8 @@ static void killed_daemons(void **state)
         check(handle, one, &small);
         check(handle, other, &large);
         assert_true(harness_restart(&harness_shared));
-        take(handle, &next, transport, &third); /* perhaps in a block of the same number */
+        /* The block may have the same number as an old one. */
+        take(handle, &next, transport, &third);
         check(handle, third, &next);
         check(handle, one, &small);
         check(handle, other, &large);
@@ -290,7 +293,8 @@ static void killed_daemons(void **state)
     }
 }
 
-/* CUDA_IPC before the values are there; the library waits where it reads. */
+/* A lease with an event arrives before its values. libshuf waits for the event when it reads
+ * them. */
 static void with_an_event(void **state)
 {
     (void)state;
@@ -305,7 +309,7 @@ static void with_an_event(void **state)
     shuf_close(handle);
 }
 
-/* Ends as a child that was handed its parent's handle does, by releasing and closing. */
+/* A forked child releases the lease and closes the handle of its parent. */
 static int leave(shuf *handle, shuf_lease *leases[2])
 {
     shuf_lease *more = NULL;
@@ -314,7 +318,7 @@ static int leave(shuf *handle, shuf_lease *leases[2])
            shuf_lease_release(handle, &leases[0]) != SHUF_OK || (shuf_close(handle), false);
 }
 
-/* What the parent has stays, also with the daemon. */
+/* The parent's leases stay valid, in the parent and in the daemon. */
 static void forked(void **state)
 {
     (void)state;

@@ -15,7 +15,8 @@
 
 /* ---- The peer's side ---------------------------------------------------- */
 
-/* The id of the next request, 0 when the client is gone; *epoch of a Permute. */
+/* Returns the id of the next request, or 0 when the client has closed the connection; *epoch of a
+ * Permute. */
 static uint64_t get_request(int fd, uint64_t *epoch)
 {
     const Shuf__Request *request = peer_get(fd);
@@ -28,7 +29,8 @@ enum { VALUES = 300007, BYTES = VALUES * 4 };
 static const shuf_permutation expected_request = {.n = VALUES, .seed = 7, .epoch = 3};
 static uint32_t values_sent[VALUES];
 
-/* The right reply, but for what a script changed; then `bytes` of the payload. */
+/* Sends the correct reply with the fields that a script changed, then `bytes` bytes of the
+ * payload. */
 static void put_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
 {
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
@@ -102,7 +104,8 @@ static void refuses_the_version(int fd, int connection)
     peer_wait_until_gone(fd);
 }
 
-/* Before the greeting is read, under no id, and gone: the words still arrive. */
+/* The peer refuses the connection before it reads the Hello: id 0, then it closes. The client still
+ * gets the message. */
 static void is_busy(int fd, int connection)
 {
     (void)connection;
@@ -293,7 +296,7 @@ static void reports_with_escapes(int fd, int connection)
     peer_wait_until_gone(fd);
 }
 
-/* Nothing that a peer sends reaches a terminal as commands. */
+/* Control characters in a peer's message do not reach the terminal. */
 static void words_are_printable(void **state)
 {
     (void)state;
@@ -324,7 +327,7 @@ static void words_are_printable(void **state)
 
 static const size_t cuts[] = {0, 1, 3, 65536, BYTES / 2, BYTES - 1, BYTES};
 
-/* Each connection comes a little further. */
+/* Each connection sends one part more before it closes. */
 static void leaves_later_each_time(int fd, int connection)
 {
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
@@ -404,7 +407,7 @@ static void leaves_when_asked(int fd, int connection)
     get_request(fd, NULL);
 }
 
-/* A request that is every daemon's end must not be expected_request for ever. */
+/* The client stops repeating a request that ends every daemon. */
 static void losses_without_progress(void **state)
 {
     (void)state;
@@ -440,7 +443,7 @@ static void replies_once(int fd, int connection)
     put_reply(fd, NULL, BYTES, BYTES);
 }
 
-/* The loss comes while the handle rests; the next call meets it. */
+/* The connection is lost between two calls. The next call notices it and connects again. */
 static void loss_between_calls(void **state)
 {
     (void)state;
@@ -474,7 +477,7 @@ static bool take_none(void *context, const void *bytes, size_t size)
     return size <= VALUES;
 }
 
-/* No record is moved from outside the array. */
+/* The client does not move a record whose index is outside the array. */
 static void values_of_no_record(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is the same for a computation on every backend, on one that computes nothing and has as
- * little memory as a test says: what a computation is given to work in, and that it is given back.
+ * Workspaces of computations, on a fake backend with as little memory as a test sets: a computation
+ * gets a workspace, and the workspace is freed after it.
  */
 #include "backend.h"
 #include "support/cmocka_all.h"
@@ -10,17 +10,17 @@
 
 enum { UNIT = SHUF__BLOCK_UNIT };
 
-/* What the backend does, */
+/* The configuration of the fake backend. */
 static struct {
     struct shuf__workspace workspace;
     uint64_t available, total;
     shuf_status launch;
 } does;
 
-/* and what it has seen. */
+/* The calls that the fake backend has received. */
 static struct {
     unsigned allocations, frees, launches;
-    uint64_t bytes; /* requested last */
+    uint64_t bytes; /* the size of the last allocation */
     const struct shuf__block *workspace;
 } seen;
 
@@ -134,7 +134,8 @@ static const struct shuf__computation any = {
                 .dtype = SHUF_U32,
                 .permutation = {.n = 10, .rows = 1, .count = 10, .stride = 1}}};
 
-/* So many allocations, the last one of so many units, and all given back that were one. */
+/* Expects this number of allocations, the size of the last one in units, and this number of
+ * frees. */
 static void expect_given(unsigned allocations, uint64_t units, unsigned frees)
 {
     assert_int_equal(seen.allocations, allocations);
@@ -143,7 +144,7 @@ static void expect_given(unsigned allocations, uint64_t units, unsigned frees)
     assert_int_equal(seen.workspace != NULL, units > 0 && seen.launches > 0);
 }
 
-/* ---- what computations work in ------------------------------------------------------------ */
+/* ---- workspaces --------------------------------------------------------------------------- */
 
 static void in_nothing(void **state)
 {
@@ -152,7 +153,7 @@ static void in_nothing(void **state)
     expect_given(0, 0, 0);
 }
 
-/* In whole units. */
+/* The size is rounded up to whole units. */
 static void in_what_is_best(void **state)
 {
     (void)state;
@@ -171,7 +172,8 @@ static void in_the_least(void **state)
     expect_given(2, 2, 1);
 }
 
-/* Which none is, too: then the computation is given no block. */
+/* The best workspace does not fit, and the least one has no bytes: the computation gets an empty
+ * block. */
 static void in_nothing_rather_than_not(void **state)
 {
     (void)state;
@@ -193,7 +195,8 @@ static void in_its_own(void **state)
     assert_int_equal(seen.allocations + seen.frees, 0);
 }
 
-/* Neither again in as much, nor where memory is not what is missing. */
+/* The backend does not retry an allocation of the same size. It does not retry at all if the device
+ * fails. */
 static void not_without_it(void **state)
 {
     (void)state;
@@ -218,7 +221,7 @@ static void given_back_by_what_fails(void **state)
 
 /* ---- buffers ---------------------------------------------------------------------- */
 
-/* What is there, and not what there could be. */
+/* A buffer may not exceed the available memory, although the backend has more in total. */
 static void buffers_fit(void **state)
 {
     (void)state;

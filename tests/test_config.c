@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What shufd's configuration and command line may say, which mistakes end it and in what
- * words, and what some keys do.
+ * The syntax of shufd's configuration and command line, the error of every mistake, and the effect
+ * of some keys.
  */
+#include "command.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +144,7 @@ static bool start_warns(const char *memory)
     return strstr(log, ": below 2 MiB no result fits");
 }
 
-/* Less than a block is a mistake that would show only with the first request. */
+/* A limit below one block would fail with the first request, so shufd warns at its start. */
 static void test_small_budget(void **state)
 {
     (void)state;
@@ -154,7 +156,7 @@ static void test_small_budget(void **state)
     assert_false(start_warns("2Mi"));
 }
 
-/* A wrong option is named before the socket of a running daemon is. */
+/* A wrong option is reported although the socket is in use by a running daemon. */
 static void test_wrong_backend_beside(void **state)
 {
     (void)state;
@@ -169,7 +171,7 @@ static void test_wrong_backend_beside(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* With and without --check a bad value ends it the same way. */
+/* A bad value has the same error with and without --check. */
 static void expect_bad_config(const char *path, const char *socket, int code, const char *text)
 {
     const char *check[] = {"--config", path, "--socket", socket, "--check", NULL};
@@ -187,7 +189,8 @@ static void test_check(void **state)
     snprintf(path, sizeof path, "%s/conf", h.directory);
     snprintf(missing, sizeof missing, "%s/none/s", h.directory);
     shufd_write(path, "socket_group = no-such-group\n");
-    expect_bad_config(path, h.socket, EX_CONFIG, "socket_group no-such-group: no such group");
+    expect_bad_config(path, h.socket, EX_CONFIG,
+                      "socket_group no-such-group: no such group; expected");
     shufd_write(path, "backend = cpu:abacus\n");
     expect_bad_config(path, h.socket, EX_CONFIG, "backend cpu:abacus: expected");
     shufd_write(path, "backend = cpu\n");
@@ -197,7 +200,7 @@ static void test_check(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A pipe may never come, and a device may never end. */
+/* A read from a pipe could wait forever, and a read from a device could never end. */
 static void test_config_is_a_file(void **state)
 {
     (void)state;
@@ -221,9 +224,67 @@ static void test_full_output(void **state)
     static const char *const commands[] = {
         SHUFD_PATH " --print-config >/dev/full",
         SHUFD_PATH " --backend cpu --socket /tmp/none --check >/dev/full",
+        SHUFD_PATH " --help >/dev/full",
+        SHUFD_PATH " --print-config >&-",
     };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         shufd_expect_code(system(commands[i]), EX_IOERR);
+}
+
+/* A mistake of the command line that a start would find, or that another default would hide. */
+static void test_wrong_arguments(void **state)
+{
+    (void)state;
+    const char *empty_socket[] = {"--socket", "", "--check", NULL};
+    const char *no_keys[] = {"--backend", "cpu",      "--socket", "/tmp/none",
+                             "--keys",    "/nowhere", "--check",  NULL};
+    const char *no_file[] = {"--config", "/nowhere/conf", "--check", NULL};
+    const char *no_value[] = {"--config", NULL};
+    shufd_expect_exit(empty_socket, EX_USAGE, "--socket '': expected the path of a socket");
+    shufd_expect_exit(no_keys, EX_CONFIG, "keys /nowhere: No such file or directory");
+    shufd_expect_exit(no_file, EX_CONFIG,
+                      "configuration /nowhere/conf: No such file or directory; expected a file ");
+    shufd_expect_exit(no_value, EX_USAGE, "requires an argument; expected --config FILE");
+}
+
+/* Without standard streams, no file or socket of the daemon takes their place. */
+static void test_closed_streams(void **state)
+{
+    (void)state;
+    struct harness h;
+    struct command c;
+    char target[64] = "", link[64];
+    const char *const argv[] = {"sh",
+                                "-c",
+                                "exec \"$@\" <&- >&- 2>&-",
+                                "sh",
+                                SHUFD_PATH,
+                                "--no-config",
+                                "--socket",
+                                h.socket,
+                                "--backend",
+                                harness_backend,
+                                NULL};
+    snprintf(h.socket, sizeof h.socket, "/tmp/shuf-closed-%d", (int)getpid());
+    command_start(&c, 0, argv);
+    for (int waited = 0, fd = -1; (fd = harness_connect(h.socket)) < 0 || close(fd); waited++) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(1000);
+    }
+    struct wire *w = wire_greet(&h);
+    for (int fd = 0; fd <= 2; fd++) {
+        snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)c.pid, fd);
+        const ssize_t length = readlink(link, target, sizeof target - 1);
+        assert_true(length > 0);
+        target[length] = '\0';
+        assert_string_equal(target, "/dev/null");
+    }
+    wire_check_alive(w);
+    wire_close(w);
+    kill(c.pid, SIGTERM);
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    command_free(&c);
 }
 
 static void test_memory_limit(void **state)
@@ -236,10 +297,10 @@ static void test_memory_limit(void **state)
     Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, "/conf (then kill -HUP ");
-    wire_check_alive(w); /* which leaves a block of 2 MiB behind */
+    wire_check_alive(w); /* leaves an idle block of 2 MiB */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
 
-    /* More than half of it, twice: the second fits when the first is read. */
+    /* Two results of more than half of the memory: the second fits after the first was read. */
     struct wire *other = wire_greet(&h);
     permute.n = 10 * MI / 4;
     wire_send_permute(w, &permute);
@@ -251,8 +312,26 @@ static void test_memory_limit(void **state)
     wire_await_memory_free(&h);
     wire_send_permute(other, &permute);
     wire_expect(other, SHUF_OK, "");
-    assert_int_equal(wire_status(&h).memory_used, 12 * MI); /* in its block */
+    /* The second result reuses the block of the first. */
+    assert_int_equal(wire_status(&h).memory_used, 12 * MI);
     wire_close(other);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* A program that starts a daemon has arguments for its limits. */
+static void test_limit_of_the_starter(void **state)
+{
+    (void)state;
+    struct harness h;
+    setenv("SHUFD_STARTER", "shufd.serve()", 1);
+    wire_start(&h, harness_backend, "host_memory = 16Mi\ndevice_memory = 16Mi\n");
+    unsetenv("SHUFD_STARTER");
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "the limit is 16 MiB: pass a larger host_memory to shufd.serve(), which started");
     wire_close(w);
     assert_true(harness_stop(&h));
 }
@@ -302,12 +381,21 @@ static void test_debug_log(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config_errors),         cmocka_unit_test(test_shipped_config),
-        cmocka_unit_test(test_print_config_in_force), cmocka_unit_test(test_command_line),
-        cmocka_unit_test(test_key_options),           cmocka_unit_test(test_small_budget),
-        cmocka_unit_test(test_wrong_backend_beside),  cmocka_unit_test(test_check),
-        cmocka_unit_test(test_config_is_a_file),      cmocka_unit_test(test_full_output),
-        cmocka_unit_test(test_memory_limit),          cmocka_unit_test(test_debug_log),
+        cmocka_unit_test(test_config_errors),
+        cmocka_unit_test(test_shipped_config),
+        cmocka_unit_test(test_print_config_in_force),
+        cmocka_unit_test(test_command_line),
+        cmocka_unit_test(test_key_options),
+        cmocka_unit_test(test_small_budget),
+        cmocka_unit_test(test_wrong_backend_beside),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_config_is_a_file),
+        cmocka_unit_test(test_full_output),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_closed_streams),
+        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_limit_of_the_starter),
+        cmocka_unit_test(test_debug_log),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

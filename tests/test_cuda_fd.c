@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the descriptor of a cuda-fd lease lets a process do that means harm, of the
- * daemon's user and of another: the facts behind docs/protocol.md, "What protects
- * what", on the driver at hand. It uses CUDA by itself, as such a process would.
+ * What a malicious process can do with the descriptor of a cuda-fd lease, as the daemon's user and
+ * as another one. It proves the facts of docs/protocol.md, "What protects what", for the present
+ * driver. The test calls CUDA itself, as such a process would.
  */
 #include "wire.h"
 
@@ -19,12 +19,12 @@
 
 enum { N = 1000, NOBODY = 65534, READ = 1, READ_AND_WRITE = 3 };
 
-/* What came of it, in the order of trying. */
+/* The result of the attempt: the step at which it failed. */
 enum outcome { NOT_IMPORTED, NOT_MAPPED, NOT_READ, NOT_WRITTEN, WRITTEN, BROKEN };
 
 static const char *backend;
 
-/* ---- the process that means harm ---- */
+/* ---- the malicious process ---- */
 
 struct access {
     int location_type, location_id, flags;
@@ -89,7 +89,7 @@ static enum outcome try_as(uid_t uid, int fd, uint64_t bytes, int flags)
     return (enum outcome)WEXITSTATUS(status);
 }
 
-/* ---- what it did ---- */
+/* ---- the results ---- */
 
 static uint32_t first_value(struct wire *w)
 {
@@ -97,7 +97,7 @@ static uint32_t first_value(struct wire *w)
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     permute.seed = 1;
     wire_send_permute(w, &permute);
-    assert_true(wire_expect(w, SHUF_OK, "")->result->shared); /* what was leased, from its block */
+    assert_true(wire_expect(w, SHUF_OK, "")->result->shared); /* the same block as the lease */
     wire_read_bulk(w, values, sizeof values);
     return values[0];
 }
@@ -112,8 +112,8 @@ static void what_a_descriptor_allows(void **state)
     } rows[] = {
         {0, READ, NOT_WRITTEN},
         {NOBODY, READ, NOT_WRITTEN},
-        {NOBODY, READ_AND_WRITE,
-         WRITTEN}, /* nothing stands in its way: the last, as it does harm */
+        {NOBODY, READ_AND_WRITE, WRITTEN}, /* nothing prevents this write; it is the last row,
+                                            * because it destroys the values */
     };
     struct harness h;
     if (geteuid() != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The descriptor of a block: when it comes, and that what can be done with it is
- * reading, for whoever has it and however it is opened again.
+ * The descriptor of a block: when a reply has it, and that every process can only read with it,
+ * even after it opens the file again.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -19,12 +19,12 @@ enum { UNIT = 2 << 20, N = 1000 };
 
 static const char *backend;
 static struct harness shared;
-static Shuf__Transport own; /* of the backend */
+static Shuf__Transport own; /* the transport of the memory in which the backend computes */
 
 static int start_shared(void **state)
 {
     (void)state;
-    wire_start(&shared, backend, "socket_mode = 0666\n"); /* nobody is to connect too */
+    wire_start(&shared, backend, "socket_mode = 0666\n"); /* another user connects too */
     return chmod(shared.directory, 0755);
 }
 
@@ -44,10 +44,10 @@ static void descriptor_comes_once(void **state)
     reply = wire_lease(w, N, 5, own);
     assert_true(!reply->descriptor && reply->block == block);
     wire_release(w, reply->lease, 0);
-    reply = wire_lease(other, N, 5, own); /* which has not had it */
+    reply = wire_lease(other, N, 5, own); /* `other` has no descriptor of the block yet */
     assert_true(reply->descriptor && reply->block == block);
     wire_release(w, id, 0);
-    reply = wire_lease(w, N, 5, own); /* nor is the unmapping reported */
+    reply = wire_lease(w, N, 5, own); /* `w` has not reported that it unmapped the block */
     assert_true(!reply->descriptor && reply->block == block);
     wire_release(w, reply->lease, block);
     reply = wire_lease(w, N, 5, own);
@@ -57,7 +57,7 @@ static void descriptor_comes_once(void **state)
     WIRE_AWAIT(&shared, s, s.leases == 0);
 }
 
-/* One who does not read gets one descriptor, and the next when it has. */
+/* While a client has not received a descriptor, the daemon sends no second one. */
 static void one_on_its_way(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void one_on_its_way(void **state)
     wire_send_permute(w, &first);
     WIRE_AWAIT(&shared, s, s.leases == 1);
     wire_send_permute(w, &second);
-    wire_send_permute(w, &first); /* which needs no other */
+    wire_send_permute(w, &first); /* needs no descriptor */
     WIRE_AWAIT(&shared, s, s.leases == 2);
     w->id -= 2;
     assert_true(wire_expect(w, SHUF_OK, "")->result->descriptor);
@@ -103,7 +103,7 @@ static int reopen(int fd, int flags)
     return open(path, flags | O_CLOEXEC);
 }
 
-/* The owner of the file may have the mode that it likes, and gets no further. */
+/* The owner of the file may change its mode, but still cannot write to it. */
 static void refuses_reopening(int fd)
 {
     fchmod(fd, 0666);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server on a device whose memory the host cannot read, and which fails.
+ * The server with a device whose memory the host cannot read, and with a device that fails.
  */
 #include "fake_backend.h"
 #include "net/payload.h"
@@ -40,7 +40,8 @@ static void expect_exit(struct harness *h, int signal, int code, const char *tex
 
 /* ---- tests ---- */
 
-/* Compares n received values with the fingerprint, which comes from the device's memory. */
+/* Compares the n received values with the fingerprint, which the device computed from its
+ * memory. */
 static void check_values(struct wire *w, uint64_t n)
 {
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
@@ -83,7 +84,7 @@ static void test_staged_chunks(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* The device's memory is the host's here, so it counts as the results' own. */
+/* The fake device keeps its memory in host memory, so the results count as host memory. */
 static void test_unread_results(void **state)
 {
     (void)state;
@@ -111,8 +112,9 @@ static void test_leaves_in_a_fetch(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Clients that have the loop watch for room in the socket when their job begins: by more
- * requests than one iteration takes, and by a result that the socket does not hold. */
+/* Two clients that make the loop wait for room in the socket when their job begins. The first sends
+ * more requests than one iteration of the loop takes. The second requests a result that exceeds the
+ * socket's buffer. */
 static struct wire *begin_after_requests(const struct harness *h)
 {
     enum { REQUESTS = 17 };
@@ -175,7 +177,7 @@ static void test_sleeps_while_computing(void **state)
     }
 }
 
-/* Two ends at once: the drain waits for a result of which every chunk is fetched. */
+/* SIGTERM while the client reads a result in chunks: the daemon sends all chunks before it ends. */
 static void test_drain_of_staged(void **state)
 {
     (void)state;
@@ -239,13 +241,14 @@ static void test_device_fails_in_bulk(void **state)
     wire_expect(w, SHUF_OK, "");
     while (got < sizeof bytes && (part = recv(w->fd, bytes + got, sizeof bytes - got, 0)) > 0)
         got += (size_t)part;
-    assert_in_range(got, 1, MOST); /* cut off, not made up */
+    assert_in_range(got, 1, MOST); /* the bytes end early, and no wrong byte was sent */
     expect_values(bytes, got, permute.n);
     wire_close(w);
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
 }
 
-/* A lease with an event may be shuffled at once: the job that fills it comes first. */
+/* A client may shuffle a lease with an event before the event is ready: the engine runs the job
+ * that fills it first. */
 static void test_shuffles_what_is_under_way(void **state)
 {
     (void)state;
@@ -292,7 +295,7 @@ static void test_device_hangs(void **state)
     wire_close(w);
 }
 
-/* A copy and a summary come from a prefetched result, whatever memory it is in. */
+/* A copy and a summary use a prefetched result, in either kind of memory. */
 static void test_result_in_other_memory(void **state)
 {
     (void)state;

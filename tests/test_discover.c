@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which daemon a client finds that names no socket: one with a current CUDA context, by a libcuda
- * that only counts, or with CUDA_VISIBLE_DEVICES. The daemons are real and have a directory of
- * their own instead of /run/shufd.
+ * The daemon that a client finds if it names no socket: by the current CUDA context (a fake
+ * libcuda), or by CUDA_VISIBLE_DEVICES. The daemons are real, in a directory that replaces
+ * /run/shufd.
  */
 #include "command.h"
 #include "fake/cuda.h"
@@ -45,7 +45,7 @@ static int start(void **state)
     assert_non_null(mkdtemp(directory));
     snprintf(gpus, sizeof gpus, "%s/gpus", directory);
     assert_int_equal(mkdir(gpus, 0755), 0);
-    write_gpu("0000:3b:00.0", names[1]); /* another order than CUDA's */
+    write_gpu("0000:3b:00.0", names[1]); /* not the order of CUDA */
     write_gpu("0000:86:00.0", names[0]);
     for (int i = 0; i < DAEMONS; i++) {
         assert_true(harness_start(&daemons[i], "cpu", NULL));
@@ -74,14 +74,14 @@ static int stop(void **state)
     return stopped ? 0 : -1;
 }
 
-/* What a client finds in a process of its own, because the environment and a loaded library stay.
- */
+/* A client that searches in a process of its own, because the environment and a loaded library
+ * stay. */
 struct attempt {
     const char *visible, *order; /* CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER; NULL: not set */
     int device;                  /* of the current context; -1: none; -2: no libcuda */
     int hidden;                  /* bits of sockets that are missing */
-    int expected;                /* number of a daemon; -1: none */
-    const char *words;           /* of the error */
+    int expected;                /* number of the expected daemon; -1: none */
+    const char *words;           /* part of the error */
 };
 
 static void set(const char *name, const char *value)
@@ -126,7 +126,7 @@ static void connect_there(int channel, void *context)
     else if (status != SHUF_NO_DAEMON || !strstr(shuf_message(handle), attempt->words))
         fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
     assert_true((dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY) != NULL) ==
-                (attempt->device > -2)); /* the call loads nothing */
+                (attempt->device > -2)); /* the call does not load libcuda */
     shuf_close(handle);
 }
 
@@ -146,11 +146,14 @@ static void by_context(void **state)
     (void)state;
     try((struct attempt){.device = 0, .expected = 0});
     try((struct attempt){.device = 1, .expected = 1});
-    try((struct attempt){
-        .device = 1, .visible = names[0], .expected = 1}); /* before the variable */
+    try((struct attempt){/* The context goes before the variable. */
+                         .device = 1,
+                         .visible = names[0],
+                         .expected = 1});
     try((struct attempt){.device = NO_CONTEXT, .expected = SYSTEM});
     try((struct attempt){.device = NO_CUDA, .expected = SYSTEM});
-    try((struct attempt){.device = 1, .hidden = 2, .expected = SYSTEM}); /* has no instance */
+    /* This GPU has no instance. */
+    try((struct attempt){.device = 1, .hidden = 2, .expected = SYSTEM});
 }
 
 static void by_variable(void **state)
@@ -164,13 +167,13 @@ static void by_variable(void **state)
     try((struct attempt){.device = device, .visible = list, .expected = 1});
     try((struct attempt){.device = device, .visible = part, .expected = 1});
     try((struct attempt){
-        .device = device, .visible = "GPU-", .expected = SYSTEM}); /* two of them */
+        .device = device, .visible = "GPU-", .expected = SYSTEM}); /* the prefix matches two GPUs */
     try((struct attempt){.device = device, .visible = "", .expected = SYSTEM});
     try((struct attempt){.device = device, .visible = "MIG-1", .expected = SYSTEM});
     try((struct attempt){.device = NO_CONTEXT, .visible = names[1], .expected = 1});
 }
 
-/* In the order of the bus GPU 1 is first. CUDA's own order is not known. */
+/* In the order of the PCI bus GPU 1 is first. The order of CUDA is unknown. */
 static void by_index(void **state)
 {
     (void)state;
@@ -196,14 +199,14 @@ static void without_a_default(void **state)
                          .visible = "1",
                          .hidden = HIDE_SYSTEM,
                          .expected = NONE,
-                         .words = "looked at: CUDA context: none; CUDA_VISIBLE_DEVICES: index 1, "
-                                  "which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID; "});
+                         .words = "not set), CUDA context (none), CUDA_VISIBLE_DEVICES (index 1, "
+                                  "which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID), "});
     try((struct attempt){.device = NO_CUDA,
                          .hidden = HIDE_SYSTEM,
                          .expected = NONE,
-                         .words = "/GPU-*.sock: several"});
+                         .words = "/GPU-*.sock (several)"});
     try((struct attempt){
-        .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock: none"});
+        .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock (none)"});
 }
 
 /* ---- shufctl ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers by libshuf from a real daemon on the backend that the command line names:
- * every kind value by value and by every transport, moments against a plain
- * computation, and daemons that are killed while their bytes are on the way.
+ * Streams of numbers by libshuf from a real daemon, on the backend of the command line: every kind
+ * with all its values and by every transport, moments against a plain computation, and daemons that
+ * are killed while they send.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -32,7 +32,7 @@ static void expect(shuf *handle, shuf_status got, shuf_status expected, const ch
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
 }
 
-/* ---- what there is ------------------------------------------------------------ */
+/* ---- the kinds of streams ------------------------------------------------------ */
 
 static const struct kind {
     shuf_distribution distribution;
@@ -65,7 +65,7 @@ static uint64_t bits_of(const shuf_numbers *request, uint64_t i)
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
 {
-    uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
+    uint64_t bits = 0; /* the value has the low bytes: the machine is little-endian */
     memcpy(&bits, (const char *)values + i * width, width);
     return bits;
 }
@@ -82,7 +82,7 @@ static bool is_right(const shuf_numbers *request, const void *values)
     return true;
 }
 
-/* Anywhere in a stream, far out as often as near its front. */
+/* A random part of a stream. Its offset has a random order of magnitude. */
 static shuf_numbers random_numbers(int kind, uint64_t limit)
 {
     const bool gauss = kinds[kind].distribution == SHUF_GAUSS;
@@ -130,7 +130,7 @@ static void every_kind(void **state)
     shuf_close(handle);
 }
 
-/* No multiple of 32 or 1024, beyond 2^40, and the last that there are. */
+/* Offsets that are no multiples of 32 or 1024, one beyond 2^40, and the last values of a stream. */
 static void far_out(void **state)
 {
     (void)state;
@@ -178,7 +178,7 @@ static shuf_numbers numbers_of(const struct golden_stream *row)
     };
 }
 
-/* Those that the backend has come first. */
+/* The transports of the backend come first. */
 static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
 
 static int transport_count(void)
@@ -208,7 +208,7 @@ static void check_row(shuf *handle, const struct golden_stream *row, const shuf_
     }
 }
 
-/* The reference's own values, by every transport that the backend has. */
+/* The golden table by every transport of the backend. */
 static void golden_table(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void moments(void **state)
         shuf_numbers request = random_numbers(i % KINDS, 30000);
         shuf_result result, summary;
         shuf_shape shape;
-        request.count += 100; /* enough for them to differ */
+        request.count += 100; /* enough values to differ */
         request.mean = request.std != 0 ? 3 * request.std : 0;
         request.moments = true;
         assert_int_equal(shuf_numbers_shape(&request, &shape, NULL, 0), SHUF_OK);
@@ -292,7 +292,7 @@ static void moments(void **state)
     shuf_close(handle);
 }
 
-/* One value has no spread. */
+/* A single value has no spread: the moments that divide by the variance are NaN. */
 static void moments_of_one(void **state)
 {
     (void)state;
@@ -341,7 +341,7 @@ static const shuf_numbers streamed = {.distribution = SHUF_GAUSS,
                                       .dtype = SHUF_F64};
 enum { STREAMED_BYTES = 500003 * 8 };
 
-/* Each byte once and in order, though three daemons had a part in it. */
+/* Each byte arrives once and in order, although three daemons sent parts of the result. */
 static void stream_across_killed_daemons(void **state)
 {
     (void)state;
@@ -397,7 +397,8 @@ static void check_lease(shuf *handle, const shuf_numbers *request, const shuf_le
     free(copy);
 }
 
-/* From one kind to the next, and between numbers and permutations, in one round trip each. */
+/* A lease is exchanged for a lease of another kind, also between numbers and permutations, in one
+ * round trip. */
 static void leases_of_every_kind(void **state)
 {
     (void)state;
@@ -493,7 +494,8 @@ static void listed(void **state)
 
 /* ---- mistakes ----------------------------------------------------------------- */
 
-/* Refused here, with the words that the daemon would use; the handle stays good. */
+/* libshuf refuses these requests with the messages that the daemon would send; the handle still
+ * works. */
 static void wrong_parameters(void **state)
 {
     (void)state;

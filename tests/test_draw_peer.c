@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams from a peer with wrong replies: with other parameters than requested, or without the
+ * Streams from a peer whose replies are wrong: with other parameters than requested, or without the
  * requested moments or fingerprint.
  */
 #include "peer.h"
@@ -12,7 +12,7 @@
 
 enum { COUNT = 10, BYTES = COUNT * 8 };
 
-/* What the peer says of them. */
+/* The fields of the peer's reply. */
 static struct {
     Shuf__Distribution distribution;
     Shuf__Method method;
@@ -21,12 +21,12 @@ static struct {
     bool sums;
 } part;
 
-static Shuf__Stream heard; /* the last request; its pointers are gone */
+static Shuf__Stream heard; /* the last request; its pointers are no longer valid */
 
 static void send_reply(int fd, uint64_t id)
 {
     static const double values[COUNT];
-    static uint64_t first[6] = {1, 2, 3, 4, 5, 6}; /* more than there is room for */
+    static uint64_t first[6] = {1, 2, 3, 4, 5, 6}; /* more values than a summary holds */
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__ResultReply body = SHUF__RESULT_REPLY__INIT;
     Shuf__Sums sums = SHUF__SUMS__INIT;
@@ -41,7 +41,7 @@ static void send_reply(int fd, uint64_t id)
     body.first = body.last = first;
     sums.centre = 100;
     sums.scale = 2;
-    sums.z1 = 10; /* of z = 3 twice, 1 four times and 0 */
+    sums.z1 = 10; /* sums over z = 3, 3, 1, 1, 1, 1, and 0 four times */
     sums.z2 = 22;
     sums.z3 = 58;
     sums.z4 = 166;
@@ -103,7 +103,7 @@ static void expect(shuf *handle, const char *words)
         fail_msg("%s", shuf_message(handle));
 }
 
-/* Mean 1, m2 = 1.2: central moments of small whole numbers, worked out by hand. */
+/* Mean 1, m2 = 1.2: the central moments of small whole numbers, computed by hand. */
 static void right(void **state)
 {
     double out[COUNT];
@@ -120,7 +120,7 @@ static void right(void **state)
     assert_true(fabs(r.moments.kurtosis - 3.6 / 1.44) < 1e-14);
 }
 
-/* A daemon that does not know the method makes other values. */
+/* A daemon that does not know the method would send other values. */
 static void other_method(void **state)
 {
     part.method = SHUF__METHOD__METHOD_BOX_MULLER;

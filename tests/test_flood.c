@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients that send descriptors which no request needs, or open connections without end. The daemon
- * serves other clients meanwhile, and afterwards has no more descriptors open than before.
+ * Clients that send descriptors which no request needs, and clients that open connections without
+ * end. The daemon serves other clients meanwhile, and has no more descriptors open afterwards than
+ * before.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-    DESCRIPTORS = 250, /* in a message; the kernel takes no more than 253 */
+    DESCRIPTORS = 250, /* descriptors in a message; the kernel's limit is 253 */
     MESSAGES = 300,
     CONNECTIONS = 2000,
     AT_ONCE = 200,
@@ -63,7 +64,8 @@ static void send_with_descriptors(struct wire *w)
     wire_expect(w, SHUF_OK, "");
 }
 
-/* With half a frame, after which it leaves, so that some are never received. */
+/* Sends descriptors with half a frame and closes the connection, so that the daemon never receives
+ * some of them. */
 static void leave_with_descriptors(const struct harness *h)
 {
     struct wire *w = wire_greet(h);
@@ -106,7 +108,7 @@ static void flood_connections(int channel, void *context)
     child_say(channel, 0);
 }
 
-/* A client that leases, beside all of that. */
+/* Another client takes leases meanwhile. */
 static void lease_meanwhile(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
@@ -132,7 +134,7 @@ static void floods(void **state)
     child_hear(warm.channel);
     child_join(&warm);
     WIRE_AWAIT(&h, s, s.clients == 1 && s.blocks == 0);
-    usleep(50000); /* that connection is closed too */
+    usleep(50000); /* the daemon has closed that connection too */
     unsigned before = wire_descriptors(h.pid);
     for (int i = 0; i < FLOODERS; i++)
         children[i] = child_start(bodies[i], &h);
@@ -146,7 +148,8 @@ static void floods(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Writes until the daemon has closed the connection; the bytes that the socket took. */
+/* Writes until the daemon has closed the connection. Returns the number of bytes that the socket
+ * accepted. */
 static size_t write_without_end(struct wire *w)
 {
     static const uint8_t bytes[65536];
@@ -156,8 +159,8 @@ static size_t write_without_end(struct wire *w)
     return all;
 }
 
-/* One read of a refused connection is enough: a client that writes without end is not served
- * meanwhile. */
+/* The daemon reads once from a refused connection and closes it. A client that writes without end
+ * does not keep it busy. */
 static void refused_connections(void **state)
 {
     (void)state;

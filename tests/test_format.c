@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of shufctl that turn bytes into text: values that arrive cut
- * anywhere, and quantities for people at the edges of their units.
+ * The functions of shufctl that make text: values in pieces of any length, and quantities with
+ * units at the ends of their ranges.
  */
 #include "format_value.h"
 #include "output.h"
@@ -26,7 +26,7 @@ static void fill(uint8_t *values, unsigned width)
     }
 }
 
-/* By printf, in another way than text.c. */
+/* The expected text by printf(), which text.c does not use. */
 static size_t expect_text(const uint8_t *values, unsigned width, bool batch, char *out)
 {
     size_t size = 0;
@@ -39,7 +39,7 @@ static size_t expect_text(const uint8_t *values, unsigned width, bool batch, cha
     return size;
 }
 
-/* Pieces of 0 to 19 bytes, so that values are cut in every place. */
+/* Writes pieces of 0 to 19 bytes, so that values are split at every place. */
 static void write_in_pieces(struct shuf__text *text, const uint8_t *bytes, size_t size)
 {
     while (size > 0) {
@@ -82,7 +82,7 @@ static void values_cut_anywhere(void **state)
     check_cuts(8, true);
 }
 
-/* As few digits as read back, and no more. */
+/* The text is the shortest that reads back as the same value. */
 static void single_values(void **state)
 {
     (void)state;
@@ -117,7 +117,8 @@ static void single_values(void **state)
 
 /* ---- Fractions ---- */
 
-/* As the C library has it: the fewest digits that read back, at least 15 or 6 tried. */
+/* Compares with the C library: the fewest digits that read back, and at least 15 (f64) or 6
+ * (f32). */
 static void expect_fraction(double value, bool wide)
 {
     char text[SHUF__VALUE_TEXT], expected[SHUF__VALUE_TEXT];
@@ -150,31 +151,17 @@ static double beside(double value, int steps)
     return value;
 }
 
-/* Where the decimal exponent, the binary one or the way of the conversion changes. */
+/* Values at which the decimal exponent, the binary exponent or the method of conversion changes. */
 static void fractions_at_edges(void **state)
 {
     (void)state;
-    static const double rows[] = {0,
-                                  0.5,
-                                  1,
-                                  1.5,
-                                  2.5,
-                                  0.1,
-                                  0.3,
-                                  8388608.5,
-                                  16777216,
-                                  9.9999995,
-                                  99999.95,
-                                  999999.5,
-                                  0.00001,
-                                  0.0001,
-                                  0.00099999995,
-                                  123456,
-                                  1234567,
-                                  4503599627370497.5,
-                                  0x1p53 + 2,
-                                  INFINITY,
-                                  NAN};
+    static const double rows[] = {0,          0.5,       1,
+                                  1.5,        2.5,       0.1,
+                                  0.3,        8388608.5, 16777216,
+                                  9.9999995,  99999.95,  999999.5,
+                                  0.00001,    0.0001,    0.00099999995,
+                                  123456,     1234567,   4503599627370497.5,
+                                  0x1p53 + 2, INFINITY,  NAN};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_both(rows[i]);
     for (int exponent = -80; exponent <= 80; exponent++)
@@ -201,7 +188,7 @@ static void random_fractions(void **state)
     }
 }
 
-/* All of the small types. */
+/* Every value of the 16-bit types. */
 static void small_fractions(void **state)
 {
     (void)state;

@@ -56,7 +56,7 @@ static void whole_only_with_every_byte(void **state)
     }
 }
 
-/* A bad length is known from the header alone; nobody waits for bytes that would be refused. */
+/* A bad length is reported from the header alone, without waiting for the frame. */
 static void bad_lengths(void **state)
 {
     (void)state;
@@ -69,7 +69,7 @@ static void bad_lengths(void **state)
         {{0, 0, 0, 1}, 1 << 24},
         {{0, 0, 0, 0x80}, (size_t)1 << 31},
         {{255, 255, 255, 255}, UINT32_MAX},
-        {{'G', 'E', 'T', ' '}, 0x20544547}, /* a lost web browser */
+        {{'G', 'E', 'T', ' '}, 0x20544547}, /* a web browser that connected by mistake */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = 4711;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of Gaussian streams that the library has: their proof, and that it fails for others.
- * Its functions against sums over all outcomes, and the search's slopes against differences.
+ * The tables of Gaussian streams in the library: their proof succeeds, and fails for other tables.
+ * The functions of the proof are compared with sums over all outcomes, and the slopes of the search
+ * with differences.
  */
 #include "proof.h"
 
@@ -47,8 +48,9 @@ static void entries_are_what_the_stream_needs(void **state)
             largest = entry > largest ? entry : largest;
             squares += (int64_t)entry * entry;
         }
-    assert_true(32 * (2 * largest + (1 << 14)) < 1 << 24); /* exact in a float */
-    /* 32 (2^38 - 32 (2^30 - 1) / 12 - 1024 / 12) is a third more */
+    /* A float represents every such sum exactly. */
+    assert_true(32 * (2 * largest + (1 << 14)) < 1 << 24);
+    /* The sum of squares is a third of this number. */
     const int64_t thrice = 3 * 32 * ((INT64_C(1) << 38)) - 256 * ((INT64_C(1) << 30) - 1) - 8192;
     assert_true(3 * squares == thrice - 1);
 }
@@ -68,8 +70,8 @@ static int faults_of(const shuf__tables *off)
     return shuf__proof_faults(&other);
 }
 
-/* One entry, by one: the squares tell. For a few entries the distance of distribution functions
- * passes its limit too. */
+/* One entry is larger by 1: the sum of squares detects it. For a few entries the distance of
+ * distribution functions exceeds its limit too. */
 static void proof_sees_one_quantum(void **state)
 {
     (void)state;
@@ -79,7 +81,7 @@ static void proof_sees_one_quantum(void **state)
     assert_in_range(faults_of(&off), 1, 2);
 }
 
-/* What the old tables had: an entry much too far out, and clumps. */
+/* Faults of the old tables: an entry far too large, and equal neighbouring entries. */
 static void proof_sees_other_laws(void **state)
 {
     (void)state;
@@ -115,19 +117,20 @@ static void entry_counts_every_outcome(void **state)
         for (int look = 0; look < 1000; look++) {
             const int32_t place = (int32_t)random_below(SHUF__PLACES);
             uint32_t ways = 0;
-            for (int i = 0; i < TINY * TINY * 8; i++) { /* all signs, and both sides */
+            for (int i = 0; i < TINY * TINY * 8; i++) { /* all signs, and both sides of 0 */
                 const int32_t a = i & 16 ? -one[i % TINY] : one[i % TINY];
                 const int32_t b = i & 32 ? -other[i / TINY % TINY] : other[i / TINY % TINY];
                 const int32_t v = (i & 64 ? -1 - place : place) - a - b;
                 ways += v >= -(1 << 14) && v < 1 << 14;
             }
-            /* 64 outcomes of the draws times 2^15 of the uniform part */
+            /* 64 outcomes of the draws, each with 2^15 values of the uniform part */
             assert_int_equal(law.count[place], ways * ((1u << 30) / (64u << 15)));
         }
     }
 }
 
-/* The search's coefficients, whose uniform part is continuous, are the proof's. */
+/* The search computes with a continuous uniform part. Its coefficients agree with those of the
+ * proof. */
 static void search_and_proof_agree(void **state)
 {
     (void)state;
@@ -173,7 +176,8 @@ static void slopes_are_differences(void **state)
 
 /* ---- Blocks ------------------------------------------------------------------- */
 
-/* Walsh coefficients of random signs, at indices whose sum is 0, against a sample's mean. */
+/* Compares the moments of Walsh coefficients of random signs, at indices whose exclusive or is 0,
+ * with the mean of a sample. */
 static void walsh_moments_are_means(void **state)
 {
     (void)state;
@@ -202,8 +206,8 @@ static void walsh_moments_are_means(void **state)
         assert_near(sum[m], shuf__walsh_moment(powers[m]), 6 * sqrt(square[m] / samples));
 }
 
-/* For entries that are normal but for psi_4, the sum of 32 is so but for what the first order says,
- * and its squares. */
+/* If every entry differs from the normal law only in a_4, the sum of 32 entries differs only by the
+ * first-order term and its square. */
 static void marginal_of_one_order(void **state)
 {
     (void)state;
@@ -215,14 +219,15 @@ static void marginal_of_one_order(void **state)
     }
     const struct shuf__marginal m = shuf__marginal_look(a);
     assert_near(m.c.of[2], 1e-3 / 32, 1e-15);
-    /* 32 * 31 / 2 products of two: sqrt(8!) / 4! / 32^4 */
+    /* the products of two entries, 32 * 31 / 2 pairs: sqrt(8!) / 4! / 32^4 */
     assert_near(m.c.of[4], 1e-6 * 496 * sqrt(40320) / 24 / 1048576, 1e-15);
-    /* psi_3(1) / 2 times the density, over the normal law's own tail */
+    /* psi_3(1) / 2 times the density at 1, divided by the normal law's tail */
     assert_near(m.tail[1], 1e-3 / 32 * (-2 / sqrt(6)) / 2 * 0.24197072451914 / 0.158655253931457,
                 1e-8);
 }
 
-/* E cos(t y_0) cos(t y_p) is that of the sum and of the difference, each of 16 entries, doubled. */
+/* E cos(t y_0) cos(t y_p) is the mean of two cosines, one of the sum and one of the difference.
+ * Each is twice the sum of 16 entries. */
 static void cosines_of_two_values(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gauss-tables as people run it: it proves what the library has, makes the very same again (with
- * the argument "again", for it takes a while), and names mistakes.
+ * The program gauss-tables: it proves the tables of the library, makes the same tables again (with
+ * the argument "again", because this takes long), and reports mistakes.
  */
 #include "command.h"
 #include "support/cmocka_all.h"
@@ -13,7 +13,7 @@
 
 static char directory[] = "/tmp/shuf-gauss-XXXXXX";
 
-/* A script for sh in which $G is gauss-tables, $H the committed header and $D a directory. */
+/* Runs a script of sh in which $G is gauss-tables, $H the committed header and $D a directory. */
 static int script(struct command *command, const char *text)
 {
     const char *const argv[] = {"sh", "-c", text, NULL};
@@ -59,7 +59,7 @@ static void check_proves(void **state)
     command_free(&c);
 }
 
-/* What the header says of itself is what the proof says. */
+/* The comment in the header has the figures of the proof. */
 static void header_has_its_proof(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void header_has_its_proof(void **state)
     command_free(&c);
 }
 
-/* But for the line that names the compiler. */
+/* The header is equal except for the line that names the compiler. */
 static void made_again_it_is_the_same(void **state)
 {
     (void)state;

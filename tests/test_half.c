@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf/half.h: every number of 16 bits, and every float near the middle between two
- * of them, against the definition of rounding.
+ * shuf/half.h: every number of 16 bits, and every float near the middle between two neighbours,
+ * against the definition of rounding.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* Sixteen bits by their own definition: sign, exponent, fraction. */
+/* The number with these bits, by the definition: sign, exponent, fraction. */
 static double value_of(unsigned bits, int exponent_bits, int fraction_bits)
 {
     const int exponent = (int)(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
@@ -45,10 +45,11 @@ static void every_bf16_is_itself(void **state)
     }
 }
 
-/* Between neighbours `bits` and bits + 1: the nearer one, and in the middle the even one. */
+/* Checks floats between the neighbours `bits` and bits + 1: a float rounds to the nearer one, and
+ * the middle to the even one. */
 static void check_between(unsigned bits, double below, double above, uint16_t (*round)(float))
 {
-    const double middle = (below + above) / 2; /* exact, and a float */
+    const double middle = (below + above) / 2; /* exact; it is a float */
     assert_int_equal(round((float)middle), bits + (bits & 1));
     assert_int_equal(round(nextafterf((float)middle, 0)), bits);
     assert_int_equal(round(nextafterf((float)middle, INFINITY)), bits + 1);
@@ -74,7 +75,7 @@ static void nearest_and_even(void **state)
         check_between(bits, value_of(bits, 8, 7), value_of(bits + 1, 8, 7), round_bf16);
 }
 
-/* Doubles next to the middle of two neighbours, nearer to it than any float. */
+/* Checks doubles next to the middle of two neighbours. No float is so near to the middle. */
 static void check_sticky(double below, double above, unsigned bits, uint16_t (*round)(float))
 {
     const double middle = (below + above) / 2;

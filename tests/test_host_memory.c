@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much memory the host has, on machines that are folders: with control groups of both versions,
- * with namespaces, and with containers that show a part of a hierarchy.
+ * The measured memory of the host, on fake machines made of files: with control groups of both
+ * versions, with namespaces, and with containers that show a part of a hierarchy.
  */
 #include "host/memory_limits.h"
 #include "support/cmocka_all.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #define MI (UINT64_C(1) << 20)
-#define UNLIMITED "9223372036854771712\n" /* as version 1 writes it */
+#define UNLIMITED "9223372036854771712\n" /* no limit, as version 1 writes it */
 #define V2_MOUNT "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 
 static char root[64];
@@ -54,7 +54,7 @@ static void write_file(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* 1000 MiB, of which 600 MiB are available. */
+/* A machine with 1000 MiB, 600 MiB of them available. */
 static void write_machine(const char *groups, const char *mounts)
 {
     write_file("/proc/meminfo", "MemTotal:        1024000 kB\nMemFree:          1 kB\n"
@@ -76,7 +76,7 @@ static void write_group(const char *directory, const char *most_name, const char
     }
 }
 
-/* Sizes in bytes: 104857600 are 100 MiB. */
+/* Sizes in bytes; 104857600 is 100 MiB. */
 static void write_v2(const char *directory, const char *most, const char *used, const char *cache)
 {
     char stat[128];
@@ -112,7 +112,7 @@ static void without_groups(void **state)
     expect_measured(600, 1000);
 }
 
-/* A group and the one above it: each limit holds, and the page cache is not counted as used. */
+/* The limits of a group and of its parent both hold. The page cache does not count as used. */
 static void version_2(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void high_of_version_2(void **state)
     expect_measured(200, 300);
 }
 
-/* In a namespace the group is the root of what is mounted. */
+/* In a namespace the process's group is the root of the mounted hierarchy. */
 static void namespace_of_version_2(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void namespace_of_version_2(void **state)
     expect_measured(300, 400);
 }
 
-/* A process that was moved out of its namespace's root. */
+/* The process was moved out of the root of its namespace. */
 static void outside_of_a_namespace(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void container_of_version_1(void **state)
     expect_measured(100, 200);
 }
 
-/* A controller of a similar name is another one. */
+/* A controller with a similar name is not the memory controller. */
 static void similar_names(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void similar_names(void **state)
     expect_measured(600, 1000);
 }
 
-/* This machine, whatever it is. */
+/* The real machine. */
 static void here(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Idle memory: how much of it is kept, when it goes back to other programs, and who
- * may drop it. On a fake device, with the memory of a fake machine.
+ * Idle memory: how much of it the daemon keeps, when it frees it for other programs, and who may
+ * drop it. The device and the machine's memory are fake.
  */
 #include "fake_backend.h"
 #include "support/child.h"
@@ -37,7 +37,7 @@ static void start_plain(void)
     start(open_to_all);
 }
 
-/* A machine with 4 GiB of either memory, of which others use nothing. */
+/* A machine with 4 GiB of host memory and 4 GiB of device memory, all of it free. */
 static int make_machine(void **state)
 {
     if (fake_backend_reset(state) != 0)
@@ -52,7 +52,7 @@ static void stop(void)
     assert_true(harness_stop(&h));
 }
 
-/* Computes a result and gives its lease back, unmapped. True: it was there already. */
+/* Computes a result and releases its lease, unmapped. Returns whether the cache had it. */
 static bool use(struct wire *by, uint64_t n, uint64_t seed, Shuf__Transport transport)
 {
     const Shuf__ResultReply *reply = wire_lease(by, n, seed, transport);
@@ -80,7 +80,7 @@ static void kept_up_to_the_limit(void **state)
     use(w, RESULT_N, 1, HOST);
     use(w, RESULT_N, 2, HOST);
     expect_idle(8 * MI, 0);
-    assert_true(use(w, RESULT_N, 1, HOST)); /* now the least recently used one is 2 */
+    assert_true(use(w, RESULT_N, 1, HOST)); /* now 2 is the least recently used */
     use(w, RESULT_N / 2, 3, HOST);
     expect_idle(10 * MI, 0);
     use(w, RESULT_N / 2, 4, HOST);
@@ -92,7 +92,7 @@ static void kept_up_to_the_limit(void **state)
     stop();
 }
 
-/* It would displace all others, and still not fit. */
+/* A result larger than host_cache is not kept, and evicts nothing. */
 static void too_large_to_be_kept(void **state)
 {
     static const char *const small[] = {"host_cache", "10Mi", NULL};
@@ -105,7 +105,7 @@ static void too_large_to_be_kept(void **state)
     stop();
 }
 
-/* A lease holds its result, however large. */
+/* The result of a lease is not idle, so host_cache does not limit it. */
 static void leases_do_not_count(void **state)
 {
     static const char *const none[] = {"host_cache", "0", NULL};
@@ -133,7 +133,7 @@ static void defaults(void **state)
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 2 GiB of host memory, the limit is 1 GiB: raise host_memory in "
                 "shufd.conf or start shufd with --host-memory");
-    permute = wire_permutation(104 * MI, DEVICE); /* a tenth of 4 GiB is less than 410 MiB */
+    permute = wire_permutation(104 * MI, DEVICE); /* a tenth of 4 GiB is less than 416 MiB */
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 416 MiB of device memory, the limit is 410 MiB: raise device_memory in "
@@ -152,15 +152,17 @@ static void host_is_short(void **state)
     use(w, RESULT_N, 2, HOST);
     const uint64_t lease = wire_lease(w, RESULT_N, 3, HOST)->lease;
     const int fd = wire_take_descriptor(w);
-    usleep(600000); /* two looks at the memory */
+    usleep(600000); /* the daemon measures the memory twice meanwhile */
     expect_idle(8 * MI, 0);
-    faults->available = (510 + 12) * MI; /* with its 12 MiB 2 MiB less than an eighth */
+    /* With the 12 MiB of the blocks, 2 MiB less than an eighth of 4 GiB. */
+    faults->available = (510 + 12) * MI;
     WIRE_AWAIT(&h, s, s.host_idle == 4 * MI && s.evicted == 1);
     faults->available = 4096 * MI;
-    assert_true(use(w, RESULT_N, 2, HOST)); /* the least recently used one has gone */
+    assert_true(use(w, RESULT_N, 2, HOST)); /* result 1, the least recently used, was evicted */
     faults->available = 20 * MI;
     WIRE_AWAIT(&h, s, s.host_idle == 0 && s.host_used == 4 * MI);
-    wire_release(w, lease, 0); /* idle, but still open here: dropping it would free nothing */
+    /* Idle, but this process has the block open, so dropping it would free nothing. */
+    wire_release(w, lease, 0);
     usleep(600000);
     expect_idle(4 * MI, 0);
     close(fd);
@@ -168,7 +170,7 @@ static void host_is_short(void **state)
     stop();
 }
 
-/* Of much memory, 4 GiB are enough. */
+/* On a machine with much memory, 4 GiB of free memory are enough. */
 static void much_memory(void **state)
 {
     (void)state;
@@ -216,7 +218,7 @@ static void device_is_busy(void **state)
     stop();
 }
 
-/* Host memory goes back whatever the device does. */
+/* Idle host memory is freed although the device is busy. */
 static void host_while_a_job_runs(void **state)
 {
     (void)state;
@@ -229,7 +231,7 @@ static void host_while_a_job_runs(void **state)
     wire_await_queued(&h, 1);
     faults->available = 10 * MI;
     WIRE_AWAIT(&h, s, s.host_idle == 0);
-    for (unsigned waited = 0; wire_descriptors(h.pid) > before;) /* the memfd is closed */
+    for (unsigned waited = 0; wire_descriptors(h.pid) > before;) /* until the memfd is closed */
         wire_wait(&waited, "the block's descriptor");
     wire_close(blocker);
     stop();
@@ -257,7 +259,8 @@ static void run_below_root(const char *command)
     assert_int_equal(system(script), 0);
 }
 
-/* Processes wait for memory, so it counts as short sooner. `name`: the file that says so. */
+/* Processes that wait for memory raise the limit below which memory counts as short. `name`: the
+ * file of the pressure stall information. */
 static void check_stalls(const char *name)
 {
     uint64_t stalled = 1000;
@@ -274,7 +277,7 @@ static void check_stalls(const char *name)
     stop();
 }
 
-/* Those of the machine, and those of the control group. */
+/* The stalls of the machine, and those of the control group. */
 static void processes_stall(void **state)
 {
     static const char *const names[] = {"proc/pressure/memory", "cg/a/memory.pressure"};
@@ -290,7 +293,7 @@ static void processes_stall(void **state)
     assert_int_equal(rmdir(faults->root), 0);
 }
 
-/* One line, whatever is given back in the next seconds. */
+/* A shortage writes one line to the log, however often memory is freed in the next seconds. */
 static void logged_once(void **state)
 {
     char log[4096];
@@ -353,14 +356,14 @@ static void own_results_dropped(void **state)
     expect_idle(0, 0);
     WIRE_AWAIT(&h, s, seen->taken == 0 && s.leases == 1 && s.pending_free == 1);
     assert_false(use(w, RESULT_N, 1, HOST));
-    assert_true(wire_lease(w, RESULT_N, 4, HOST)->shared); /* its lease holds it */
+    assert_true(wire_lease(w, RESULT_N, 4, HOST)->shared); /* its lease keeps the result */
     wire_release(w, lease, 0);
     close(fd);
     WIRE_AWAIT(&h, s, s.pending_free == 0);
     stop();
 }
 
-/* As nobody, whose results another user does not see. */
+/* A second user, whose results the first user cannot see. */
 static void be_nobody(int channel, void *context)
 {
     (void)context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Single places of permutations, from a real daemon by the library: the same values that the whole
- * permutation has, and a clear word for whatever is none.
+ * Look-ups by the library in a real daemon: they give the values of the whole permutation, and
+ * every mistake has a clear message.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -44,7 +44,7 @@ static void look_up(shuf *handle, const shuf_permutation *request, shuf_directio
 
 /* ---- the values ---- */
 
-/* Every position, and back from every value. */
+/* Looks up every position, and then every value. */
 static void check_whole(shuf *handle, const shuf_permutation *request)
 {
     size_t size = request->n * sizeof(uint64_t);
@@ -80,7 +80,7 @@ static void whole_permutations(void **state)
     shuf_close(handle);
 }
 
-/* The same of those whose places have to be counted. */
+/* Algorithms that leave values out, so the daemon has to count for a look-up. */
 static void counted_permutations(void **state)
 {
     (void)state;
@@ -97,7 +97,7 @@ static void counted_permutations(void **state)
     shuf_close(handle);
 }
 
-/* Their values were worked out by docs/spec.md alone. */
+/* Golden values, computed from docs/spec.md alone. */
 static void golden_values(void **state)
 {
     (void)state;
@@ -124,7 +124,7 @@ static void golden_values(void **state)
 
 enum { SAMPLE = 200 };
 
-/* Some positions of a slice, at random, where the whole is out of reach. */
+/* Looks up random positions of a permutation that is too large to compute whole. */
 static void check_sample(shuf *handle, uint64_t n)
 {
     uint64_t values[SAMPLE], at[SAMPLE], out[SAMPLE];
@@ -160,7 +160,8 @@ static void samples_of_large_ones(void **state)
     shuf_close(handle);
 }
 
-/* Counts around the limit of one request and around that of immediate look-ups; `out` is `at`. */
+/* Numbers of queries around the limit of one request, and around the limit for look-ups on the
+ * loop's thread. `out` and `at` are the same array. */
 static void many_at_once(void **state)
 {
     (void)state;
@@ -174,8 +175,8 @@ static void many_at_once(void **state)
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         uint64_t *at = malloc(counts[c] * sizeof *at), *out = malloc(counts[c] * sizeof *out);
         for (size_t i = 0; i < counts[c]; i++)
-            at[i] = out[i] =
-                i % 3 == 2 ? at[i / 2] : random_below(permutation.n); /* some come twice */
+            at[i] = out[i] = i % 3 == 2 ? at[i / 2] : random_below(permutation.n); /* some positions
+                                                                                    * occur twice */
         look_up(handle, &permutation, SHUF_FORWARD, out, counts[c], out);
         for (size_t i = 0; i < counts[c]; i++)
             assert_int_equal(out[i], shuf_primefold_forward(&f, at[i]));
@@ -189,7 +190,7 @@ static void many_at_once(void **state)
 
 /* ---- mistakes, in the library ---- */
 
-/* A message of its own for each field that index has no use for. */
+/* Each field that shuf_index() does not use has its own message. */
 static void every_mistake(void **state)
 {
     (void)state;
@@ -265,8 +266,8 @@ static void bad_arguments(void **state)
     shuf_close(handle);
 }
 
-/* What is wrong in the last of several requests is found before the first is sent, without any
- * daemon; nor does nothing at all need one. */
+/* The library checks all queries before it sends the first request. A call without queries needs no
+ * daemon. */
 static void found_before_it_is_sent(void **state)
 {
     (void)state;
@@ -314,7 +315,7 @@ static const uint64_t *plain_values(uint64_t seed)
     return values;
 }
 
-/* Places and late slices, in whose order does not matter: each finds what the other counted. */
+/* Look-ups and late slices in either order: each uses the rank index that the other has filled. */
 static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
 {
     enum { SOME = 500 };
@@ -343,7 +344,7 @@ static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
     }
 }
 
-/* So far behind that the GPU keeps counts of it as well; places use what a slice has counted. */
+/* A slice so late that a GPU fills a rank index. Look-ups use the same rank index. */
 static void late_slices(void **state)
 {
     (void)state;
@@ -363,7 +364,7 @@ static void late_slices(void **state)
     for (uint64_t round = 0; round < 3; round++) {
         slice.offset = request.n - SOME - 100000 * round;
         expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
-        if (round == 0) /* the slice, and its rank index in the host's memory */
+        if (round == 0) /* the blocks of the slice and of its rank index, which is in host memory */
             WIRE_AWAIT(&h, s, s.blocks == 2 && s.host_used > 0);
         for (int i = 0; i < SOME; i++)
             at[i] = slice.offset + (uint64_t)i;
@@ -376,7 +377,8 @@ static void late_slices(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* More rank indexes than the budget holds: the least recently used are evicted, and come back. */
+/* More rank indexes than the budget holds: the least recently used ones are evicted, and filled
+ * again later. */
 static void many_rank_indexes(void **state)
 {
     (void)state;
@@ -395,7 +397,8 @@ static void many_rank_indexes(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A slice does without a rank index where it must, and a place says what it misses. */
+/* Without room for a rank index, a slice is computed without it, and a look-up fails with the
+ * reason. */
 static void no_room_for_a_table(void **state)
 {
     (void)state;
@@ -411,7 +414,7 @@ static void no_room_for_a_table(void **state)
     slice.stride = 1;
     wire_start(&h, harness_backend, "host_memory = 2Mi\ndevice_memory = 2Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
-    shuf_lease *lease = NULL; /* has the only block there is */
+    shuf_lease *lease = NULL; /* has the only block of the budget */
     expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
     assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
     expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups at a peer that sends wrong replies, and at one that closes the connection between two of
- * the requests of one call.
+ * Look-ups at a peer that sends wrong replies, and at a peer that closes the connection between two
+ * requests of one call.
  */
 #include "peer.h"
 #include "shuf.h"
@@ -12,18 +12,18 @@
 
 enum { N = 20000 };
 
-/* What the peer says, but for the right thing: N - 1 less each place. */
+/* Faults of the peer's replies. A correct reply has N - 1 - position for each position. */
 static struct {
     Shuf__Reply__BodyCase body;
-    int more;         /* values too many */
+    int more;         /* additional values */
     bool large;       /* the last one is n */
-    uint64_t payload; /* raw bytes that are said to follow */
+    uint64_t payload; /* the claimed size of a payload */
     char *algorithm;
-    int leaves_after; /* replies of a connection; 0: never */
+    int leaves_after; /* replies until the peer closes the connection; 0: never closes */
 } part;
 
 static char heard[3][64];   /* the algorithms of the requests */
-static size_t requested[3]; /* and how many places each had */
+static size_t requested[3]; /* the number of positions in each request */
 static unsigned requests;
 
 static void send_reply(int fd, const Shuf__Request *request)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index requests by hand: what travels, what waits behind what, and how those end
- * whose clients leave or whose daemon is stopped.
+ * Index messages without libshuf: their fields, their order, and the requests whose client leaves
+ * or whose daemon stops.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -124,8 +124,8 @@ static void pipelined(void **state)
     wire_close(w);
 }
 
-/* Behind a job without end few are looked up at once, and many wait; those whose client leaves
- * leave the queue. */
+/* A job that never ends blocks the engine. Few look-ups are still served at once, and many wait in
+ * the queue until their client leaves. */
 static void behind_an_endless_job(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void behind_an_endless_job(void **state)
     struct harness h;
     Shuf__Slice slice;
     Shuf__Permute endless = wire_endless(&slice);
-    endless.algorithm = (char *)"philox24"; /* which looks for the place of a value */
+    endless.algorithm = (char *)"philox24"; /* has to count values to find a position */
     Shuf__Index few = look_up_message(1000, at, 1024), many = look_up_message(1000, at, MOST);
     wire_start(&h, harness_backend, "queue = 1\n");
     struct wire *busy = wire_greet(&h), *waiting = wire_greet(&h), *w = wire_greet(&h);
@@ -155,7 +155,7 @@ static void behind_an_endless_job(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Clients that leave in the middle, at whatever moment. */
+/* Clients that close the connection at any time during a request. */
 static void clients_that_leave(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void drained(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* What would take minutes is given up at the second signal. */
+/* The second signal cancels a request that would take minutes. */
 static void cut_short(void **state)
 {
     (void)state;

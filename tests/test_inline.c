@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inline code alone: known answers of Philox4x64-10, the words of the key schedule, the golden
- * tables by a plain loop, and that each bijection is one.
+ * The inline C alone: known answers of Philox4x64-10, the words of the key schedule, the golden
+ * tables by a plain loop, and that every algorithm gives a permutation.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -58,8 +58,8 @@ static void philox_known_answers(void **state)
     assert_in_range(rows, 3, 1000);
 }
 
-/* The words of Philox4x64-10 with key (7, 0) and counter (2, 3, 1, 0), which
- * stands in philox4x64.txt: low half first. */
+/* The words of Philox4x64-10 with key (7, 0) and counter (2, 3, 1, 0), from philox4x64.txt. The low
+ * half of each comes first. */
 static void key_words(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void domain_bits(void **state)
         assert_int_equal(shuf_domain_bits(rows[i].n), rows[i].bits);
 }
 
-/* Either bijection of a power of two, by the table's name for it. */
+/* Either bijection of a power of two, chosen by its name. */
 struct bijection {
     bool is_lcg;
     shuf_philox24 philox24;
@@ -196,7 +196,8 @@ static void specification_vectors(void **state)
         check_vector(rows[i].name, rows[i].n, rows[i].epoch, rows[i].values);
 }
 
-/* A float on the limit was rounded to it: the number below it needs all of its dither. */
+/* A value that rounds to the limit 2^-12 as a float is replaced by the exact number below the
+ * limit. */
 static void a_number_on_the_limit_is_made_again(void **state)
 {
     (void)state;
@@ -232,7 +233,8 @@ static void every_domain_is_permuted(void **state)
         }
 }
 
-/* Wide domains cannot be walked; a random value's image must stay inside. */
+/* A wide domain is too large to test whole: the images of random inputs stay inside, and the
+ * inverse returns the inputs. */
 static void wide_domains_are_kept(void **state)
 {
     (void)state;
@@ -249,7 +251,7 @@ static void wide_domains_are_kept(void **state)
         }
 }
 
-/* Epoch and seed are words of their own: (7, 1) is not (8, 0). */
+/* Seed and epoch are different words of the key: seed 7 with epoch 1 is not seed 8 with epoch 0. */
 static void seed_and_epoch_are_independent(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two users of one daemon: whatever one of them leaves behind, the other finds nothing
- * of it, though it maps every block whole; and what is closed to whom says so.
+ * Two users of one daemon. Neither finds data of the other in a block that it maps, and each denied
+ * request has a clear error.
  */
 #include "shuf.h"
 #include "support/child.h"
@@ -23,7 +23,7 @@ enum { UNIT = 2 << 20, MOST_UNITS = 3, MOST_BLOCKS = 256 };
 
 static const char *backend;
 
-/* Room for a few blocks, so that each user is in need of what the other has left. */
+/* Memory for a few blocks only, so that each user needs blocks that the other has released. */
 static const char config[] = "socket_mode = 0666\nhost_memory = 24Mi\ndevice_memory = 24Mi\n";
 
 static void start(struct harness *h)
@@ -39,12 +39,13 @@ static bool is_cuda(void)
 
 /* ---- a user and the blocks that it has seen -------------------------------------- */
 
-/* One user's connection. What it knows of a block is what it must find there: its own results,
- * and zeros where there were none. */
+/* A connection of one user, and the expected contents of each block that it has mapped: its own
+ * results, and zeros elsewhere. */
 struct user {
     shuf *handle;
     shuf_lease_options options;
-    uint64_t seed, more; /* bytes in each result */
+    /* The seed of the next result, and the bytes that it may have beyond the values. */
+    uint64_t seed, more;
     int blocks;
     uint64_t block[MOST_BLOCKS];
     uint8_t *content[MOST_BLOCKS];
@@ -68,7 +69,7 @@ static uint8_t *content_of(struct user *user, const shuf_lease *lease)
     return user->content[user->blocks++];
 }
 
-/* libshuf maps a block whole, and the daemon's results stand at its front. */
+/* libshuf maps the whole block, and a result begins at the block's first byte. */
 static void read_block(const shuf_lease *lease, void *out)
 {
     if (lease->device_id[0] == '\0')
@@ -117,7 +118,8 @@ static uint64_t random_bytes(void)
     return (1 + random_below(MOST_UNITS * UNIT / 8)) * 8;
 }
 
-/* Zeros, whoever had the memory before; what is left in it is for nobody. */
+/* A new buffer has only zeros, and is no block that this user has seen. The test fills it, so that
+ * another user could find the bytes. */
 static void fill_buffer(struct user *user, uint64_t bytes)
 {
     shuf_lease *buffer = NULL;
@@ -131,7 +133,8 @@ static void fill_buffer(struct user *user, uint64_t bytes)
     expect_ok(user->handle, shuf_lease_release(user->handle, &buffer));
 }
 
-/* Two at a time, so that what is given back is not just what comes next. */
+/* Holds two leases at a time, so that the next result does not always reuse the block that was
+ * released last. */
 static void work(struct user *user, int results)
 {
     shuf_lease *leases[2] = {NULL};
@@ -149,13 +152,13 @@ static void tell_blocks(int channel, const struct user *user)
         child_say(channel, user->block[i]);
 }
 
-/* ---- neither sees the other's ----------------------------------------------------- */
+/* ---- the two users see no data of each other -------------------------------------------- */
 
 struct part {
     const struct harness *h;
     shuf_transport transport;
-    bool stays; /* connected, while the other one works; then it has no block that is so small that
-                 * libshuf keeps it mapped, or it would not make room */
+    /* Connected while the other works; its blocks are too large for libshuf to keep mapped. */
+    bool stays;
     uint64_t seed;
 };
 
@@ -167,7 +170,7 @@ static void open_user(struct user *user, const struct part *part)
         expect_ok(user->handle, shuf_connect(&user->handle, part->h->socket));
 }
 
-/* Works in its turns, and makes room for the other in between. */
+/* Works in its turns, and frees its memory between them for the other user. */
 static void play(int channel, void *context)
 {
     const struct part *part = context;
@@ -332,7 +335,7 @@ static void nothing_of_others(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- what is closed to whom -------------------------------------------------------- */
+/* ---- denied requests -------------------------------------------------------------- */
 
 static void request_ipc(int channel, void *context)
 {
@@ -344,7 +347,7 @@ static void request_ipc(int channel, void *context)
                               SHUF__TRANSPORT__TRANSPORT_INLINE};
     permute.accept = both;
     permute.n_accept = 2;
-    wire_send_permute(w, &permute); /* what is left will do */
+    wire_send_permute(w, &permute); /* the daemon chooses the other transport */
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t values[1000];
@@ -382,10 +385,10 @@ static void request_from_elsewhere(int channel, const struct harness *h)
     pause();
 }
 
-/* The daemon sees into the namespace, so it watches the process all the same. */
+/* The process is in a child PID namespace. The daemon sees its processes, so it can watch them. */
 static void live_elsewhere(int channel, void *context)
 {
-    assert_int_equal(unshare(CLONE_NEWPID), 0); /* of the children from here on */
+    assert_int_equal(unshare(CLONE_NEWPID), 0); /* the children are in the new namespace */
     pid_t first = fork();
     assert_true(first >= 0);
     if (first == 0) {
@@ -403,7 +406,7 @@ static void another_namespace(void **state)
     start(&h);
     struct child child = child_start(live_elsewhere, &h);
     uint64_t first = child_hear(child.channel);
-    uint64_t second = child_hear(child.channel); /* in either order */
+    uint64_t second = child_hear(child.channel); /* one is 0, the other the pid, in any order */
     WIRE_AWAIT(&h, s, s.leases == (is_cuda() ? 2 : 1));
     kill((pid_t)(first + second), SIGKILL);
     WIRE_AWAIT(&h, s, s.leases == 0 && s.pending_free == 0);

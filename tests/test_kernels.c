@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels/backend.h promises, on the backend that the command line names
- * and every kind of memory that it makes: the golden table, quick computations, reading,
- * cancelling. Slices, shards and batches are in test_slices.c, what a block is in
- * test_memory.c.
+ * The contract of kernels/backend.h, on the backend of the command line and in every kind of
+ * memory: the golden table, quick computations, reads, writes and cancelling. Slices, shards and
+ * batches are in test_slices.c, blocks in test_memory.c.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -43,7 +42,7 @@ static void golden_table(void **state)
     assert_in_range(rows, 400, 10000);
 }
 
-/* Single positions, also at sizes whose permutations no table holds whole. */
+/* Single positions, also of permutations that are too large for a golden table. */
 static void check_places(const struct golden_places *row, struct shuf__block *block)
 {
     struct shuf__computation computation =
@@ -76,7 +75,7 @@ static void golden_places(void **state)
     assert_in_range(rows, 300, 10000);
 }
 
-/* Around the size up to which a computation is quick, by its domain and by its rows. */
+/* Sizes around the limit of quick computations, by the domain and by the number of rows. */
 static void quick_computations(void **state)
 {
     (void)state;
@@ -140,7 +139,7 @@ static void quick_jobs_by_position(void **state)
     }
 }
 
-/* The first `values` values, at lengths around the sizes at which backends split work. */
+/* Fingerprints of prefixes, whose lengths are around the sizes at which backends split the work. */
 static void fingerprint_of_any_length(void **state)
 {
     (void)state;
@@ -179,7 +178,7 @@ static void read_at_any_offset(void **state)
     computation_fill(&computation, &block);
     assert_int_equal(backend->ops->read(backend, &block, 0, BYTES, whole, &error), SHUF_OK);
     for (int i = 0; i < 200; i++) {
-        uint64_t offset = i ? random_below(BYTES) : BYTES; /* once at the very end: no bytes */
+        uint64_t offset = i ? random_below(BYTES) : BYTES; /* the first time 0 bytes at the end */
         uint64_t bytes = i ? random_size(BYTES - offset) : 0;
         memset(part, 0xA5, BYTES + 2);
         assert_int_equal(backend->ops->read(backend, &block, offset, bytes, part + 1, &error),
@@ -193,7 +192,7 @@ static void read_at_any_offset(void **state)
     free(part);
 }
 
-/* What is behind and before a part that is written stays, as a plain copy of it shows. */
+/* A write changes no byte outside its range: a plain copy has the same bytes. */
 static void write_at_any_offset(void **state)
 {
     (void)state;
@@ -204,7 +203,7 @@ static void write_at_any_offset(void **state)
     uint8_t *expected = calloc(1, BYTES), *found = malloc(BYTES);
     computation_alloc(BYTES, &block);
     for (int i = 0; i < 100; i++) {
-        uint64_t offset = i ? random_below(BYTES) : BYTES; /* once at the very end: no bytes */
+        uint64_t offset = i ? random_below(BYTES) : BYTES; /* the first time 0 bytes at the end */
         uint64_t bytes = i ? random_size(BYTES - offset) : 0;
         for (uint64_t j = 0; j < bytes; j++)
             expected[offset + j] = (uint8_t)random_u64();
@@ -236,7 +235,7 @@ static void host_view_is_the_block(void **state)
     backend->ops->free(backend, &block);
 }
 
-/* A shard may hold nothing; nothing then goes wrong. */
+/* A shard without values is a valid computation. */
 static void nothing_at_all(void **state)
 {
     (void)state;
@@ -270,7 +269,7 @@ static void check_refused(uint64_t bytes)
     assert_null(strchr(error.text, '\n'));
 }
 
-/* All there is, too: some of it is in use, though the system might promise it. */
+/* An allocation of the whole memory fails too, because some of it is in use. */
 static void impossible_size(void **state)
 {
     (void)state;
@@ -308,7 +307,7 @@ static bool never(void *context)
     return false;
 }
 
-/* The last value of 2^40 + 1 takes any backend far longer than the deadline. */
+/* The last value of 2^40 + 1 takes any backend far longer than the timeout of the test. */
 static void long_job_is_cancelled(void **state)
 {
     (void)state;

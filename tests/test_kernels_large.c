@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A GPU against the CPU at sizes where a 32-bit index or count would go wrong:
- * the whole permutation, by fingerprint, in every kind of memory; late slices by counts that
- * take several launches; and shuffles of more than the GPU's cache holds, or of several launches.
- * It takes minutes and 36 GB of memory of each, so it is registered for the GPU alone and skipped
- * where that is missing; one case takes 70 GB of the GPU's.
+ * Compares a GPU with the CPU at sizes at which a 32-bit index or count would overflow: whole
+ * permutations by their fingerprints, in every kind of memory; late slices whose counts take
+ * several launches; shuffles that exceed the GPU's cache or need several launches. The test takes
+ * minutes, and 36 GB of host and of GPU memory; one case takes 70 GB of the GPU's. It is registered
+ * for the GPU alone, and a case without enough memory is skipped.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -67,7 +67,7 @@ static void make(struct shuf__backend *on, enum shuf__memory kind,
         fail_msg("%s: %s", on->ops->name, error.text);
 }
 
-/* The fingerprint of a stream's words after the shuffle. */
+/* Shuffles a stream's words and returns the fingerprint of the result. */
 static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind,
                          struct shuf__computation computation)
 {
@@ -106,7 +106,8 @@ static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
     compare_shuffled(&computation);
 }
 
-/* Whole tiles, and the fewest records that go by windows: few enough for compute-sanitizer. */
+/* Whole tiles, and the smallest numbers of records that the GPU moves by partitions. They are small
+ * enough for compute-sanitizer. */
 static void fewest_by_windows(void **state)
 {
     (void)state;
@@ -122,15 +123,15 @@ static void large_shuffles(void **state)
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
         for (int inverse = 0; inverse < 2; inverse++)
             compare_shuffle((UINT64_C(300) << 20) / records[i] + 1, records[i], inverse);
-    compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false); /* another form of the maps */
+    compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false); /* uses another form of the maps */
     compare_shuffle((UINT64_C(1) << 28) + 4321, 8, true);
     compare_shuffle((UINT64_C(1) << 31) - 1, 4, false);
     compare_shuffle((UINT64_C(10) << 20) - 1, 8, false);
     compare_shuffle((UINT64_C(192) << 20) - 7, 2, true);
 }
 
-/* The maps of this seed leave n + 433 unchanged. It is in the last tile, after the last position: a
- * cycle walk from there would never end. */
+/* The maps of this seed leave n + 433 unchanged. This input is in the last tile, after the last
+ * position. A cycle walk from it would never end. */
 static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
@@ -151,7 +152,7 @@ static uint64_t fingerprint_of(const struct shuf__block *block, unsigned width, 
     return fingerprint;
 }
 
-/* The shuffled block takes the place of the other. */
+/* Replaces the block by its shuffle. */
 static void shuffle_block(const struct shuf__computation *original, bool inverse,
                           struct shuf__block *block)
 {
@@ -177,7 +178,7 @@ static bool has_memory(struct shuf__backend *on, enum shuf__memory kind, uint64_
     return true;
 }
 
-/* Of the numbers from 0 on, in order. */
+/* The fingerprint of the numbers 0 to n - 1 in order. */
 static uint64_t fingerprint_in_order(uint64_t n)
 {
     uint64_t sum = 0;
@@ -186,8 +187,8 @@ static uint64_t fingerprint_in_order(uint64_t n)
     return sum;
 }
 
-/* A permutation's own values are in order after the way back, and as they were after the way
- * there: no other memory is needed to compare with. */
+/* An inverse shuffle puts the values of a permutation into ascending order, and a shuffle restores
+ * them. So the test needs no second result to compare with. */
 static void check_values(uint64_t n, unsigned width)
 {
     const uint64_t in_order = fingerprint_in_order(n);
@@ -217,7 +218,7 @@ static void shuffled_values(void **state)
         check_values((UINT64_C(1) << 32) + 1, 8);
 }
 
-/* Records of several units against the CPU, and back. */
+/* Records of three bytes are compared with the CPU, forward and inverse. */
 static void shuffles_of_three_bytes(void **state)
 {
     (void)state;
@@ -262,7 +263,7 @@ static void batch_of_long_rows(void **state)
     compare(&computation);
 }
 
-/* A padded shard of each row, whose last value stands at its front. */
+/* Padded shards of two rows. The last value of each is from the front of its row. */
 static void batch_of_wrapping_shards(void **state)
 {
     (void)state;
@@ -278,7 +279,7 @@ static void batch_of_wrapping_shards(void **state)
 
 /* ---- late slices ---- */
 
-/* The CPU's rank index is complete, and the GPU's as its launches have filled it. */
+/* The CPU's rank index is complete. The launches of the GPU fill the other one. */
 struct rank_indexes {
     struct shuf__computation computation;
     struct shuf__rank_index *cpus, *gpus;
@@ -290,7 +291,7 @@ static void check_rank_index(const struct rank_indexes *t)
                         (t->gpus->known + 1) * sizeof *t->cpus->before);
 }
 
-/* With the first `known` tiles known, as far as they are. */
+/* Forgets all counts after the first `known` tiles, and then compares the slice with the CPU. */
 static void check_slice(struct rank_indexes *t, uint64_t known, uint64_t offset, uint64_t count,
                         uint64_t stride)
 {
@@ -329,7 +330,7 @@ static void check_cancelled(struct rank_indexes *t)
     assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
                      SHUF_CANCELLED);
     backend->ops->free(backend, &block);
-    assert_int_equal(t->gpus->known, LAUNCH); /* what was counted stays */
+    assert_int_equal(t->gpus->known, LAUNCH); /* the counts of the finished launch stay */
     check_rank_index(t);
 }
 
@@ -361,7 +362,7 @@ static void cancelled_shuffles(void **state)
     }
 }
 
-/* The domain is four launches. */
+/* The domain takes four launches. */
 static void check_late_slices(struct rank_indexes *t)
 {
     const uint64_t n = t->computation.request.permutation.n, *before = t->cpus->before;
@@ -380,7 +381,8 @@ static void check_late_slices(struct rank_indexes *t)
         check_slice(t, known, before[LAUNCH] - 1, 3, n / 3);
     }
     check_cancelled(t);
-    check_slice(t, LAUNCH, before[LAUNCH / 2], 1000, n / 4000); /* from there on */
+    /* Uses the counts of the first launch. */
+    check_slice(t, LAUNCH, before[LAUNCH / 2], 1000, n / 4000);
 }
 
 static void late_slices(void **state)

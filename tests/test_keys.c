@@ -213,7 +213,7 @@ static void specified_values(void **state)
     shuf_close(handle);
 }
 
-/* Batches on a GPU make the keys of their rows themselves. */
+/* A GPU derives the key of each row of a batch itself. */
 static void batches(void **state)
 {
     enum { N = 300, ROWS = 100 };
@@ -259,7 +259,7 @@ static shuf_status try_key(shuf *handle, const char *name)
     return shuf_permute(handle, &request, values, sizeof values, NULL);
 }
 
-/* Of a key that exists and of one that does not, another user reads the same. */
+/* A user without the right to a key gets the same error whether the key exists or not. */
 static void expect_denied(shuf *handle, const char *name)
 {
     char words[96];
@@ -336,7 +336,7 @@ static void wrong_requests(void **state)
     expect(handle, try_key(handle, "../a"), SHUF_INVALID, "key ../a: expected a name of 1 to 31");
     expect(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
     expect(handle, try_key(handle, "none"), SHUF_DENIED, "key none: expected a key of the daemon");
-    expect(handle, try_key(handle, ""), SHUF_OK, ""); /* as NULL: a seed of 0 */
+    expect(handle, try_key(handle, ""), SHUF_OK, ""); /* as NULL: the key of seed 0 */
     shuf_close(handle);
 }
 
@@ -362,7 +362,8 @@ static void reload_changes_keys(void **state)
     assert_true(fingerprint_by(handle, "late", &shared) == first && shared);
     assert_true(fingerprint_by(handle, "a", &shared) == first && !shared); /* another name */
     reload(h, "3 named keys from ");
-    assert_true(fingerprint_by(handle, "late", &shared) == first && shared); /* the same bits */
+    /* Another name with the same bits. */
+    assert_true(fingerprint_by(handle, "late", &shared) == first && shared);
     write_key(h, "late", other);
     reload(h, "3 named keys from ");
     const uint64_t second = fingerprint_by(handle, "late", &shared);
@@ -395,7 +396,7 @@ static void mistakes_change_nothing(void **state)
         assert_true(fingerprint_by(handle, "a", &shared) == before && shared);
         expect(handle, try_key(handle, "c"), SHUF_DENIED, "");
     }
-    write_key(h, "c", "\t2345678\n0abcde\n"); /* raw, white space included */
+    write_key(h, "c", "\t2345678\n0abcde\n"); /* raw bytes, white space included */
     reload(h, "3 named keys from ");
     expect(handle, try_key(handle, "c"), SHUF_OK, "");
     char path[HARNESS_PATH + 64];
@@ -484,8 +485,8 @@ static void use_widely(shuf *handle, const char *key)
     expect(handle, shuf_draw(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
 }
 
-/* A key is in the daemon's one locked mapping and nowhere else, and is gone after it is removed. Of
- * a GPU, the driver's command buffers also hold the arguments of recent launches. */
+/* The daemon has a key only in its locked mapping, and wipes it when the key is removed. With a
+ * GPU, the command buffers of the driver also have the arguments of recent launches. */
 static void bits_stay_in_their_mapping(void **state)
 {
     struct harness *h = *state;
@@ -510,7 +511,8 @@ static void bits_stay_in_their_mapping(void **state)
     reload(h, "2 named keys from ");
     assert_true(gpu || count_mappings(h->pid, bytes, &exposed) == 0);
     char *log = read_log(h);
-    assert_non_null(strstr(log, "primefold, key late, epoch 0")); /* by name */
+    /* The log has the name of the key. */
+    assert_non_null(strstr(log, "primefold, key late, epoch 0"));
     assert_null(strstr(log, other));
     free(log);
     shuf_close(handle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients that are killed at any moment of what they do with leases. However many,
- * they leave nothing behind: no lease, no job, no memory, no descriptor.
+ * Clients that use leases and are killed at random times. They leave no lease, no job, no memory
+ * and no descriptor in the daemon.
  */
 #include "shuf.h"
 #include "support/child.h"
@@ -39,7 +39,7 @@ static void expect_ok(shuf *handle, shuf_status status)
 
 static shuf_permutation random_request(void)
 {
-    /* Few seeds, so that clients share and join. */
+    /* few seeds, so that clients share results */
     return (shuf_permutation){
         .n = random_size(MOST_VALUES), .seed = random_below(4), .dtype = SHUF_U32};
 }
@@ -70,7 +70,7 @@ static void expect_permutation(const uint32_t *values, uint64_t n)
     assert_int_equal(sum(values, n), n * (n - 1) / 2);
 }
 
-/* Into an empty place, or in exchange for what is there. */
+/* Takes a lease into a random place; if the place has a lease, exchanges it. */
 static void take(struct client *c)
 {
     const shuf_permutation request = random_request();
@@ -124,7 +124,7 @@ static void summarize(struct client *c)
 
 static void connect_anew(struct client *c, const char *socket)
 {
-    shuf_close(c->handle); /* and so the leases end */
+    shuf_close(c->handle); /* this ends all leases of the connection */
     memset(c->leases, 0, sizeof c->leases);
     expect_ok(c->handle, shuf_connect(&c->handle, socket));
 }
@@ -158,7 +158,8 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Most die on their way to the first values, some well after. With CUDA that way is long. */
+/* Most clients die before they have their first values, and some later. CUDA needs a long time
+ * until the first values. */
 static uint64_t random_life_us(void)
 {
     if (is_cuda())
@@ -178,7 +179,7 @@ static void await_death(const struct slot *slot)
     uint64_t now = now_us();
     if (slot->due_us > now)
         usleep((useconds_t)(slot->due_us - now));
-    child_kill(&slot->child); /* which fails when it was dead already */
+    child_kill(&slot->child); /* fails if the client had ended by itself */
 }
 
 static struct slot *next_due(struct slot *slots, int count)
@@ -205,7 +206,8 @@ static void kill_many(struct harness *h, int deaths)
         await_death(&slots[i]);
 }
 
-/* What one who does everything once, and leaves, makes the daemon open for good. */
+/* A client that uses every function once, so that the daemon opens the descriptors that it
+ * keeps. */
 static void warm_up(int channel, void *context)
 {
     const struct harness *h = context;
@@ -235,7 +237,7 @@ static void expect_baseline(const struct harness *h, unsigned descriptors)
     }
 }
 
-/* A test in which nobody got far would prove little. */
+/* Most clients must get far enough to have a result computed. */
 static void report(const struct harness *h, int deaths)
 {
     Shuf__StatusReply s = wire_status(h);
@@ -251,7 +253,7 @@ static void killed(const char *config, int deaths)
     struct child child = child_start(warm_up, &h);
     child_join(&child);
     expect_baseline(&h, 0);
-    usleep(50000); /* the last connection is closed */
+    usleep(50000); /* the daemon has closed the last connection */
     unsigned descriptors = wire_descriptors(h.pid);
     fprintf(stderr, "%u descriptors at first\n", descriptors);
     kill_many(&h, deaths);
@@ -270,7 +272,7 @@ static void without_a_cache(void **state)
     killed("cache_time = 0\n", is_cuda() ? 200 : 2000);
 }
 
-/* Blocks go from hand to hand. */
+/* The daemon keeps blocks and reuses them for other clients. */
 static void with_a_cache(void **state)
 {
     (void)state;

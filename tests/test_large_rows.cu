@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Large rows of primefold on the GPU, and large shuffles the other way. Most values are made by
- * short cuts that are wrong for a few numbers: these are compared with the inline C whole, the rest
- * at random.
+ * Large rows of primefold on the GPU, and large inverse shuffles. The GPU computes most values by
+ * shortcuts that are wrong for a few numbers. The test compares all of these with the inline C, and
+ * a random part of the rest.
  */
 #include "cuda/shuffle.cuh"
 
@@ -30,7 +30,7 @@ shuf__permutation permutation_of(uint64_t n, uint64_t offset, uint64_t count)
     return p;
 }
 
-/* The position that leads to x after maps 0 to r, before the fold. */
+/* The input that is x after maps 0 to r, before the fold. */
 uint64_t position_before(const shuf_primefold &f, unsigned r, uint64_t x)
 {
     for (unsigned k = r + 1; k-- > 0;) {
@@ -77,8 +77,8 @@ template <typename Value> struct Row {
     }
 };
 
-/* All numbers up to 1100 and from `whole` on after every map; some of the values with cycle
- * walking; and random values. */
+/* All numbers up to 1100 and from `whole` on after every map, some values with cycle walking, and
+ * random values. */
 template <typename Value>
 void check_row(uint64_t n, uint64_t offset, uint64_t count, bool is_corrected = true)
 {
@@ -122,7 +122,8 @@ void slices(void **)
 {
     random_start("slices");
     constexpr uint64_t n = 1000000000, large = 1 << 22;
-    check_row<uint32_t>(n, 0, large, false); /* there would be more to correct than values */
+    /* With more, there would be more corrections than values. */
+    check_row<uint32_t>(n, 0, large, false);
     check_row<uint32_t>((1u << 30) + 1, 7, large - 1, false);
     check_row<uint32_t>(n, n / 2 + 1, n / 3);
     check_row<uint32_t>(n, n - 200000001, 200000001);
@@ -130,7 +131,7 @@ void slices(void **)
     check_row<uint32_t>((1u << 30) + 1, (1u << 30) + 1 - large, large);
 }
 
-/* Nothing is lost or doubled by the corrections. */
+/* Every value occurs once after the corrections. */
 void each_value_once(void **)
 {
     random_start("each_value_once");
@@ -152,7 +153,7 @@ __global__ void count_up(uint32_t *out, uint64_t count)
         out[i] = static_cast<uint32_t>(i);
 }
 
-/* The inverse of a row: records that count up, which an inverse shuffle has moved. */
+/* The inverse of a row: ascending numbers as records, moved by an inverse shuffle. */
 struct Inverse {
     shuf__computation computation{};
     shuf__permutation p;
@@ -198,8 +199,8 @@ struct Inverse {
     }
 };
 
-/* Remainders up to 1100 of the inverse multiplications, and all numbers from `whole` on, which are
- * not folded; positions of values with cycle walking; and random positions. */
+/* Remainders up to 1100 of the inverse multiplications, all numbers from `whole` on, which no fold
+ * changes, positions of values with cycle walking, and random positions. */
 void check_inverse(uint64_t n, bool with_windows)
 {
     const Inverse row(n, with_windows);

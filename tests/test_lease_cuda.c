@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases of device memory without a device: the library on a libcuda that only
- * counts (fake/cuda.h), against a peer that plays the daemon. Every call of
- * CUDA's may fail, and nothing stays acquired whatever happens. With the argument
- * "missing": where there is no such library.
+ * Leases of device memory without a GPU: libshuf with a fake libcuda (fake/cuda.h), against a fake
+ * daemon. Each call of CUDA fails once, and libshuf must release everything. With the argument
+ * "missing" the machine has no libcuda.
  */
 #include "fake/cuda.h"
 #include "fake_lease_server.h"
@@ -19,7 +18,7 @@
 static struct fake_cuda *cuda;
 static char id_0[] = FAKE_ID_0, id_1[] = FAKE_ID_1, id_none[] = "GPU-no-such";
 
-/* Device memory of the peer's: LARGE values fit. */
+/* Device memory of the fake daemon; LEASE_SERVER_LARGE values fit. */
 static struct fake_memory memories[LEASE_SERVER_BLOCKS];
 static struct fake_event event;
 static bool with_event;
@@ -51,7 +50,7 @@ static shuf *begin(Shuf__Transport transport)
     return lease_server_start(lease_server_script);
 }
 
-/* And the context that was current still is. */
+/* Closes the handle. Nothing of CUDA stays acquired. */
 static void finish(shuf *handle, const char *said)
 {
     lease_server_finish(handle, said);
@@ -93,7 +92,7 @@ static void by_descriptor(void **state)
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     check(handle, lease, 5);
     assert_int_equal(cuda->primaries[1], 1);
-    assert_int_equal(cuda->allocations, 0); /* the mapping alone keeps it */
+    assert_int_equal(cuda->allocations, 0); /* the mapping alone keeps the memory */
     for (int i = 0; i < 4; i++) {
         lease_server_take(handle, 5 + (uint64_t)i % 2, LEASE_SERVER_SMALL, &lease);
         check(handle, lease, 5 + (uint64_t)i % 2);
@@ -117,7 +116,8 @@ static void by_handle(void **state)
     check(handle, lease, 5);
     assert_ptr_equal(lease->data, memories[5].bytes + LEASE_SERVER_OFFSET);
     assert_ptr_equal(memories[5].opened_in, &cuda->primary[1]);
-    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &other); /* CUDA opens it once in a process */
+    /* CUDA opens a handle once in a process. */
+    lease_server_take(handle, 5, LEASE_SERVER_SMALL, &other);
     check(handle, other, 5);
     lease_server_take(handle, 7, LEASE_SERVER_LARGE, &lease);
     lease_server_release(handle, &lease);
@@ -136,7 +136,7 @@ static void events(void **state)
     assert_ptr_equal(lease->event, &event);
     assert_int_equal(event.waits, 0);
     check(handle, lease, 5);
-    assert_true(event.waits > 0); /* before what was read */
+    assert_true(event.waits > 0); /* libshuf has waited before it read */
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(cuda->events, 1);
     with_event = false;
@@ -149,7 +149,8 @@ static void events(void **state)
     with_event = false;
 }
 
-/* CUDA does not work in a forked child: there what the parent has is only forgotten. */
+/* CUDA does not work in a forked child, so the child makes no call of CUDA for the leases of its
+ * parent. */
 static void in_a_child(void **state)
 {
     (void)state;
@@ -200,14 +201,15 @@ static void in_the_current_context(void **state)
         assert_int_equal(cuda->primaries[1], 0);
         assert_true(i == 0 || memories[5].opened_in == &own);
         assert_true(cuda->depth == 1 && cuda->stack[0] == &own);
-        cuda->depth = 0; /* from here on it is not */
+        cuda->depth = 0; /* the context is no longer current */
         check(handle, lease, 5);
         lease_server_release(handle, &lease);
         finish(handle, i == 0 ? "hello take+ release-1 goodbye" : "hello take release-1 goodbye");
     }
 }
 
-/* One of another GPU is of no use, and stays current all the same. */
+/* libshuf cannot use a current context of another GPU. It uses the primary context of its own GPU,
+ * and the other one stays current. */
 static void beside_another_context(void **state)
 {
     (void)state;
@@ -227,7 +229,8 @@ static void beside_another_context(void **state)
     }
 }
 
-/* An open handle is of one context: another needs it anew, and waits for its last lease. */
+/* CUDA opens a handle in one context. libshuf can open it in another one only after the last lease
+ * in the first has ended. */
 static void from_one_context_to_another(void **state)
 {
     (void)state;
@@ -254,7 +257,7 @@ static void from_one_context_to_another(void **state)
 
 /* ---- Failures ---------------------------------------------------------------------- */
 
-/* The daemon has its lease back, hears that the block is not mapped, and serves on. */
+/* libshuf releases the lease, reports the block as unmapped, and the connection still works. */
 static void unseen_gpu(void **state)
 {
     (void)state;
@@ -301,14 +304,13 @@ static void fail_each(Shuf__Transport transport, const char *const *calls, const
         char words[128];
         shuf_lease *lease = NULL;
         shuf *handle = begin(transport);
-        push(&other); /* so that every call of the contexts' is made */
+        push(&other); /* so that libshuf has to switch contexts */
         cuda->fails = *calls;
         snprintf(words, sizeof words, "device %s: %s: the fake fails", id_1, *calls);
         expect_failure(handle, shuf_lease_take(handle, &request, &options, &lease), words);
         cuda->fails = NULL;
         assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
-        lease_server_take(handle, 5, LEASE_SERVER_SMALL,
-                          &lease); /* the handle is as good as ever */
+        lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease); /* the handle still works */
         check(handle, lease, 5);
         cuda->depth = 0;
         finish(handle, said);
@@ -402,7 +404,7 @@ static void wrong_handles(void **state)
 
 /* ---- Buffers ------------------------------------------------------------------------- */
 
-/* Mapped writable, written to and read where it is, and never kept. */
+/* A buffer is mapped writable, written and read in place, and not kept after its release. */
 static void fill_buffer(Shuf__Transport transport, const char *said)
 {
     enum { BYTES = 1000 };
@@ -433,7 +435,7 @@ static void buffers(void **state)
     fill_buffer(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "hello buffer release-1/299 goodbye");
 }
 
-/* What is read-only stays so. */
+/* libshuf does not write to a result. */
 static void results_are_not_written_to(void **state)
 {
     (void)state;
@@ -446,7 +448,7 @@ static void results_are_not_written_to(void **state)
     finish(handle, "hello take+ goodbye");
 }
 
-/* Nothing to load: the lease goes back, and host memory is leased as ever. */
+/* There is no library to load: libshuf releases the lease, and host memory can still be leased. */
 static void without_libcuda(void **state)
 {
     (void)state;

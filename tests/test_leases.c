@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases over the wire: who may give back what, who sees whose, and that they end
- * with their process and outlive the daemon.
+ * Leases without libshuf: who may release a lease, who sees it in the list, and that it ends with
+ * its process and outlives the daemon.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -21,12 +21,12 @@ enum { UNIT = 2 << 20, N = 1000 };
 static const char *backend;
 static struct harness shared;
 
-static Shuf__Transport own; /* of the backend */
+static Shuf__Transport own; /* the transport of the memory in which the backend computes */
 
 static int start_shared(void **state)
 {
     (void)state;
-    wire_start(&shared, backend, "socket_mode = 0666\n"); /* nobody is to connect too */
+    wire_start(&shared, backend, "socket_mode = 0666\n"); /* another user connects too */
     return chmod(shared.directory, 0755);
 }
 
@@ -50,7 +50,7 @@ static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, ui
     wire_expect(w, SHUF_INVALID, text);
 }
 
-/* ---- giving back -------------------------------------------------------------- */
+/* ---- releases ----------------------------------------------------------------- */
 
 static void lease_and_release(void **state)
 {
@@ -65,7 +65,7 @@ static void lease_and_release(void **state)
     assert_int_equal(wire_expect(w, SHUF_OK, "")->body_case, SHUF__REPLY__BODY_RELEASE);
     assert_int_equal(wire_status(&shared).leases, before + 1);
     wire_release(w, b, 0);
-    wire_send_release(w, NULL, 0, NULL, 0); /* nothing is a thing to give back too */
+    wire_send_release(w, NULL, 0, NULL, 0); /* a release of no leases is valid */
     wire_expect(w, SHUF_OK, "");
     assert_int_equal(wire_status(&shared).leases, before);
     wire_close(w);
@@ -84,9 +84,9 @@ static void wrong_leases(void **state)
     expect_no_such_lease(w, &nothing, 1, 0);
     expect_no_such_lease(w, twice, 3, theirs);
     expect_no_such_lease(w, same, 2, mine);
-    assert_int_equal(wire_status(&shared).leases, before); /* none was given back */
+    assert_int_equal(wire_status(&shared).leases, before); /* no lease was released */
     wire_release(w, mine, 0);
-    expect_no_such_lease(w, &mine, 1, mine); /* not a second time */
+    expect_no_such_lease(w, &mine, 1, mine); /* the lease has ended already */
     wire_release(other, theirs, 0);
     wire_check_alive(w);
     wire_close(w);
@@ -100,7 +100,7 @@ static void too_many_in_a_release(void **state)
     struct wire *w = wire_greet(&shared);
     for (int i = 0; i < 257; i++) {
         ids[i] = lease_id(w, 3);
-        blocks[i] = UINT64_MAX - (uint64_t)i; /* which nobody has, and nobody minds */
+        blocks[i] = UINT64_MAX - (uint64_t)i; /* the daemon ignores unknown blocks */
     }
     uint64_t before = wire_status(&shared).leases;
     wire_send_release(w, ids, 257, NULL, 0);
@@ -131,7 +131,7 @@ static void give_back_with_the_next(void **state)
     wire_send_permute(w, &permute);
     assert_int_not_equal(wire_expect(w, SHUF_OK, "")->result->lease, id);
     assert_int_equal(wire_status(&shared).leases, before);
-    wire_send_permute(w, &permute); /* again, which it no longer holds */
+    wire_send_permute(w, &permute); /* the released lease again */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     wire_close(w);
 }
@@ -149,13 +149,15 @@ static void most_leases(void **state)
     for (uint64_t i = 0; i < 3; i++)
         ids[i] = lease_id(w, i);
     uint64_t computed = wire_status(&h).computed;
-    wire_send_permute(w, &permute); /* of another seed, so in a block that is new to it */
+    /* Of another seed, so in a block whose descriptor the client does not have. */
+    wire_send_permute(w, &permute);
     wire_expect(w, SHUF_BUSY, "leases 3: the most that one connection may hold");
-    assert_int_equal(wire_status(&h).computed, computed); /* and not for nothing */
+    /* The daemon refused it before the computation. */
+    assert_int_equal(wire_status(&h).computed, computed);
     wire_release(w, ids[1], 0);
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_true(reply->result->descriptor); /* which comes for the first time */
+    assert_true(reply->result->descriptor); /* the first descriptor of this block */
     wire_check_alive(w);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -193,7 +195,7 @@ static const Shuf__LeasesReply *list_page(struct wire *w, uint64_t after)
     return wire_expect(w, SHUF_OK, "")->leases;
 }
 
-/* How many of the leases listed are of that connection's seed. */
+/* Returns how many leases in the list have this seed. */
 static uint64_t list(struct wire *w, uint64_t seed, uint64_t *all)
 {
     bool more = true;
@@ -248,13 +250,13 @@ static void list_as_nobody(int channel, void *context)
     wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_int_equal(list(w, 11, &all), 2);
-    assert_int_equal(all, 2); /* and the others are not listed */
+    assert_int_equal(all, 2); /* leases of other users are not in the list */
     child_say(channel, 0);
     child_hear(channel);
     wire_close(w);
 }
 
-/* All of them are left by one client at the end. */
+/* One connection holds all leases when it closes. */
 static void thousand_leases(void **state)
 {
     (void)state;
@@ -271,7 +273,7 @@ static void thousand_leases(void **state)
         struct child child = child_start_as(CHILD_NOBODY, list_as_nobody, NULL);
         child_hear(child.channel);
         assert_int_equal(list(other, 11, &all), 2);
-        assert_int_equal(all, 1043); /* all are listed for root */
+        assert_int_equal(all, 1043); /* root sees all leases */
         child_say(child.channel, 0);
         child_join(&child);
     }
@@ -350,7 +352,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Leases, and leaves the connection to a process of its own. */
+/* Takes leases, and forks a child that inherits the connection. */
 static void lease_and_fork(int channel, void *context)
 {
     (void)context;
@@ -366,7 +368,8 @@ static void lease_and_fork(int channel, void *context)
     pause();
 }
 
-/* Of ten deaths most must be noticed in time; a busy machine may be late once. */
+/* The daemon must notice most of ten deaths in time. A busy machine may make it late a few
+ * times. */
 static void end_with_their_process(void **state)
 {
     (void)state;

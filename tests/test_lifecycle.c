@@ -42,7 +42,7 @@ static void expect_refused_start(const char *socket, const char *text)
 static void test_drain(void **state)
 {
     (void)state;
-    enum { N = 5 << 20 }; /* 20 MiB, far more than socket buffers hold */
+    enum { N = 5 << 20 }; /* 20 MiB, far more than the buffers of a socket */
     struct harness h;
     char byte;
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
@@ -53,7 +53,7 @@ static void test_drain(void **state)
     wire_send_permute(in_flight, &permute);
     while (recv(in_flight->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
            wire_status(&h).queued == 0)
-        continue; /* until the daemon has accepted it, and perhaps replied */
+        continue; /* until the daemon has accepted the request, and perhaps replied */
     kill(h.pid, SIGTERM);
     wire_await_end_of_listening(&h);
     wire_expect_end(idle);
@@ -149,7 +149,7 @@ static void test_live_daemon(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A listener of another kind, which holds no lock. */
+/* A socket with a listener that is not shufd, and without a lock. */
 static void test_live_stranger(void **state)
 {
     (void)state;
@@ -221,7 +221,8 @@ static void test_own_socket_only(void **state)
     unlink(h.socket);
     shufd_write(h.socket, "new");
     assert_int_equal(harness_kill(&h, SIGTERM), 0);
-    assert_int_equal(shufd_read(h.socket, text, sizeof text), 3); /* not ours to delete */
+    /* Shufd has not deleted the file. */
+    assert_int_equal(shufd_read(h.socket, text, sizeof text), 3);
     assert_true(harness_stop(&h));
 }
 
@@ -249,7 +250,7 @@ static void test_lock_goes_too(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Who finds the lock held and nobody listening gets the reason. */
+/* If another process holds the lock but nobody listens, shufd reports this reason. */
 static void test_lock_without_socket(void **state)
 {
     (void)state;
@@ -276,7 +277,7 @@ static void test_lock_without_socket(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* In a child that gives root up: whether shufd then says whose the lock is. */
+/* Runs in a child that gives up root: whether shufd names the owner of the lock. */
 static _Noreturn void meet_foreign_lock(const char *socket)
 {
     enum { SOMEBODY = 12345, NOT_EXECUTED = 127 };
@@ -286,7 +287,7 @@ static _Noreturn void meet_foreign_lock(const char *socket)
         _exit(HARNESS_SKIP);
     int status = harness_run(arguments, output, sizeof output);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_EXECUTED)
-        _exit(HARNESS_SKIP); /* it stands where only root may go */
+        _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
     fprintf(stderr, "%s", output);
     _exit(WIFEXITED(status) && WEXITSTATUS(status) == EX_CANTCREAT &&
                   strstr(output, "a file of uid 0; remove it if no shufd runs there")
@@ -323,12 +324,13 @@ static void test_foreign_lock(void **state)
     if (pid == 0)
         meet_foreign_lock(h.socket);
     int status = wait_for_child(pid);
-    assert_true(harness_restart(&h)); /* who may open it finds that nobody holds it */
+    /* If shufd can open the lock file, it finds that nobody holds the lock. */
+    assert_true(harness_restart(&h));
     assert_true(harness_stop(&h));
     expect_good_or_skip(status);
 }
 
-/* In a child with a /run of its own, where there is no /run/shufd. */
+/* Runs in a child with its own /run, which has no /run/shufd. */
 static _Noreturn void serve_in_own_run(void)
 {
     struct stat status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a daemon reports of its leases and users, from a peer that reports it in
- * pages, in frames of every length, and wrongly.
+ * The lists of leases and users from a peer that sends them in pages, in frames of every length,
+ * and with faults.
  */
 #include "peer.h"
 #include "shuf.h"
@@ -13,9 +13,9 @@
 enum { PAGE = 440 }; /* leases that nearly fill the arena that a reply is unpacked into */
 
 static struct {
-    uint64_t total, page; /* leases there are, and how many a reply names */
-    uint64_t step;        /* between two ids */
-    bool endless;         /* says that there are more when there are none */
+    uint64_t total, page; /* the number of leases, and of leases in a reply */
+    uint64_t step;        /* difference of two neighbouring ids */
+    bool endless;         /* claims more pages at the end */
     int users;
 } part;
 
@@ -53,7 +53,7 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
     peer_put_reply(fd, &reply, NULL, 0);
 }
 
-/* User u has (u * 7) mod 101 bytes, so no two of 101 the same. */
+/* User u has (u * 7) mod 101 bytes, so no two of 101 users have the same number. */
 static void reply_status(int fd, uint64_t id)
 {
     static Shuf__User users[101];
@@ -68,6 +68,8 @@ static void reply_status(int fd, uint64_t id)
         users[i].leases = 3;
         users[i].blocks = 4;
         users[i].bytes = (uint64_t)i * 7 % 101;
+        users[i].mapped = 5;
+        users[i].mapped_pid = 6;
     }
     status.n_users = (size_t)part.users;
     status.users = list;
@@ -132,7 +134,7 @@ static bool visit(void *context, const shuf_lease_entry *e)
     return v->count != v->stop;
 }
 
-/* Frames that fit what is read ahead, that just do or do not, and long ones. */
+/* Frames that fit into the read buffer, that just exceed it, and much longer ones. */
 static void pages(void **state)
 {
     (void)state;
@@ -166,7 +168,7 @@ static void stopped(void **state)
     finish(handle);
 }
 
-/* None of these may go on for ever. */
+/* Each wrong page ends the call with an error. */
 static void wrong_pages(void **state)
 {
     (void)state;
@@ -203,10 +205,11 @@ static void check_users(unsigned users)
     for (unsigned i = 0; i < daemon.users; i++) {
         const shuf_user *u = &daemon.user[i];
         assert_int_equal(u->bytes, u->uid * 7 % 101);
-        assert_true(u->clients == 2 && u->leases == 3 && u->blocks == 4);
+        assert_true(u->clients == 2 && u->leases == 3 && u->blocks == 4 && u->mapped == 5 &&
+                    u->mapped_pid == 6);
         if (i > 0)
             assert_true(u->bytes < daemon.user[i - 1].bytes);
-        if (users == 101) /* all of 0 to 100 are there: these are the most */
+        if (users == 101) /* the 101 users have all numbers from 0 to 100 bytes */
             assert_int_equal(u->bytes, 100 - i);
     }
     assert_true(daemon.host_used == 1 && daemon.host_limit == 2 && daemon.blocks == 3 &&
@@ -214,7 +217,7 @@ static void check_users(unsigned users)
                 daemon.joined == 7 && daemon.computed == 8 && daemon.evicted == 9);
 }
 
-/* Those with most bytes first, as many as there is room for. */
+/* The users with the most bytes come first, as many as the array has room for. */
 static void users(void **state)
 {
     (void)state;
@@ -240,7 +243,8 @@ static void names(void **state)
     unsigned known = 0;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_string_equal(shuf_transport_name(expected[i].transport), expected[i].name);
-        assert_int_equal(expected[i].transport, 1U << i); /* a bit each, without a gap */
+        /* A bit for each transport, without a gap. */
+        assert_int_equal(expected[i].transport, 1U << i);
         known |= expected[i].transport;
     }
     for (unsigned other = 0; other < 64; other++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock of a daemon that was killed, while the kernel still frees its memory: a process
- * whose first thread has ended, and whose other one holds the lock, stands for it.
+ * The lock of a killed daemon whose memory the kernel still frees. A child stands for that daemon:
+ * its first thread has ended, and its second thread keeps the lock until the test ends it.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -85,7 +85,7 @@ static void await_zombie(pid_t pid)
     }
 }
 
-/* It goes while the next daemon waits. */
+/* The old lock disappears while the next daemon waits for it. */
 static void next_one_waits(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void next_one_waits(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A daemon that is refused the lock, in its own process. */
+/* Runs a daemon in a process of its own, and expects that it is refused the lock. */
 struct refusal {
     const struct harness *h;
     pid_t lock_owner;
@@ -120,7 +120,7 @@ static void expect_refused(int channel, void *context)
         fail_msg("\"%s\" is not in \"%s\"", text, output);
 }
 
-/* It does not go in time: with its socket, and without. */
+/* The old lock stays, with and without a socket: the next daemon stops waiting. */
 static void waiting_ends(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * primefold's look-ups on the GPU against its inline C: every form, both widths, all places of a
- * group of threads.
+ * Look-ups of primefold on the GPU, compared with its inline C: every form, both widths, and every
+ * place in a group of threads.
  */
 #include "cuda/permute.cuh"
 
@@ -65,7 +65,7 @@ void every_end(void **)
         look_up<uint32_t>(300, count);
 }
 
-/* Enough for the walks and the wrong estimates that are rare. */
+/* So many look-ups that cycle walks and wrong estimates occur, although they are rare. */
 void many(void **)
 {
     random_start("many");
@@ -75,7 +75,8 @@ void many(void **)
     look_up<uint64_t>((uint64_t{1} << 38) + 1, 2000003);
 }
 
-/* Exchanges are not for look-ups: an error, not a wrong value. */
+/* A look-up in a small permutation, which is made by exchanges, is an error and not a wrong
+ * value. */
 void too_few(void **)
 {
     shuf__permutation p{};

@@ -106,7 +106,7 @@ static void is_too_large_to_be(struct lease_server_reply *p)
     p->reply.block_bytes = UINT64_MAX;
 }
 
-/* Reading behind its end would be SIGBUS. */
+/* The file is shorter than the block, so a read behind its end would raise SIGBUS. */
 static void sends_less(struct lease_server_reply *p)
 {
     p->file = p->reply.block_bytes - 1;
@@ -156,7 +156,7 @@ static void wrong_offers(void **state)
         assert_int_equal(status, SHUF_PROTOCOL);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
         assert_null(lease);
-        lease_server.corrupt = NULL; /* the next connection is a good one */
+        lease_server.corrupt = NULL; /* the next connection sends correct replies */
         lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
         lease_server_check(lease, 1, 7);
         char *said = strdup(lease_server.log);
@@ -200,7 +200,7 @@ static void unrequested_lease(void **state)
     lease_server_finish(handle, "hello take+ hello take");
 }
 
-/* Behind the reply, with the values: where nobody would look for it. */
+/* Sends a descriptor among the values, where a client does not expect one. */
 static void sends_one_with_the_values(int fd, int connection)
 {
     int memory;
@@ -223,7 +223,7 @@ static void sends_one_with_the_values(int fd, int connection)
     memory = lease_server_memory(&p, 0);
     static uint8_t values[16384];
     peer_put(fd, values, sizeof values);
-    reply.result = NULL; /* any bytes will do */
+    reply.result = NULL; /* any frame serves as bytes of the payload */
     reply.body_case = SHUF__REPLY__BODY__NOT_SET;
     peer_put_reply(fd, &reply, &memory, 1);
     close(memory);
@@ -268,7 +268,8 @@ static void uses_up_descriptors(int fd, int connection)
     close(memory);
 }
 
-/* This process may have no more open files: the fault is its own. */
+/* The process has reached its limit of open files. The client reports its own error, and not one of
+ * the daemon. */
 static void no_room_for_a_descriptor(void **state)
 {
     (void)state;

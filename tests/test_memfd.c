@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels/host/memfd.h promises of blocks that are memfds: nobody who is given one
- * can change it, and that somebody still has it open or mapped is noticed, whatever
- * processes do. The backend that the command line names makes them.
+ * The contract of kernels/host/memfd.h for blocks that are memfds: a process that gets a descriptor
+ * cannot change the block, and the daemon notices every process that still has it open or mapped.
+ * The backend of the command line makes the blocks.
  */
 #include "host/memfd.h"
 #include "support/cmocka_all.h"
@@ -45,7 +45,7 @@ static void *map(int fd, int protection)
     return mmap(NULL, UNIT, protection, MAP_SHARED, fd, 0);
 }
 
-/* A descriptor for reading only. */
+/* Checks a descriptor that was opened for reading. */
 static bool cannot_be_changed_through(int fd)
 {
     char byte = 1;
@@ -63,7 +63,7 @@ static bool cannot_be_changed_through(int fd)
     return true;
 }
 
-/* The file's owner can open it for writing, but no more than that. */
+/* The file's owner can open it for writing, but cannot change it. */
 static bool seals_hold_for_the_owner(int fd)
 {
     char byte = 1;
@@ -101,7 +101,7 @@ static bool a_stranger_cannot_reopen(int fd)
     return cannot_be_changed_through(fd) && pread(fd, &byte, 1, 0) == 1;
 }
 
-/* It does not outlive a test that fails. */
+/* Forks a child that dies with the test. */
 static pid_t fork_child(void)
 {
     fflush(NULL);
@@ -112,7 +112,7 @@ static pid_t fork_child(void)
     return child;
 }
 
-/* Runs it in a child, which must say true. */
+/* Runs the function in a child, where it must return true. */
 static void in_a_child(bool (*run)(int fd), int fd)
 {
     int status;
@@ -154,7 +154,8 @@ static void values_are_seen_through_what_is_shared(void **state)
     computation_fill_whole(&block);
     assert_memory_equal(view, block.host, UNIT);
     backend->ops->free(backend, &block);
-    assert_true(computation_any_set(view, UNIT)); /* it stays where the block is gone */
+    /* The mapping stays valid after the block was freed. */
+    assert_true(computation_any_set(view, UNIT));
     munmap(view, UNIT);
     close(fd);
 }
@@ -168,7 +169,7 @@ static void a_descriptor_or_a_mapping_is_noticed(void **state)
     computation_alloc(UNIT, &block);
     assert_true(shuf__memfd_is_unmapped(&block));
     computation_fill_whole(&block);
-    assert_true(shuf__memfd_is_unmapped(&block)); /* our own mapping is not in the way */
+    assert_true(shuf__memfd_is_unmapped(&block)); /* the mapping of this process does not count */
     int fd = shuf__memfd_share(&block), again = reopen(fd, O_RDONLY);
     assert_false(shuf__memfd_is_unmapped(&block));
     close(fd);
@@ -181,7 +182,8 @@ static void a_descriptor_or_a_mapping_is_noticed(void **state)
     munmap((char *)view + UNIT / 2, UNIT / 2);
     assert_true(shuf__memfd_is_unmapped(&block));
     assert_true(shuf__memfd_is_unmapped(&block));
-    double begin = computation_now(); /* who opens it does not wait for a lease */
+    /* Opening the block does not wait for the file lease of the probe. */
+    double begin = computation_now();
     fd = shuf__memfd_share(&block);
     assert_true(fd >= 0 && computation_now() - begin < 5);
     assert_false(shuf__memfd_is_unmapped(&block));
@@ -189,7 +191,7 @@ static void a_descriptor_or_a_mapping_is_noticed(void **state)
     backend->ops->free(backend, &block);
 }
 
-/* A child that does what `prepare` says, then waits to be killed. */
+/* Starts a child that calls `prepare` and then waits to be killed. */
 static pid_t start_child(void (*prepare)(void *context), void *context)
 {
     int ready[2];
@@ -239,7 +241,7 @@ static void a_childs_mapping_is_noticed(void **state)
     fd = shuf__memfd_share(&block);
     void *view = map(fd, PROT_READ);
     close(fd);
-    child = start_child(NULL, NULL); /* which inherits the mapping */
+    child = start_child(NULL, NULL); /* inherits the mapping */
     munmap(view, UNIT);
     assert_false(shuf__memfd_is_unmapped(&block));
     kill_child(child);
@@ -247,8 +249,8 @@ static void a_childs_mapping_is_noticed(void **state)
     backend->ops->free(backend, &block);
 }
 
-/* The daemon's own user can open the block in the very moment in which it is probed. The kernel
- * then signals the prober, which must survive that. */
+/* The daemon's own user can open the block during the probe. The kernel then sends a signal to the
+ * probing process, which must survive it. */
 static void an_opener_in_between_is_survived(void **state)
 {
     (void)state;
@@ -277,7 +279,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_opener_in_between_is_survived),
     };
     backend = computation_open(argc == 2 ? argv[1] : "");
-    computation_kind = SHUF__MEMORY_MEMFD; /* every backend makes it */
+    computation_kind = SHUF__MEMORY_MEMFD; /* every backend makes memfds */
     int failed = cmocka_run_group_tests_name(computation_kind_name(), tests, NULL, NULL);
     backend->ops->close(backend);
     return failed != 0;

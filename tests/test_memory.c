@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels/backend.h promises of blocks, on the backend that the command line
- * names: wiped, described as shared, and given back with all that belongs to
- * them; and of computations that are waited for with short timeouts, or not to their end.
- * What else a memfd promises is in test_memfd.c.
+ * The contract of kernels/backend.h for blocks, on the backend of the command line: they are
+ * zeroed, have the fields of their kind, and free all their resources. Also computations that are
+ * waited for with short timeouts or cancelled. test_memfd.c tests memfds further.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -30,7 +29,8 @@ static void expect_zeros(const struct shuf__block *block)
     }
 }
 
-/* Several at once and again, so that what was freed is likely to be given out anew. */
+/* Allocates several blocks at once and three times, so that the system probably reuses freed
+ * memory. */
 static void a_block_is_wiped(void **state)
 {
     (void)state;
@@ -65,10 +65,10 @@ static void a_block_tells_how_it_is_shared(void **state)
         assert_int_equal(fcntl(block.fd, F_GETFD), FD_CLOEXEC);
     backend->ops->free(backend, &block);
     assert_null(block.memory);
-    backend->ops->free(backend, &block); /* as if it had never been */
+    backend->ops->free(backend, &block); /* freeing a freed block has no effect */
 }
 
-/* Of two blocks, each keeps its own values. */
+/* Two blocks keep their own values. */
 static void a_second_block_while_the_first_is_out(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void descriptors_are_given_back(void **state)
 {
     (void)state;
     struct shuf__block block;
-    computation_alloc(UNIT, &block); /* whatever a driver opens once is open then */
+    computation_alloc(UNIT, &block); /* opens what a driver opens only once */
     computation_fill_whole(&block);
     backend->ops->free(backend, &block);
     int before = count_descriptors();
@@ -119,7 +119,7 @@ static void device_memory_is_given_back(void **state)
     struct shuf__block block;
     struct shuf__error error = {0};
     if (computation_kind == SHUF__MEMORY_MEMFD)
-        return; /* the machine's memory is everybody's */
+        return; /* other processes use host memory too */
     computation_alloc(64 * UNIT, &block);
     backend->ops->free(backend, &block);
     assert_int_equal(backend->ops->memory(backend, computation_kind, &before, &total, &error),
@@ -147,7 +147,7 @@ static uint64_t fingerprint_of(const struct shuf__block *block,
     return sum;
 }
 
-/* No wait takes much longer than it was given, and all of them together are the same as one. */
+/* No wait exceeds its timeout by much. The result does not depend on the number of waits. */
 static void check_wait_timeout(struct shuf__computation computation, uint64_t timeout_ns)
 {
     struct shuf__permutation *p = &computation.request.permutation;
@@ -192,7 +192,8 @@ static bool yes(void *context)
     return true;
 }
 
-/* With 2^24 values the work is a single launch on a GPU, so what is cancelled is the copying. */
+/* With 2^24 values the computation is a single launch on a GPU, so the cancelling stops the
+ * copy. */
 static void a_cancelled_launch_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -242,7 +243,7 @@ static void an_event_lies_behind_each_launch(void **state)
 
 /* ---- Threads -------------------------------------------------------------- */
 
-/* Before anything has started a team, so this stands first. */
+/* This test must be the first: later the process has a team of threads. */
 static void a_quick_job_starts_no_thread(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages: there and back, the limits of a frame and of the arena, and bytes
- * that nobody sane would send.
+ * Messages: packing and unpacking, the limits of a frame and of the arena, and malicious bytes.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -16,7 +15,7 @@ static uint8_t out[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
 
 static size_t pack_permute(uint64_t id, Shuf__Slice *slice)
 {
-    static char algorithm[] = "philox24"; /* protobuf-c's strings are not const */
+    static char algorithm[] = "philox24"; /* not const, because protobuf-c's strings are not */
     Shuf__Permute permute = SHUF__PERMUTE__INIT;
     permute.algorithm = algorithm;
     permute.n = UINT64_C(1) << 62;
@@ -87,7 +86,8 @@ static void reply_there_and_back(void **state)
     assert_int_equal(r->payload_bytes, UINT64_C(1) << 40);
 }
 
-/* Packing writes all or nothing: the byte past a buffer of each size stays. */
+/* Packing writes all or nothing: it leaves the byte after the buffer unchanged, at every size of
+ * the buffer. */
 static void pack_fits_or_gives_zero(void **state)
 {
     (void)state;
@@ -122,7 +122,7 @@ static size_t pack_text(size_t text_length, uint8_t *buffer, size_t capacity)
     return size;
 }
 
-/* The text's tag and length take 4 bytes. */
+/* The tag and the length of the text take 4 bytes. */
 static void a_frame_has_a_limit(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void garbage_is_survived(void **state)
         assert_non_null(bytes);
         for (size_t k = 0; k < length; k++)
             bytes[k] = (uint8_t)random_u64();
-        if (i % 2) { /* or a good message with one byte changed */
+        if (i % 2) { /* otherwise a good message with one byte changed */
             length = length < size ? length : size;
             memcpy(bytes, out + SHUF__FRAME_HEADER, length);
             bytes[random_below(length)] = (uint8_t)random_u64();

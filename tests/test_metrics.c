@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics say what a real daemon has done: each count against requests that the test makes.
+ * The metrics of a real daemon: the test sends requests and compares each count with them.
  */
 #include "shufctl.h"
 #include "support/child.h"
@@ -23,7 +23,7 @@ struct change {
     double by;
 };
 
-/* Expects these differences between two texts, which it frees. */
+/* Expects these differences between two texts of metrics, and frees the texts. */
 static void expect_changes(char *before, char *after, const struct change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -40,7 +40,7 @@ static void expect_changes(char *before, char *after, const struct change *chang
 #define EXPECT_CHANGES(before, after, changes) \
     expect_changes(before, after, changes, sizeof(changes) / sizeof *(changes))
 
-/* Sends one request of each kind, so that the metrics have its rows. */
+/* Sends one request of each kind, so that the metrics have rows for all kinds. */
 static void each_kind_once(void)
 {
     free(shufctl_succeed(NULL, "permute --n 100 --seed 1"));
@@ -112,7 +112,7 @@ static void refusals(void **state)
     EXPECT_CHANGES(before, after, changes);
 }
 
-/* A request waits for one that never ends, until the client of that one leaves. */
+/* A request waits behind one that never ends, until that client leaves. */
 static void queue_time_and_cancelling(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void exemplars_name_requests(void **state)
     wire_close(w);
 }
 
-/* Runs a checker over the text; false where the machine has none. */
+/* Runs a checker on the text; returns false if the machine has none. */
 static bool check_by(const char *option, const char *present, const char *checker)
 {
     struct command c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics by HTTP and as a file: what readers get, and that HTTP clients of any kind cost the
- * clients of the daemon nothing.
+ * Metrics by HTTP and in a file: the output for readers, and that HTTP clients of any kind do not
+ * disturb the clients of the daemon.
  */
 #include "command.h"
 #include "support/child.h"
@@ -37,7 +37,7 @@ static uint64_t now_ms(void)
 static struct harness h;
 static char path[HARNESS_PATH + 8];
 
-/* On a Unix socket, with more lines of configuration. */
+/* Starts a daemon with metrics on a Unix socket, and with more lines of configuration. */
 static void start_unix(const char *more)
 {
     static char conf[HARNESS_PATH + 8];
@@ -52,7 +52,7 @@ static void start_unix(const char *more)
     assert_true(harness_restart(&h));
 }
 
-/* curl with the Unix socket; the caller frees the output. */
+/* Runs curl on the Unix socket; the caller frees the output. */
 static int curl(struct command *c, unsigned flags, const char *more, const char *url)
 {
     char script[512];
@@ -104,7 +104,7 @@ static void pages(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
-/* A socket that nobody listens on is replaced; the daemon was killed. */
+/* The daemon replaces the socket of a killed daemon, because nobody listens there. */
 static void stale_socket(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void users_by_socket(void **state)
 
 /* ---- a port ---- */
 
-/* A socket on a free port of this machine. */
+/* Binds a socket to a free port of this machine. */
 static int bind_port(unsigned *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -172,7 +172,7 @@ static void port(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* The daemon serves without its port, and says so. */
+/* If the port is in use, the daemon serves without metrics and logs a warning. */
 static void port_in_use(void **state)
 {
     (void)state;
@@ -229,7 +229,8 @@ static int connect_http(void)
 
 enum { HOSTILE = 200 };
 
-/* Each sends the head of a request byte by byte, and begins again when it is cut off. */
+/* Each client sends the head of a request byte by byte, and starts again when the daemon closes its
+ * connection. */
 static void run_slow_clients(int channel, void *context)
 {
     static const char head[] = "GET /metrics HTTP/1.1\r\nHost: x\r\nX-Header: 0123456789abcdef\r\n";
@@ -274,7 +275,7 @@ static void run_greedy_clients(int channel, void *context)
     }
 }
 
-/* Small requests of the daemon's own clients, one after another. */
+/* Returns the mean time of small requests to the daemon's own socket. */
 static double request_ms(unsigned count)
 {
     struct wire *w = wire_greet(&h);
@@ -316,7 +317,7 @@ static void greedy_clients(void **state)
     survive(run_greedy_clients);
 }
 
-/* A connection that always sends something is closed, too. */
+/* The daemon closes a connection at its deadline, although the client sends all the time. */
 static void deadline(void **state)
 {
     (void)state;
@@ -430,7 +431,7 @@ static void file(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* The file comes by renames alone: nobody makes or writes it under its name. */
+/* The file is replaced by renames only, and never written in place. */
 static void file_by_renames(void **state)
 {
     (void)state;
@@ -469,7 +470,7 @@ static void file_without_directory(void **state)
     shufd_read(h.log, log, sizeof log);
     char *line = strstr(log, "warning: metrics_file /nowhere/m.prom: No such file or directory;");
     assert_non_null(line);
-    assert_null(strstr(strchr(line, '\n'), "/nowhere")); /* once */
+    assert_null(strstr(strchr(line, '\n'), "/nowhere")); /* the error is logged once */
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);

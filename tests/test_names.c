@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names that people mistype, and the names of types of values.
+ * Suggestions for mistyped names, and the names of the types of values.
  */
 #include "support/cmocka_all.h"
 

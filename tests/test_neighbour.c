@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A daemon with idle results, and a program beside it that takes memory, in one control group: the
- * daemon gives its memory back, and the kernel kills neither. Skipped where this process may not
- * make a control group; test_idle.c has the rules then.
+ * A daemon with idle results and a program that allocates memory, in one control group: the daemon
+ * frees its idle memory, and the kernel kills neither process. Skipped if this process may not make
+ * a control group; test_idle.c tests the rules in any case.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -20,9 +20,9 @@
 enum {
     LIMIT_MI = 400,
     RESULTS = 8,
-    FIRST_MI = 20, /* of the first result */
-    STEP_MI = 2,   /* more in each of the others: */
-    IDLE_MI = RESULTS * FIRST_MI + STEP_MI * RESULTS * (RESULTS - 1) / 2, /* all of them */
+    FIRST_MI = 20, /* the first result */
+    STEP_MI = 2,   /* each next result is larger by this */
+    IDLE_MI = RESULTS * FIRST_MI + STEP_MI * RESULTS * (RESULTS - 1) / 2, /* all results */
     EATEN_MI = 300,   /* IDLE_MI and this exceed the limit */
     PAUSE_US = 10000, /* after each MiB: a moderate 100 MB/s, for slow machines */
 };
@@ -36,7 +36,7 @@ static void start(const char *config)
     memory_group_leave();
 }
 
-/* The limits of the group are those of the machine. */
+/* The limits of the control group take the place of the machine's memory. */
 static void shares_of_the_group(void **state)
 {
     (void)state;
@@ -50,7 +50,7 @@ static void shares_of_the_group(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Of different sizes: of one size the daemon keeps fewer. */
+/* The results have different sizes, because the daemon keeps fewer of one size. */
 static void leave_idle_results(void)
 {
     struct wire *w = wire_greet(&h);
@@ -87,7 +87,8 @@ static void gives_way(void **state)
     memory_group_enter();
     struct child eater = child_start(eat, NULL);
     memory_group_leave();
-    assert_int_equal(child_hear(eater.channel), EATEN_MI); /* fails when it was killed */
+    /* Fails if the kernel killed the child. */
+    assert_int_equal(child_hear(eater.channel), EATEN_MI);
     const Shuf__StatusReply s = wire_status(&h);
     assert_true(s.host_used <= (LIMIT_MI - EATEN_MI) * MI);
     assert_true(s.evicted > 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A daemon with idle results on a GPU, and a program beside it that takes nearly all of the GPU's
- * memory and tries again when there is none, as PyTorch does: it gets the daemon's idle blocks
- * within a second. It uses CUDA by itself.
+ * A daemon with idle results on a GPU, and a program that allocates nearly all memory of the GPU
+ * and retries when there is none, as PyTorch does. The program gets the memory of the daemon's idle
+ * blocks within a second. The test uses CUDA itself.
  */
 #include "support/cmocka_all.h"
 #include "wire.h"
@@ -17,10 +17,10 @@
 
 enum {
     RESULTS = 6,
-    FIRST_MI = 100, /* of the first result */
-    STEP_MI = 20,   /* more in each of the others: of one size the daemon keeps fewer */
-    LEFT_MI = 256,  /* free memory that the program leaves at first */
-    MORE_MI = 384,  /* beyond the free memory, that it takes next */
+    FIRST_MI = 100, /* the first result */
+    STEP_MI = 20,   /* each next result is larger by this: the daemon keeps fewer of one size */
+    LEFT_MI = 256,  /* the program leaves this much memory free at first */
+    MORE_MI = 384,  /* the program then allocates this much more than is free */
     RETRY_MS = 20,
 };
 
@@ -72,7 +72,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* How long it takes until the allocation succeeds. */
+/* Returns the seconds until the allocation succeeds. */
 static double allocate_by_retrying(uint64_t bytes, uint64_t *block)
 {
     const double begin = seconds();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What shufctl reads of a .npy header: every version, plain types and structures, and what
- * it refuses; and that no front of a header, nor any byte changed in it, leads it astray.
+ * The reader of .npy headers in shufctl: every version, plain types and structures, and the errors.
+ * No truncated header and no changed byte makes it read outside the header.
  */
 #include "npy_read.h"
 #include "support/cmocka_all.h"
@@ -55,7 +55,8 @@ static void reads(void **state)
     }
 }
 
-/* Keys in any order, without a comma at the end; Fortran's order is C's in one dimension. */
+/* The keys are in any order, without a final comma. In one dimension Fortran's order is C's
+ * order. */
 static void reads_other_forms(void **state)
 {
     (void)state;
@@ -179,7 +180,7 @@ static void begins(void **state)
     }
 }
 
-/* In memory of just that size, so that a sanitizer sees what is read behind it. */
+/* Copies the header into memory of its exact size, so that a sanitizer reports a read behind it. */
 static bool read_copy(const char *dict, size_t size)
 {
     struct shuf__npy npy;

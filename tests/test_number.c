@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How people write numbers: what is one, what is not, and the errors.
+ * The syntax of numbers: valid and invalid ones, and the errors.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -34,7 +34,7 @@ static const struct {
     {"0.000001e6", 1},
     {"18.446744073709551615e18", MAX},
     {"18446744073709551615", MAX},
-    {"9007199254740993", 9007199254740993}, /* 2^53 + 1: no double */
+    {"9007199254740993", 9007199254740993}, /* 2^53 + 1, which no double represents */
     {"1e19", UINT64_C(10000000000000000000)},
     {"0x7", 7},
     {"0X1f", 31},
@@ -66,7 +66,7 @@ static const struct {
 };
 
 static const struct {
-    const char *text, *why; /* why: must stand in the message */
+    const char *text, *why; /* why: a part of the message */
 } bad[] = {
     {"", "expected a whole number"},
     {" ", "expected a whole number"},
@@ -95,7 +95,7 @@ static const struct {
     {"8 GB", "did you mean 8GB?"},
     {"1.5g", "did you mean 1.5G?"},
     {"1Zi", "expected a whole number"},
-    {"7B", "expected a whole number"}, /* bytes, or a billion? */
+    {"7B", "expected a whole number"}, /* B could mean bytes or a billion */
     {"1kM", "expected a whole number"},
     {"0x7k", "expected a whole number"},
     {"1.0005k", "expected a whole number"},
@@ -209,7 +209,7 @@ static void ranges(void **state)
     (void)state;
     static const struct {
         uint64_t least, most;
-        const char *text, *message; /* NULL: good */
+        const char *text, *message; /* NULL: valid */
     } rows[] = {
         {1, UINT64_C(1) << 62, "1", NULL},
         {1, UINT64_C(1) << 62, "4611686018427387904", NULL},
@@ -256,7 +256,7 @@ static void durations(void **state)
         {"10MIN", 0, NULL},
         {"-1s", 0, NULL},
         {"0.5ns", 0, NULL},
-        {"25h", 0, NULL}, /* more than the limit below */
+        {"25h", 0, NULL}, /* more than the limit in the call below */
         {"", 0, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

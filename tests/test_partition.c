@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles in two passes on the CPU, in parts so small that there are many: against the same by
- * moving each record at once, which test_shuffle.c holds to the definition.
+ * Shuffles in two passes on the CPU, in parts so small that there are many of them. The results are
+ * compared with shuffles that move each record directly, which test_shuffle.c compares with the
+ * definition.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -77,8 +78,8 @@ static void check(uint64_t n, uint64_t record, unsigned bits, int threads)
     free(in);
 }
 
-/* Every record size that has a loop of its own, and others; one part, the ends of parts and of
- * chunks. */
+/* Each record size with a loop of its own, and others. The sizes are a single part, and those
+ * around the ends of parts and of chunks. */
 static void edges(void **state)
 {
     (void)state;
@@ -90,7 +91,7 @@ static void edges(void **state)
             check(sizes[s], records[r], LEAST_BITS, 1 + (int)(s % 3));
 }
 
-/* Places of two bytes and of four. */
+/* Positions in a part have two bytes, or four. */
 static void widths_of_places(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void random_computations(void **state)
     }
 }
 
-/* ---- The rule, and what ends it early ---- */
+/* ---- When a partition pays, and its cancelling ---- */
 
 static struct shuf__shuffle shuffle_of(uint64_t n, uint64_t record)
 {
@@ -135,8 +136,8 @@ static void when_it_pays(void **state)
         }
 }
 
-/* What pays depends on bytes, and not on how many records they are; and so does the size of a part.
- */
+/* Whether a partition pays depends on the bytes, and not on the number of records. So does the size
+ * of a part. */
 static void pays_by_bytes(void **state)
 {
     (void)state;
@@ -159,7 +160,7 @@ struct cancel_after {
 
 static bool at_last(void *context)
 {
-    struct cancel_after *cancel_after = context; /* by any thread */
+    struct cancel_after *cancel_after = context; /* called by any thread */
     return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
 }
 
@@ -189,7 +190,8 @@ static void cancelled(void **state)
     free(workspace);
 }
 
-/* Records that are moved at once, too: at the first time and at the last, by one thread. */
+/* Cancels a shuffle that moves the records directly, with one thread: at the first call of
+ * `cancelled`, and at the last. */
 static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
 {
     struct cancel_after cancel_after = {.limit = UINT_MAX};
@@ -215,12 +217,13 @@ static void cancelled_at_once(void **state)
 {
     (void)state;
     check_cancelled(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1);
-    check_cancelled(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1); /* by a list */
-    check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);          /* of a whole domain: by none */
+    check_cancelled(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1); /* uses a list of positions */
+    check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);          /* permutes the whole domain, so it
+                                                              * needs no list */
 }
 
-/* A computation goes by parts where it has its best workspace, and by itself where it
- * has less: the workspace shows which. */
+/* A computation with its best workspace uses a partition, and writes to the workspace. With less it
+ * moves the records directly, and leaves the workspace unchanged. */
 static void with_and_without_workspace(void **state)
 {
     (void)state;

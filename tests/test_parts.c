@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results that are larger than the memory of their daemon: libshuf fetches them in parts, with the
- * values and the summary of the whole. A second daemon, which has room, gives the whole.
+ * Results that are larger than the memory of the daemon. libshuf requests them in parts, and gives
+ * the values and the summary of the whole result. A second daemon has memory for the whole.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -78,9 +78,9 @@ static void summarize(shuf *handle, const struct request *r, shuf_result *result
 
 struct compared {
     const char *expected;
-    uint64_t bytes; /* so far */
-    uint64_t end;   /* false there */
-    uint64_t width; /* chunks have whole values; 0: of any size */
+    uint64_t bytes; /* bytes received so far */
+    uint64_t end;   /* the callback stops the call at this byte */
+    uint64_t width; /* bytes of a value, if chunks have whole values; 0: chunks have any size */
 };
 
 static bool compare_chunk(void *context, const void *bytes, size_t size)
@@ -135,7 +135,7 @@ static void check_result(const shuf_result *got, const shuf_result *reference)
     assert_true(got->moments.largest == reference->moments.largest);
 }
 
-/* A sink gets whole values. */
+/* A sink gets whole values in each chunk. */
 static void check_sink(shuf *handle, const struct request *r, const char *expected)
 {
     const shuf_shape shape = shape_of(r);
@@ -146,7 +146,7 @@ static void check_sink(shuf *handle, const struct request *r, const char *expect
     assert_int_equal(result.shape.bytes, shape.bytes);
 }
 
-/* Values and summaries of the narrow daemon are those of the other, by every call. */
+/* Every call gives the same values and summary with the narrow daemon as with the other one. */
 static void check_parts(const struct request *r)
 {
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
@@ -181,9 +181,9 @@ static void permutations(void **state)
          .offset = 5,
          .count = 3000000,
          .stride = 1000},
-        /* the last value wraps */
+        /* the last value of this shard wraps */
         {.n = 10000001, .seed = 3, .view = SHUF_VIEW_SHARD, .rank = 1, .world = 2},
-        /* rows of more than a part, and of less */
+        /* rows that are larger than a part, and smaller */
         {.n = 3000000, .seed = 9, .epoch = UINT64_MAX - 1, .epochs = 3},
         {.n = 70001,
          .seed = 9,
@@ -227,7 +227,8 @@ static void numbers(void **state)
         check_parts(&(struct request){.numbers = &cases[i]});
 }
 
-/* The bytes behind the frame of a reply, which the library reads with it, end inside a value. */
+/* libshuf reads the frame of a reply together with the first bytes of the payload, which may end
+ * inside a value. */
 static void whole_values_of_small_results(void **state)
 {
     (void)state;
@@ -249,7 +250,7 @@ static void whole_values_of_small_results(void **state)
     shuf_close(handle);
 }
 
-/* The fingerprint is computed beside the values too. */
+/* libshuf computes the fingerprint while it receives the values. */
 static void fingerprint_with_values(void **state)
 {
     (void)state;
@@ -266,7 +267,8 @@ static void fingerprint_with_values(void **state)
     shuf_close(parts);
 }
 
-/* A part is a result of its own for others: with its own fingerprint, also after the other. */
+/* A part is also the result of a request for that slice. It has its own fingerprint, before and
+ * after the whole result was requested. */
 static void part_and_result(void **state)
 {
     (void)state;
@@ -279,7 +281,7 @@ static void part_and_result(void **state)
     first.count = 699050; /* the first part: a sixth of 16 MiB */
     summarize(parts, &(struct request){.permutation = &first}, &result);
     summarize(parts, &(struct request){.permutation = &all}, &result);
-    assert_false(result.shared); /* only its first part was cached */
+    assert_false(result.shared); /* only the first part is in the cache */
     for (slice.offset = 0; slice.offset + slice.count < all.n; slice.offset += slice.count) {
         const struct request r = {.permutation = &slice};
         summarize(whole, &r, &reference);
@@ -313,7 +315,8 @@ static void stopped_by_its_sink(void **state)
     shuf_close(parts);
 }
 
-/* A lease needs the whole, as does a result that is only cached. */
+/* A lease needs memory for the whole result. So does a call without a sink, which only caches the
+ * result. */
 static void no_parts_of_a_lease(void **state)
 {
     (void)state;
@@ -326,7 +329,7 @@ static void no_parts_of_a_lease(void **state)
     shuf_close(parts);
 }
 
-/* Leases of another client leave a few MiB, to values and to a summary. */
+/* Leases of another client leave only a few MiB, for values and for a summary. */
 static void beside_other_results(void **state)
 {
     (void)state;
@@ -360,7 +363,7 @@ static void *close_later(void *handle)
     return NULL;
 }
 
-/* Leases of another client take all memory, and end after a while. */
+/* Leases of another client use all memory and end after a while. The call waits for them. */
 static void waits_for_other_results(void **state)
 {
     (void)state;
@@ -394,7 +397,7 @@ static shuf_status feed_records(shuf *handle, const shuf_records *records, const
                              result);
 }
 
-/* The daemon has no room for the records: the library moves them. */
+/* The daemon has no memory for the records, so libshuf moves them. */
 static void check_records(const shuf_records *records)
 {
     const size_t bytes = records->n * records->record;
@@ -476,7 +479,8 @@ static void idle_limit_within_the_budget(void **state)
     shuf_close(handle);
 }
 
-/* The daemon looks for memory when the computation begins, which may be after the release. */
+/* The daemon acquires memory when the computation begins. The caller may release its lease before
+ * that. */
 static void prefetch_without_room(void **state)
 {
     (void)state;
@@ -514,7 +518,7 @@ static void note_event(void *context, shuf_event event, uint64_t done, uint64_t 
     e->parts++;
 }
 
-/* Requests that found their result, or its computation. */
+/* The number of requests that found their result, or a computation of it. */
 static uint64_t count_shared(shuf *handle)
 {
     shuf_daemon daemon;
@@ -535,7 +539,7 @@ static void parts_are_observed(void **state)
     const uint64_t before = count_shared(handle);
     expect_ok(handle, shuf_permute(handle, &p, values, bytes, NULL));
     assert_true(e.parts > 2 && e.others == 0 && e.done == bytes);
-    assert_true(count_shared(handle) - before >= e.parts); /* each was prefetched */
+    assert_true(count_shared(handle) - before >= e.parts); /* each part was prefetched */
     shuf_set_observer(handle, NULL, NULL);
     expect_ok(handle, shuf_permute(handle, &p, values, bytes, NULL));
     assert_int_equal(e.done, bytes);
@@ -543,15 +547,16 @@ static void parts_are_observed(void **state)
     free(values);
 }
 
-/* ---- a daemon that hangs on the way ------------------------------------------------------ */
+/* ---- a daemon that hangs during a result -------------------------------------------------- */
 
-enum { TIMEOUT_MS = 5000 }; /* far longer than a part takes */
+enum { TIMEOUT_MS = 5000 }; /* far longer than the computation of a part */
 
 struct hanging {
     unsigned parts, lost;
 };
 
-/* A lost daemon would mean that the call waits again. */
+/* Stops the daemon at the second part. Counts losses: a loss of the daemon would make the call wait
+ * again. */
 static void hang_after_two_parts(void *context, shuf_event event, uint64_t done, uint64_t all)
 {
     struct hanging *h = context;
@@ -584,7 +589,7 @@ static void one_timeout_ends_the_call(void **state)
     free(values);
 }
 
-/* ---- a daemon that dies on the way ------------------------------------------------------- */
+/* ---- a daemon that dies during a result --------------------------------------------------- */
 
 static bool kill_once(void *context, const void *bytes, size_t size)
 {
@@ -614,7 +619,7 @@ static void daemon_lost(void **state)
     shuf_close(parts);
 }
 
-/* Each next daemon has less memory: what is left of one part comes in smaller ones. */
+/* Each next daemon has less memory, so the rest of a part is requested in smaller parts. */
 static const struct {
     uint64_t at; /* bytes */
     const char *config;
@@ -651,7 +656,7 @@ static void daemons_with_less_memory(void **state)
     (void)state;
     const shuf_permutation p = {.n = 7000003, .seed = 7};
     const struct request r = {.permutation = &p};
-    replace_daemon("host_memory = 64Mi\ndevice_memory = 64Mi\n"); /* room for the whole */
+    replace_daemon("host_memory = 64Mi\ndevice_memory = 64Mi\n"); /* memory for the whole result */
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     char *expected = malloc(shape_of(&r).bytes);
     shuf_result result, reference;

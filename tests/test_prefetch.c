@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prefetches: a reply without waiting, a result that later leases share, at most four for a
- * connection, and their end with it.
+ * Prefetches: the daemon replies at once, later leases share the result, a connection has at most
+ * four, and they end with it.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -14,7 +14,7 @@
 enum { N = 100000, PREFETCHES = 4 };
 
 static const char *backend;
-static Shuf__Transport own; /* of the backend */
+static Shuf__Transport own; /* the transport of the memory in which the backend computes */
 
 static int start(void **state)
 {
@@ -54,7 +54,8 @@ static void block_engine(struct harness *h, struct wire *w)
     wire_await_queued(h, 1);
 }
 
-/* The reply comes though the engine is at other work; who leases it then waits for it. */
+/* The daemon replies at once although a job blocks the engine. A lease of the same result waits for
+ * the computation. */
 static void at_once_and_joined(void **state)
 {
     struct harness *h = *state;
@@ -70,7 +71,7 @@ static void at_once_and_joined(void **state)
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_true(reply->shared && reply->lease);
     s = wire_status(h);
-    assert_true(s.computed == 1 && s.leases == 1); /* the prefetch's is over */
+    assert_true(s.computed == 1 && s.leases == 1); /* the prefetch has ended */
     wire_close(w);
 }
 
@@ -84,7 +85,7 @@ static void resident_afterwards(void **state)
     assert_true(wire_lease(other, N, 1, own)->shared);
     Shuf__StatusReply s = wire_status(h);
     assert_true(s.hits == 2 && s.joined == 0 && s.computed == 1 && s.leases == 2);
-    prefetch_seed(w, 1); /* what is there already is held too */
+    prefetch_seed(w, 1); /* a prefetch also keeps a result that is in the cache */
     s = wire_status(h);
     assert_true(s.hits == 3 && s.computed == 1 && s.leases == 3);
     wire_close(w);
@@ -92,7 +93,7 @@ static void resident_afterwards(void **state)
     WIRE_AWAIT(h, end, end.leases == 0);
 }
 
-/* The leases that are prefetches, by seed. */
+/* Lists the seeds of the leases that are prefetches. */
 static size_t list(struct wire *w, uint64_t *seeds, size_t room)
 {
     size_t count = 0;
@@ -115,15 +116,16 @@ static void oldest_goes(void **state)
     (void)state;
     wire_start(&h, backend, "cache_time = 0\n");
     struct wire *w = wire_greet(&h), *other = wire_greet(&h);
-    prefetch_seed(other, 100); /* which counts for another */
+    prefetch_seed(other, 100); /* counts for the other connection */
     for (uint64_t seed = 1; seed <= PREFETCHES + 2; seed++)
         prefetch_seed(w, seed);
-    prefetch_seed(w, 6); /* again: it is no other */
+    prefetch_seed(w, 6); /* again: it is the same prefetch */
     assert_int_equal(list(other, seeds, 1), 1);
     assert_int_equal(list(w, seeds, PREFETCHES + 1), PREFETCHES + 1);
     for (uint64_t i = 0; i < PREFETCHES; i++)
         assert_int_equal(seeds[1 + i], 3 + i);
-    WIRE_AWAIT(&h, s, s.queued == 0 && s.blocks == PREFETCHES + 1); /* the others' are given back */
+    /* The blocks of the older prefetches are freed. */
+    WIRE_AWAIT(&h, s, s.queued == 0 && s.blocks == PREFETCHES + 1);
     assert_int_equal(wire_status(&h).leases, PREFETCHES + 1);
     wire_close(w);
     WIRE_AWAIT(&h, s, s.leases == 1 && s.blocks == 1);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * primefold's inline C on its own: the table of single positions, that forward and
- * inverse undo each other and permute, folds and multipliers by their definition, and the
- * prime that all count modulo.
+ * The inline C of primefold: single positions against the table, forward and inverse against each
+ * other, folds and multipliers against their definition, and the prime of each n.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -95,7 +94,7 @@ static void small_ones_are_permutations(void **state)
     check_permutation(BIT(17) - 1);
 }
 
-/* ---- What a round is made of ------------------------------------------------ */
+/* ---- The parts of a round --------------------------------------------------- */
 
 static void numbers_of_maps(void **state)
 {
@@ -117,7 +116,8 @@ static void numbers_of_maps(void **state)
                 {BIT(17), BIT(17) + 29, 8, 6},
                 {BIT(17) + 1, BIT(17) + 29, 8, 6},
                 {BIT(20) + 1, BIT(20) + 7, 8, 6},
-                {BIT(20) + 1023, BIT(20) + 1023, 8, 6}, /* the longest tail */
+                {BIT(20) + 1023, BIT(20) + 1023, 8, 6}, /* the longest tail behind the last whole
+                                                         * block */
                 {BIT(20) + 1024, BIT(20) + BIT(15) + 7, 8, 6},
                 {BIT(21), BIT(21) + 17, 8, 6},
                 {BIT(21) + 1, BIT(21) + 17, 7, 8},
@@ -135,14 +135,14 @@ static void numbers_of_maps(void **state)
     }
 }
 
-/* The block in which x is folded, bit by bit from the top. */
+/* The size of the block in which x is folded: tries every size, from the largest down. */
 static uint64_t block_of(const shuf_primefold_shape *s, uint64_t x)
 {
     const uint64_t most = BIT(s->bits - s->shift);
     if (s->n > SHUF_PRIMEFOLD_SMALL)
         return x < s->p / most * most ? most : 1;
     for (uint64_t block = most;; block /= 2)
-        if (x / block < s->p / block) /* all of the block is below p */
+        if (x / block < s->p / block) /* the whole block is below p */
             return block;
 }
 
@@ -171,12 +171,13 @@ static void folds_permute(void **state)
         check_folds(n);
     check_folds(65521);
     check_folds(65522);
-    check_folds(BIT(16) + 1017); /* the longest tail */
+    check_folds(BIT(16) + 1017); /* the longest tail behind the last whole block */
     check_folds(BIT(16) + 1018);
     check_folds(BIT(17) + 999);
 }
 
-/* By definition: a power of two or minus one, or times such a number 1 or -1. */
+/* The definition of a weak multiplier: it is a power of two or minus one, or its product with a
+ * power of two is 1 or -1. */
 static bool is_weak(uint64_t m, uint64_t p)
 {
     for (uint64_t power = 1; power < p; power *= 2) {
@@ -220,7 +221,8 @@ static void weak_multipliers_are_tripled(void **state)
     assert_in_range(moved, 5000, 50000);
 }
 
-/* At 2^31 - 1 the powers of two come again at once; at 65537 the inverses are powers as well. */
+/* At p = 2^31 - 1 the powers of two repeat after 31 steps. At 65537 their inverses are powers of
+ * two too, with a minus sign. */
 static void weak_ones_are_recognized(void **state)
 {
     (void)state;
@@ -231,7 +233,7 @@ static void weak_ones_are_recognized(void **state)
         const shuf_primefold_shape s = shuf_primefold_shape_of(sizes[i]);
         for (unsigned k = 0; k < 1000; k++) {
             shuf_primefold_map map[2] = {{.multiplier = 1 + random_below(s.p - 1)}};
-            uint64_t inverse = 1; /* of the power */
+            uint64_t inverse = 1; /* the inverse of the power of two */
             for (unsigned j = 0; j < k % s.bits; j++)
                 inverse = inverse / 2 + (inverse % 2 ? (s.p + 1) / 2 : 0);
             const uint64_t m = k & 64 ? inverse : BIT(k % s.bits);
@@ -242,11 +244,11 @@ static void weak_ones_are_recognized(void **state)
     }
 }
 
-/* How often a weak multiplier is tripled, at most. */
+/* The largest number of times that a weak multiplier is tripled. */
 static unsigned most_triples(uint64_t p)
 {
     const shuf_primefold_shape s = shuf_primefold_shape_of(p);
-    uint64_t inverse = 1; /* of the power */
+    uint64_t inverse = 1; /* the inverse of the power of two */
     unsigned most = 0;
     for (uint64_t power = 1; power < p; power *= 2) {
         for (unsigned k = 0; k < 4; k++) {
@@ -262,7 +264,7 @@ static unsigned most_triples(uint64_t p)
     return most;
 }
 
-/* At every small prime and some large ones, from every weak multiplier on. */
+/* Tripling ends for every weak multiplier, at every small prime and at some large ones. */
 static void tripling_ends(void **state)
 {
     (void)state;
@@ -271,12 +273,12 @@ static void tripling_ends(void **state)
     for (unsigned k = 16; k <= 62; k++)
         for (uint64_t n = BIT(k) - 3; n <= BIT(k) + 3 && n <= BIT(62); n += 3)
             assert_in_range(most_triples(shuf_primefold_shape_of(n).p), 1, 3);
-    const uint64_t p = BIT(62) + 135; /* its triple does not fit a word */
+    const uint64_t p = BIT(62) + 135; /* the largest p */
     assert_int_equal(shuf__primefold_tripled(p - 1, p), p - 3);
     assert_int_equal(shuf__primefold_tripled(p / 2, p), shuf__multiply_mod(3, p / 2, p));
 }
 
-/* Of neighbouring n, too, and where they have the prime in common. */
+/* Permutations of neighbouring n, and of the same prime, are unrelated too. */
 static void keys_are_unrelated(void **state)
 {
     (void)state;
@@ -294,7 +296,7 @@ static void keys_are_unrelated(void **state)
             int same = 0;
             for (int i = 0; i < VALUES; i++)
                 same += value[a][i] == value[b][i];
-            assert_in_range(same, 0, 20); /* one is expected; past 20 is past chance */
+            assert_in_range(same, 0, 20); /* one is expected; more than 20 do not occur by chance */
         }
 }
 
@@ -320,8 +322,8 @@ static void primes_by_trial_division(void **state)
     }
 }
 
-/* Strong pseudoprimes to the first bases are those of Jaeschke: "On strong pseudoprimes to
- * several bases" (Math. Comp. 61, 1993); the squares are Wieferich's. */
+/* The strong pseudoprimes to the first bases are from Jaeschke, "On strong pseudoprimes to several
+ * bases" (Math. Comp. 61, 1993). The squares are those of Wieferich primes. */
 static void primes_that_are_known(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel's pressure stall information: a file that is read, and the trigger of this machine.
+ * The kernel's pressure stall information: read from a file, and by a trigger of this machine.
  */
 #include "memory/psi.h"
 #include "support/child.h"
@@ -36,7 +36,7 @@ static void stop_loop(uv_timer_t *timer)
     uv_stop(timer->loop);
 }
 
-/* Closes what the loop has. */
+/* Closes everything that the loop has open. */
 static void end_loop(uv_loop_t *loop, struct shuf__psi *psi)
 {
     shuf__psi_close(psi);
@@ -44,7 +44,7 @@ static void end_loop(uv_loop_t *loop, struct shuf__psi *psi)
     assert_int_equal(uv_loop_close(loop), 0);
 }
 
-/* ---- a file that is read ---- */
+/* ---- reads of a file ---- */
 
 static void write_stalled(const char *path, uint64_t us)
 {
@@ -62,17 +62,18 @@ static void read_when_asked(void **state)
     close(mkstemp(path));
     uv_loop_init(&loop);
     shuf__psi_open(&psi, &loop, path, on_stall, NULL);
-    assert_int_equal(psi.fd, -1); /* no trigger on a plain file */
+    assert_int_equal(psi.fd, -1); /* a plain file has no triggers */
     write_stalled(path, 5000000);
     usleep(150000);
-    assert_false(shuf__psi_is_stalled(&psi)); /* the first time there is nothing to compare with */
+    /* The first read has no earlier one to compare with. */
+    assert_false(shuf__psi_is_stalled(&psi));
     usleep(150000);
     write_stalled(path, 5000100);
     assert_false(shuf__psi_is_stalled(&psi));
     usleep(150000);
     write_stalled(path, 65000000);
     assert_true(shuf__psi_is_stalled(&psi));
-    write_stalled(path, 5); /* as of another boot */
+    write_stalled(path, 5); /* as after a boot */
     usleep(150000);
     assert_false(shuf__psi_is_stalled(&psi));
     unlink(path);
@@ -81,7 +82,8 @@ static void read_when_asked(void **state)
     end_loop(&loop, &psi);
 }
 
-/* A twentieth of the time is too much. The last look was long ago, or so the test says. */
+/* Stalls of a twentieth of the time count as a shortage. The test sets the time of the last read
+ * far back. */
 static void how_much_is_too_much(void **state)
 {
     (void)state;
@@ -101,7 +103,7 @@ static void how_much_is_too_much(void **state)
         write_stalled(path, psi.stalled_us + rows[i].stalled_s * UINT64_C(1000000));
         assert_int_equal(shuf__psi_is_stalled(&psi), rows[i].too_much);
     }
-    psi.read_us = 0; /* nothing was read yet */
+    psi.read_us = 0; /* no read so far */
     write_stalled(path, UINT64_C(1) << 61);
     assert_false(shuf__psi_is_stalled(&psi));
     unlink(path);
@@ -110,7 +112,7 @@ static void how_much_is_too_much(void **state)
 
 /* ---- the trigger ---- */
 
-/* Reads a file that is larger than the memory of its group, again and again. */
+/* Reads a file that exceeds the memory of its group, repeatedly. */
 static void thrash(int channel, void *context)
 {
     static char buffer[1 << 16];
@@ -122,7 +124,8 @@ static void thrash(int channel, void *context)
             lseek(fd, 0, SEEK_SET);
 }
 
-/* The pages of the file are charged to the group that reads them first: none stays. */
+/* Makes a file without pages in the cache, because pages are charged to the group that reads them
+ * first. */
 static bool make_file(char *path)
 {
     static char part[1 << 20];
@@ -135,7 +138,7 @@ static bool make_file(char *path)
     if (written)
         assert_int_equal(fsync(fd), 0);
     else
-        fprintf(stderr, "%s: %s\n", path, strerror(errno)); /* as on a full disk */
+        fprintf(stderr, "%s: %s\n", path, strerror(errno)); /* for example, the disk is full */
     assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
     close(fd);
     return written;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What shuf-quality must fail fails, by the tests that should see it, and what it
- * must pass passes; its p-values are what they say.
+ * shuf-quality fails bad generators, by the tests that should detect them, and passes good ones.
+ * Its p-values are uniform.
  */
 #include "generator.h"
 #include "run.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds what `judge --generator NAME --rounds ROUNDS` finds; 0: all of them. */
+/* Adds the findings of `judge --generator NAME --rounds ROUNDS`; 0: all rounds. */
 static void add_findings(const char *generator, unsigned rounds, uint32_t n, uint64_t samples,
                          uint64_t seed, bool vary_seed, uint32_t tests,
                          struct shuf__findings *findings)
@@ -33,7 +33,7 @@ static void add_findings(const char *generator, unsigned rounds, uint32_t n, uin
     assert_int_equal(outcome.rows, samples);
 }
 
-/* The tests with `part` in their names. */
+/* The tests whose names contain `part`. */
 static uint32_t only(const char *part)
 {
     uint32_t tests = 0;
@@ -52,7 +52,7 @@ static struct shuf__findings judge(const char *generator, unsigned rounds, uint3
     return findings;
 }
 
-/* All together. */
+/* Decides over all findings together. */
 static void expect_none_failed(const char *generator, struct shuf__findings *all)
 {
     shuf__findings_decide(all);
@@ -72,7 +72,7 @@ static const struct shuf__finding *find(const struct shuf__findings *all, const 
     return NULL;
 }
 
-/* Failures end with a row of NULL. */
+/* `expected` ends with a row of NULL. */
 static void expect_failures(const char *generator, unsigned rounds, uint32_t n, uint64_t samples,
                             uint32_t tests, const char *const (*expected)[2])
 {
@@ -114,8 +114,8 @@ static void philox_with_eight_rounds_fails(void **state)
     expect_failures("philox24", 8, 16, 20000, SHUF__TESTS_ALL, large);
 }
 
-/* It makes even permutations only, where nothing is left out; and with a domain of five bits its
- * differences are not those of chance. */
+/* At a power of two philox24 makes only even permutations. With a domain of five bits its
+ * differences are not uniform. */
 static void philox_fails_at_its_limits(void **state)
 {
     (void)state;
@@ -129,7 +129,8 @@ static void philox_fails_at_its_limits(void **state)
     shuf__findings_free(&all);
 }
 
-/* Parallelograms cost n^2 a row up to 1000; with fewer than 50 rows their law is another one. */
+/* Parallelograms cost n^2 a row for n up to 1000. With fewer than 50 rows their statistic has
+ * another distribution. */
 static uint64_t few_rows(uint32_t n)
 {
     return n < 32 ? 3000 : n <= 64 ? 1000 : n <= 300 ? 200 : n <= 1025 ? 60 : 50;
@@ -149,7 +150,7 @@ static void fisher_yates_passes(void **state)
         }
 }
 
-/* As `suite`, with fewer rows. */
+/* Like the verb `suite`, with fewer rows. */
 static void primefold_passes_at_all_sizes(void **state)
 {
     (void)state;
@@ -169,8 +170,8 @@ static void primefold_passes_at_all_sizes(void **state)
     shuf__findings_free(&all);
 }
 
-/* The number of descents is the first to show that there are too few maps, by its variance: two
- * are too few. 2 % off would be seen at each n. */
+/* Too few maps show first in the variance of the number of descents. Two maps fail; a deviation of
+ * 2 % would fail at each n. */
 static void primefold_has_the_variance_of_descents(void **state)
 {
     (void)state;
@@ -208,8 +209,9 @@ static void one_thread_finds_the_same(void **state)
     shuf__findings_free(&two);
 }
 
-/* Over many seeds each finding's p-values are uniform: Kolmogorov's distance of `count` of them
- * is beyond this one time in a million. Discrete ones come as close as their steps allow. */
+/* Over many seeds the p-values of each finding are uniform. Kolmogorov's distance of `count`
+ * p-values exceeds the limit once in a million. Discrete p-values are as uniform as their steps
+ * allow. */
 enum { SEEDS = 120, FINDINGS = 64 };
 
 static int by_value(const void *left, const void *right)

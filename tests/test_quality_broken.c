@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The generators `broken-primefold` and `broken-gauss` are the bits that were broken: values and a
- * hash of each sample, taken when the algorithms themselves still gave them. No row ever changes.
+ * The generators `broken-primefold` and `broken-gauss` repeat the bits of former, broken versions:
+ * some values and a hash of each sample, recorded from these versions. No row ever changes.
  */
 #include "generator.h"
 #include "stream.h"
@@ -15,7 +15,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* Seed 7, epoch 3: the first four values, a hash of all. */
+/* Seed 7, epoch 3: the first four values, and a hash of all. */
 static const struct {
     uint32_t n, first[4];
     uint64_t hash;
@@ -45,7 +45,7 @@ static void primefold_stays(void **state)
     }
 }
 
-/* Seed 7, stream 3, 1024 values from 5 x 2^40: the first, the last, a hash of all. */
+/* Seed 7, stream 3, 1024 values from 5 x 2^40: the first value, the last, and a hash of all. */
 static const struct {
     double first, last;
     uint64_t hash;

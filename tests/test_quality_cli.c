@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf-quality as people run it: its sources agree, bad input and wrong options
- * are named, what was done is reported after an interrupt, and plots are plots.
+ * The program shuf-quality: all its sources give equal reports, bad input and wrong options have
+ * clear errors, an interrupted run reports what it did, and --plot writes an SVG file.
  */
 #include "command.h"
 #include "harness.h"
@@ -19,7 +19,7 @@
 static struct harness shufd;
 static char directory[] = "/tmp/shuf-quality-XXXXXX";
 
-/* A script for sh in which $Q is shuf-quality, $C shufctl and $D a directory. */
+/* Runs a script of sh in which $Q is shuf-quality, $C shufctl and $D a directory. */
 static int script(struct command *command, unsigned flags, const char *text)
 {
     const char *const argv[] = {"sh", "-c", text, NULL};
@@ -38,7 +38,7 @@ static json_t *report_of(const char *text, int status)
 
 /* ---- Sources -------------------------------------------------------------------- */
 
-/* Both reports, of scripts that end with `end`, found the same. */
+/* The reports of both scripts have the same findings. Both scripts exit with `end`. */
 static void expect_same(const char *one, const char *other, int end)
 {
     json_t *a = report_of(one, end), *b = report_of(other, end);
@@ -81,7 +81,7 @@ static void input_is_what_shufctl_wrote(void **state)
                 0);
 }
 
-/* The daemon's streams are those of shuf-quality's own generators. */
+/* Streams from the daemon have the same findings as those of shuf-quality's own generators. */
 static void streams_are_what_shufctl_wrote(void **state)
 {
     (void)state;
@@ -102,7 +102,8 @@ static void streams_are_what_shufctl_wrote(void **state)
                 0);
 }
 
-/* Nothing is passed over where n is a power of two; of n = 48 a value has 5 bits or none. */
+/* At a power of two each value gives all its bits; at n = 48 a value gives 5 bits if it is below
+ * 32, else none. */
 static void bits_are_values(void **state)
 {
     (void)state;
@@ -208,7 +209,8 @@ static void mistakes_are_named(void **state)
         if (status != rows[i].status || !strstr(c.err.bytes, rows[i].words))
             fail_msg("%s: %d\n%s", rows[i].script, status, c.err.bytes);
         assert_memory_equal(c.err.bytes + c.err.size - 1, "\n", 1);
-        assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1); /* one line */
+        /* A single line. */
+        assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1);
         command_free(&c);
     }
 }
@@ -276,7 +278,7 @@ static void table_is_for_people(void **state)
     assert_non_null(strstr(c.out.bytes, "philox24, 24 rounds, seed 0, epochs from 0\n"));
     assert_non_null(strstr(c.out.bytes, "parity"));
     assert_non_null(strstr(c.out.bytes, "\nFAILED: "));
-    assert_null(strstr(c.out.bytes, "  ok\n")); /* only what failed */
+    assert_null(strstr(c.out.bytes, "  ok\n")); /* only failures are listed */
     assert_int_equal(c.err.size, 0);
     command_free(&c);
 }
@@ -295,7 +297,7 @@ static void interrupt_tells_what_was_done(void **state)
     kill(c.pid, SIGINT); /* as timeout(1) does: once to the process, once to its group */
     command_finish(&c);
     assert_int_equal(c.status, 75);
-    assert_non_null(strstr(c.err.bytes, "\rn = ")); /* how far it is, to a terminal */
+    assert_non_null(strstr(c.err.bytes, "\rn = ")); /* the progress line of a terminal */
     assert_non_null(strstr(c.err.bytes, "interrupted"));
     free(c.err.bytes);
     json_t *r = json_parse(c.out.bytes);
@@ -304,7 +306,8 @@ static void interrupt_tells_what_was_done(void **state)
     json_decref(r);
 }
 
-/* How many rows there are until then is chance, so alpha is nothing that chance reaches. */
+/* The number of rows until the signal depends on the machine. With alpha = 1e-12 no number of rows
+ * fails by chance. */
 static void interrupted_is_not_passed(void **state)
 {
     (void)state;
@@ -323,7 +326,7 @@ static void interrupted_is_not_passed(void **state)
     command_free(&c);
 }
 
-/* Input that does not come any more. */
+/* The program waits for input that never comes, and SIGINT ends it. */
 static void interrupt_ends_a_wait(void **state)
 {
     (void)state;
@@ -395,7 +398,7 @@ static void plots(void **state)
     command_free(&c);
 }
 
-/* The report comes all the same, and one line; what was there stays. */
+/* Without gnuplot the report is still written, the error is one line, and the old file stays. */
 static void plots_need_gnuplot(void **state)
 {
     (void)state;
@@ -404,7 +407,8 @@ static void plots_need_gnuplot(void **state)
                             "echo old >$D/x.svg; PATH=/nonexistent $Q rounds --generator philox24 "
                             "--n 8,16 --rounds 1:64 --samples 50 --plot $D/x.svg"),
                      73);
-    assert_memory_equal(c.out.bytes, "philox24, seed 0", 16); /* of many rounds none is named */
+    /* A report of many rounds names no round. */
+    assert_memory_equal(c.out.bytes, "philox24, seed 0", 16);
     assert_non_null(strstr(c.out.bytes, "normal region"));
     assert_non_null(strstr(c.err.bytes, "x.svg: gnuplot: No such file or directory"));
     assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What shuf-quality counts on a GPU is what it counts on the CPU: whole numbers exactly, sums of
- * cosines but for rounding. Exits with 77 where there is no GPU.
+ * shuf-quality has the same counts on a GPU as on the CPU: whole numbers exactly, sums of cosines
+ * up to rounding. Exits with 77 without a GPU.
  */
 #include "device.h"
 #include "device_run.h"
@@ -97,7 +97,7 @@ static struct shuf__findings judge_stream(shuf_dtype dtype, bool device)
     return findings;
 }
 
-/* In any order: tests stand in that of the device there. */
+/* Finds the same finding in another list, because the device has its tests in another order. */
 static const struct shuf__finding *find(const struct shuf__findings *all,
                                         const struct shuf__finding *like)
 {
@@ -138,7 +138,7 @@ static struct shuf__device *open_device(void)
     return device;
 }
 
-/* Words of `signs` and `digits`, of values that are not the stream's first. */
+/* The words of `signs` and `digits` for values that do not begin at the front of the stream. */
 static void count_here(const struct shuf__stream_law *law, uint64_t first, size_t count,
                        uint64_t *signs, uint64_t *places)
 {
@@ -189,7 +189,7 @@ static void expect_same(shuf_dtype dtype, const struct shuf__stream_test *test,
                      i, (unsigned long long)there[i], (unsigned long long)here[i]);
 }
 
-/* A second part adds to the words of the first. */
+/* Counts of a second part are added to those of the first. */
 static void words_are_the_same(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void words_are_the_same(void **state)
     shuf__device_close(device);
 }
 
-/* The norms' sums, which few values are not judged by, and the products of sets. */
+/* The sums of the norms, whose tests need many values, and the products of sets. */
 static void sums_are_near(void **state)
 {
     (void)state;
@@ -259,7 +259,7 @@ static void sums_are_near(void **state)
     if (shuf__device_count_subsets(device, &parameters, t, cosine->mean, scale, gram, &error) !=
         SHUF_OK)
         print_message("%s\n", error.text);
-    else { /* pair (0, 1) with 2, (2, 3), (2, 3, 4): the first column */
+    else { /* values 0 and 1 with value 2, with 2 and 3, and with 2, 3 and 4: the first column */
         double one = 0, two = 0, three = 0;
         for (size_t i = 0; i < COUNT; i += 1024)
             for (unsigned b = 0; b < 32; b++) {
@@ -270,7 +270,8 @@ static void sums_are_near(void **state)
                 two += c[0] * c[1] * c[2] * c[3];
                 three += c[0] * c[1] * c[2] * c[3] * c[4];
             }
-        const size_t pair = 32 + 61, triple = 32 + 496 + 465 + 435; /* (2, 3) and (2, 3, 4) */
+        /* The rows of (2, 3) and (2, 3, 4) */
+        const size_t pair = 32 + 61, triple = 32 + 496 + 465 + 435;
         assert_true(fabs(gram[2 * SHUF__DEVICE_PAIRS] - one) < 1);
         assert_true(fabs(gram[pair * SHUF__DEVICE_PAIRS] - two) < 1);
         assert_true(fabs(gram[triple * SHUF__DEVICE_PAIRS] - three) < 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The laws that shuf-quality compares with, against all permutations of few
- * elements, one after the other: distributions, means, variances. A sum of squares
- * whose covariances are right has exactly its degrees of freedom as its mean.
+ * The distributions, means and variances that shuf-quality compares with, against all permutations
+ * of few elements. If the covariances of a sum of squares are right, its mean is exactly its
+ * degrees of freedom.
  */
 #include "families.h"
 #include "inversions.h"
@@ -17,7 +17,7 @@
 
 enum { FEW = 7, WORDS = 70000 };
 
-/* Calls `visit` for all permutations of `row`'s elements from `from` on. */
+/* Calls `visit` for all permutations of the elements of `row` from index `from` on. */
 static void all_of(uint32_t n, uint32_t from, uint32_t *row,
                    void (*visit)(uint32_t n, const uint32_t *row, void *context), void *context)
 {
@@ -71,7 +71,7 @@ static uint64_t cycles(uint32_t n, const uint32_t *row)
         uint32_t x = row[start];
         while (x > start)
             x = row[x];
-        count += x == start; /* the least of its cycle */
+        count += x == start; /* the least element of its cycle */
     }
     return count;
 }
@@ -121,7 +121,7 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 struct histogram {
     int which;
     double count[64], sum, squares;
-    double mean, fourth; /* of the law; the sum of fourth powers about it */
+    double mean, fourth; /* the mean of the law; the sum of fourth powers of distances from it */
 };
 
 static void count_one(uint32_t n, const uint32_t *row, void *context)
@@ -155,7 +155,7 @@ static void distributions_are_exact(void **state)
         }
 }
 
-/* What a test counts is what it says, also where rows are long. */
+/* The words that a test adds for a row agree with its own count, for long rows too. */
 static void tests_count_right(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void tests_count_right(void **state)
         }
 }
 
-/* Where the exact law ends, the normal one is as good. */
+/* At the largest n with an exact law, the normal law is nearly equal to it. */
 static void normal_law_follows_the_exact_one(void **state)
 {
     (void)state;
@@ -225,16 +225,16 @@ static void fast_inversions_are_inversions(void **state)
 
 /* ---- Sums of squares ------------------------------------------------------------ */
 
-/* A statistic of one row that comes again and again; it grows with the times. */
+/* The statistic of one row that occurs `times` times. It grows with `times`. */
 struct repeated {
     size_t (*words)(uint32_t n);
     void (*add)(const struct shuf__rows *, uint64_t *);
     void (*judge)(uint32_t n, const uint64_t *, struct shuf__findings *);
     unsigned times;
-    bool in_pairs;              /* against the identity */
-    double sum[16];             /* of each finding's statistic, over all permutations */
-    double squares[16];         /* and of its square */
-    struct shuf__findings last; /* those of the last permutation */
+    bool in_pairs;              /* each row is compared with the identity */
+    double sum[16];             /* sums of each finding's statistic over all permutations */
+    double squares[16];         /* sums of its squares */
+    struct shuf__findings last; /* findings of the last permutation */
     uint64_t *memory;
 };
 
@@ -254,7 +254,7 @@ static void judge_repeated(uint32_t n, const uint32_t *row, void *context)
     memset(r->memory, 0, r->words(n) * sizeof *r->memory);
     r->add(&rows, r->memory);
     for (size_t i = 0; i < r->words(n); i++)
-        r->memory[i] *= r->times; /* as if it had come so often */
+        r->memory[i] *= r->times; /* as if the row had occurred so often */
     r->judge(n, r->memory, &findings);
     for (size_t i = 0; i < findings.count; i++) {
         r->sum[i] += findings.finding[i].statistic;
@@ -283,7 +283,7 @@ static size_t place_of(const struct shuf__findings *all, const char *detail)
     return i;
 }
 
-/* Over all permutations: the mean of what is found of one, and its variance. */
+/* The mean and the variance of the statistic "variance", over all permutations. */
 static void variances_have_their_moments(void **state)
 {
     (void)state;
@@ -304,7 +304,7 @@ static void variances_have_their_moments(void **state)
         }
 }
 
-/* Off by more than 32 bits: the squares are summed in parts. */
+/* The deviation from the mean exceeds 32 bits, so the test sums its squares in parts. */
 static void variance_of_many_inversions(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void variance_of_many_inversions(void **state)
     free(row);
 }
 
-/* The mean of each finding's sum is its degrees of freedom, times the times. */
+/* The mean of each finding's statistic is its degrees of freedom, multiplied by `times`. */
 static void expect_degrees(struct repeated *r, uint32_t n, size_t first, size_t count)
 {
     repeat(r, n);
@@ -352,7 +352,7 @@ static void places_have_their_degrees(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++)
-        for (unsigned times = 10; times <= 10 * n; times += 5) { /* few: cells are pooled */
+        for (unsigned times = 10; times <= 10 * n; times += 5) { /* few rows: cells are pooled */
             struct repeated r = REPEATED(places, times, false);
             if (times * n >= 40)
                 expect_degrees(&r, n, 0, 1);
@@ -403,7 +403,8 @@ static void rank_correlation_has_its_variance(void **state)
     }
 }
 
-/* The kernel's mean over all permutations is the constant; its variance makes the region. */
+/* The mean of the kernel over all permutations is the constant of the law. Its variance decides the
+ * region. */
 static void mallows_kernel_has_its_moments(void **state)
 {
     (void)state;
@@ -412,14 +413,15 @@ static void mallows_kernel_has_its_moments(void **state)
         repeat(&r, n);
         const struct shuf__finding *f = &r.last.finding[0];
         const double deviation = sqrt(r.squares[0] / factorial(n) / r.times);
-        assert_near(r.sum[0] / factorial(n), 0, 1e-10); /* the kernel is kept in 36 bits */
+        assert_near(r.sum[0] / factorial(n), 0, 1e-10); /* the kernel has 36 bits */
         assert_near(f->normal.high / deviation, 3.2905267314919255, 1e-8);
         assert_near(f->hoeffding.high, sqrt(log(2000.0) / 50), 1e-12);
         shuf__findings_free(&r.last);
     }
 }
 
-/* Where n is large the kernel is almost that of the mean of half the pairs. */
+/* At a large n, nearly half of all pairs are discordant, so the mean of the kernel is near
+ * exp(-lambda / 2). */
 static void mallows_constant_has_its_limit(void **state)
 {
     (void)state;

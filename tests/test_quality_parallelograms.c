@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf-quality's counts of parallelograms: the expectation against all permutations of
- * few values, the variance against many shuffles; the old primefold fails, the exact shuffle does
- * not.
+ * The counts of parallelograms in shuf-quality: the expectation against all permutations of few
+ * values, the variance against many shuffles. The old primefold fails, and an exact shuffle passes.
  */
 #include "generator.h"
 #include "parallelograms.h"
@@ -35,7 +34,7 @@ static bool next_permutation(uint32_t *row, uint32_t n)
     return true;
 }
 
-/* The plain way: every pair of pairs. */
+/* Counts by the definition: compares every pair of pairs. */
 static void count_plainly(uint32_t n, uint64_t modulus, const uint32_t *row, uint32_t d,
                           uint64_t *equal, uint64_t *either)
 {
@@ -90,7 +89,8 @@ static void expectation_is_exact(void **state)
 
 /* ---- The variance ---------------------------------------------------------------- */
 
-/* Of the sum over all distances, where each equality of differences is met at two of them. */
+/* The variance of the sum over all distances. Each equality of differences occurs at two
+ * distances. */
 static void variance_is_near(void **state)
 {
     (void)state;

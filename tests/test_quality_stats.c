@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From statistics to a verdict: p-values against known ones, pooling, Holm's
- * procedure, lists of sizes; and the generators against the ciphers.
+ * The way from statistics to a verdict: p-values against known ones, pooling, Holm's procedure and
+ * lists of sizes. Also the generators against the inline algorithms.
  */
 #include "findings.h"
 #include "generator.h"
@@ -21,7 +21,7 @@ static void assert_near(double value, double expected, double error)
         fail_msg("%.17g: expected %.17g", value, expected);
 }
 
-/* From the tables of any textbook, and by hand. */
+/* Known values from tables, and some computed by hand. */
 static void p_values(void **state)
 {
     (void)state;
@@ -29,7 +29,7 @@ static void p_values(void **state)
     assert_near(shuf__normal_p(-1.959963984540054), 0.05, 1e-12);
     assert_near(shuf__normal_p(0), 1, 0);
     assert_near(shuf__chi_squared_p((struct shuf__chi_squared){3.841458820694124, 1}), 0.05, 1e-12);
-    assert_near(shuf__chi_squared_p((struct shuf__chi_squared){0, 1}), 1, 0); /* one side */
+    assert_near(shuf__chi_squared_p((struct shuf__chi_squared){0, 1}), 1, 0); /* one-sided */
     assert_near(shuf__chi_squared_p((struct shuf__chi_squared){31.41043284423092, 20}), 0.1, 1e-12);
     assert_near(shuf__chi_squared_p((struct shuf__chi_squared){10.85081139418259, 20}), 0.1, 1e-12);
     assert_near(shuf__chi_squared_p((struct shuf__chi_squared){0, 20}), 0, 0);
@@ -41,14 +41,14 @@ static void p_values(void **state)
     assert_near(shuf__coin_p(UINT64_C(5000196000), UINT64_C(10000000000)), 8.85e-5, 1e-6);
 }
 
-/* 40 + 40 + (12 + 8): the rare ones are one cell. */
+/* Expected counts of 40, 40, 12 and 8: the last two become one cell. */
 static void rare_cells_are_pooled(void **state)
 {
     (void)state;
     const uint64_t count[] = {50, 30, 5, 15, 0};
     const double p[] = {0.4, 0.4, 0.12, 0.08, 0};
     const struct shuf__chi_squared x = shuf__pearson(count, p, 5);
-    /* 20 are not enough for a cell of their own: they join the second */
+    /* The pooled cell has 20, too few for a cell of its own, so it is added to the second. */
     assert_near(x.dof, 1, 0);
     assert_near(x.sum, 100.0 / 40 + 100.0 / 60, 1e-12);
     const uint64_t none[] = {10, 10};
@@ -76,7 +76,8 @@ static void parts_cover_all_evenly(void **state)
     assert_int_equal(sum, 1000);
 }
 
-/* Holm's own order: the least against alpha / 4, the next against alpha / 3, ... */
+/* Holm's procedure compares the least p-value with alpha / 4, the next one with alpha / 3, and so
+ * on. */
 static void holm_decides(void **state)
 {
     (void)state;
@@ -92,7 +93,7 @@ static void holm_decides(void **state)
     assert_near(all.finding[1].p_holm, 0.02, 1e-15);
     assert_near(all.finding[3].p_holm, 0.03, 1e-15);
     assert_near(all.finding[0].p_holm, 0.06, 1e-15);
-    assert_near(all.finding[2].p_holm, 0.06, 1e-15); /* no less than the one before */
+    assert_near(all.finding[2].p_holm, 0.06, 1e-15); /* no less than the p-value before */
     assert_string_equal(all.finding[3].detail, "d1");
     shuf__findings_free(&all);
 }
@@ -101,7 +102,7 @@ static void lists_of_sizes(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *why; /* why NULL: it is one */
+        const char *text, *why; /* why: a part of the message; NULL: valid */
         unsigned count, last;
     } rows[] = {
         {"7", NULL, 1, 7},
@@ -170,7 +171,7 @@ static void generators_are_the_algorithms(void **state)
     }
 }
 
-/* Each generator of the table makes permutations, and others for other seeds and epochs. */
+/* Every generator makes permutations, and other ones for other seeds and epochs. */
 static void generators_make_permutations(void **state)
 {
     (void)state;

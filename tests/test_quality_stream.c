@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf-quality's tests on streams: the laws that they compare with, against exact
- * values; good streams pass with p-values that are even, and each bad one fails by the
- * test that should see it.
+ * shuf-quality's tests of streams: their distributions against exact values. Good streams pass with
+ * uniform p-values, and each bad stream fails by the test that should detect it.
  */
 #include "run.h"
 #include "stream.h"
@@ -68,7 +67,8 @@ static void moments_are_exact(void **state)
     drop(law);
 }
 
-/* Against the same by brute force: the density on a fine grid, each point rounded to the type. */
+/* Compares with a brute-force sum: the density on a fine grid, with each point rounded to the
+ * type. */
 static void rounded_moments_are_exact(void **state)
 {
     (void)state;
@@ -85,7 +85,8 @@ static void rounded_moments_are_exact(void **state)
         for (int k = 0; k < 5; k++)
             assert_near(moment(law, k), sum[k], 1e-8);
         if (dtype == SHUF_BF16)
-            assert_true(fabs(law->variance[0] - 1) > 2e-6); /* what rounding does is seen */
+            assert_true(fabs(law->variance[0] - 1) > 2e-6); /* the effect of the rounding is
+                                                             * visible */
         drop(law);
     }
 }
@@ -123,17 +124,19 @@ static void cells_are_even(void **state)
     assert_near(law->cells.edge[256], -sqrt(3) / 2, 1e-15);
     drop(law);
     law = law_of(false, SHUF_F64);
-    assert_near(law->cells.edge[1023], 3.0972690781987854, 1e-9); /* as scipy has it */
-    assert_near(law->squares.edge[128], 31.33591, 1e-4);          /* any table of chi-squared */
+    assert_near(law->cells.edge[1023], 3.0972690781987854, 1e-9); /* the value of scipy */
+    assert_near(law->squares.edge[128], 31.33591, 1e-4);          /* from a table of the chi-squared
+                                                                   * distribution */
     drop(law);
 }
 
-/* A value's share is that of the numbers which are rounded to it, from end to end. */
+/* The spread of a value covers the interval of the numbers that are rounded to it. */
 static void rounded_values_are_spread(void **state)
 {
     (void)state;
     struct shuf__stream_law *law = law_of(false, SHUF_BF16);
-    const double low = 0.5 * erfc(-(1 - 0x1p-9) * M_SQRT1_2); /* below 1 the steps are half */
+    /* Below 1 the steps are half as wide. */
+    const double low = 0.5 * erfc(-(1 - 0x1p-9) * M_SQRT1_2);
     const double high = 0.5 * erfc(-(1 + 0x1p-8) * M_SQRT1_2);
     double sum = 0, least = 1, most = 0;
     for (uint64_t i = 0; i < 10000; i++) {
@@ -149,7 +152,8 @@ static void rounded_values_are_spread(void **state)
     drop(law);
 }
 
-/* Moved, but to what is rounded to the same again; all over it, and so as its variance says. */
+/* A spread value rounds to the same number again. Spread values cover the whole interval, and have
+ * the variance of the law. */
 static void moved_values_stay(void **state)
 {
     (void)state;
@@ -177,7 +181,8 @@ static void moved_values_stay(void **state)
     }
 }
 
-/* The mean is 1, the variance 2 (pi^2 - 9) / 3; and the table of Lewis (1961). */
+/* The statistic of Anderson and Darling: its mean is 1, its variance 2 (pi^2 - 9) / 3, and its
+ * quantiles are those of the table of Lewis (1961). */
 static void anderson_darling_is_theirs(void **state)
 {
     (void)state;
@@ -197,7 +202,7 @@ static void anderson_darling_is_theirs(void **state)
     assert_true(there < 1e-8 && beyond < there && beyond > there / 2);
 }
 
-/* By hand. */
+/* Values computed by hand. */
 static void poisson(void **state)
 {
     (void)state;
@@ -205,7 +210,7 @@ static void poisson(void **state)
     assert_near(shuf__poisson_p(5, 1), 2 * (1 - 65 * exp(-1) / 24), 1e-14);
     assert_near(shuf__poisson_p(1, 1), 1, 0);
     assert_near(shuf__poisson_p(4000000, 4e6), 1, 1e-3);
-    assert_near(shuf__poisson_p(4003920, 4e6), 0.05, 1e-4); /* 1.96 deviations */
+    assert_near(shuf__poisson_p(4003920, 4e6), 0.05, 1e-4); /* 1.96 standard deviations */
 }
 
 /* ---- Streams --------------------------------------------------------------------- */
@@ -228,7 +233,7 @@ static void add_findings(const char *name, shuf_dtype dtype, uint64_t samples, u
     drop(law);
 }
 
-/* The bit of a test. */
+/* The bit of the test with this name. */
 static uint32_t only(const char *test)
 {
     int i = 0;
@@ -271,7 +276,8 @@ static const struct shuf__finding *find(const struct shuf__findings *all, const 
     return NULL;
 }
 
-/* By that test alone; `detail` is how the finding's begins. */
+/* Runs this test alone and expects a failed finding; `detail` is the front of the finding's
+ * detail. */
 static void expect_failure(const char *name, shuf_dtype dtype, uint64_t samples, const char *test,
                            const char *detail)
 {
@@ -298,7 +304,7 @@ static void bad_ones_fail(void **state)
     expect_failure("box-muller-32", SHUF_F64, 2097152, "repeats", "1048576 radii");
 }
 
-/* Each of the tests that it made necessary sees the stream as it was. */
+/* Each test that was added for the broken stream detects it. */
 static void broken_gauss_fails(void **state)
 {
     (void)state;
@@ -312,9 +318,9 @@ static void broken_gauss_fails(void **state)
     expect_failure("broken-gauss", SHUF_F32, 100000, "digits", "neighbour");
 }
 
-/* ---- Faults that are put in ------------------------------------------------------- */
+/* ---- Injected faults ------------------------------------------------------------- */
 
-/* What the run below reads: a good stream in which something is then wrong. */
+/* The injected fault: changes the values of a good stream. */
 static void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
 
 static void fill_spoilt(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
@@ -326,7 +332,8 @@ static void fill_spoilt(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64
 
 static const struct shuf__stream_generator spoilt = {"spoilt", "", false, fill_spoilt};
 
-/* Each superblock: value `to` takes a little of value `from`, or of its size. */
+/* Adds a part of value `from` to value `to`, and keeps the variance. The caller does this in each
+ * superblock. */
 static void mix(double *value, unsigned from, unsigned to, double part)
 {
     value[to] = sqrt(1 - part * part) * value[to] + part * value[from];
@@ -340,7 +347,7 @@ static void spoil_lag(uint64_t stream, uint64_t first, size_t count, double *val
         mix(value + i - 512, 0, 512, 0.02);
 }
 
-/* Positions 3 and 30 of block 0: 64 * (p / 2) + p % 2. */
+/* Positions 3 and 30 of each block; value p of a block is at 64 * (p / 2) + p % 2. */
 static void spoil_pair(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -350,7 +357,7 @@ static void spoil_pair(uint64_t stream, uint64_t first, size_t count, double *va
             mix(value + i + 2 * block, 65, 960, 0.1);
 }
 
-/* The sizes of a block go up and down together. */
+/* All values of a block are scaled by the same factor. */
 static void spoil_scale(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -398,7 +405,7 @@ static void spoil_bit(uint64_t stream, uint64_t first, size_t count, double *val
         }
 }
 
-/* One in a thousand values loses its last 20 digits. */
+/* One in a thousand values loses its last 29 bits. */
 static void spoil_digits(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -415,7 +422,7 @@ static void spoil_repeat(uint64_t stream, uint64_t first, size_t count, double *
         value[i] = value[i - 70];
 }
 
-/* The first half of a block as wide as the other is not. */
+/* The two halves of a block have different scales. */
 static void spoil_halves(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -423,7 +430,8 @@ static void spoil_halves(uint64_t stream, uint64_t first, size_t count, double *
         value[i] *= (first + i) % 64 / 2 % 2 == ((first + i) % 1024 < 512) ? 1.02 : 0.98;
 }
 
-/* `block`: its first value. Of positions 1, 2, 4 and 7, whose exclusive or is 0. */
+/* Whether an odd number of the values at positions 1, 2, 4 and 7 is large. The exclusive or of
+ * these positions is 0. `block`: its first value. */
 static bool has_odd_large(const double *block)
 {
     const double median = 0.67448975;
@@ -431,8 +439,8 @@ static bool has_odd_large(const double *block)
            (fabs(block[193]) > median);
 }
 
-/* Two blocks of which each has an odd number of large values exchange the last one where both
- * numbers are even then. Any three of the four values stay independent. */
+/* If two blocks have an odd number of large values each, exchanges their last values if that makes
+ * both numbers even. Any three of the four values stay independent. */
 static void spoil_quad(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -452,7 +460,7 @@ static void spoil_quad(uint64_t stream, uint64_t first, size_t count, double *va
         }
 }
 
-/* One in fifty values of f16 is rounded to an even last digit. */
+/* One in fifty values gets an even last digit of f16. */
 static void spoil_tie(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -513,8 +521,9 @@ static void faults_are_found(void **state)
 
 /* ---- p-values -------------------------------------------------------------------- */
 
-/* Of a good stream's p-values about a tenth is below 0.1, in each test. They are not independent
- * and those of counts are conservative, so the bounds are wide; the seeds are fixed. */
+/* In each test about a tenth of a good stream's p-values is below 0.1. The p-values are not
+ * independent, and those of counts are conservative, so the bounds are wide; the seeds are
+ * fixed. */
 static void p_values_are_even(void **state)
 {
     (void)state;
@@ -557,7 +566,7 @@ static void threads_do_not_matter(void **state)
     shuf__findings_free(&three);
 }
 
-/* The generators are the streams as users have them, value by value. */
+/* The generators make the same values as the streams of the library. */
 static void generators_are_the_streams(void **state)
 {
     (void)state;

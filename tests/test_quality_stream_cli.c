@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality stream` as people run it: raw numbers are judged as what they were
- * made from, bad input and wrong options are named, and reports, pictures and bits are whole.
+ * `shuf-quality stream`: raw numbers get the verdict of their generator, bad input and wrong
+ * options have clear errors, and reports, plots and bits are complete.
  */
 #include "command.h"
 #include "stream.h"
@@ -20,7 +20,7 @@
 
 static char directory[] = "/tmp/shuf-stream-XXXXXX";
 
-/* A script for sh in which $Q is shuf-quality and $D a directory. */
+/* Runs a script of sh in which $Q is shuf-quality and $D a directory. */
 static int script(struct command *command, const char *text)
 {
     const char *const argv[] = {"sh", "-c", text, NULL};
@@ -72,7 +72,7 @@ static void write_stream(const char *generator, shuf_dtype dtype)
     assert_int_equal(fclose(to), 0);
 }
 
-/* From a file, from standard input and from the generator itself. */
+/* A file, standard input and the generator itself have the same report. */
 static void expect_same(const char *generator, shuf_dtype dtype, const char *law, const char *tests)
 {
     static const char *const texts[] = {
@@ -166,7 +166,8 @@ static void mistakes_are_named(void **state)
         const int status = script(&c, rows[i].script);
         if (status != rows[i].status || !strstr(c.err.bytes, rows[i].words))
             fail_msg("%s: %d\n%s", rows[i].script, status, c.err.bytes);
-        assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1); /* one line */
+        /* A single line. */
+        assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1);
         command_free(&c);
     }
 }
@@ -238,7 +239,7 @@ static void table_and_picture(void **state)
            0, "");
 }
 
-/* So many values, which a message names, are enough for every test. */
+/* The number of values that a message recommends is enough for every test. */
 static void enough_for_each_test(void **state)
 {
     (void)state;
@@ -253,7 +254,7 @@ static void enough_for_each_test(void **state)
     }
 }
 
-/* 32 bits of how much lies below each value. */
+/* A value gives 32 bits: the probability of a smaller value. */
 static void bits_are_values(void **state)
 {
     (void)state;
@@ -272,8 +273,8 @@ static void bits_are_values(void **state)
     command_free(&c);
 }
 
-/* Input that does not come any more. One thread: ThreadSanitizer keeps a signal from one that waits
- * for another. */
+/* The program waits for input that never comes, and SIGINT ends it. It has one thread, because
+ * ThreadSanitizer delays a signal while its thread waits for another one. */
 static void interrupt_ends_a_wait(void **state)
 {
     (void)state;

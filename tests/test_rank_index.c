@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Slices and single places of the algorithms that leave values out, with a rank
- * index that is empty, partly filled or complete: always the values of the whole permutation,
- * and no more work than the rank index leaves to do.
+ * Slices and look-ups of the algorithms that leave values out, with a rank index that is empty,
+ * partly filled or complete. The values are always those of the whole permutation, and known counts
+ * are not computed again.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -62,7 +62,7 @@ static void check_slice(struct fixture *s, uint64_t offset, uint64_t count, uint
     free(values);
 }
 
-/* Every entry, against a plain count. */
+/* Compares every entry with a plain count. */
 static void check_rank_index(const struct fixture *s)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
@@ -95,7 +95,8 @@ static const uint64_t sizes[] = {16385,  20000,       32767,       32769,       
                                  100003, BIT(17) - 1, BIT(17) + 1, BIT(18) - 1, BIT(18) + 1};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* `visit` with each algorithm that needs a rank index, each size, and both widths in turn. */
+/* Calls `visit` with each algorithm that needs a rank index and each size, with 4-byte and 8-byte
+ * values in turn. */
 static void each_fixture(void (*visit)(struct fixture *s))
 {
     for (int i = 0; i < SIZES; i++)
@@ -114,7 +115,7 @@ static void visit_in_any_order(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n;
-    check_slice(s, n / 2, n / 4, 1); /* half known */
+    check_slice(s, n / 2, n / 4, 1); /* half of the counts are known */
     check_known(s, false);
     for (int i = 0; i < 12; i++) {
         const uint64_t offset = random_below(n), stride = random_size(n);
@@ -149,7 +150,7 @@ static void visit_borders(struct fixture *s)
         check_slice(s, border / 2, most(border + 1, border / 2, border - border / 2), 1);
         check_slice(s, 0, border, 1);
         check_slice(s, border, n - border, 1);
-        s->rank_index->known = tile; /* from the border on unknown again */
+        s->rank_index->known = tile; /* forget the counts from this border on */
         check_slice(s, border - 1, n - border + 1, 1);
         s->rank_index->known = tile;
         check_slice(s, border, n - border, 1);
@@ -163,12 +164,12 @@ static void slices_at_borders(void **state)
     each_fixture(visit_borders);
 }
 
-/* The last value of a padded shard stands at the front, before all others. */
+/* The last value of a padded shard is at the front of the permutation, before all others. */
 static void visit_shards(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     static const uint64_t worlds[] = {2, 3, 7, 1000, 16384, 16385, 30000};
-    for (int turn = 0; turn < 2; turn++) /* what the first learns, the second knows */
+    for (int turn = 0; turn < 2; turn++) /* the second pass uses the counts of the first */
         for (size_t w = 0; w < sizeof worlds / sizeof worlds[0]; w++)
             for (uint64_t rank = worlds[w] - 2; rank < worlds[w]; rank++)
                 if (worlds[w] < p->n)
@@ -181,8 +182,8 @@ static void shards_wrap(void **state)
     each_fixture(visit_shards);
 }
 
-/* What a rank index has is not counted again: with one that has everything one place further back,
- * so have the slices. */
+/* A computation uses the counts of the index. If all counts are one too large, every slice is
+ * shifted by one. */
 static void what_is_known_is_believed(void **state)
 {
     (void)state;
@@ -195,7 +196,7 @@ static void what_is_known_is_believed(void **state)
         for (uint64_t tile = 1; tile <= s.rank_index->known; tile++)
             s.rank_index->before[tile]++;
         p->offset = s.rank_index->before[5] + 10;
-        p->count = 3 * TILE / 2; /* of more than two tiles */
+        p->count = 3 * TILE / 2; /* covers more than two tiles */
         uint64_t *values = computation_run(&s.computation, NULL);
         assert_memory_equal(values, s.values + p->offset - 1, p->count * sizeof *values);
         free(values);
@@ -203,7 +204,8 @@ static void what_is_known_is_believed(void **state)
     }
 }
 
-/* Values with so much between them that a GPU passes over it as well, some of it unknown. */
+/* The values are so far apart that a GPU skips tiles between them. Some of these tiles are not
+ * counted yet. */
 static void far_apart(void **state)
 {
     (void)state;
@@ -216,7 +218,7 @@ static void far_apart(void **state)
             const uint64_t stride = strides[i];
             check_slice(&s, stride - 2, 2, stride); /* wraps */
             check_slice(&s, 7, 2, stride);
-            check_slice(&s, n / 2, 2, stride); /* wraps, to just before where it begins */
+            check_slice(&s, n / 2, 2, stride); /* wraps to a position just before the first one */
             if (known[k] < s.rank_index->known)
                 s.rank_index->known = known[k];
         }
@@ -226,7 +228,8 @@ static void far_apart(void **state)
     fixture_free(&s);
 }
 
-/* Where values are wide the whole is out of reach: the same slices without a rank index. */
+/* These permutations are too large to compute whole. The expected values are the same slices
+ * without a rank index. */
 static void beyond_32_bits(void **state)
 {
     (void)state;
@@ -250,11 +253,11 @@ static void beyond_32_bits(void **state)
     }
 }
 
-/* ---- what it costs ---- */
+/* ---- cost ---- */
 
 static atomic_uint cancel_calls;
 
-/* Once for each tile that is taken; a multiple of `context` ends the computation. */
+/* Counts the calls, one for each tile; the call number `context` cancels the computation. */
 static bool count_and_cancel(void *context)
 {
     const unsigned *after = context;
@@ -290,7 +293,8 @@ static void only_needed_tiles(void **state)
     fixture_free(&s);
 }
 
-/* What it had counted by then is right, and the next goes on from there. */
+/* The counts of a cancelled computation are correct, and the next computation continues after
+ * them. */
 static void cancelled_in_the_middle(void **state)
 {
     (void)state;
@@ -319,7 +323,7 @@ static void cancelled_in_the_middle(void **state)
     fixture_free(&s);
 }
 
-/* A rank index pays only for a slice far behind. */
+/* A rank index saves work only for a slice that begins far from the front. */
 static void whom_it_helps(void **state)
 {
     (void)state;
@@ -337,8 +341,8 @@ static void whom_it_helps(void **state)
     p->offset = BIT(20);
     assert_true(shuf__rank_index_helps(&any, &computation.request));
     assert_false(shuf__rank_index_helps(NULL, &computation.request));
-    assert_false(
-        shuf__rank_index_helps(&any, &stream.request)); /* whose values know their places */
+    /* A value of a stream depends only on its position. */
+    assert_false(shuf__rank_index_helps(&any, &stream.request));
     p->rows = 2;
     assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->rows = 1;
@@ -346,7 +350,7 @@ static void whom_it_helps(void **state)
     assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->algorithm = SHUF_ALGORITHM_LCG;
     assert_true(shuf__rank_index_helps(&any, &computation.request));
-    p->n = BIT(30); /* nothing is left out */
+    p->n = BIT(30); /* a power of two: no value is left out */
     assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->n = SHUF__RANK_INDEX_N_MAX - 1;
     assert_true(shuf__rank_index_helps(&any, &computation.request));
@@ -357,14 +361,14 @@ static void whom_it_helps(void **state)
     p->stride = 5000; /* every tile has requested values */
     p->count = p->n / 5000;
     assert_false(shuf__rank_index_helps(&any, &computation.request));
-    p->stride = 5000 + 1024; /* may pass over 1024 values at a time */
+    p->stride = 5000 + 1024; /* up to 1024 values are skipped at a time */
     p->count = 1024;
     assert_false(shuf__rank_index_helps(&any, &computation.request));
     p->count = 1025;
     assert_true(shuf__rank_index_helps(&any, &computation.request));
 }
 
-/* ---- single places ---- */
+/* ---- look-ups ---- */
 
 static struct shuf__computation look_up_computation(const struct fixture *s, bool inverse)
 {
@@ -390,7 +394,7 @@ static void visit_places(struct fixture *s)
     const uint64_t n = p->n;
     uint64_t *place = calloc(n, sizeof *place);
     for (uint64_t i = 0; i < SOME; i++)
-        place[i] = i % 3 == 2 ? place[i / 2] : random_below(n); /* some come twice */
+        place[i] = i % 3 == 2 ? place[i / 2] : random_below(n); /* some positions occur twice */
     look_up(s, false, place, SOME);
     for (uint64_t i = 0; i < SOME; i++)
         place[SOME + i] = place[i];
@@ -415,7 +419,7 @@ static void places(void **state)
     each_fixture(visit_places);
 }
 
-/* A single one counts no more than it needs. */
+/* A look-up counts only the tiles that it needs. */
 static void places_near_the_front(void **state)
 {
     (void)state;
@@ -426,7 +430,7 @@ static void places_near_the_front(void **state)
     assert_int_equal(place[0], s.values[100000]);
     assert_int_equal(place[1], s.values[5]);
     assert_in_range(s.rank_index->known, 1, 30);
-    place[0] = s.values[7]; /* in the first tile, of which all is known */
+    place[0] = s.values[7]; /* in the first tile, whose count is known */
     look_up(&s, true, place, 1);
     assert_int_equal(place[0], 7);
     assert_in_range(s.rank_index->known, 1, 30);
@@ -438,7 +442,7 @@ static void places_near_the_front(void **state)
     fixture_free(&s);
 }
 
-/* At one tile or less, and where nothing is left out, there is no rank index. */
+/* A permutation of at most one tile, or of a power of two, has no rank index. */
 static void places_without_a_table(void **state)
 {
     (void)state;
@@ -463,7 +467,7 @@ static void places_without_a_table(void **state)
         }
 }
 
-/* n = 2^62 is as quick as any other power of two. */
+/* A look-up in n = 2^62 costs as much as in any other power of two. */
 static void places_of_large_powers(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf against real daemons that are killed while their bytes are on the way, on
- * the backend that the command line names: what arrives is whole, in memory and in a
- * sink that is slow, or stops; and where reconnecting is off it says so.
+ * libshuf with real daemons that are killed while they send, on the backend of the command line.
+ * The values arrive complete, in memory and in a sink, also if the sink is slow or stops. If
+ * reconnecting is off, the call fails with the reason.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -18,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A sink that collects, and at given places dawdles, stops, or has the daemon killed. */
+/* A sink that collects bytes, and at given positions waits, stops, or kills the daemon. */
 struct collector {
     uint8_t *bytes;
     size_t size, largest;
     size_t stop_at; /* 0: never */
     unsigned calls, slow_calls;
-    size_t kill_at[4]; /* ascending; 0: no more */
+    size_t kill_at[4]; /* ascending positions; 0: no more */
     unsigned kills;
 };
 
@@ -76,7 +76,7 @@ static void stream_that_the_sink_stops(void **state)
     shuf_close(handle);
 }
 
-/* Each byte once and in order, though four daemons had a part in it. */
+/* Each byte arrives once and in order, although four daemons sent parts of the result. */
 static void stream_across_killed_daemons(void **state)
 {
     (void)state;
@@ -94,7 +94,7 @@ static void stream_across_killed_daemons(void **state)
     shuf_close(handle);
 }
 
-/* In a process of its own: sends requests until it is stopped, and checks every reply. */
+/* Runs in a child: sends requests until the parent stops it, and checks every reply. */
 static int request_until(int stop_fd)
 {
     static const shuf_permutation request = {.n = 2000003, .seed = 3, .epoch = 5};
@@ -102,7 +102,8 @@ static int request_until(int stop_fd)
     uint32_t *out = malloc(count * sizeof *out);
     shuf *handle;
     char byte;
-    shuf_connect(&handle, harness_shared.socket); /* when it finds none, the call goes on trying */
+    /* If there is no daemon yet, the next call connects. */
+    shuf_connect(&handle, harness_shared.socket);
     shuf_set_reconnect(handle, 60000);
     do {
         memset(out, 0xff, count * sizeof *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles of records by libshuf, from a real daemon on the backend that the command line
- * names: memory of the caller's, buffers by every transport, leases of other results,
- * and daemons that are lost on the way.
+ * Shuffles of records by libshuf from a real daemon, on the backend of the command line: of the
+ * caller's memory, of buffers by every transport, of leases of other results, and with daemons that
+ * are killed.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -43,7 +43,7 @@ static bool has_gpu(void)
     return strncmp(harness_backend, "cuda", 4) == 0;
 }
 
-/* ---- what is right ------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------------- */
 
 static uint8_t *noise(uint64_t bytes)
 {
@@ -86,7 +86,7 @@ static shuf_records draw_records(void)
     return records;
 }
 
-/* ---- memory of the caller's ---------------------------------------------------- */
+/* ---- the caller's memory ------------------------------------------------------- */
 
 static void there_and_back(void **state)
 {
@@ -114,12 +114,12 @@ static void there_and_back(void **state)
         free(back);
     }
     expect_ok(handle, shuf_daemon_status(handle, &status));
-    assert_int_equal(status.leases, 0); /* of all that they took on the way */
+    assert_int_equal(status.leases, 0); /* no lease of a shuffle is left */
     shuf_close(handle);
 }
 
-/* An image of 224 x 224 x 3 bytes, a record that no page divides, and a single one of 100 MB: from
- * memory of the caller, and from a buffer. */
+/* An image of 224 x 224 x 3 bytes, a record that is not a multiple of a page, and a single record
+ * of 100 MB: from the caller's memory and from a buffer. */
 static void images(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void images(void **state)
     shuf_close(handle);
 }
 
-/* Without a descriptor to be had the bytes are sent, both ways. */
+/* If the process has no free descriptor, the bytes travel through the socket both ways. */
 static void without_descriptors(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void without_descriptors(void **state)
     shuf *handle = open_handle();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     none = old;
-    const int next = dup(STDERR_FILENO); /* which is what there is room for no longer */
+    const int next = dup(STDERR_FILENO); /* the next descriptor, which the limit forbids */
     assert_true(next > STDERR_FILENO && close(next) == 0);
     none.rlim_cur = (rlim_t)next;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -227,8 +227,8 @@ static bool all_zero(const uint8_t *bytes, uint64_t count)
     return true;
 }
 
-/* Takes a buffer by `there`, fills it in parts, and has it shuffled twice to `back`, once into the
- * lease that the first result had. */
+/* Takes a buffer by transport `there` and fills it in parts. Shuffles it twice by transport `back`,
+ * the second time in exchange for the lease of the first result. */
 static void check_buffer(shuf_transport there, shuf_transport back)
 {
     enum { N = 3001, RECORD = 41, BYTES = N * RECORD };
@@ -294,8 +294,8 @@ static void device_transports(void **state)
     check_buffer(SHUF_CUDA_FD, SHUF_CUDA_IPC);
 }
 
-/* What is written by the mapping is what is shuffled, each time; and the same block serves for
- * results that nobody can find. */
+/* A shuffle uses the bytes that the client has written to the mapping until then. Its results,
+ * which nobody can find again, reuse the same block. */
 static void written_again(void **state)
 {
     (void)state;
@@ -319,7 +319,7 @@ static void written_again(void **state)
     shuf_close(handle);
 }
 
-/* The input may be what the daemon computed, and several leases use it at a time. */
+/* The input may be any result of the daemon, and several shuffles may use it. */
 static void of_other_leases(void **state)
 {
     (void)state;
@@ -373,7 +373,7 @@ static void buffers_refused(void **state)
     expect(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID, "offset 1844");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
-    expect_ok(handle, shuf_buffer_take(handle, 10, NULL, &lease)); /* mapped here */
+    expect_ok(handle, shuf_buffer_take(handle, 10, NULL, &lease)); /* mapped in this process */
     expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
            "offset 10, 1 byte: expected to end within the 10 bytes");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
@@ -416,7 +416,7 @@ static void are_listed(void **state)
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.buffers, 1);
     assert_int_equal(status.leases, 2);
-    expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer)); /* instead of the other */
+    expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer)); /* replaces the old buffer */
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.leases, 2);
     expect_ok(handle, shuf_lease_release(handle, &buffer));
@@ -425,7 +425,7 @@ static void are_listed(void **state)
     shuf_close(handle);
 }
 
-/* ---- daemons that are lost ------------------------------------------------------ */
+/* ---- daemons that are killed ---------------------------------------------------- */
 
 static void kill_daemon(void)
 {
@@ -449,11 +449,12 @@ static void lost_with_a_buffer(void **state)
     assert_null(shuffled);
     expect(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
     const char *bytes = buffer->data;
-    assert_true(bytes[0] == 7 && bytes[999] == 7); /* which stays */
+    assert_true(bytes[0] == 7 && bytes[999] == 7); /* the mapping stays valid */
     shuf_permutation permutation = {.n = 10};
     uint32_t values[10];
     expect_ok(handle,
-              shuf_permute(handle, &permutation, values, sizeof values, NULL)); /* another */
+              shuf_permute(handle, &permutation, values, sizeof values, NULL)); /* by the next
+                                                                                 * daemon */
     expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
            "the daemon that held the lease is gone");
     expect_ok(handle, shuf_lease_release(handle, &buffer));
@@ -462,7 +463,8 @@ static void lost_with_a_buffer(void **state)
     shuf_close(handle);
 }
 
-/* A client that accepts no other daemon gets NO_DAEMON, though another one is there. */
+/* With reconnecting off, a call that loses its daemon fails with NO_DAEMON, although another daemon
+ * listens. */
 static void lost_and_not_replaced(void **state)
 {
     (void)state;
@@ -474,11 +476,13 @@ static void lost_and_not_replaced(void **state)
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
     expect(handle, shuf_shuffle(handle, &records, in, out, 40, NULL), SHUF_NO_DAEMON, "");
-    expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL)); /* the next call */
+    /* The next call connects again. */
+    expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
     shuf_close(handle);
 }
 
-/* Whoever kills it does so while the caller's shuffles run: all the same they are right. */
+/* The daemon is killed while it shuffles; the next daemon gets the records again, and the result is
+ * correct. */
 static void lost_on_the_way(void **state)
 {
     (void)state;

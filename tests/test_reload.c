@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where shufd finds its configuration, how it reads it again on SIGHUP, and the time stamps of its
- * log.
+ * The place of shufd's configuration, its reload on SIGHUP, and the time stamps of the log.
  */
 #include "command.h"
 #include "config/config.h"
@@ -55,7 +54,7 @@ static void each_key_is_named(void **state)
     await_log(&h, " info: reload: cache_time = 5min, before 10min\n");
     await_log(&h, " warning: reload: queue = 10 takes effect only after a restart, now 8\n");
     await_log(&h, " warning: reload: threads = 2 takes effect only after a restart, now 0\n");
-    kill(h.pid, SIGHUP); /* the keys that wait for a restart are named again */
+    kill(h.pid, SIGHUP); /* names the keys again that need a restart */
     await_log(&h, "now 8\n");
     rewrite(&h, "clients = 9\nqueue = 8\ncache_time = 300s\n");
     await_log(&h, ": nothing has changed\n");
@@ -96,7 +95,7 @@ static void limits_change(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Idle results go when their new time is over, and not after the old one. */
+/* After a reload, idle results expire by the new cache_time. */
 static void cache_time_changes(void **state)
 {
     (void)state;
@@ -113,7 +112,7 @@ static void cache_time_changes(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Idle results go when they exceed a new limit, and before the next request. */
+/* After a reload, idle results above the new limit are evicted before the next request. */
 static void cache_shrinks(void **state)
 {
     (void)state;
@@ -160,7 +159,7 @@ static void without_a_file(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A hundred signals in a row, at the start of the daemon too. */
+/* A hundred signals in a row, some of them during the start, do not end the daemon. */
 static void hangups_never_end_it(void **state)
 {
     (void)state;
@@ -173,6 +172,72 @@ static void hangups_never_end_it(void **state)
     await_log(&h, "nothing has changed");
     wire_close(w);
     assert_true(harness_stop(&h));
+}
+
+static void uninstall(const char *directory)
+{
+    char command[512];
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
+/* Of a lease of 20 MiB of host memory. */
+static void expect_refusal(const struct harness *h, const char *words)
+{
+    struct wire *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY, words);
+    wire_close(w);
+}
+
+/* A key of the file that an option overrides is named, with its line and the option. */
+static void options_override_the_file(void **state)
+{
+    (void)state;
+    struct command c;
+    struct harness h;
+    char directory[] = "/tmp/shuf-reload-XXXXXX", conf[HARNESS_PATH];
+    assert_non_null(mkdtemp(directory));
+    snprintf(conf, sizeof conf, "%s/conf", directory);
+    snprintf(h.socket, sizeof h.socket, "%s/s", directory);
+    snprintf(h.log, sizeof h.log, "%s/log", directory);
+    const char *const argv[] = {"sh",
+                                "-c",
+                                "exec \"$@\" 2>\"$0\"",
+                                h.log,
+                                SHUFD_PATH,
+                                "--socket",
+                                h.socket,
+                                "--backend",
+                                harness_backend,
+                                "--config",
+                                conf,
+                                "--clients",
+                                "7",
+                                "--host-cache",
+                                "16Mi",
+                                "--host-memory",
+                                "16Mi",
+                                NULL};
+    shufd_write(conf, "queue = 8\nclients = 7\n");
+    shufd_write(h.log, "");
+    command_start(&c, 0, argv);
+    await_log(&h, "/s (set by --socket)\n");
+    kill(c.pid, SIGHUP); /* both have the same value */
+    await_log(&h, "conf: nothing has changed\n");
+    shufd_write(conf, "queue = 8\nclients = 9\nhost_cache = 1Gi\ncache_time = 5min\n");
+    kill(c.pid, SIGHUP);
+    await_log(&h, "conf:2: clients = 9 is not used: the option --clients 7 of the command line");
+    await_log(&h, "conf:3: host_cache = 1Gi is not used: the option --host-cache 16Mi of ");
+    await_log(&h, "reload: cache_time = 5min, before 10min\n");
+    assert_false(log_has(&h, "clients = 9, before"));
+    expect_refusal(&h, "host memory, the limit is 16 MiB: start shufd with a larger --host-memory");
+    kill(c.pid, SIGTERM);
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    command_free(&c);
+    uninstall(directory);
 }
 
 /* ---- The file ---- */
@@ -203,7 +268,7 @@ static void make_directory(const char *root, const char *name)
     assert_int_equal(mkdir(path, 0700), 0);
 }
 
-/* Runs DIRECTORY/bin/shufd and expects these words on either stream. */
+/* Runs DIRECTORY/bin/shufd and expects these words on stdout or stderr. */
 static void expect_output(const char *directory, const char *option, int code, const char *words)
 {
     char program[HARNESS_PATH + 32];
@@ -216,7 +281,7 @@ static void expect_output(const char *directory, const char *option, int code, c
     command_free(&c);
 }
 
-/* An installation in a directory of its own: the program and its file. */
+/* Makes an installation in a new directory: the program and its configuration. */
 static void install(char *directory, char path[HARNESS_PATH])
 {
     char command[512];
@@ -227,13 +292,6 @@ static void install(char *directory, char path[HARNESS_PATH])
     snprintf(command, sizeof command, "cp %s %s/bin/shufd", SHUFD_PATH, directory);
     assert_int_equal(system(command), 0);
     snprintf(path, HARNESS_PATH, "%s/etc/shufd/shufd.conf", directory);
-}
-
-static void uninstall(const char *directory)
-{
-    char command[512];
-    snprintf(command, sizeof command, "rm -r %s", directory);
-    assert_int_equal(system(command), 0);
 }
 
 static void file_of_the_installation(void **state)
@@ -249,7 +307,7 @@ static void file_of_the_installation(void **state)
     uninstall(directory);
 }
 
-/* The daemon keeps what it has read. */
+/* If the file is removed, the daemon keeps its settings. */
 static void file_that_is_gone(void **state)
 {
     (void)state;
@@ -258,7 +316,7 @@ static void file_that_is_gone(void **state)
     char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH], script[512];
     const char *const argv[] = {"sh", "-c", script, NULL};
     if (access("/etc/shufd/shufd.conf", F_OK) == 0)
-        skip(); /* it would be read instead */
+        skip(); /* the daemon would read that file instead */
     install(directory, path);
     shufd_write(path, "clients = 7\n");
     snprintf(h.log, sizeof h.log, "%s/log", directory);
@@ -305,7 +363,7 @@ static void every_line_has_its_time(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Where stderr is the file that JOURNAL_STREAM names, a line has a priority and no time. */
+/* If stderr is the stream that JOURNAL_STREAM names, a line has a priority and no time. */
 static void the_journal_has_its_own_time(void **state)
 {
     (void)state;
@@ -341,6 +399,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(log_level_changes),
         cmocka_unit_test(without_a_file),
         cmocka_unit_test(hangups_never_end_it),
+        cmocka_unit_test(options_override_the_file),
         cmocka_unit_test(path_of_the_prefix),
         cmocka_unit_test(file_of_the_installation),
         cmocka_unit_test(file_that_is_gone),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What holds for requests of every kind: their order, by which the cache finds equal ones, their
- * shapes and their words.
+ * The common functions of all kinds of requests: their order, by which the cache finds equal ones,
+ * their shapes and their descriptions.
  */
 #include "support/cmocka_all.h"
 
@@ -65,7 +65,7 @@ static void expect_less(const struct shuf__request *a, const struct shuf__reques
     assert_int_equal(shuf__request_compare(b, b), 0);
 }
 
-/* One more in a field. */
+/* Adds 1 to the field, and expects a larger request. */
 #define EXPECT_FIELD(make, field)                    \
     do {                                             \
         const struct shuf__request small = (make)(); \
@@ -119,7 +119,7 @@ static void kinds_differ(void **state)
             expect_less(&all[i], &all[j]);
 }
 
-/* A permutation's values have the same bits as u64 and as i64; as u32 they have others. */
+/* A permutation has the same bits as u64 and as i64, and other bits as u32. */
 static void signs_do_not_count(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void words(void **state)
     expect_words(buffer(), "buffer", "buffer of 4096", "buffer of 4096");
 }
 
-/* The longest fields that there can be. */
+/* A description with the longest fields fits. */
 static void long_words_fit(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a request means: defaults, ranges, slices, DistributedSampler's shards
- * as tests/vectors/shard.txt has them, and the words of every error.
+ * Requests for permutations: defaults, ranges, slices, the shards of DistributedSampler as in
+ * tests/vectors/shard.txt, and the message of every error.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -15,7 +15,7 @@
 
 #define BIT(k) (UINT64_C(1) << (k))
 
-/* A request with room for its view. */
+/* A request with memory for its view. */
 struct request {
     Shuf__Permute permute;
     Shuf__Slice slice;
@@ -106,7 +106,8 @@ static void everything_is_carried(void **state)
     assert_int_equal(shuf__request_shape(&p).bytes, 80);
 }
 
-/* A stride that leads nowhere must not reach the arithmetic of positions. */
+/* The stride of a single value has no meaning, so the daemon replaces it by 1: it could
+ * overflow. */
 static void stride_of_one_value(void **state)
 {
     (void)state;
@@ -190,7 +191,7 @@ static void slices(void **state)
     refused(&r, SHUF_INVALID, "stride 0: expected at least 1");
 }
 
-/* count * stride would overflow long before it is compared with n. */
+/* count * stride would overflow before a comparison with n. */
 static void slices_do_not_overflow(void **state)
 {
     (void)state;
@@ -225,7 +226,7 @@ static void check_shard_row(const char *line)
         uint64_t position = strtoull(next, &end, 10);
         assert_ptr_not_equal(end, next);
         assert_int_equal((p.permutation.offset + i * p.permutation.stride) % n, position);
-        if (i + 1 < count) /* the last value alone may wrap */
+        if (i + 1 < count) /* only the last value may wrap */
             assert_in_range(p.permutation.offset + i * p.permutation.stride, 0, n - 1);
         next = end;
     }
@@ -298,14 +299,14 @@ static void step_errors(void **state)
     refused(&r, SHUF_INVALID,
             "count 18446744073709551615: expected at most 25 from step 100 of "
             "the 125 values of a shard");
-    r.shard.step = 125; /* the end: nothing is left, as in [125:] */
+    r.shard.step = 125; /* the end: no value is left, as in [125:] */
     r.shard.count = 0;
     assert_int_equal(good(&r).permutation.count, 0);
     r.shard.count = 1;
     refused(&r, SHUF_INVALID,
             "count 1: expected at most 0 from step 125 of the 125 values of a "
             "shard");
-    shard(&r, 3, 7, 8, true); /* no values at all */
+    shard(&r, 3, 7, 8, true); /* a shard without values */
     r.shard.step = 1;
     refused(&r, SHUF_INVALID,
             "step 1: expected at most 0, the length of a shard of n = 3 with world = 8");
@@ -320,7 +321,8 @@ static void step_errors(void **state)
             "4611686018427387904 with world = 2305843009213693952");
 }
 
-/* Without padding the ranks share out the permutation; with it, each has as many. */
+/* Without padding each value belongs to one rank. With padding all ranks have the same number of
+ * values. */
 static void ranks_partition(void **state)
 {
     (void)state;
@@ -364,7 +366,7 @@ static void sizes_past_the_address_space(void **state)
 {
     (void)state;
     struct request r;
-    whole(&r, BIT(59)); /* 2^62 bytes: absurd, and still a size */
+    whole(&r, BIT(59)); /* 2^62 bytes: too large for any machine, but a valid size */
     const struct shuf__request large = good(&r);
     assert_int_equal(shuf__request_shape(&large).bytes, BIT(62));
     whole(&r, BIT(60));
@@ -377,13 +379,13 @@ static void sizes_past_the_address_space(void **state)
             "n 1000: 18446744073709551615 x 1000 values pass 2^63 "
             "bytes, expected a smaller slice or fewer epochs");
     whole(&r, BIT(32));
-    r.permute.epochs = BIT(32); /* the product is 2^64: zero, were it not looked at */
+    r.permute.epochs = BIT(32); /* the product is 2^64, which overflows to zero */
     refused(&r, SHUF_NO_MEMORY,
             "n 4294967296: 4294967296 x 4294967296 values pass 2^63 bytes, "
             "expected a smaller slice or fewer epochs");
 }
 
-/* Nothing in every row is no size at all, whatever the number of rows. */
+/* A batch of rows without values is valid for any number of rows. */
 static void empty_shards(void **state)
 {
     (void)state;

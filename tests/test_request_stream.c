@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a request for a stream means: the default, the ranges of each field at both
- * of their ends, and the words of every error.
+ * Requests for streams: the defaults, both ends of the range of each field, and the message of
+ * every error.
  */
 #include "support/cmocka_all.h"
 
@@ -121,7 +121,7 @@ static void wire_numbers(void **state)
     assert_int_equal(shuf__wire_method(SHUF_DISTRIBUTION_GAUSS), SHUF__METHOD__METHOD_TABLE);
 }
 
-/* For each distribution the width of each type, 0 where it has none. */
+/* The width of each type in each distribution; 0: the distribution does not have the type. */
 static void types(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void means(void **state)
     assert_true(good(&request).stream.mean == 0x1p100);
     request.mean = -0x1p100;
     assert_true(good(&request).stream.mean == -0x1p100);
-    request.mean = -0.0; /* the same numbers as of 0, and so the same request */
+    request.mean = -0.0; /* equal to a mean of 0, so it is the same request */
     assert_false(signbit(good(&request).stream.mean));
     check_mean(nextafter(0x1p100, INFINITY), "1.26765e+30");
     check_mean(-1e31, "-1e+31");
@@ -233,7 +233,7 @@ static void deviations(void **state)
     assert_true(good(&request).stream.std == 0x1p-100);
     request.std = 0x1p100;
     assert_true(good(&request).stream.std == 0x1p100);
-    check_std(0, "0"); /* there is no default */
+    check_std(0, "0"); /* std has no default */
     check_std(-1, "-1");
     check_std(nextafter(0x1p-100, 0), "7.88861e-31");
     check_std(1e31, "1e+31");
@@ -241,7 +241,7 @@ static void deviations(void **state)
     check_std((double)NAN, "nan");
 }
 
-/* No f16 is ever infinite. */
+/* No f16 of a stream is infinite. */
 static void small_numbers(void **state)
 {
     (void)state;

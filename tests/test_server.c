@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a real shufd does with proper, clumsy and hostile clients: each gets its
- * status and one line that says why, and the others never notice.
+ * A real shufd with correct, faulty and hostile clients: each gets a status and a line with the
+ * reason, and the other clients are not disturbed.
  */
 #include "wire.h"
 
@@ -33,7 +33,7 @@ static int stop_shared(void **state)
     return harness_stop(&shared) ? 0 : -1;
 }
 
-/* ---- the conversation ---- */
+/* ---- messages ---- */
 
 static void test_handshake(void **state)
 {
@@ -109,14 +109,14 @@ static void test_garbage(void **state)
     }
 }
 
-/* A frame whose fields are each allowed and whose unpacked form would be large. */
+/* Each field of this frame is valid, but the frame would be large in unpacked form. */
 static void test_greedy_frame(void **state)
 {
     (void)state;
     static uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
     size_t used = SHUF__FRAME_HEADER;
     while (used + 2 <= sizeof frame) {
-        frame[used++] = 0x22; /* another Status, to be merged */
+        frame[used++] = 0x22; /* another Status, which protobuf merges */
         frame[used++] = 0x00;
     }
     shuf__frame_header(frame, used - SHUF__FRAME_HEADER);
@@ -170,7 +170,7 @@ static void test_pipeline(void **state)
     wire_send_bytes(w, bytes, used);
     for (uint64_t i = 1; i <= REQUESTS; i++) {
         uint32_t values[REQUESTS];
-        w->id = i + 1; /* hello had the first */
+        w->id = i + 1; /* the Hello had id 1 */
         const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
         assert_int_equal(reply->payload_bytes, i % 3 ? 4 * i : 0);
         wire_read_bulk(w, values, reply->payload_bytes);
@@ -188,7 +188,7 @@ static void test_status(void **state)
     Shuf__StatusReply after = wire_status(&shared);
     assert_int_equal(before.pid, shared.pid);
     assert_int_equal(after.served, before.served + 1);
-    assert_true(after.clients >= 2); /* those that have just left may still count */
+    assert_true(after.clients >= 2); /* connections that have just closed may still count */
     assert_int_equal(after.queued, 0);
     assert_int_equal(after.queue_limit, 1024);
     assert_true(after.memory_limit > 0);
@@ -204,7 +204,7 @@ static void test_summary(void **state)
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
-    assert_string_equal(reply->result->algorithm, "primefold"); /* the default */
+    assert_string_equal(reply->result->algorithm, "primefold"); /* the default algorithm */
     permute.algorithm = (char *)"philox24";
     wire_send_permute(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
@@ -228,7 +228,7 @@ static void test_summary(void **state)
     wire_close(w);
 }
 
-/* world > n with drop_last: no values, however many epochs. */
+/* With world > n and drop_last a shard has no values, for any number of epochs. */
 static void test_empty_shard(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void test_bad_permutes(void **state)
         {"", (UINT64_C(1) << 32) + 1, 0, 1, 0, SHUF_INVALID,
          "dtype u32: too small for n = 4294967297"},
         {"", 10, 0, 17, 0, SHUF_INVALID, "dtype 17: expected u32, u64 or i64"},
-        {"", 10, 0, 0, 99, SHUF_INVALID, "transport (unknown): the backend "},
+        {"", 10, 0, 0, 99, SHUF_INVALID, "transport (unknown): expected "},
         {"", 1000000000, 1000000, 2, 1, SHUF_NO_MEMORY, "needs 7.11 PiB of "},
         {"", 1000000000, UINT64_C(1) << 62, 2, 1, SHUF_NO_MEMORY, "pass 2^63 bytes"},
         {"", UINT64_C(1) << 62, 0, 0, 0, SHUF_NO_MEMORY, "pass 2^63 bytes"},
@@ -286,7 +286,7 @@ static void test_bad_permutes(void **state)
         assert_int_equal(reply->id, w->id);
         assert_int_equal(reply->payload_bytes, 0);
         wire_check_alive(other);
-        wire_check_alive(w); /* a bad request ends no connection */
+        wire_check_alive(w); /* a bad request does not end its connection */
     }
     wire_close(w);
     wire_close(other);
@@ -329,7 +329,7 @@ static void test_bad_views(void **state)
     wire_close(w);
 }
 
-/* ---- clients that leave, dawdle or crowd ---- */
+/* ---- clients that leave, wait or are many ---- */
 
 static void test_leaves_while_computing(void **state)
 {
@@ -353,7 +353,7 @@ static void test_leaves_while_waiting(void **state)
     endless.seed++;
     wire_send_permute(a, &endless);
     wire_await_queued(&shared, 1);
-    endless.seed++; /* another job */
+    endless.seed++; /* a different request, so another job */
     wire_send_permute(b, &endless);
     wire_await_queued(&shared, 2);
     wire_close(b);
@@ -378,7 +378,7 @@ static void test_leaves_in_bulk(void **state)
     wire_await_memory_free(&shared);
 }
 
-/* A client that half-closes has left too. */
+/* A client that shuts down its writing side counts as gone. */
 static void test_half_close(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void test_queue_full(void **state)
     endless.seed++;
     wire_send_permute(a, &endless);
     wire_await_queued(&h, 1);
-    endless.seed++; /* another job */
+    endless.seed++; /* a different request, so another job */
     wire_send_permute(b, &endless);
     wire_await_queued(&h, 2);
     endless.seed++;
@@ -427,7 +427,7 @@ static void test_queue_full(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Jobs of clients that have left make room at once, while another's runs. */
+/* Jobs of clients that have left free their places in the queue at once, while another job runs. */
 static void test_left_queue_is_free(void **state)
 {
     (void)state;
@@ -442,10 +442,10 @@ static void test_left_queue_is_free(void **state)
         struct wire *a = wire_greet(&h), *b = wire_greet(&h);
         endless.seed++;
         wire_send_permute(a, &endless);
-        endless.seed++; /* another job */
+        endless.seed++; /* a different request, so another job */
         wire_send_permute(b, &endless);
         wire_await_queued(&h, 3);
-        wire_close(i % 2 ? a : b); /* either end of the queue first */
+        wire_close(i % 2 ? a : b); /* the newer or the older waiting job first */
         wire_await_queued(&h, 2);
         wire_close(i % 2 ? b : a);
         wire_await_queued(&h, 1);
@@ -471,7 +471,7 @@ static void test_too_many_clients(void **state)
     wire_close(c);
     wire_check_alive(a);
     wire_close(b);
-    /* b's place is free when the daemon has noticed. */
+    /* The daemon accepts another connection when it has noticed that b is closed. */
     for (bool refused = true; refused;) {
         c = wire_open(&h);
         wire_send_hello(c, SHUF__PROTOCOL_VERSION);
@@ -489,7 +489,7 @@ static void test_slow_frames(void **state)
     struct harness h;
     wire_start(&h, backend, "frame_timeout = 300ms\n");
     struct wire *idle = wire_greet(&h), *silent = wire_open(&h), *slow = wire_greet(&h);
-    for (size_t i = 0; i < sizeof half; i++) { /* each byte is no new start */
+    for (size_t i = 0; i < sizeof half; i++) { /* a byte does not restart the timeout */
         wire_send_bytes(slow, half + i, 1);
         usleep(20000);
     }
@@ -498,7 +498,7 @@ static void test_slow_frames(void **state)
     wire_expect(silent, SHUF_TIMEOUT, "frame: 0 bytes");
     wire_expect_end(silent);
     usleep(400000);
-    wire_check_alive(idle); /* nothing is owed */
+    wire_check_alive(idle); /* an idle connection has no timeout */
     wire_close(idle);
     wire_close(silent);
     wire_close(slow);
@@ -533,7 +533,8 @@ static void test_unasked_descriptors(void **state)
         assert_int_equal(sendmsg(w->fd, &message, MSG_NOSIGNAL), part.iov_len);
         wire_expect(w, SHUF_OK, "");
     }
-    /* 30 were sent; one or two are of connections that have just come or gone */
+    /* The client sent 30 descriptors. One or two more may belong to connections that open or close
+     * now. */
     assert_true(wire_descriptors(shared.pid) < before + 10);
     wire_close(w);
 }
@@ -562,7 +563,7 @@ static void test_no_growth(void **state)
     uint64_t memory = wire_private_bytes(shared.pid);
     connect_many(1000);
     assert_true(wire_descriptors(shared.pid) < descriptors + 10);
-    if (!WIRE_SANITIZED) /* which keeps freed memory on purpose */
+    if (!WIRE_SANITIZED) /* a sanitizer keeps freed memory on purpose */
         assert_true(wire_private_bytes(shared.pid) <= memory + (1 << 20));
 }
 

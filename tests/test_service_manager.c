@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the daemon tells its service manager, which is the test: when it serves, when it ends, and
- * that it is alive, but not while its device hangs.
+ * The messages of the daemon to its service manager, which the test replaces: when it serves, when
+ * it ends, and that it is alive unless its device hangs.
  */
 #include "fake_backend.h"
 #include "service_manager.h"
@@ -22,7 +22,7 @@
 enum {
     MESSAGE = 1024,
     WATCHDOG_MS = 400,
-    SILENCE_MS = 3 * WATCHDOG_MS, /* a daemon that is alive says so several times */
+    SILENCE_MS = 3 * WATCHDOG_MS, /* a daemon that is alive sends several messages meanwhile */
 };
 
 static int manager = -1; /* the service manager's socket */
@@ -55,7 +55,7 @@ static void start(struct harness *h, bool watchdog)
     unsetenv("NOTIFY_SOCKET");
 }
 
-/* False if none came in that time. */
+/* Returns false if no message arrives in that time. */
 static bool hear(char text[MESSAGE], int ms)
 {
     struct pollfd poll_fd = {.fd = manager, .events = POLLIN};
@@ -84,7 +84,7 @@ static void expect_ready(const struct harness *h)
     expect_message(text);
 }
 
-/* Messages that were sent before may still come. */
+/* Waits until the earlier messages have arrived and no more follow. */
 static void expect_silence(void)
 {
     char text[MESSAGE];
@@ -117,7 +117,7 @@ static void test_start_and_end(void **state)
     (void)state;
     start(&h, false);
     expect_ready(&h);
-    expect_silence(); /* no watchdog, no heartbeat */
+    expect_silence(); /* without a watchdog there is no heartbeat */
     struct wire *w = send_permutation(&h, WAITING_N);
     wire_await_queued(&h, 1);
     kill(h.pid, SIGTERM);
@@ -147,11 +147,11 @@ static void test_heartbeat_of_an_idle_device(void **state)
     expect_ready(&h);
     for (int i = 0; i < 5; i++)
         expect_message("WATCHDOG=1");
-    assert_true(seen->launches > 0); /* a probe goes to the device */
+    assert_true(seen->launches > 0); /* the probe was a launch on the device */
     stop(&h, EX_OK);
 }
 
-/* A computation that takes longer than the watchdog's interval. */
+/* A computation longer than the watchdog's interval does not stop the heartbeat. */
 static void test_heartbeat_of_a_busy_device(void **state)
 {
     struct harness h;
@@ -186,7 +186,7 @@ static void test_no_heartbeat_of_a_hanging_probe(void **state)
     expect_no_heartbeat(&h);
 }
 
-/* Jobs that are cancelled come back without the device, so they are no sign of life. */
+/* A cancelled job ends without the device, so it proves nothing about the device. */
 static void test_no_heartbeat_of_a_hanging_computation(void **state)
 {
     struct harness h;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What shufctl gives, on the backend that the command line names: the published
- * vectors, every format read back, every summary.
+ * The output of shufctl, on the backend of the command line: the golden values, every format read
+ * back, and every summary.
  */
 #include "shuf.h"
 #include "shufctl.h"
@@ -75,7 +75,7 @@ static void golden_summaries(void **state)
     fclose(table);
 }
 
-/* Every tenth row again: its values and their fingerprint, as they come out. */
+/* Every tenth row of the golden table: the values in the output and their fingerprint. */
 static void golden_values(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void slices_and_shards(void **state)
         &size, "permute --n 1001 --seed 7 --offset 10 --count 20 --stride 3 --out -");
     check_raw(&slice, 4, bytes, size);
     free(bytes);
-    slice.count = 331; /* what remains: 10 + 330 * 3 = 1000 */
+    slice.count = 331; /* all remaining values; the last one is 10 + 330 * 3 = 1000 */
     bytes = shufctl_succeed(&size, "permute --n 1001 --seed 7 --offset 10 --stride 3 --out -");
     check_raw(&slice, 4, bytes, size);
     free(bytes);
@@ -162,7 +162,7 @@ static void slices_and_shards(void **state)
     free(bytes);
 }
 
-/* A rank that resumes in the middle of its epoch, with all that is left or a part of it. */
+/* A rank that resumes within an epoch, with all remaining values or some of them. */
 static void shards_from_a_step(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void shards_from_a_step(void **state)
 
 /* ---- Formats ------------------------------------------------------------ */
 
-/* The whole header as NumPy writes it: 128 bytes, of which 118 stand behind the length. */
+/* Compares the whole header with that of NumPy: 128 bytes, 118 of them after the length. */
 static void check_npy(const char *name, const char *arguments, const char *dictionary,
                       const shuf_permutation *request, unsigned width)
 {
@@ -235,7 +235,7 @@ static void npy_files(void **state)
               "{'descr': '<u4', 'fortran_order': False, 'shape': (3, 1001), }", &request, 4);
 }
 
-/* One value a line; of a batch, one row a line. Large enough to cross its buffers. */
+/* One value a line; for a batch, one row a line. The output is larger than shufctl's buffers. */
 static void check_text(const char *text, const shuf_permutation *request, uint64_t per_line)
 {
     uint64_t count, *values = expected_values(request, &count);
@@ -287,7 +287,7 @@ static void summary_for_people(void **state)
     static const char *const options[] = {"", " --out /dev/null --format text"};
     char start[64], *fingerprints[2];
     snprintf(start, sizeof start, "backend     %s, ", shufctl_backend);
-    for (int k = 0; k < 2; k++) { /* the same whether values are written or not */
+    for (int k = 0; k < 2; k++) { /* the same with and without the output of values */
         char *text =
             shufctl_succeed(NULL, "permute --n 10 --seed 7 --algorithm philox24%s", options[k]);
         char *begin = k == 0 ? text : strchr(text, '\n') + 1;
@@ -394,7 +394,7 @@ static void status_and_version(void **state)
     free(text);
 }
 
-/* Its own version and the failure of any other verb. */
+/* `version` prints its own version, and fails like any other verb without a daemon. */
 static void version_without_a_daemon(void **state)
 {
     (void)state;
@@ -414,7 +414,7 @@ static void version_without_a_daemon(void **state)
     command_free(&c);
 }
 
-/* Options of every verb may stand before it, with and without "=". */
+/* Options that all verbs have may come before the verb, with and without "=". */
 static void options_before_the_verb(void **state)
 {
     (void)state;
@@ -431,7 +431,7 @@ static void options_before_the_verb(void **state)
     setenv("SHUFD_SOCKET", socket, 1);
 }
 
-/* The same type by the names of shufd, C, NumPy and PyTorch; sizes by their prefixes. */
+/* A type by the names of shufd, C, NumPy and PyTorch; sizes with prefixes. */
 static void usual_names_and_sizes(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shufctl bench: the rows are there, and have times that the clock of the test confirms.
+ * shufctl bench prints its rows, with times that agree with the clock of the test.
  */
 #include "shufctl.h"
 #include "support/json.h"
@@ -27,7 +27,7 @@ static void rows(void **state)
         const json_t *row = json_array_get(list, i);
         const json_t *seconds = json_object_get(row, "seconds");
         const char *name = json_member_text(row, "name");
-        if (!seconds) { /* torch may be missing */
+        if (!seconds) { /* torch is an optional dependency */
             assert_memory_equal(name, "torch", 5);
             assert_true(*json_member_text(row, "skipped"));
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shufctl doctor: what it finds on this machine, and on machines made of files.
+ * shufctl doctor: its findings on this machine, and on fake machines made of files.
  */
 #include "doctor.h"
 #include "shufctl.h"
@@ -97,7 +97,7 @@ static void no_permission(void **state)
     make_file("/dev/nvidia-uvm", "");
     snprintf(full, sizeof full, "%s/dev/nvidia-uvm", root);
     assert_int_equal(chmod(full, 0), 0);
-    if (geteuid() == 0) /* permissions do not hold root back */
+    if (geteuid() == 0) /* root may read the file in spite of its mode */
         skip();
     expect(shuf__machine_checks, "devices", &patient, SHUF__FINDING_FAULT,
            "/dev/nvidia-uvm: no permission", "usermod --append --groups ");
@@ -154,11 +154,13 @@ static void with_a_daemon(void **state)
 {
     (void)state;
     struct command c;
-    const int status = shufctl_run(&c, 0, "doctor"); /* a GPU machine may have a fault */
+    /* The machine may have a fault, for example of its GPU. */
+    const int status = shufctl_run(&c, 0, "doctor");
     assert_true(status == 0 || status == 69);
     assert_int_equal(status == 69, strstr(c.out.bytes, "FAULT") != NULL);
     assert_non_null(strstr(c.out.bytes, "ok     kernel      Linux "));
     assert_non_null(strstr(c.out.bytes, "ok     socket      shufd "));
+    assert_non_null(strstr(c.out.bytes, "/s (set by $SHUFD_SOCKET)\n"));
     assert_non_null(strstr(c.out.bytes, "ok     version     libshuf and daemon are both "));
     assert_non_null(strstr(c.out.bytes, " sandbox "));
     command_free(&c);

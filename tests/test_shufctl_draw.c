@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shufctl gauss and shufctl uniform, on the backend that the command line names: the
- * golden table, every format read back, every summary, and every mistake.
+ * shufctl gauss and shufctl uniform, on the backend of the command line: the golden table, every
+ * format read back, every summary, and the message of every mistake.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -17,7 +17,7 @@
 
 static uint64_t bits_at(const char *values, unsigned width, uint64_t i)
 {
-    uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
+    uint64_t bits = 0; /* the value has the low bytes: the machine is little-endian */
     memcpy(&bits, values + i * width, width);
     return bits;
 }
@@ -61,7 +61,7 @@ static void check_golden(const struct golden_stream *row)
     json_decref(object);
 }
 
-/* Every third row. */
+/* Every third row of the golden table. */
 static void golden_table(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void golden_table(void **state)
 /* ---- formats ------------------------------------------------------------------ */
 
 static const struct {
-    const char *verb, *dtype, *descr; /* numpy's; NULL: it has none */
+    const char *verb, *dtype, *descr; /* descr of NumPy; NULL: NumPy has no such type */
 } kinds[] = {
     {"gauss", "f64", "<f8"},   {"gauss", "f32", "<f4"},   {"gauss", "f16", "<f2"},
     {"gauss", "bf16", NULL},   {"uniform", "f64", "<f8"}, {"uniform", "f32", "<f4"},
@@ -96,7 +96,7 @@ static char *raw_values(int kind)
     return bytes;
 }
 
-/* Byte for byte: what numpy.load() reads. */
+/* The bytes that numpy.load() reads. */
 static void npy_files(void **state)
 {
     (void)state;
@@ -122,7 +122,7 @@ static void npy_files(void **state)
     }
 }
 
-/* Each line reads back as just that value. */
+/* A line reads back as exactly this value. */
 static void check_line(const char *line, char **end, shuf_dtype dtype, uint64_t bits)
 {
     const double value = draw_value(dtype, bits);
@@ -159,7 +159,7 @@ static void text_reads_back(void **state)
     }
 }
 
-/* Parts of a stream are parts of it, by whatever way they come. */
+/* A part of a stream has the same values by every transport. */
 static void any_part(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void any_part(void **state)
     free(all);
 }
 
-/* The daemon's value and the inline C's, side by side. */
+/* The example prints the daemon's value and the value of the inline C. */
 static void example(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static double member_real(const json_t *object, const char *key)
     return json_number_value(json_member(object, key));
 }
 
-/* The power mean about `centre`. */
+/* The mean of a power of the distance from `centre`. */
 static double power_mean(const char *values, shuf_dtype dtype, double centre, int power)
 {
     double sum = 0;
@@ -238,7 +238,7 @@ static void check_moments(int kind, const json_t *moments)
     free(values);
 }
 
-/* Against a plain computation from the values. */
+/* The summary agrees with moments computed from the values. */
 static void summaries(void **state)
 {
     (void)state;
@@ -281,7 +281,7 @@ static void first_and_last(void **state)
     }
 }
 
-/* What a line of the summary says behind its key. */
+/* Expects a line of the summary with this key and this text after it. */
 static void expect_line(const char *text, const char *key, const char *words)
 {
     char start[32];
@@ -291,7 +291,8 @@ static void expect_line(const char *text, const char *key, const char *words)
         fail_msg("no line \"%s %s\" in\n%s", key, words, text);
 }
 
-/* The extremes are printed as the values themselves are; those of u64 come as doubles. */
+/* The least and the largest value as the summary prints them: as in the text format, and those of
+ * u64 as rounded doubles. */
 static void extremes_of(int kind, char least[64], char largest[64])
 {
     double low = (double)INFINITY, high = -(double)INFINITY;
@@ -350,7 +351,7 @@ static void lines_for_people(void **state)
     free(text);
 }
 
-/* Values leave no room for a summary on the same stream. */
+/* If the values go to stdout, the summary goes to stderr. */
 static void beside_the_values(void **state)
 {
     (void)state;
@@ -368,7 +369,7 @@ static void beside_the_values(void **state)
     shufctl_remove("x.bin");
 }
 
-/* The values arrive and their summary does not. */
+/* If stderr is full, the values arrive and shufctl reports the failure by its exit status. */
 static void full_standard_error(void **state)
 {
     (void)state;
@@ -385,7 +386,7 @@ static void full_standard_error(void **state)
     }
 }
 
-/* One value, or a deviation below the type's resolution at the mean: what is no number is null. */
+/* For one value, or for values that all round to the mean, the undefined moments are null. */
 static void equal_values(void **state)
 {
     (void)state;

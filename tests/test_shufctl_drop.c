@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of two sizes; each in a block of 2 or 4 MiB. */
+/* Computes two results of different sizes, in blocks of 2 and 4 MiB. */
 static void compute_two(void)
 {
     free(shufctl_succeed(NULL, "permute --n 100000 --seed 7"));
@@ -41,7 +41,8 @@ static uint64_t drop(const char *options, uint64_t *results)
     return bytes;
 }
 
-/* What the status says is what is freed, and no more is left. */
+/* Each option drops all idle results and reports their number and bytes, which agree with the
+ * status. */
 static void whoever_is_named(void **state)
 {
     (void)state;
@@ -87,7 +88,7 @@ static void mistakes(void **state)
     shufctl_refuse(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
 }
 
-/* A result that would not be kept is not computed. */
+/* A prefetch above host_cache fails, because the daemon would not keep its result. */
 static void prefetched_in_vain(void **state)
 {
     (void)state;
@@ -97,7 +98,7 @@ static void prefetched_in_vain(void **state)
                    "permute --n 3e8 --seed 7 --prefetch");
 }
 
-/* A lease holds its result. */
+/* The result of a lease is not dropped. */
 static void in_the_library(void **state)
 {
     (void)state;
@@ -120,6 +121,43 @@ static void in_the_library(void **state)
     shuf_close(handle);
 }
 
+static void expect_mapped(const char *text, long pid)
+{
+    char *status = shufctl_succeed(NULL, "status");
+    assert_non_null(strstr(status, text));
+    free(status);
+    json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
+    json_t *user = json_array_get(json_object_get(o, "users"), 0);
+    assert_int_equal(json_member_integer(user, "mapped_bytes"), 2 << 20);
+    assert_int_equal(json_integer_value(json_object_get(user, "mapped_pid")), pid);
+    assert_int_equal(json_is_null(json_object_get(user, "mapped_pid")), pid == 0);
+    json_decref(o);
+}
+
+/* The status names the process that has memory mapped without a lease, to its own user. */
+static void mapped_without_a_lease(void **state)
+{
+    (void)state;
+    char text[160];
+    shuf *handle;
+    shuf_lease *lease = NULL;
+    const shuf_permutation request = {.n = 1000, .seed = 9};
+    assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
+    snprintf(
+        text, sizeof text,
+        "2.10 MB of it mapped without a lease, most by process %d: free after its next call or "
+        "its end\n",
+        (int)getpid());
+    expect_mapped(text, (long)getpid());
+    char *dropped = shufctl_succeed(NULL, "drop");
+    assert_non_null(strstr(dropped, "\nlater       2.10 MB, when no process has them mapped (see "
+                                    "shufctl status)\n"));
+    free(dropped);
+    shuf_close(handle);
+}
+
 static void refused_for_others(void **state)
 {
     (void)state;
@@ -139,9 +177,10 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_is_named),   cmocka_unit_test(in_words),
-        cmocka_unit_test(prefetched_in_vain), cmocka_unit_test(mistakes),
-        cmocka_unit_test(in_the_library),     cmocka_unit_test(refused_for_others),
+        cmocka_unit_test(whoever_is_named),       cmocka_unit_test(in_words),
+        cmocka_unit_test(prefetched_in_vain),     cmocka_unit_test(mistakes),
+        cmocka_unit_test(in_the_library),         cmocka_unit_test(refused_for_others),
+        cmocka_unit_test(mapped_without_a_lease),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How shufctl fails: the exit code and the words of every mistake, and files
- * that are whole or not there, whatever the disk, the terminal or a signal does.
+ * The failures of shufctl: the exit status and the message of every mistake. A file is complete or
+ * does not exist, after a full disk, a closed terminal or a signal.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -52,8 +52,7 @@ static void every_mistake(void **state)
         {"permute -x", 64, "unrecognized option '-x'; shufctl permute --help lists the options"},
         {"permute --out --bogus --sede 7", 64, "unrecognized option '--sede'"},
         {"--sokcet /tmp/s status", 64, "unrecognized option '--sokcet'; did you mean --socket?"},
-        {"--json", 64, "Usage: shufctl VERB"},
-        {"--socket", 64, "Usage: shufctl VERB"},
+        {"--json", 64, "verb: missing behind --json"},
         {"shuffle", 64,
          "--in, --seed, --out: missing; expected them, as in --in rows.npy --seed 7 --out "
          "shuffled.npy"},
@@ -65,6 +64,13 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --transport mem", 64, "did you mean memfd?"},
         {"permute --n 10 --seed 7 --dtype int32", 64,
          "--dtype int32: expected u32, u64 or i64; did you mean uint32?"},
+        {"permute --n 10 --seed 7 --out", 64,
+         "option '--out' requires an argument; expected --out FILE\n"},
+        {"status --wait", 64, "option '--wait' requires an argument; expected --wait TIME\n"},
+        {"--socket", 64, "option '--socket' requires an argument; expected --socket PATH\n"},
+        {"-q", 64, "shufctl: verb: missing behind -q; shufctl help lists the verbs\n"},
+        {"--wait status", 64, "verb: missing behind status"},
+        {"--completion", 64, "--completion: expected one shell behind it: bash, zsh or fish\n"},
         {"permute --bogus", 64, "unrecognized option '--bogus'"},
         {"permute 10", 64, "argument '10'"},
         {"permute --seed 7", 64, "--n: missing"},
@@ -94,8 +100,9 @@ static void every_mistake(void **state)
         {"permute --n 10 --seed 7 --rank 0", 64, "--world: missing"},
         {"permute --n 10 --seed 7 --world 2", 64, "--rank: missing"},
         {"permute --n 10 --seed 7 --drop-last", 64, "--drop-last: expected --rank and --world"},
-        {"permute --n 10 --seed 7 --rank 0 --world 2 --offset 1", 64, "excludes --offset"},
-        {"permute --n 10 --seed 7 --rank 0 --world 2 --stride 1", 64, "excludes --offset"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --offset 1", 64,
+         "--rank: excludes --offset; expected only one of the two\n"},
+        {"permute --n 10 --seed 7 --rank 0 --world 2 --stride 1", 64, "excludes --stride"},
         {"permute --n 10 --seed 7 --step 1", 64, "--step: expected --rank and --world"},
         {"permute --n 10 --seed 7 --step 1 --offset 1", 64, "excludes --offset"},
         {"permute --n 10 --seed 7 --rank 0 --world 2 --count 0", 64, "count 0"},
@@ -131,8 +138,10 @@ static void every_mistake(void **state)
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
         {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "pass 2^63"},
         {"permute --n 10 --seed 7 --out /nonexistent/file.npy", 73,
-         "/nonexistent/file.npy: cannot create"},
-        {"permute --n 10 --seed 7 --out /tmp", 73, "/tmp: cannot create: Is a directory"},
+         "/nonexistent/file.npy: cannot create: No such file or directory; expected a path whose "
+         "directory exists\n"},
+        {"permute --n 10 --seed 7 --out /tmp", 73,
+         "/tmp: cannot create: Is a directory; expected the path of a file\n"},
         {"permute --n 35184372088832 --seed 7 --out /tmp/shuf-huge.npy", 74, ": it needs 281 TB, "},
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
@@ -143,7 +152,7 @@ static void every_mistake(void **state)
          "start one: shufd --socket /tmp/shuf-none\n"},
         {"status --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
         {"status --socket /nonexistent/s", 69, "no daemon answers (No such file or directory)\n"},
-        {"status --socket /tmp", 69, "no daemon answers (Connection refused)\n"},
+        {"status --socket /tmp", 69, "socket /tmp: another kind of file, expected the socket"},
         {"status --socket=", 64, "--socket '': expected the path of a socket"},
         {"status --wait 5m", 64, "--wait 5m: expected a duration such as 10min, 5s or 50us"},
         {"status --wait 1e18", 64, "--wait 1e18: expected 0 to 1000000h"},
@@ -156,7 +165,7 @@ static void every_mistake(void **state)
         shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
-/* A message begins with the program and the verb, whoever finds the mistake. */
+/* Every message begins with the program and the verb, whichever function finds the mistake. */
 static void one_prefix(void **state)
 {
     (void)state;
@@ -218,7 +227,7 @@ static void help_is_no_mistake(void **state)
     }
 }
 
-/* Standard output that takes nothing is an error for every verb. */
+/* If standard output is full, every verb fails. */
 static void full_standard_output(void **state)
 {
     (void)state;
@@ -233,7 +242,7 @@ static void full_standard_output(void **state)
     }
 }
 
-/* What is meant for a closed stream goes nowhere else: not to the file, not to the daemon. */
+/* If a standard stream is closed, its output does not go to a file or to the daemon instead. */
 static void closed_standard_streams(void **state)
 {
     (void)state;
@@ -243,7 +252,8 @@ static void closed_standard_streams(void **state)
                                     "exec \"$0\" permute --n 10 --seed 7 --out %s/v.bin <&- >&-",
                                     shufctl_directory),
                      74);
-    assert_non_null(strstr(c.err.bytes, "standard output: Bad file descriptor"));
+    assert_non_null(
+        strstr(c.err.bytes, "standard output: Bad file descriptor: it is closed; expected "));
     command_free(&c);
     free(shufctl_read(shufctl_path("v.bin"), &size));
     assert_int_equal(size, 40);
@@ -254,7 +264,48 @@ static void closed_standard_streams(void **state)
     command_free(&c);
 }
 
-/* A daemon that comes while it is waited for; and none. */
+/* A file above ulimit -f is an error with a message, not the end by a signal, and leaves nothing.
+ */
+static void file_above_the_limit(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"v.npy", "v.txt"};
+    struct command c;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(shufctl_script(&c,
+                                        "ulimit -f 10; exec $0 permute --n 1e6 --seed 7 --out %s",
+                                        shufctl_path(names[i])),
+                         74);
+        assert_non_null(strstr(c.err.bytes, "File too large"));
+        assert_non_null(strstr(c.err.bytes, "ulimit -f"));
+        command_free(&c);
+    }
+    assert_int_equal(shufctl_files(), 0);
+}
+
+/* Which paths were tried, in order, and the variables that set them. */
+static void places_are_named(void **state)
+{
+    (void)state;
+    struct command c;
+    assert_int_equal(shufctl_script(&c, "unset SHUFD_SOCKET XDG_RUNTIME_DIR CUDA_VISIBLE_DEVICES\n"
+                                        "SHUFD_RUNTIME_DIR=/nowhere exec $0 status"),
+                     69);
+    assert_non_null(strstr(c.err.bytes, "socket /nowhere/shufd.sock: no daemon answers (No such "
+                                        "file or directory); tried in this order: $SHUFD_SOCKET "
+                                        "(not set), CUDA context (none), CUDA_VISIBLE_DEVICES (not "
+                                        "set), $XDG_RUNTIME_DIR (not "));
+    assert_non_null(strstr(c.err.bytes, "), /nowhere/shufd.sock, /nowhere/GPU-*.sock (none)"));
+    command_free(&c);
+    assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status"), 69);
+    assert_non_null(strstr(c.err.bytes, "; $SHUFD_SOCKET sets this path"));
+    command_free(&c);
+    assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status --socket /no"), 69);
+    assert_null(strstr(c.err.bytes, "SHUFD_SOCKET"));
+    command_free(&c);
+}
+
+/* shufctl waits for a daemon that starts later, and gives up if none starts. */
 static void waiting_for_a_daemon(void **state)
 {
     (void)state;
@@ -270,7 +321,7 @@ static void waiting_for_a_daemon(void **state)
     command_free(&c);
 }
 
-/* Both verbs that need the daemon, and `version`, which says why it has none. */
+/* Two verbs that need the daemon fail, and `version` prints its version and the reason. */
 static void expect_refused(unsigned flags, const char *socket, int code, const char *words)
 {
     static const char *const verbs[] = {"status", "permute --n 10 --seed 7"};
@@ -296,7 +347,7 @@ static void busy_daemon(void **state)
     fputs("clients = 1\n", file);
     fclose(file);
     assert_true(harness_start(&h, shufctl_backend, extra));
-    int fd = harness_connect(h.socket); /* the one */
+    int fd = harness_connect(h.socket); /* the only client that the daemon accepts */
     assert_true(fd >= 0);
     expect_refused(0, h.socket, 75, "clients");
     close(fd);
@@ -304,7 +355,7 @@ static void busy_daemon(void **state)
     shufctl_remove("conf");
 }
 
-/* The harness's directory is for its owner only. */
+/* Only the owner may access the harness's directory. */
 static void denied(void **state)
 {
     (void)state;
@@ -313,7 +364,7 @@ static void denied(void **state)
     expect_refused(COMMAND_AS_NOBODY, shufctl_daemon.socket, 77, "closed to uid 65534");
 }
 
-/* A reader that has seen enough, with SIGPIPE as usual and ignored. */
+/* The reader closes the pipe early, with the default action of SIGPIPE and with SIGPIPE ignored. */
 static void reader_that_leaves(void **state)
 {
     (void)state;
@@ -355,7 +406,7 @@ static void terminals(void **state)
     command_free(&c);
 }
 
-/* Long enough for the line on any machine: text of it takes seconds. */
+/* Writing so much text takes seconds on any machine, so the progress line appears. */
 static void progress_line(void **state)
 {
     (void)state;
@@ -395,7 +446,7 @@ static void progress_of_waiting(void **state)
     command_free(&c);
 }
 
-/* The columns of the widest line on standard error, but for the last one. */
+/* The width of the widest line on standard error, without its last column. */
 static size_t widest_line(const char *text)
 {
     size_t widest = 0;
@@ -404,7 +455,7 @@ static size_t widest_line(const char *text)
     return widest;
 }
 
-/* A line that wraps would be followed by another one, not replaced. */
+/* A line wider than the terminal would wrap, and the next one would not replace it. */
 static void narrow_terminals(void **state)
 {
     (void)state;
@@ -423,7 +474,7 @@ static void narrow_terminals(void **state)
     }
 }
 
-/* The values that fit, and "..." for the others. */
+/* A line shows the values that fit, and "..." for the others. */
 static void values_in_a_line(void **state)
 {
     (void)state;
@@ -475,9 +526,10 @@ static void file_modes_and_links(void **state)
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_size, 80);
     assert_int_equal(shufctl_files(), 2);
-    assert_int_equal(status.st_mode & 0777, 0600); /* that of the file before */
+    assert_int_equal(status.st_mode & 0777, 0600); /* the mode of the old file */
     shufctl_remove("values.bin");
-    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link)); /* points nowhere */
+    /* The link points to no file. */
+    free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link));
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_size, 40);
     assert_int_equal(shufctl_files(), 2);
@@ -485,7 +537,7 @@ static void file_modes_and_links(void **state)
     shufctl_remove("values.bin");
 }
 
-/* Where everybody may create files, a link of another user may lead anywhere. */
+/* In a folder where everybody may create files, shufctl does not follow a link of another user. */
 static void links_of_others(void **state)
 {
     (void)state;
@@ -494,7 +546,7 @@ static void links_of_others(void **state)
     char arguments[128];
     snprintf(arguments, sizeof arguments, "permute --n 3 --seed 7 --out %s", link);
     if (geteuid() != 0)
-        skip(); /* only root makes links of other users */
+        skip(); /* only root can make the links */
     assert_int_equal(mkdir(shared, 0700), 0);
     assert_int_equal(symlink(victim, link), 0);
     for (int exists = 0; exists < 2; exists++) {
@@ -502,7 +554,8 @@ static void links_of_others(void **state)
         assert_int_equal(lchown(link, 65534, 65534), 0);
         shufctl_refuse(EX_NOPERM, "symbolic link of another user", arguments);
         assert_int_equal(access(victim, F_OK) == 0, exists);
-        assert_int_equal(chmod(shared, 0777), 0); /* not sticky: its users trust each other */
+        /* Without the sticky bit, all users of the folder may replace the files. */
+        assert_int_equal(chmod(shared, 0777), 0);
         free(shufctl_succeed(NULL, "permute --n 3 --seed 7 --out %s", link));
         assert_int_equal(chmod(shared, 01777), 0);
         assert_int_equal(lchown(link, 0, 0), 0);
@@ -513,8 +566,8 @@ static void links_of_others(void **state)
     assert_int_equal(rmdir(shufctl_path("shared")), 0);
 }
 
-/* A file behind a descriptor is written to where it stands, and not replaced; what shufctl opened
- * itself cannot be named. */
+/* The name of a descriptor, such as /dev/stdout, writes to the open file at its position, and does
+ * not replace it. A descriptor that shufctl opened itself has no valid name. */
 static void descriptors_by_name(void **state)
 {
     (void)state;
@@ -557,7 +610,7 @@ static void pipes_are_written_to(void **state)
     shufctl_remove("p");
 }
 
-/* Whether the process has a file of the directory open, with a name or without. */
+/* Whether the process has an open file in the directory, with or without a name. */
 static bool writes_there(pid_t pid)
 {
     char path[64], target[256];
@@ -577,7 +630,7 @@ static bool wait_for_output(pid_t pid)
     return writes_there(pid);
 }
 
-/* Where files have no name until they are whole, not even SIGKILL leaves one. */
+/* Whether the file system has unnamed files. There, not even SIGKILL leaves a partial file. */
 static bool unnamed_files(void)
 {
     int fd = open(shufctl_directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -586,7 +639,7 @@ static bool unnamed_files(void)
     return fd >= 0;
 }
 
-/* What stood in the target before is what stands there after. */
+/* A signal does not change the old file, and leaves no other file. */
 static void signals_leave_nothing(void **state)
 {
     (void)state;
@@ -609,7 +662,7 @@ static void signals_leave_nothing(void **state)
     shufctl_remove("values.bin");
 }
 
-/* A limit on the size of files stands for a disk that fills. */
+/* A limit on the size of files stands for a full disk. */
 static void full_disk(void **state)
 {
     (void)state;
@@ -631,7 +684,7 @@ static void unwritable_directory(void **state)
 {
     (void)state;
     if (geteuid() == 0)
-        skip(); /* root writes anywhere */
+        skip(); /* root may write anywhere */
     struct command c;
     assert_int_equal(shufctl_run(&c, 0, "permute --n 10 --seed 7 --out /usr/x"), 77);
     assert_non_null(strstr(c.err.bytes, "/usr/x: cannot create: Permission denied"));
@@ -647,6 +700,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(help_is_no_mistake),
         cmocka_unit_test(full_standard_output),
         cmocka_unit_test(closed_standard_streams),
+        cmocka_unit_test(places_are_named),
+        cmocka_unit_test(file_above_the_limit),
         cmocka_unit_test(waiting_for_a_daemon),
         cmocka_unit_test(busy_daemon),
         cmocka_unit_test(denied),

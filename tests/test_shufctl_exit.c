@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How shufctl ends, without a daemon: the exit code of each status, and the
- * command that it names for starting a daemon.
+ * The ends of shufctl without a daemon: the exit code of each status, and the command that it
+ * proposes for the start of a daemon.
  */
 #include "exit.h"
 #include "start_command.h"
@@ -33,7 +33,7 @@ static void each_status_has_its_code(void **state)
     assert_int_equal(sizeof codes / sizeof *codes, sizeof all / sizeof *all);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_int_equal(shuf__exit_code(all[i]), codes[all[i]]);
-    assert_int_equal(shuf__exit_code((shuf_status)4711), 70); /* a newer daemon's */
+    assert_int_equal(shuf__exit_code((shuf_status)4711), 70); /* a status of a newer daemon */
 }
 
 static char directory[] = "/tmp/shuf-exit-XXXXXX";
@@ -50,7 +50,7 @@ static int remove_directory(void **state)
     return rmdir(directory);
 }
 
-/* The command for DIRECTORY/name, its end compared; `end` NULL: there is none. */
+/* Expects a command for DIRECTORY/name whose text ends with `end`; NULL: no command. */
 static void expect_command(const char *name, const char *end)
 {
     char path[108], command[SHUF__START_COMMAND];
@@ -89,7 +89,7 @@ static void stand_in(const char *path)
     close(fd);
 }
 
-/* Where shufd would refuse to serve, its command is no help. */
+/* shufctl proposes a command only if shufd would accept the path. */
 static void command_works_or_is_not_told(void **state)
 {
     (void)state;
@@ -108,7 +108,8 @@ static void command_works_or_is_not_told(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-/* Of the default both know; of $SHUFD_SOCKET perhaps only this process. */
+/* shufd has the same default path, so the command does not name it. The daemon's environment may
+ * lack $SHUFD_SOCKET, so the command names that path. */
 static void default_socket_is_not_named(void **state)
 {
     (void)state;
@@ -123,8 +124,13 @@ static void default_socket_is_not_named(void **state)
     assert_true(shuf__start_command(path, NULL, command));
     assert_string_equal(command, named);
     unsetenv("SHUFD_SOCKET");
-    unsetenv("XDG_RUNTIME_DIR"); /* without it only root's daemon has a default */
-    assert_int_equal(shuf__start_command(path, NULL, command), geteuid() == 0);
+    unsetenv("XDG_RUNTIME_DIR"); /* without it only root's daemon has a default path */
+    if (geteuid() == 0)
+        assert_int_equal(seteuid(65534), 0);
+    assert_true(shuf__start_command(path, NULL, command));
+    assert_string_equal(command, "export SHUFD_SOCKET=~/shufd.sock; shufd &");
+    if (getuid() == 0)
+        assert_int_equal(seteuid(0), 0);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl index` as people type it: what it prints in each form, what it reads,
- * and what it says to a mistake. And the example that needs no daemon.
+ * `shufctl index`: the output in each format, the input, and the message of every mistake. Also the
+ * example that needs no daemon.
  */
 #include "shuf/primefold.h"
 #include "shufctl.h"
@@ -272,7 +272,7 @@ static void full_standard_output(void **state)
     command_free(&c);
 }
 
-/* While it waits for its positions, from a pipe that nobody writes to. */
+/* A signal ends shufctl while it waits for positions from a pipe. */
 static void signals_end_it(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void signals_end_it(void **state)
     close(fds[1]);
 }
 
-/* What the example works out by itself is what the daemon says. */
+/* The example computes the same values as the daemon. */
 static void lookup_without_a_daemon(void **state)
 {
     (void)state;

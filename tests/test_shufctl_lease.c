@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What shufctl and the example of a training loop do with leases, on the backend
- * that the command line names: by every transport that it has.
+ * Leases of shufctl and of the example of a training loop, on the backend of the command line, by
+ * each of its transports.
  */
 #include "shuf.h"
 #include "shufctl.h"
@@ -17,13 +17,13 @@
 
 static const char *const transports[] = {"inline", "memfd", "cuda-fd", "cuda-ipc"};
 
-/* How many of them the backend has. */
+/* The number of transports of the backend. */
 static int transport_count(void)
 {
     return strcmp(shufctl_backend, "cuda") == 0 ? 4 : 2;
 }
 
-/* Longer than what is read at once, and no whole number of it. */
+/* A result that is larger than a read, and not a multiple of it. */
 static void values_by_each_transport(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void files_by_each_transport(void **state)
     shufctl_remove("leased.npy");
 }
 
-/* As without a lease, and what the lease was besides. */
+/* A summary is the same with a lease, and also has the fields of the lease. */
 static void summaries_by_each_transport(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static uint64_t status_member(const char *key)
     return value;
 }
 
-/* The daemon computes once for the prefetch and the lease, in memory of the right kind. */
+/* A prefetch and a lease of the same result share one computation, in memory of the right kind. */
 static void prefetched(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void listed(void **state)
     shuf_close(handle);
 }
 
-/* Leases of numbers are reported as such. */
+/* The list of leases shows streams as streams. */
 static void listed_numbers(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void listed_numbers(void **state)
     shuf_close(handle);
 }
 
-/* Who shares a copy has the same block, whose bytes count once. */
+/* Leases of one result share a block. The total counts its bytes once. */
 static void listed_together(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void status_of_sharing(void **state)
     free(text);
 }
 
-/* Real processes, each with a view of the same memory: all samples once, each epoch made once. */
+/* Processes share memory: together they read each sample once, and each epoch is computed once. */
 static void training_loop(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl shuffle` when its daemon dies with the array that it was given, and no other comes.
+ * shufctl when its daemon dies and no other daemon starts: `shuffle` while the daemon has the
+ * array, and the messages that a user sees meanwhile.
  */
 #include "shufctl.h"
 
@@ -16,13 +17,14 @@
 
 enum { TRIES = 20 };
 
-/* Stops it while the daemon has the buffer, as it does until the shuffled array is shufctl's. */
+/* Stops shufctl while the daemon has its buffer. The buffer ends when shufctl has received the
+ * shuffled array. Returns false if that was earlier. */
 static bool stop_with_buffer(shuf *handle, pid_t pid)
 {
     shuf_daemon status = {.buffers = 0};
     for (int waited = 0; status.buffers == 0; waited++) {
         if (waited == 1000)
-            return false; /* it has come and gone */
+            return false; /* the buffer has ended already */
         usleep(1000);
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
     }
@@ -66,18 +68,64 @@ static void no_other_comes(void **state)
     assert_int_equal(c.status, 69);
     assert_non_null(strstr(c.err.bytes, "the daemon was lost; "));
     command_free(&c);
-    assert_in_range((uint64_t)time(NULL) - begin, 9, 60); /* it waits for 10 s */
+    assert_in_range((uint64_t)time(NULL) - begin, 9, 60); /* shufctl waits 10 s for a daemon */
     assert_true(harness_restart(&shufctl_daemon));
     shufctl_remove("in");
     assert_int_equal(shufctl_files(), access(shufctl_path("out"), F_OK) == 0);
-    if (shufctl_files() > 0) /* of a try before */
+    if (shufctl_files() > 0) /* from an earlier try */
         shufctl_remove("out");
+}
+
+/* ---- a daemon that is lost while it computes ---- */
+
+static const char request[] = "permute --n 68e9 --seed 7"; /* longer than this test */
+
+static void await_jobs(uint64_t jobs)
+{
+    shuf *handle;
+    shuf_daemon status = {.queued = 0};
+    assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
+    for (int waited = 0; status.queued < jobs; waited++) {
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(1000);
+        assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
+    }
+    shuf_close(handle);
+}
+
+/* On a terminal it counts the seconds, on a pipe it is one line, and with -q nothing. */
+static void waiting_is_shown(void **state)
+{
+    (void)state;
+    static const char line[] = "shufctl permute: the connection to the daemon is lost; waiting up "
+                               "to 10 s for it to come back\n";
+    struct command terminal, pipe, quiet;
+    shufctl_start(&terminal, COMMAND_TERMINAL_ERR, "%s", request);
+    shufctl_start(&pipe, 0, "%s --epoch 1", request);
+    shufctl_start(&quiet, COMMAND_TERMINAL_ERR, "%s --epoch 2 -q", request);
+    await_jobs(3);
+    harness_kill(&shufctl_daemon, SIGKILL);
+    command_finish(&terminal);
+    command_finish(&pipe);
+    command_finish(&quiet);
+    assert_true(terminal.status == 69 && pipe.status == 69 && quiet.status == 69);
+    assert_non_null(strstr(terminal.err.bytes, "is lost; waiting up to 10 s"));
+    assert_non_null(strstr(terminal.err.bytes, "waiting for the daemon to come back: 3 s of 10 s"));
+    assert_memory_equal(pipe.err.bytes, line, strlen(line));
+    assert_memory_equal(pipe.err.bytes + strlen(line), "shufctl permute: socket ", 24);
+    assert_null(strstr(quiet.err.bytes, "waiting"));
+    assert_memory_equal(quiet.err.bytes, "shufctl permute: socket ", 24);
+    command_free(&terminal);
+    command_free(&pipe);
+    command_free(&quiet);
+    assert_true(harness_restart(&shufctl_daemon));
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_other_comes),
+        cmocka_unit_test(waiting_is_shown),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

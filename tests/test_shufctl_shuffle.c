@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl shuffle` as people type it: arrays of both forms there and back, what it reports,
- * every mistake, and nothing left behind when it does not come to its end.
+ * `shufctl shuffle` of arrays in both formats, forward and inverse: its results and reports, the
+ * message of every mistake, and that an interrupted run leaves no file behind.
  */
 #include "shuf.h"
 #include "shufctl.h"
@@ -38,7 +38,7 @@ static char *noise(size_t size)
     return bytes;
 }
 
-/* Of that version, with a dict of that text; its size. */
+/* Writes a header of this version with these values of its dictionary; returns its size. */
 static size_t make_header(char out[256], int version, const char *descr, const char *shape)
 {
     const size_t prefix = version == 1 ? 10 : 12;
@@ -62,7 +62,7 @@ static void check_records(const char *algorithm, uint64_t n, uint64_t record, ui
     free(p);
 }
 
-/* ---- there and back -------------------------------------------------------------- */
+/* ---- forward and inverse --------------------------------------------------------- */
 
 static void check_npy(int version, const char *descr, const char *shape, uint64_t n,
                       uint64_t record)
@@ -101,7 +101,7 @@ static void npy(void **state)
     check_npy(3, "'<U5'", "(50, 2, 3)", 50, 120);
 }
 
-/* More than one part, over itself, and by every algorithm. */
+/* Arrays of more than one part, in place, with every algorithm. */
 static void raw(void **state)
 {
     (void)state;
@@ -184,6 +184,13 @@ static void refuse_file(int status, const char *words, const char *more)
     refuse(status, words, options);
 }
 
+static void refuse_in(int status, const char *words, const char *path)
+{
+    char options[256];
+    snprintf(options, sizeof options, "--in %s --seed 7 --out %s", path, shufctl_path("out"));
+    refuse(status, words, options);
+}
+
 static void wrong_options(void **state)
 {
     (void)state;
@@ -216,7 +223,7 @@ static void wrong_files(void **state)
         {"'<f4'", "()", 4, "shape (): a single value"},
         {"'\033]52;c;\x9b\a'", "(2,)", 16,
          "'?]52;c;?"
-         "?'"}, /* commands to a terminal */
+         "?'"}, /* escape sequences are not printed */
     };
     char *bytes = calloc(1, 65540);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -234,7 +241,7 @@ static void wrong_files(void **state)
     write_file("bad", header, front, bytes, 12);
     refuse_file(65, "format version 9.0", "");
     header[6] = 2;
-    header[10] = 0x20; /* 2 MiB */
+    header[10] = 0x20; /* the header claims 2 MiB */
     header[11] = 0;
     write_file("bad", header, front, bytes, 12);
     refuse_file(65, "header: cut off", "");
@@ -242,6 +249,12 @@ static void wrong_files(void **state)
     refuse_file(65, "header: longer than 1 MiB, expected a shorter", "");
     write_file("bad", "", 0, bytes, 12);
     refuse_file(64, "--record: missing", "");
+    write_file("bad.npy", "", 0, bytes, 12);
+    refuse_in(65, "bad.npy: no header of an .npy file; expected a file that numpy.save writes",
+              shufctl_path("bad.npy"));
+    shufctl_remove("bad.npy");
+    refuse_in(66, "No such device or address; expected a regular file or a pipe",
+              shufctl_daemon.socket);
     write_file("bad", "PK\3\4", 4, bytes, 12);
     refuse_file(65, "a zip archive, as an .npz with several arrays is; expected one .npy", "");
     write_file("bad", "", 0, bytes, 12);
@@ -253,7 +266,7 @@ static void wrong_files(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* From a pipe, standard input and a FIFO, also with the header of an .npy. */
+/* Input from a pipe, standard input and a FIFO, raw and as .npy. */
 static void pipes(void **state)
 {
     (void)state;
@@ -302,7 +315,7 @@ static void pipes_that_do_not_fit(void **state)
     }
 }
 
-/* The output has the format of the input, and its suffix says nothing else. */
+/* The output has the format of the input. A suffix that names another format is refused. */
 static void suffixes(void **state)
 {
     (void)state;
@@ -330,8 +343,8 @@ static void suffixes(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* What the kernel shows as a file is larger than what is in it, as one that is cut off meanwhile.
- */
+/* A file of /sys reports a larger size than its contents have, as a file that is truncated during
+ * the read. */
 static void shorter_than_it_looks(void **state)
 {
     (void)state;
@@ -367,7 +380,7 @@ static void wrong_outputs(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* A file with a hole: larger than any memory, and than the disk. ThreadSanitizer leaves too little
+/* A sparse file that is larger than the memory and the disk. ThreadSanitizer leaves too little
  * address space for it. */
 static void larger_than_the_disk(void **state)
 {
@@ -376,7 +389,7 @@ static void larger_than_the_disk(void **state)
         skip();
     write_file("bad", "", 0, "", 0);
     if (truncate(shufctl_path("bad"), (off_t)1 << 42) != 0) {
-        assert_int_equal(errno, EFBIG); /* not on this file system */
+        assert_int_equal(errno, EFBIG); /* the file system does not allow such a size */
         shufctl_remove("bad");
         skip();
     }
@@ -388,7 +401,7 @@ static void larger_than_the_disk(void **state)
 
 enum { LARGE_RECORD = 7, LARGE_N = 5000003, LARGE_BYTES = LARGE_N * LARGE_RECORD };
 
-/* There and back, behind a header of `front` bytes. */
+/* Shuffles the file and shuffles it back, with a header of `front` bytes. */
 static void check_large(const char *socket, const char *header, size_t front, const char *in)
 {
     static const char *const ways[] = {
@@ -459,9 +472,9 @@ static void larger_than_the_budget(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* ---- ended on the way -------------------------------------------------------------- */
+/* ---- interrupted runs -------------------------------------------------------------- */
 
-/* And no buffers. */
+/* Waits until the daemon has this number of leases, and no buffers. */
 static void await_leases(uint64_t leases)
 {
     for (int waited = 0;; waited++) {
@@ -476,7 +489,7 @@ static void await_leases(uint64_t leases)
     }
 }
 
-/* While it works, or while it writes to a pipe that nobody reads. */
+/* The signal comes while shufctl reads, shuffles or writes. */
 static void interrupted(void **state)
 {
     (void)state;
@@ -498,10 +511,10 @@ static void interrupted(void **state)
         assert_int_equal(shufctl_files(), 1);
     }
     shufctl_remove("large");
-    await_leases(0); /* and the daemon has it all back */
+    await_leases(0); /* the daemon has freed all memory of the interrupted runs */
 }
 
-/* What the array was in is given back before anybody reads what was made of it. */
+/* shufctl releases the buffer of the input before anybody reads its output. */
 static void unread(void **state)
 {
     (void)state;
@@ -521,7 +534,7 @@ static void unread(void **state)
     shufctl_remove("in");
 }
 
-/* The next daemon is given the array anew. */
+/* shufctl sends the array to the next daemon again. */
 static void daemon_is_lost(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Output of shufctl that is larger than the memory of its daemon, and its ends: a full disk, a
- * closed pipe, signals, a lost daemon. And what a terminal shows.
+ * Output of shufctl that is larger than the memory of its daemon, and its interruptions: a full
+ * disk, a closed pipe, signals, a lost daemon. Also the progress on a terminal.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct harness narrow; /* has 16 MiB; shufctl_daemon has room */
+static struct harness narrow; /* has 16 MiB; shufctl_daemon has memory for all results */
 
 static int set_up(void **state)
 {
@@ -54,7 +54,7 @@ static const char *const requests[] = {
 
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-/* Files and pipes of both daemons are equal, byte for byte. */
+/* The files and pipes of both daemons have the same bytes. */
 static void equal_values(void **state)
 {
     (void)state;
@@ -76,7 +76,7 @@ static void equal_values(void **state)
     shufctl_remove("parts.bin");
 }
 
-/* All but the times. */
+/* The summary without the fields that differ between runs. */
 static json_t *summary_of(const char *request, const char *more)
 {
     json_t *o = json_parse(shufctl_succeed(NULL, "%s --json%s", request, more));
@@ -101,7 +101,7 @@ static void equal_summaries(void **state)
     }
 }
 
-/* Only these need the whole. */
+/* Only a lease needs memory for the whole result. */
 static void leases_need_room(void **state)
 {
     (void)state;
@@ -111,8 +111,8 @@ static void leases_need_room(void **state)
     shufctl_refuse(71, "without --transport the result is computed in parts", arguments);
 }
 
-/* shufctl keeps a few chunks, whatever the size. A sanitizer needs an address space without a
- * limit. */
+/* shufctl needs memory for a few chunks, for a result of any size. Skipped with a sanitizer, which
+ * needs an address space without a limit. */
 static void bounded_memory(void **state)
 {
     (void)state;
@@ -138,7 +138,8 @@ static json_int_t computed_by(const char *socket)
     return computed;
 }
 
-/* A daemon that would not keep the whole computes parts of it, so that the first come soon. */
+/* If the cache has no room for the whole result, the daemon computes parts of it, so that the first
+ * values arrive soon. */
 static void sent_while_computed(void **state)
 {
     (void)state;
@@ -273,7 +274,7 @@ static void values_on_a_terminal(void **state)
     assert_non_null(strstr(c.out.bytes, "\nvalues      "));
     assert_non_null(strstr(c.out.bytes, " ...\r\n"));
     command_free(&c);
-    setenv("NO_COLOR", "", 1); /* as if it were not set */
+    setenv("NO_COLOR", "", 1); /* an empty value counts as not set */
     assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_OUT, "%s", request), 0);
     assert_non_null(strstr(c.out.bytes, "\033[1mvalues      \033[0m5 9 8 0"));
     command_free(&c);
@@ -298,17 +299,51 @@ static void progress_of_parts(void **state)
     assert_non_null(strstr(c.err.bytes, "\rcomputing: "));
     assert_non_null(strstr(c.err.bytes, " of 8.00 TB, "));
     assert_non_null(strstr(c.err.bytes, " left\033[K"));
-    assert_string_equal(c.err.bytes + c.err.size - 4, "\r\033[K"); /* the line is gone */
+    assert_string_equal(c.err.bytes + c.err.size - 4, "\r\033[K"); /* the progress line is erased */
     command_free(&c);
 }
 
-/* The values continue. shufctl waits for its reader while the daemon dies. */
+/* -q: only errors and the requested output. */
+static void quiet(void **state)
+{
+    (void)state;
+    static const char *const silent[] = {"permute --n 10 --seed 7 --out $D/q.npy",
+                                         "gauss --count 10 --seed 7 --out $D/q.npy",
+                                         "permute --n 1e6 --seed 7 --prefetch", "drop",
+                                         "shuffle --in $D/q.npy --seed 7 --out $D/q.npy"};
+    static const char *const loud[] = {"permute --n 10 --seed 7",
+                                       "permute --n 10 --seed 7 --out - --format text",
+                                       "permute --n 10 --seed 7 --out $D/q.npy --json",
+                                       "uniform --count 10 --seed 7 --out $D/q.npy --summary",
+                                       "index --n 10 --seed 7 --at 0",
+                                       "status",
+                                       "drop --json"};
+    struct command c;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        for (int is_quiet = 0; is_quiet < 2; is_quiet++) {
+            assert_int_equal(shufctl_script(&c, "D=%s; $0 %s %s", shufctl_directory, silent[i],
+                                            is_quiet ? "-q" : ""),
+                             0);
+            assert_int_equal(c.out.size == 0, is_quiet);
+            assert_int_equal(c.err.size, 0);
+            command_free(&c);
+        }
+    for (size_t i = 0; i < sizeof loud / sizeof *loud; i++) {
+        assert_int_equal(shufctl_script(&c, "D=%s; $0 %s -q", shufctl_directory, loud[i]), 0);
+        assert_true(c.out.size > 0);
+        command_free(&c);
+    }
+    shufctl_refuse(64, "--out x.xyz: ", "permute --n 10 --seed 7 -q --out x.xyz");
+    shufctl_remove("q.npy");
+}
+
+/* The values continue with the next daemon. shufctl waits for its reader while the daemon dies. */
 static void lost_daemon(void **state)
 {
     (void)state;
-    static const char *const notes[] = {
-        "shufctl permute: the connection to the daemon is lost; trying to connect again\r\n",
-        "shufctl permute: connected again\r\n"};
+    static const char *const notes[] = {"shufctl permute: the connection to the daemon is lost; "
+                                        "waiting up to 10 s for it to come back\r\n",
+                                        "shufctl permute: connected again\r\n"};
     size_t size;
     char *whole = shufctl_succeed(&size, "%s --out - --format raw", requests[0]);
     for (int terminal = 0; terminal < 2; terminal++) {
@@ -330,7 +365,7 @@ static void lost_daemon(void **state)
     free(whole);
 }
 
-/* The note comes at once, not after the seconds of trying. */
+/* The note appears at once, not after the seconds of reconnecting. */
 static void no_other_daemon(void **state)
 {
     (void)state;
@@ -342,7 +377,7 @@ static void no_other_daemon(void **state)
     harness_kill(&narrow, SIGKILL);
     command_finish(&c);
     assert_int_equal(c.status, 69);
-    const char *lost = strstr(c.err.bytes, "is lost; trying to connect again");
+    const char *lost = strstr(c.err.bytes, "is lost; waiting up to 10 s for it to come back");
     const char *later = strstr(c.err.bytes, "the daemon was lost, and no other came within 10.000");
     assert_true(lost && later && lost < later);
     command_free(&c);
@@ -352,13 +387,21 @@ static void no_other_daemon(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_values),      cmocka_unit_test(equal_summaries),
-        cmocka_unit_test(leases_need_room),  cmocka_unit_test(bounded_memory),
-        cmocka_unit_test(cached_results),    cmocka_unit_test(csv_files),
-        cmocka_unit_test(full_disk),         cmocka_unit_test(closed_pipe),
-        cmocka_unit_test(interrupted),       cmocka_unit_test(values_on_a_terminal),
-        cmocka_unit_test(progress_of_parts), cmocka_unit_test(lost_daemon),
-        cmocka_unit_test(no_other_daemon),   cmocka_unit_test(sent_while_computed),
+        cmocka_unit_test(equal_values),
+        cmocka_unit_test(equal_summaries),
+        cmocka_unit_test(leases_need_room),
+        cmocka_unit_test(bounded_memory),
+        cmocka_unit_test(cached_results),
+        cmocka_unit_test(csv_files),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(closed_pipe),
+        cmocka_unit_test(interrupted),
+        cmocka_unit_test(values_on_a_terminal),
+        cmocka_unit_test(progress_of_parts),
+        cmocka_unit_test(lost_daemon),
+        cmocka_unit_test(quiet),
+        cmocka_unit_test(no_other_daemon),
+        cmocka_unit_test(sent_while_computed),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

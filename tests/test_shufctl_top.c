@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shufctl top: the rates of a daemon under a known load, on a terminal and as text.
+ * shufctl top: the rates of a daemon under a known load, on a terminal and in a pipe.
  */
 #include "shufctl.h"
 #include "top_page.h"
@@ -51,7 +51,7 @@ static bool has_ended(pid_t pid)
            ended.si_pid == pid;
 }
 
-/* Requests come in for the whole interval. */
+/* The test sends requests during the whole interval. */
 static void rates(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void mistakes(void **state)
 
 #ifdef SHUF_HAVE_NCURSES
 
-/* A terminal of its own by script(1), which sends the key. */
+/* Runs shufctl on a terminal of its own by script(1), which types the key. */
 static void on_a_terminal(void **state)
 {
     (void)state;
@@ -125,7 +125,8 @@ static void quantiles(void **state)
     memcpy(now.bucket, (double[]){150, 190, 200}, 3 * sizeof(double));
     assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 1000000);
     assert_int_equal(shuf__top_quantile(&before, &now, 0.9), 10000000);
-    assert_int_equal(shuf__top_quantile(&before, &now, 0.99), 10000000); /* or more */
+    /* The bound of the last bucket, although the value may be larger. */
+    assert_int_equal(shuf__top_quantile(&before, &now, 0.99), 10000000);
     before.buckets = 0;
     assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 1000000);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles on the backend that the command line names: every record against the
- * permutation by the inline ciphers, both ways, in every kind of memory. What stands
- * behind the result is untouched, and so is the input.
+ * Shuffles on the backend of the command line: every record is compared with the permutation by the
+ * inline algorithms, forward and inverse, in every kind of memory. The bytes after the result and
+ * the input do not change.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -14,9 +14,10 @@
 
 enum { GUARD = 64, LARGE = 1 << 20 };
 
-/* ---- Blocks of bytes that look like nothing ---- */
+/* ---- Blocks with random bytes ---- */
 
-/* Of a stream, since a backend can write nothing else. */
+/* Fills a block with a stream, because a backend cannot write other bytes into every kind of
+ * memory. */
 static void make_noise(uint64_t bytes, uint64_t seed, struct shuf__block *block)
 {
     struct shuf__computation computation =
@@ -35,7 +36,7 @@ static uint8_t *bytes_of(const struct shuf__block *block, uint64_t bytes)
     return copy;
 }
 
-/* `block` still holds `expected`, which is freed. */
+/* Expects that `block` has the bytes `expected`, and frees these. */
 static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uint64_t bytes,
                          const char *label, const struct shuf__computation *computation)
 {
@@ -52,7 +53,7 @@ static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uin
 
 /* ---- One shuffle ---- */
 
-/* What the definition makes of the input: over the bytes of a block that is to be filled. */
+/* The expected result: the shuffle by its definition, followed by the old bytes of the output. */
 static uint8_t *shuffled(const struct shuf__computation *computation,
                          const struct shuf__block *before)
 {
@@ -70,7 +71,7 @@ static uint8_t *shuffled(const struct shuf__computation *computation,
     return out;
 }
 
-/* Into a new block, which is the caller's to free. */
+/* Shuffles into a new block, which the caller frees. */
 static void check_one(struct shuf__computation *computation, const struct shuf__block *input,
                       struct shuf__block *output)
 {
@@ -83,7 +84,7 @@ static void check_one(struct shuf__computation *computation, const struct shuf__
     expect_bytes(input, in, bytes + GUARD, "input", computation);
 }
 
-/* There, and from there back. */
+/* A shuffle, and the inverse shuffle of its result. */
 static void check(struct shuf__computation computation)
 {
     struct shuf__block first, second, third;
@@ -119,7 +120,7 @@ static void every_algorithm(uint64_t n, uint64_t record)
         check(computation_of((enum shuf_algorithm)a, n, record));
 }
 
-/* As far as 8 MiB go, and a record more. */
+/* Arrays of up to 8 MiB and one record. */
 static void sizes_and_records(void **state)
 {
     (void)state;
@@ -129,7 +130,8 @@ static void sizes_and_records(void **state)
                 every_algorithm(sizes[s], records[r]);
 }
 
-/* These maps leave 1002 unchanged, a number beyond n: a cycle walk from there would never end. */
+/* The maps of this seed leave 1002 unchanged, an input above n. A cycle walk from it would never
+ * end. */
 static void fixed_point_behind_the_end(void **state)
 {
     (void)state;
@@ -149,8 +151,8 @@ static void many_records(void **state)
     check(computation_of(SHUF_ALGORITHM_LCG, LARGE, 12));
 }
 
-/* Several tiles, each shared by several blocks of a GPU: from half a domain, all of one, and three
- * quarters. */
+/* Several tiles, each shared by several thread blocks of a GPU. The sizes are half of the domain,
+ * all of it, and three quarters. */
 static void many_large_records(void **state)
 {
     (void)state;
@@ -159,7 +161,7 @@ static void many_large_records(void **state)
     every_algorithm(3 << 13, 200);
 }
 
-/* More than a launch of the CUDA backend moves; and records that all threads share. */
+/* More bytes than a launch of the CUDA backend moves, and records that all threads share. */
 static void huge_records(void **state)
 {
     (void)state;
@@ -168,7 +170,7 @@ static void huge_records(void **state)
     check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 2, 50000001));
 }
 
-/* The input may have any bytes after its last record, and the block may be larger. */
+/* The input may have any bytes after its last record, and its block may be larger. */
 static void random_computations(void **state)
 {
     (void)state;
@@ -191,7 +193,7 @@ static void random_computations(void **state)
 static bool at_the_third(void *context)
 {
     unsigned *calls = context;
-    return __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED) >= 3; /* by any thread */
+    return __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED) >= 3; /* called by any thread */
 }
 
 static void cancelled(void **state)
@@ -221,7 +223,7 @@ static void cancelled(void **state)
     }
 }
 
-/* Neither many records nor large ones. */
+/* A shuffle of many or of large records is not quick. */
 static void quickness(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffle by hand: what travels, every field refused by name, which side the result is
- * on, and what becomes of an input that is given back with the request.
+ * Shuffle messages without libshuf: their fields, the error of every wrong field, the memory of the
+ * result, and an input that is released with the request.
  */
 #include "parse.h"
 #include "shuf/primefold.h"
@@ -29,7 +29,7 @@ static void write_all(struct wire *w, uint64_t lease, const uint8_t *data, uint6
     }
 }
 
-/* No two records are the same. */
+/* Bytes of which no two records are equal. */
 static uint8_t *numbered(void)
 {
     uint8_t *bytes = calloc(N, RECORD);
@@ -57,7 +57,7 @@ static uint8_t *receive_bulk(struct wire *w, const Shuf__Reply *reply)
     return bytes;
 }
 
-/* ---- what travels ------------------------------------------------------------------ */
+/* ---- fields -------------------------------------------------------------------------- */
 
 static void by_mapping(void **state)
 {
@@ -114,7 +114,8 @@ static void nothing_accepted(void **state)
     wire_close(w);
 }
 
-/* Part of the input, and as it is at the time; nobody is given what was there before. */
+/* A shuffle of a part of the buffer uses its bytes at that time. Another client gets none of
+ * them. */
 static void as_it_is(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
@@ -141,7 +142,7 @@ static void as_it_is(void **state)
     wire_close(w);
 }
 
-/* ---- what is refused ---------------------------------------------------------------- */
+/* ---- wrong fields ------------------------------------------------------------------- */
 
 static void wrong_shuffles(void **state)
 {
@@ -175,7 +176,8 @@ static void wrong_shuffles(void **state)
     wire_close(w);
 }
 
-/* The result is on the input's side, whatever else is accepted. */
+/* The result is in the memory of the input, host or device, whatever transports the client
+ * accepts. */
 static void sides(void **state)
 {
     struct wire *w = wire_greet(*state);
@@ -200,7 +202,7 @@ static void sides(void **state)
 
 /* ---- the input ----------------------------------------------------------------------- */
 
-/* The input goes with the request that it is given back with, and not before. */
+/* A request may release its own input. The release takes effect after the shuffle. */
 static void given_back_in_use(void **state)
 {
     struct wire *w = wire_greet(*state);
@@ -221,7 +223,7 @@ static void given_back_in_use(void **state)
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     lease = 999;
     s = wire_shuffle_of(wire_allocate(w, BYTES, SENT).lease, N, RECORD, SENT);
-    s.give_back = &release; /* what is wrong in it fails all */
+    s.give_back = &release; /* a mistake in the release makes the whole request fail */
     wire_send_shuffle(w, &s);
     wire_expect(w, SHUF_INVALID, "lease 999: expected one that this connection holds");
     free(out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's loops of `primefold`, forward and inverse, in every word and every instruction
- * set: the values at positions and the positions of values, against the inline C.
+ * The CPU's loops of `primefold`, forward and inverse, for every word and every instruction set.
+ * Values of positions and positions of values are compared with the inline C.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #define BIT(k) (UINT64_C(1) << (k))
-enum { MOST = 3000 }; /* values at once */
+enum { MOST = 3000 }; /* values in one call */
 
 static const struct shuf__simd_ops *simd;
 
@@ -52,7 +52,7 @@ static void check(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, si
     check_way(n, seed, first, stride, count, true);
 }
 
-/* The front and the end of the values. */
+/* Checks the first and the last values. */
 static void check_ends(uint64_t n, uint64_t seed)
 {
     const size_t count = n < MOST ? n : MOST;
@@ -76,7 +76,7 @@ static void about_powers_of_two(void **state)
     check_ends(BIT(62), 1);
 }
 
-/* Where a word ends and the next longer one begins: p is rounded up, or the next prime. */
+/* Sizes around the limits of each word, where p is rounded up or is the next prime. */
 static void about_words(void **state)
 {
     (void)state;

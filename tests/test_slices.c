@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of permutations on the backend that the command line names: slices,
- * padded shards, batches of epochs, every size near a power of two, and sizes
- * beyond 32 bits. Every value is compared with the inline ciphers.
+ * Parts of permutations, on the backend of the command line: slices, padded shards, batches of
+ * epochs, every size near a power of two, and sizes above 32 bits. Every value is compared with the
+ * inline algorithms.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -15,7 +15,7 @@
 
 #define BIT(k) (UINT64_C(1) << (k))
 
-/* Every algorithm, both widths where n allows. */
+/* Checks every algorithm, with values of 8 bytes, and of 4 bytes if n allows them. */
 static void check(struct shuf__computation computation)
 {
     struct shuf__permutation *p = &computation.request.permutation;
@@ -63,8 +63,8 @@ static void edges_of_slices(void **state)
     }
 }
 
-/* The last requested value is on either side of each place where a tile may begin: a backend that
- * stops early must not stop there. */
+/* The last requested value is on either side of each possible front of a tile. A backend that stops
+ * too early would miss it. */
 static void ends_at_tiles(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void ends_at_tiles(void **state)
     }
 }
 
-/* A padded shard: the last value alone stands past n and is taken from the front. */
+/* In a padded shard the last position is at n or above and wraps to the front. */
 static void shards_wrap(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void powers_of_two(void **state)
             }
 }
 
-/* Small domains have code of their own, by the lengths of their halves. */
+/* Small domains have their own code for each length of their halves. */
 static void every_small_size(void **state)
 {
     (void)state;
@@ -132,8 +132,7 @@ static void check_batch(uint64_t n, uint64_t rows, uint64_t epoch)
     check(computation);
 }
 
-/* Row r of a batch is the single run with epoch + r (mod 2^64). */
-/* Short rows and long ones, few enough to be watched by tools that slow a GPU down. */
+/* Short and long rows, few enough for tools that slow a GPU down. */
 static void few_rows(void **state)
 {
     (void)state;
@@ -148,12 +147,12 @@ static void batches(void **state)
     check_batch(1, 1000, 0);
     check_batch(10, 5000, 3);
     check_batch(16, 5000, BIT(32) - 2500);
-    check_batch(17, 3, UINT64_MAX - 1); /* the epoch wraps */
+    check_batch(17, 3, UINT64_MAX - 1); /* the epoch overflows to 0 */
     check_batch(1000, 300, UINT64_MAX);
     check_batch(1024, 65, BIT(63));
     check_batch(100003, 7, 1);
     check_batch(65536, 3, 1);
-    check_batch(17, 200000, 3); /* more rows than one launch takes on a GPU */
+    check_batch(17, 200000, 3); /* more rows than one launch of a GPU takes */
     check_batch(16, 200000, 3);
 }
 
@@ -166,7 +165,7 @@ static void batches_of_slices(void **state)
     p->rows = 33;
     p->offset = 3;
     p->stride = 4;
-    p->count = 251; /* the last wraps: 3 + 250 * 4 = 1003 */
+    p->count = 251; /* the last position wraps: 3 + 250 * 4 = 1003 */
     check(computation);
     p->n = 1000003;
     p->rows = 3;
@@ -179,7 +178,7 @@ static void batches_of_slices(void **state)
     check(computation);
 }
 
-/* Only the front of the permutation is looked at: a backend may stop there. */
+/* Only values near the front are requested, and a backend may stop after them. */
 static void beyond_32_bits(void **state)
 {
     (void)state;
@@ -195,8 +194,8 @@ static void beyond_32_bits(void **state)
     check_slice(BIT(62), 1, 5, BIT(60) - 1);
 }
 
-/* Both sides of where primefold's words and its number of maps change, with values that it walks
- * on: the prime above 31400 is 31469. */
+/* Both sides of the sizes at which the words or the number of maps of primefold change, and a size
+ * with cycle walking: the prime above 31400 is 31469. */
 static void edges_of_words(void **state)
 {
     (void)state;
@@ -232,7 +231,7 @@ static struct shuf__computation random_computation(void)
     p->offset = random_below(n);
     p->stride = random_size(n);
     p->count = random_size(most(n, p->offset, p->stride));
-    if (random_below(4) == 0) { /* up to the end, and for a shard past it */
+    if (random_below(4) == 0) { /* up to the end, and past it for a shard */
         p->offset = random_below(p->stride);
         p->count = (n + p->stride - 1) / p->stride;
     }

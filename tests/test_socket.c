@@ -21,7 +21,7 @@ static char runtime[] = "/tmp/shuf-socket-XXXXXX"; /* with a file shufd.sock in 
 
 struct row {
     const char *path, *shufd_socket, *service, *xdg; /* NULL: not set */
-    uid_t uid;                                       /* 0: root; otherwise any other user */
+    uid_t uid;                                       /* 0: root; any other number: another user */
     enum shuf__socket_side side;
     const char *expected; /* the path, or words of the error */
     shuf_status status;
@@ -82,7 +82,8 @@ static void every_case(void **state)
         {"", "/b", "/c", runtime, 0, SERVE, "/b", SHUF_OK},
         {NULL, "/b", NULL, runtime, NOBODY, CONNECT, "/b", SHUF_OK},
         {NULL, "", "/c", runtime, NOBODY, SERVE, "/c/shufd.sock", SHUF_OK},
-        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, own, SHUF_OK}, /* a client is no service */
+        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, own, SHUF_OK}, /* the variable of a service
+                                                                     * does not affect a client */
         {NULL, NULL, NULL, runtime, 0, SERVE, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, runtime, 0, CONNECT, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, runtime, NOBODY, SERVE, own, SHUF_OK},
@@ -93,8 +94,49 @@ static void every_case(void **state)
         {too_long, NULL, NULL, NULL, 0, SERVE, "199 bytes, expected at most 107", SHUF_INVALID},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (geteuid() == 0 || rows[i].uid != 0) /* the rows of root need root */
+        if (geteuid() == 0 || rows[i].uid != 0) /* only root can run the rows of root */
             assert_int_equal(in_child(&rows[i]), 0);
+}
+
+/* In a process of its own too. */
+static int try_origins(void)
+{
+    static const char named[] = "/run/user/7/shufd.sock", system[] = SYSTEM;
+    const char *origin;
+    int wrong = 0;
+#define EXPECT(path, side, text)              \
+    origin = shuf__socket_origin(path, side); \
+    wrong += !origin || strcmp(origin, text) != 0;
+    set("RUNTIME_DIRECTORY", "/run/user/7");
+    set("XDG_RUNTIME_DIR", "/run/user/7");
+    set("SHUFD_SOCKET", named);
+    EXPECT(named, CONNECT, "$SHUFD_SOCKET")
+    wrong += shuf__socket_origin(system, CONNECT) != NULL;
+    set("SHUFD_SOCKET", NULL);
+    EXPECT(named, SERVE, "$RUNTIME_DIRECTORY")
+    if (geteuid() == 0) {
+        EXPECT(system, SERVE, "the default of root")
+        wrong += shuf__socket_origin(named, CONNECT) != NULL || seteuid(NOBODY) != 0;
+    }
+    EXPECT(named, CONNECT, "$XDG_RUNTIME_DIR")
+    EXPECT(system, CONNECT, "the default of the machine")
+    wrong += shuf__socket_origin("/run/user/7/x.sock", CONNECT) != NULL;
+    set("SHUFD_RUNTIME_DIR", "/srv");
+    EXPECT("/srv/shufd.sock", CONNECT, "$SHUFD_RUNTIME_DIR")
+#undef EXPECT
+    return wrong;
+}
+
+static void every_origin(void **state)
+{
+    (void)state;
+    int status;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(try_origins());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static int make_runtime(void **state)
@@ -118,6 +160,7 @@ static int remove_runtime(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case),
+                                       cmocka_unit_test(every_origin)};
     return cmocka_run_group_tests(tests, make_runtime, remove_runtime) != 0;
 }

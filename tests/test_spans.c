@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which tiles a device is given to evaluate by a rank index, and which counts are added to it:
- * every needed tile, no other tile, no gaps. The device
- * is a loop here, and its tiles keep any number of values, none and all included.
+ * The spans of tiles that a device evaluates by a rank index, and the counts that it adds to the
+ * index: every needed tile, no other tile, and no gaps. The device is a loop in this test. Its
+ * tiles keep any number of values, from none to all.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -15,13 +15,14 @@
 
 #define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
-/* A permutation of which only the counts matter, and a rank index of it. */
+/* A permutation for which only the counts of its tiles matter, and a rank index of it. */
 struct fixture {
     struct shuf__computation computation;
     uint64_t tiles, *truth;
 };
 
-/* More than half of all inputs are kept, as everywhere; which ones is as uneven as can be. */
+/* As in every permutation, more than half of all inputs are kept. Which inputs these are is as
+ * uneven as possible. */
 static struct fixture fixture_of(uint64_t tiles)
 {
     struct fixture s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
@@ -64,17 +65,18 @@ static uint64_t position_of(const struct shuf__computation *computation, uint64_
     return (p->offset + index * p->stride) % p->n;
 }
 
-/* ---- the device ---- */
+/* ---- the fake device ---- */
 
-/* What became of a computation. */
+/* The progress of a computation. */
 struct run {
     uint64_t max_tiles, min_gap;
-    bool *there;     /* of the computation's values */
-    bool *evaluated; /* of the tiles */
+    bool *there;     /* which values of the computation are done */
+    bool *evaluated; /* which tiles were evaluated */
     uint64_t launches;
 };
 
-/* As a device does: places what the span's tiles keep, and reports where each of them begins. */
+/* Evaluates the tiles of the span like a device: marks the requested values among those that the
+ * tiles keep. */
 static void evaluate(const struct fixture *s, const struct shuf__span *span, struct run *run)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
@@ -85,7 +87,7 @@ static void evaluate(const struct fixture *s, const struct shuf__span *span, str
             run->there[i] = true;
     }
     for (uint64_t t = span->begin; t < span->end; t++) {
-        assert_false(run->evaluated[t]); /* none twice */
+        assert_false(run->evaluated[t]); /* no tile is evaluated twice */
         run->evaluated[t] = true;
     }
 }
@@ -99,7 +101,7 @@ static bool wants_from(const struct shuf__computation *computation, uint64_t low
     return false;
 }
 
-/* A span begins with a tile that has something, or with the first one that is unknown. */
+/* A span begins with a tile that has a requested value, or with the first tile without a count. */
 static void check_span(const struct fixture *s, const struct run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
@@ -108,20 +110,20 @@ static void check_span(const struct fixture *s, const struct run *run,
     assert_in_range(span->begin, previous_end, known);
     assert_in_range(span->end, span->begin + 1, s->tiles);
     assert_true(span->end - span->begin <= run->max_tiles);
-    if (span->begin < known) /* it has something */
+    if (span->begin < known) /* the tile has a requested value */
         assert_true(wants_from(&s->computation, truth[span->begin], truth[span->begin + 1]));
-    else /* something lies behind what is known */
+    else /* a requested value is behind the counted tiles */
         assert_true(wants_from(&s->computation, truth[known], p->n));
     if (span->end <= known && span->end - span->begin < run->max_tiles)
         assert_true(wants_from(&s->computation, truth[span->end - 1], truth[span->end]));
     const uint64_t any = span->begin + random_below(span->end - span->begin);
     if (p->stride >= run->min_gap && span->end <= known)
         assert_int_equal(span->end - span->begin, 1);
-    else if (any < known) /* known, and evaluated since there is always something close by */
+    else if (any < known) /* a counted tile is evaluated only if a requested value is near */
         assert_true(wants_from(&s->computation, truth[any], truth[any + 1] + run->min_gap));
 }
 
-/* Stops after so many launches, of which the last one fails: it is not added. */
+/* Runs the launches. Launch number `fails_at` fails and adds no counts. */
 static void launch_all(struct fixture *s, struct run *run, uint64_t fails_at)
 {
     struct shuf__span span = {0};
@@ -134,7 +136,7 @@ static void launch_all(struct fixture *s, struct run *run, uint64_t fails_at)
             return;
         evaluate(s, &span, run);
         if (span.end > s->computation.rank_index->known ||
-            random_below(2)) /* else there is nothing to add */
+            random_below(2)) /* otherwise the index has the counts already */
             shuf__rank_index_add(s->computation.rank_index, &span, s->truth + span.begin);
         assert_true(s->computation.rank_index->known >= span.end);
     }
@@ -170,8 +172,8 @@ static void draw_slice(struct shuf__computation *computation)
         p->count = 3000;
 }
 
-/* The last value of a padded shard stands at the front, before or behind where the others begin,
- * and here often where a tile begins. */
+/* Draws a padded shard. Its last position wraps to the front, before or after the other positions,
+ * and often to the first value of a tile. */
 static void draw_shard(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
@@ -209,7 +211,8 @@ static void know(struct fixture *s, uint64_t tiles)
     s->computation.rank_index->known = tiles;
 }
 
-/* That position, alone, with the next, and as one that a value wraps to from anywhere behind. */
+/* Requests this position alone, together with the next one, and as the position to which the last
+ * value of a shard wraps. */
 static void check_at(struct fixture *s, uint64_t known, uint64_t position)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
@@ -228,7 +231,7 @@ static void check_at(struct fixture *s, uint64_t known, uint64_t position)
     check_computation(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
 }
 
-/* The last value before each tile and the first of it, from any rank index. */
+/* The last value before each tile and its first value, with a rank index of any length. */
 static void borders(void **state)
 {
     (void)state;
@@ -267,7 +270,8 @@ static void expect_end(const struct shuf__computation *computation, struct shuf_
         assert_int_equal((span).end, last);    \
     } while (0)
 
-/* By hand: 256 tiles that keep 15 000 values each, launches of 100 tiles. */
+/* Expected spans computed by hand: 256 tiles that keep 15 000 values each, in launches of 100
+ * tiles. */
 static void worked_out(void **state)
 {
     (void)state;
@@ -291,12 +295,12 @@ static void worked_out(void **state)
     span = next(&computation, span);
     EXPECT_SPAN(span, 100, 200);
     shuf__rank_index_add(computation.rank_index, &span, starts + 100);
-    expect_end(&computation, span); /* the requested last is passed */
+    expect_end(&computation, span); /* the last requested value is before the end of the span */
 
     span = next(&computation, (struct shuf__span){0, 0});
-    EXPECT_SPAN(span, 130, 140); /* known now */
+    EXPECT_SPAN(span, 130, 140); /* these tiles are counted now */
     expect_end(&computation, span);
-    p->offset = 190 * EACH - 1; /* begins in what is known, and ends beyond it */
+    p->offset = 190 * EACH - 1; /* begins in a counted tile, and ends behind the counted tiles */
     p->count = 20 * EACH;
     span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 189, 256);
@@ -305,9 +309,9 @@ static void worked_out(void **state)
     assert_memory_equal(computation.rank_index->before, starts, sizeof starts);
     expect_end(&computation, span);
 
-    p->offset = 20 * EACH + 5; /* far apart, and the last one wraps to the front */
+    p->offset = 20 * EACH + 5; /* far apart; the last position wraps to the front */
     p->stride = 120 * EACH;
-    p->count = 3; /* it would be at 3 900 005, 60 005 past the end */
+    p->count = 3; /* the last position would be 3 900 005, which is 60 005 past the end */
     span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 4, 5);
     span = next(&computation, span);

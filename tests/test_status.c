@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The status table: its numbers are part of the protocol, so they are written
- * down here once more; and the function that writes an error.
+ * The table of statuses, with its numbers written again because they are part of the protocol. Also
+ * the function that writes an error.
  */
 #include "support/cmocka_all.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stream requests by hand: what travels, every field refused by name, equal requests
- * that share, prefetched ones, transports, and how the daemon lists them.
+ * Stream messages without libshuf: their fields, the error of every wrong field, equal requests
+ * that share a result, prefetches, transports, and the list of leases.
  */
 #include "support/cmocka_all.h"
 #include "support/draws.h"
@@ -13,7 +13,7 @@
 
 enum { N = 5000 };
 
-/* By the bytes, or whatever else is accepted. */
+/* A request for inline values, or for a lease by this transport. */
 static Shuf__Stream gauss(uint64_t count, Shuf__Transport transport)
 {
     static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1];
@@ -64,7 +64,7 @@ static struct draw draw_of(const Shuf__Stream *stream, shuf_dtype dtype, uint64_
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
 {
-    uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
+    uint64_t bits = 0; /* the value has the low bytes: the machine is little-endian */
     memcpy(&bits, (const char *)values + i * width, width);
     return bits;
 }
@@ -117,7 +117,7 @@ static void every_type(void **state)
     wire_close(w);
 }
 
-/* The connection goes on after each. */
+/* The connection stays open after each error. */
 static void refused_by_name(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void equal_requests_share(void **state)
     const Shuf__ResultReply *reply = request_stream(w, &stream);
     const uint64_t block = reply->block;
     assert_false(reply->shared);
-    stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default, by name */
+    stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default, written out */
     stream.mean = -0.0;
     reply = request_stream(w, &stream);
     assert_true(reply->shared && reply->block == block);
@@ -196,7 +196,7 @@ static void equal_requests_share(void **state)
         reply = request_stream(w, &others[i]);
         assert_true(!reply->shared && reply->block != block);
     }
-    others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* as wide */
+    others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* of the same width */
     assert_false(request_stream(w, &others[7])->shared);
     wire_send_goodbye(w);
     wire_expect(w, SHUF_OK, "");
@@ -227,7 +227,7 @@ static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *repl
     assert_true(reply->n_first == 4 && reply->n_last == 4);
 }
 
-/* In the law's own measure, also where the values were there before. */
+/* The sums use the centre and scale of the distribution. A cached result gets them too. */
 static void sums_where_asked_for(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void prefetched(void **state)
     wire_close(w);
 }
 
-/* Beside a permutation, from one to the other in one round trip. */
+/* Leases of a stream and of a permutation, exchanged in one round trip. */
 static void listed_and_given_back(void **state)
 {
     (void)state;
@@ -311,7 +311,7 @@ static void listed_and_given_back(void **state)
     assert_true(entry->rows == 1 && entry->count == N);
     assert_int_equal(entry->dtype, SHUF__DTYPE__DTYPE_BF16);
     assert_true(entry->mean == 0.1 && entry->std == 0.3);
-    send_stream(w, &stream); /* what it gives back is no longer there */
+    send_stream(w, &stream); /* the request releases a lease that has ended */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     wire_send_goodbye(w);
     wire_expect(w, SHUF_OK, "");

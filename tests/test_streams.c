@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams on the backend that the command line names, in every kind of memory that it
- * makes: each value against the inline C, the golden table, sums, cancelling.
+ * Streams on the backend of the command line, in every kind of memory: each value against the
+ * inline C, the golden table, sums and cancelling.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What there is. */
+/* The kinds of streams. */
 static const struct {
     enum shuf__distribution distribution;
     shuf_dtype dtype;
@@ -76,7 +76,7 @@ static void around_superblocks(void **state)
         }
 }
 
-/* Where the number of a block passes 32 bits, and at the very end. */
+/* Positions at which the number of a block exceeds 32 bits, and the end of the stream. */
 static void far_out(void **state)
 {
     (void)state;
@@ -106,8 +106,8 @@ static void any_slice(void **state)
     }
 }
 
-/* Enough for every thread and block of the backend to have its share, at an odd place and at an
- * even one. */
+/* So many values that every thread and thread block of the backend has some, from an odd position
+ * and from an even one. */
 static void many(void **state)
 {
     (void)state;

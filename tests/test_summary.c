@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests for a summary alone. They need memory for a tile, not for the result, and give the
- * summary that the values have.
+ * Requests for a summary alone. They need memory for a tile instead of the whole result, and give
+ * the summary of the whole result.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Less than any of the results below: their values come in parts. */
+/* The memory is less than any result below, so the client gets values in parts. */
 static int start(void **state)
 {
     static struct harness h;
@@ -88,8 +88,8 @@ static void permutations(void **state)
         {.algorithm = "philox24", .n = N, .seed = 7},
         {.algorithm = "lcg", .n = N, .seed = 7, .dtype = SHUF_U64},
         {.n = N, .view = SHUF_VIEW_SLICE, .offset = 5, .stride = 3, .count = N / 3 - 2},
-        {.n = N, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4}, /* its last value wraps */
-        {.n = 100, .seed = 7, .epochs = 60001},                   /* many rows in a tile */
+        {.n = N, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4}, /* the last value wraps */
+        {.n = 100, .seed = 7, .epochs = 60001},                   /* a tile has many rows */
         {.n = 9000001, .seed = 7, .epoch = UINT64_MAX, .epochs = 2},
         {.n = UINT64_C(1) << 40,
          .view = SHUF_VIEW_SLICE,
@@ -103,7 +103,7 @@ static void permutations(void **state)
     shuf_close(handle);
 }
 
-/* Tiles end just before the last values. */
+/* The last tile has only the last few values. */
 static void last_values_in_two_tiles(void **state)
 {
     enum { TILE = 2 << 20 }; /* values of the least and of the best tile of a processor */
@@ -155,7 +155,7 @@ static void streams(void **state)
     free(values);
 }
 
-/* Pages that the daemon has touched for the first time. */
+/* The number of pages that the daemon has touched for the first time. */
 static uint64_t page_faults(const struct harness *h)
 {
     char path[64];
@@ -168,7 +168,7 @@ static uint64_t page_faults(const struct harness *h)
     return faults;
 }
 
-/* 400 MB are 100 000 pages. */
+/* A result of 400 MB would touch 100 000 pages. */
 static void takes_no_memory(void **state)
 {
     const struct harness *h = *state;
@@ -183,7 +183,7 @@ static void takes_no_memory(void **state)
     shuf_close(handle);
 }
 
-/* A result that the cache has gives its summary; a small one is computed and kept. */
+/* A cached result has its summary already. A small result is computed and stays in the cache. */
 static void cached_results(void **state)
 {
     const struct harness *h = *state;

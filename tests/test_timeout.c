@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timeouts: a daemon that hangs (SIGSTOP) is an error of the call, and the handle works again when
- * the daemon does. Upper limits on times are far from the timeouts: the machine may be slow.
+ * Timeouts: if the daemon hangs (SIGSTOP), the call fails, and the handle works again when the
+ * daemon does. The upper limits of the times are large, because the machine may be slow.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TIMEOUT_MS = 300, LATE_MS = 9000 }; /* a handshake alone may take 10 s without a timeout */
+enum { TIMEOUT_MS = 300, LATE_MS = 9000 }; /* without a timeout a handshake takes up to 10 s */
 static const shuf_permutation small = {.n = 1000, .seed = 7};
 
 static uint64_t now_ms(void)
@@ -38,7 +38,7 @@ static void go_on(void)
     assert_int_equal(kill(harness_shared.pid, SIGCONT), 0);
 }
 
-/* In `ms`, by another process. */
+/* Another process lets the daemon continue after `ms`. */
 static pid_t go_on_later(unsigned ms)
 {
     pid_t child = fork();
@@ -70,12 +70,12 @@ static void a_hung_daemon_is_an_error(void **state)
     client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT,
                   "the daemon did nothing for 300 ms");
     assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
-    begin = now_ms(); /* connects again, to the same daemon */
+    begin = now_ms(); /* the call connects again, to the same daemon */
     client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT, "for 300 ms");
     assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
     assert_true(expected_equal(values, lease->data, 4, small.n));
     assert_int_equal(shuf_lease_release(handle, &lease),
-                     SHUF_OK); /* it ended with its connection */
+                     SHUF_OK); /* the lease has ended with its connection */
     assert_null(lease);
     go_on();
     shuf_set_timeout(handle, 60000); /* the daemon may be slow to wake up */
@@ -122,7 +122,7 @@ static void a_daemon_that_hangs_amid_the_values(void **state)
     static const shuf_permutation large = {.n = 8000000};
     shuf *handle = open_with_timeout(TIMEOUT_MS);
     size_t received = 0;
-    shuf_set_timeout(handle, 60000); /* for the computation */
+    shuf_set_timeout(handle, 60000); /* for the long computation */
     assert_int_equal(shuf_summarize(handle, &large, &(shuf_result){0}), SHUF_OK);
     shuf_set_timeout(handle, TIMEOUT_MS);
     client_expect(handle, shuf_permute_each(handle, &large, hang_once, &received, NULL),
@@ -139,7 +139,7 @@ static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t 
     *(unsigned *)context += event == SHUF_EVENT_LOST;
 }
 
-/* The call first asks the daemon for its room. */
+/* The call first asks the daemon how much memory it has, and hangs there. */
 static void a_large_shuffle_does_not_try_again(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void connecting_to_a_hung_daemon(void **state)
     client_expect(handle, status, SHUF_TIMEOUT, "for 300 ms while a reply was expected; it hangs");
     assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
     client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT,
-                  "for 300 ms"); /* the timeout stays */
+                  "for 300 ms"); /* the handle keeps the timeout */
     shuf_close(handle);
     go_on();
     assert_int_equal(shuf_connect_within(&handle, harness_shared.socket, 60000), SHUF_OK);
@@ -197,7 +197,7 @@ static void handle_signal(int number)
     (void)number;
 }
 
-/* A timer interrupts the wait again and again, and does not make it longer. */
+/* A timer interrupts the wait repeatedly, and the timeout stays the same. */
 static void signals_do_not_prolong_a_wait(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void signals_do_not_prolong_a_wait(void **state)
     shuf_close(handle);
 }
 
-/* Nor once a timeout is taken back. */
+/* A handle without a timeout waits, also if it had one before. */
 static void none_by_default(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void none_by_default(void **state)
     }
 }
 
-/* The wait for the next daemon is one of the call's. */
+/* The timeout also limits the wait for the next daemon. */
 static void a_lost_daemon(void **state)
 {
     (void)state;

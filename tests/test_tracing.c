@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tracers see of a daemon: the ranges of NVTX, by a tool of our own, and the probes in the
- * notes of the program.
+ * The trace of a daemon: the ranges of NVTX, received by a fake tool, and the probes in the notes
+ * of the program.
  */
 #include "support/shufd.h"
 #include "wire.h"
@@ -41,7 +41,7 @@ static void ranges(void **state)
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &large);
     wire_expect(w, SHUF_OK, "");
-    wire_check_alive(w); /* it is small, and has its memory now */
+    wire_check_alive(w); /* this result is small and needs no new memory */
     wire_check_alive(w);
     wire_close(w);
     assert_true(harness_stop(&h));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases by libshuf on every transport that the backend has: the golden table, every
- * view and type value by value, and that the values stay when the daemon goes.
+ * Leases by libshuf by every transport of the backend: the golden table, every view and type with
+ * all values, and that the values stay valid after the end of the daemon.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -40,7 +40,7 @@ static shuf *open_handle(const struct harness *h)
     return handle;
 }
 
-/* Those that the backend has come first. */
+/* The transports of the backend come first. */
 static const shuf_transport transports[] = {SHUF_INLINE, SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
 
 static int transport_count(void)
@@ -71,10 +71,10 @@ static uint64_t read_value(shuf *handle, const shuf_lease *lease, uint64_t index
     assert_int_equal(shuf_lease_read(handle, lease, index * width, width, &value), SHUF_OK);
     if (lease->device_id[0] == '\0')
         assert_int_equal(expected_read(lease->data, width, index), value);
-    return value; /* the low bytes of it */
+    return value; /* the value is in the low bytes */
 }
 
-/* ---- right values ------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------- */
 
 static void check_row(shuf *handle, const struct golden *row, const shuf_lease *lease)
 {
@@ -84,7 +84,7 @@ static void check_row(shuf *handle, const struct golden *row, const shuf_lease *
         assert_int_equal(read_value(handle, lease, golden_position(row, i)), row->values[i]);
 }
 
-/* From one row to the next in one round trip, as a training loop would. */
+/* Exchanges each lease for the next one in one round trip, as a training loop does. */
 static void golden_table(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void views_and_types(void **state)
         for (int t = 0; t < transport_count(); t++) {
             if (count > 0) {
                 take(handle, &request, transports[t], &lease);
-            } else { /* nothing of nothing is always inline */
+            } else { /* a result without values is always inline */
                 const shuf_lease_options options = {.transports = transports[t]};
                 assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
                 assert_true(lease->transport == SHUF_INLINE && !lease->data);
@@ -166,7 +166,7 @@ static void views_and_types(void **state)
     shuf_close(handle);
 }
 
-/* A value of 62 bits is where a permutation of so many can be seen. */
+/* Only large values show that a permutation has 2^62 values. */
 static void large_n(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void large_n(void **state)
         assert_int_equal(lease->result.fingerprint, plain->result.fingerprint);
     }
     free(values);
-    shuf_close(handle); /* the end of both leases */
+    shuf_close(handle); /* ends both leases */
 }
 
 /* ---- the choice --------------------------------------------------------------- */
@@ -220,7 +220,7 @@ static void refused_by_name(void **state)
         char text[96];
         shuf_lease *lease = NULL;
         const shuf_lease_options options = {.transports = transports[i]};
-        snprintf(text, sizeof text, "transport %s: the backend %s has memfd, inline",
+        snprintf(text, sizeof text, "transport %s: expected memfd, inline of the backend %s",
                  shuf_transport_name(transports[i]), backend);
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_INVALID);
         assert_string_equal(shuf_message(handle), text);
@@ -230,7 +230,7 @@ static void refused_by_name(void **state)
     shuf_close(handle);
 }
 
-/* What is only kept mapped for the next time is not in the way of another result. */
+/* libshuf unmaps idle blocks when the daemon needs their memory for another result. */
 static void own_mappings_make_room(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void with_an_event(void **state)
         uint64_t *values = expected_values(&request, &count);
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
         events += lease->event != NULL;
-        check_all(handle, lease, values, count); /* which waits for it */
+        check_all(handle, lease, values, count); /* waits for the event */
         free(values);
     }
     assert_true(events > 0);
@@ -291,7 +291,7 @@ static void stays_without_the_daemon(int signal)
     for (int i = 0; i < transport_count(); i++)
         check_all(handle, leases[i], values, count);
     assert_true(harness_restart(&h));
-    for (int i = 0; i < transport_count(); i++) /* its leases are not the next one's */
+    for (int i = 0; i < transport_count(); i++) /* the leases belong to the old daemon */
         assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
     shuf_lease *lease = NULL;
     take(handle, &request, SHUF_MEMFD, &lease);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Warm blocks of host memory: when there is one, who takes it, and when it goes. On a fake device,
- * with the memory of a fake machine.
+ * Warm blocks of host memory: when the daemon makes one, who uses it, and when it is freed. The
+ * device and the machine's memory are fake.
  */
 #include "fake_backend.h"
 #include "support/child.h"
@@ -48,7 +48,7 @@ static void stop(void)
     assert_int_equal(seen->host, 0);
 }
 
-/* Leases a result, and gives it back unmapped. */
+/* The block of a result whose lease was released, unmapped. */
 struct used {
     uint64_t block, block_bytes;
     bool shared;
@@ -90,14 +90,14 @@ static void ready_at_the_start(void **state)
     await_warm();
     const Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.blocks, 1);
-    assert_int_equal(s.n_users, 1); /* this one; the block has none */
+    assert_int_equal(s.n_users, 1); /* this user; the warm block has no user */
     shufd_read(h.log, log, sizeof log);
     assert_non_null(strstr(log, "host_pool: a block of 67.1 MB is ready"));
     stop();
 }
 
-/* It stays when it is released, whether host_cache has room for it or not, and serves every result.
- */
+/* The warm block stays after its release, whether host_cache has room for it or not, and every
+ * large result uses it. */
 static void take_and_keep(bool with_room)
 {
     start("1Gi", with_room ? "1Gi" : "1Mi");
@@ -126,7 +126,7 @@ static void taken_and_kept_in_the_cache(void **state)
     take_and_keep(true);
 }
 
-/* Results of at most half its size, and larger ones, have blocks of their own. */
+/* A result of at most half the size of the warm block, or a larger one, gets its own block. */
 static void other_sizes(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void other_sizes(void **state)
     stop();
 }
 
-/* Two results: one of them is kept besides host_cache. */
+/* Of two released blocks, the daemon keeps one as warm block and frees the other by host_cache. */
 static void one_is_kept(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void use_as_other(int channel, void *context)
     wire_close(other);
 }
 
-/* Another user never gets the block that someone had. */
+/* The warm block of a user is never given to another user. */
 static void users_share_nothing(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void users_share_nothing(void **state)
     stop();
 }
 
-/* Results come first. When the room is there again, so is the block. */
+/* The daemon frees the warm block for results, and makes it again when there is room. */
 static void gives_way_to_results(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void gives_way_to_results(void **state)
     await_warm();
     const uint64_t lease = wire_lease(w, HALF_N, 1, HOST)->lease;
     close(wire_take_descriptor(w));
-    usleep(1500000); /* it looks once a second */
+    usleep(1500000); /* the daemon checks once a second */
     Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.host_used, 32 * MI);
     wire_release(w, lease, 0);
@@ -222,7 +222,7 @@ static void goes_when_memory_is_short(void **state)
     stop();
 }
 
-/* The daemon ends while the block is made, or is there. */
+/* The daemon ends before, while and after it makes the block. */
 static void ends_at_any_time(void **state)
 {
     (void)state;

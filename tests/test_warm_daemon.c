@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The settings host_pool and device_pool with a real daemon: the first large result finds its
- * memory touched, and SIGHUP changes the settings.
+ * host_pool and device_pool with a real daemon: the first large result uses memory that is touched
+ * already, and SIGHUP changes the settings.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -29,7 +29,7 @@ static uint64_t page_faults(const struct harness *h)
     return faults;
 }
 
-/* Takes a lease, and returns the pages that the daemon touched for the first time. */
+/* Takes a lease. Returns the number of pages that the daemon touched for the first time. */
 static uint64_t lease_and_count(const struct harness *h, uint64_t seed, uint64_t *used)
 {
     shuf *handle;
@@ -39,7 +39,7 @@ static uint64_t lease_and_count(const struct harness *h, uint64_t seed, uint64_t
     const uint64_t before = page_faults(h);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     const uint64_t faults = page_faults(h) - before;
-    *used = wire_status(h).host_used; /* of a GPU, the workspace is in device memory */
+    *used = wire_status(h).host_used; /* with a GPU, the workspace is in device memory */
     assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     shuf_close(handle);
     return faults;
@@ -62,7 +62,7 @@ static void the_first_result(void **state)
                "host_pool = 256Mi\ndevice_pool = 256Mi\nhost_memory = 1Gi\ndevice_memory = 1Gi\n");
     const uint64_t device = strncmp(harness_backend, "cuda", 4) == 0 ? 256 * MI : 0;
     WIRE_AWAIT(&h, s, s.host_idle == 256 * MI && s.device_idle == device);
-    /* A sanitizer touches memory of its own. */
+    /* A sanitizer touches its own memory too. */
     assert_true(lease_and_count(&h, 1, &bytes) < PAGES / (WIRE_SANITIZED ? 2 : 8));
     assert_int_equal(bytes, 256 * MI);
     assert_true(harness_stop(&h));

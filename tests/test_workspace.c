@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What computations work in: they make the same with all that they like, with less, and with
- * what they cannot do without, whatever was in it before.
+ * Computations give the same result with their best workspace, with a smaller one and with the
+ * least one, whatever bytes the workspace has.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -32,7 +32,8 @@ static void make_dirty(struct shuf__block *block)
     free(dirt);
 }
 
-/* With so many bytes to work in; 0: with no block at all. */
+/* Runs the computation with a workspace of this size and returns its fingerprint; 0: without a
+ * workspace. */
 static uint64_t made_with(struct shuf__computation computation, uint64_t bytes)
 {
     struct shuf__block out, workspace = {.fd = -1};
@@ -120,7 +121,7 @@ static void shuffles_of_many(void **state)
     check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, p->n + 1);
 }
 
-/* They move the records as they evaluate, and need no list of indices. */
+/* These algorithms move the records while they evaluate, and need no list of indices. */
 static void shuffles_by_scans(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void small_jobs_want_none(void **state)
     }
 }
 
-/* ---- Private memory, which most of them work in ---- */
+/* ---- Private memory, the kind of most workspaces ---- */
 
 static void private_memory(void **state)
 {
@@ -194,9 +195,9 @@ static void private_memory(void **state)
     unsigned char there;
     backend->ops->free(backend, &block);
     assert_null(block.memory);
-    if (backend->ops == &shuf__cpu_ops) /* another may keep it for itself */
+    if (backend->ops == &shuf__cpu_ops) /* another backend may keep the memory */
         assert_int_equal(mincore((void *)(uintptr_t)at, 1, &there), -1);
-    backend->ops->free(backend, &block); /* as if it had never been */
+    backend->ops->free(backend, &block); /* freeing a freed block has no effect */
     assert_int_equal(
         backend->ops->memory(backend, SHUF__MEMORY_PRIVATE, &available, &total, &error), SHUF_OK);
     assert_in_range(available, 1, total);

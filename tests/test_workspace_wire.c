@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What jobs work in is the daemon's memory: within its budget, kept for the next job,
- * and given up for others, on a device whose jobs work in whatever a test says.
+ * Workspaces of jobs are part of the daemon's memory: they count to its budget, are kept for the
+ * next job, and are freed for results. The fake device uses workspaces of the sizes that a test
+ * sets.
  */
 #include "fake_backend.h"
 #include "support/child.h"
@@ -18,7 +19,7 @@
 static struct harness h;
 static struct wire *w;
 
-/* A daemon that may hold 16 MiB. */
+/* Starts a daemon with a limit of 16 MiB. */
 static void start(void)
 {
     static const char *const small[] = {"host_memory", "16Mi", "cache_time", "10min", NULL};
@@ -32,7 +33,7 @@ static void stop(void)
     assert_true(harness_stop(&h));
 }
 
-/* n values of 4 bytes, and only a summary of them. */
+/* Requests a summary of n values of 4 bytes. */
 static void send(struct wire *by, uint64_t n, uint64_t seed)
 {
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
@@ -50,14 +51,14 @@ static void expect_used(uint64_t bytes, uint64_t blocks)
 {
     const Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.host_used, bytes);
-    assert_int_equal(s.memory_used, bytes); /* the device's is the host's here */
+    assert_int_equal(s.memory_used, bytes); /* the fake device keeps its memory in host memory */
     assert_int_equal(s.blocks, blocks);
 }
 
 static void kept_for_the_next(void **state)
 {
     (void)state;
-    faults->best = 3 * MI; /* a block has two at a time */
+    faults->best = 3 * MI; /* rounded up to two units of 2 MiB */
     start();
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
@@ -68,13 +69,14 @@ static void kept_for_the_next(void **state)
     assert_ptr_equal(seen->workspace_at, first);
     assert_int_equal(seen->allocations, 3);
     expect_used(12 * MI, 3);
-    request_permutation(MI, 1); /* which is there */
+    request_permutation(MI, 1); /* its result is in the cache */
     assert_int_equal(seen->launches, 2);
     assert_int_equal(wire_status(&h).evicted, 0);
     stop();
 }
 
-/* Neither memory that is kept for a job nor what would only make one faster is in the way. */
+/* A new result takes the memory of an idle workspace. It does not get a workspace that would only
+ * make it faster. */
 static void given_up_for_results(void **state)
 {
     (void)state;
@@ -86,7 +88,7 @@ static void given_up_for_results(void **state)
     assert_int_equal(seen->launches, 2);
     assert_int_equal(seen->workspace_bytes, 0);
     expect_used(16 * MI, 2);
-    assert_int_equal(wire_status(&h).evicted, 0); /* the result that was there is there */
+    assert_int_equal(wire_status(&h).evicted, 0); /* the first result is still cached */
     stop();
 }
 
@@ -106,7 +108,7 @@ static void given_up_before_results(void **state)
     stop();
 }
 
-/* What is used again and again keeps nothing else. */
+/* A workspace that every job uses does not keep idle results from expiring. */
 static void keeps_no_results(void **state)
 {
     (void)state;
@@ -155,8 +157,7 @@ static void with_less(void **state)
     stop();
 }
 
-/* A result that is found again is worth more than what a job would only like, and as much as what
- * it needs. */
+/* An idle result is not evicted for the best workspace, but for the least one. */
 static void is_not_worth_a_result(void **state)
 {
     (void)state;
@@ -179,7 +180,7 @@ static void is_not_worth_a_result(void **state)
 static void never_fits(void **state)
 {
     (void)state;
-    faults->best = faults->least = 14 * MI - 1; /* in whole units, as all blocks are */
+    faults->best = faults->least = 14 * MI - 1; /* rounded up to whole units */
     start();
     send(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY,
@@ -189,7 +190,8 @@ static void never_fits(void **state)
     stop();
 }
 
-/* As values that a GPU computes for host memory: of the one budget and of the other. */
+/* The result is in host memory and its workspace in device memory, as on a GPU. Each has its own
+ * budget. */
 static void of_another_memory(void **state)
 {
     (void)state;
@@ -202,7 +204,7 @@ static void of_another_memory(void **state)
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     expect_used(4 * MI, 2);
     request_permutation(MI, 2);
-    assert_int_equal(seen->allocations, 2); /* both serve again */
+    assert_int_equal(seen->allocations, 2); /* both blocks are reused */
     faults->least = faults->best = 7 * MI;
     send(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
@@ -225,7 +227,7 @@ static void others_are_in_its_way(void **state)
     wire_expect(w, SHUF_BUSY,
                 "with its workspace, the request needs 10 MiB of host memory, 8 MiB of 16 MiB "
                 "are held by this user's own leases and requests (host_memory): release a lease");
-    expect_used(14 * MI, 2); /* nothing was given up in vain */
+    expect_used(14 * MI, 2); /* nothing was evicted, because it would not free enough */
     assert_int_equal(seen->launches, 1);
     wire_release(owner, lease, block);
     request_permutation(MI, 2);
@@ -234,7 +236,8 @@ static void others_are_in_its_way(void **state)
     stop();
 }
 
-/* A block that its client keeps mapped serves again, beside what the job needs. */
+/* The daemon reuses a block that its client keeps mapped, if the new block and its workspace would
+ * exceed the budget. */
 static void beside_a_mapped_block(void **state)
 {
     (void)state;
@@ -251,7 +254,7 @@ static void beside_a_mapped_block(void **state)
     stop();
 }
 
-/* Also where a new block would fit, but not with what the job needs. */
+/* A new block alone would fit, but not together with its workspace. */
 static void beside_a_smaller_mapped_block(void **state)
 {
     (void)state;
@@ -269,7 +272,7 @@ static void beside_a_smaller_mapped_block(void **state)
     stop();
 }
 
-/* A block is larger than its result only where there is room for that. */
+/* A block is larger than its result only if the budget has room for that. */
 static void whole_units_where_it_is_tight(void **state)
 {
     (void)state;
@@ -283,7 +286,8 @@ static void whole_units_where_it_is_tight(void **state)
     stop();
 }
 
-/* The budget has room, but the device has not, at the second allocation from now on. */
+/* The budget has room, but the device refuses allocations: `times` of them, from the second one
+ * on. */
 static void fill_device(unsigned times)
 {
     faults->first_full = seen->allocations + 2;
@@ -294,7 +298,7 @@ static void device_has_less(void **state)
 {
     (void)state;
     start();
-    request_permutation(MI, 1); /* works in nothing */
+    request_permutation(MI, 1); /* needs no workspace */
     faults->best = 2 * MI;
     fill_device(1);
     request_permutation(MI, 2);
@@ -305,12 +309,13 @@ static void device_has_less(void **state)
     fill_device(1);
     request_permutation(MI, 3);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
-    assert_int_equal(wire_status(&h).evicted, 1); /* of what lay there, for another try */
+    assert_int_equal(wire_status(&h).evicted, 1); /* an idle result, before the second try */
     expect_used(10 * MI, 3);
     stop();
 }
 
-/* What a job would only like is worth no daemon. */
+/* If the device fails while it allocates a workspace that is not needed, the job runs without
+ * it. */
 static void device_fails_for_a_wish(void **state)
 {
     (void)state;
@@ -325,8 +330,8 @@ static void device_fails_for_a_wish(void **state)
     stop();
 }
 
-/* The device has just enough memory. The second check does not count the memory that the job
- * already has, so the job gets all that it needs. */
+/* The device has just enough memory. The second check of free memory does not count the memory that
+ * the job already has, so the job gets all that it needs. */
 static void device_has_less_for_both(void **state)
 {
     (void)state;
@@ -336,7 +341,7 @@ static void device_has_less_for_both(void **state)
     faults->elsewhere = true;
     fake_backend_start(&h, all);
     w = wire_greet(&h);
-    const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, ipc); /* something to give up */
+    const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, ipc); /* an idle result to evict */
     wire_release(w, reply->lease, reply->block);
     assert_int_equal(seen->taken, 8 * MI);
     faults->best = 30 * MI;
@@ -349,7 +354,7 @@ static void device_has_less_for_both(void **state)
     stop();
 }
 
-/* What was for the job to work in waits for the other try with it. */
+/* The first allocation of the result fails. The job keeps its workspace until the second try. */
 static void device_has_less_for_the_result(void **state)
 {
     (void)state;
@@ -410,7 +415,7 @@ static void request_as_another(int channel, void *context)
     child_say(channel, 0);
 }
 
-/* What one user's job worked in is not what another's works in. */
+/* A job never uses the workspace of another user's job. */
 static void of_its_user(void **state)
 {
     (void)state;
@@ -433,14 +438,14 @@ static void of_its_user(void **state)
     stop();
 }
 
-/* The values are there already. */
+/* The values are in the cache already. */
 static void none_for_a_summary(void **state)
 {
     (void)state;
     start();
     request_permutation(MI, 1);
     expect_used(4 * MI, 1);
-    faults->best = faults->least = 14 * MI; /* for which there would be no room */
+    faults->best = faults->least = 14 * MI; /* there would be no room for it */
     Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
     permute.seed = 1;
     permute.fingerprint = true;

@@ -182,12 +182,13 @@ void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n)
     free(values);
 }
 
-/* A frame's first bytes, with which a descriptor may come. */
+/* Receives the first bytes of a frame, with the descriptor if one comes. */
 static void read_header(struct wire *w)
 {
     union {
         struct cmsghdr header;
-        uint8_t bytes[CMSG_SPACE(2 * sizeof(int))]; /* one more would be seen */
+        /* Room for two, so that a second descriptor is noticed. */
+        uint8_t bytes[CMSG_SPACE(2 * sizeof(int))];
     } control;
     struct iovec part = {w->frame, SHUF__FRAME_HEADER};
     struct msghdr message = {.msg_iov = &part,
@@ -311,7 +312,7 @@ static unsigned count_descriptors(pid_t pid, bool show)
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1);
         if (length <= 0)
-            continue; /* of the directory itself, or closed by now */
+            continue; /* the directory itself, or a descriptor that is closed by now */
         target[length] = '\0';
         count++;
         segments += strstr(target, "/cuda.shm.") != NULL;
@@ -337,7 +338,8 @@ Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)
     Shuf__Permute permute = SHUF__PERMUTE__INIT;
     permute.n = n;
     permute.seed = 7;
-    static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 2]; /* and an unknown one */
+    /* The last element is an unknown transport. */
+    static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 2];
     size_t place = transport <= SHUF__TRANSPORT__TRANSPORT_CUDA_IPC
                        ? (size_t)transport
                        : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1;
@@ -349,13 +351,13 @@ Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)
 
 Shuf__Permute wire_endless(Shuf__Slice *slice)
 {
-    static uint64_t seed; /* equal ones would wait for the same job */
+    static uint64_t seed; /* different seeds, because equal requests share a job */
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.algorithm = (char *)"philox24"; /* which has to compact up to a late position */
+    permute.algorithm = (char *)"philox24"; /* has to scan up to a late position */
     shuf__slice__init(slice);
     seed += 1000;
     permute.seed = seed;
-    permute.n -= 1; /* at a power of two a value's place is known without a scan */
+    permute.n -= 1; /* at a power of two philox24 needs no scan */
     slice->offset = permute.n - 1;
     slice->count = slice->stride = 1;
     permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
@@ -424,16 +426,16 @@ void wire_check_unread(const struct harness *h, bool host_memory)
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_NONE);
     for (int i = 0; i < CLIENTS; i++)
         clients[i] = wire_greet(h);
-    wire_send_permute(clients[0], &permute); /* threads and scratch are there from now on */
+    wire_send_permute(clients[0], &permute); /* starts the threads and allocates the workspaces */
     wire_expect(clients[0], SHUF_OK, "");
     uint64_t before = wire_private_bytes(h->pid);
     permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < CLIENTS; i++) {
-        permute.seed = 100 + (uint64_t)i; /* or they would share one */
+        permute.seed = 100 + (uint64_t)i; /* different requests, which share no result */
         wire_send_permute(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }
-    usleep(100000); /* time to hoard, if it did */
+    usleep(100000); /* time in which the daemon could buffer more */
     uint64_t used = wire_status(h).memory_used;
     assert_true(used >= CLIENTS * UINT64_C(4) * N);
     uint64_t after = wire_private_bytes(h->pid), own = host_memory ? used : 0;

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "exit.h"
 #include "npy_read.h"
+#include "output_format.h"
 #include "progress.h"
 #include "shuf.h"
 #include "temporary_file.h"
@@ -16,6 +17,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -74,7 +76,7 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
 {
     char why[SHUF__NPY_WHY];
     if (npy->header > size || npy->header > SHUF__NPY_DICT_MAX)
-        return malformed(a, npy->header > size ? "header: cut off"
+        return malformed(a, npy->header > size ? "header: cut off; expected the whole file"
                                                : "header: longer than 1 MiB, expected a shorter");
     if (!(a->header = malloc(npy->header)))
         return shuf__fail_with(EX_OSERR, "--in %s: out of memory", a->name);
@@ -101,6 +103,9 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
 
 static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
 {
+    if (given == 0 && strcasecmp(shuf__suffix(a->name), ".npy") == 0)
+        return malformed(a, "no header of an .npy file; expected a file that numpy.save writes, or "
+                            "--record for raw bytes");
     if (given == 0)
         return shuf__fail_with(EX_USAGE,
                                "--record: missing; expected it, as in --record 4096, since %s is "
@@ -206,8 +211,9 @@ int shuf__array_open(struct shuf__array *array, const char *path, uint64_t recor
     array->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                                        : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (array->fd < 0)
-        return shuf__fail_with(errno == EACCES ? EX_NOPERM : EX_NOINPUT, "--in %s: cannot open: %s",
-                               path, strerror(errno));
+        return shuf__fail_with(errno == EACCES ? EX_NOPERM : EX_NOINPUT,
+                               "--in %s: cannot open: %s%s", path, strerror(errno),
+                               errno == ENXIO ? "; expected a regular file or a pipe" : "");
     int code = read_size(array, record);
     if (code == EX_OK)
         posix_fadvise(array->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* a hint */

@@ -12,6 +12,8 @@
 #include <sysexits.h>
 #include <time.h>
 
+enum { RECONNECT_MS = 10000 };
+
 int shuf__fail_call(const shuf *handle, shuf_status status,
                     const struct shuf__daemon_options *options)
 {
@@ -44,6 +46,6 @@ int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *opti
     shuf_status status = shuf__connect(handle, options);
     if (status != SHUF_OK)
         return shuf__fail_call(*handle, status, options);
-    shuf__progress_observe(*handle);
+    shuf__progress_observe(*handle, RECONNECT_MS);
     return EX_OK;
 }

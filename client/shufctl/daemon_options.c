@@ -51,7 +51,8 @@ static const struct argp_option option_table[] = {
      "The socket of the daemon (default: see shufctl help environment)", 0},
     {"wait", KEY_WAIT, "TIME", 0, "Wait for a daemon for this time, as in 5s or 2min (default 0)",
      0},
-    {"quiet", KEY_QUIET, NULL, 0, "Show no progress on the terminal", 0},
+    {"quiet", KEY_QUIET, NULL, 0,
+     "Print only errors and the requested values: no progress and no summary of a file", 0},
     SHUF__OPTION_HELP,
     {0},
 };

@@ -13,7 +13,7 @@ struct shuf__daemon_options {
     const char *socket; /* NULL: the default */
     uint64_t wait_ns;   /* for a daemon that does not answer yet */
     bool json;
-    bool quiet; /* shows no progress */
+    bool quiet; /* prints only errors and requested output */
 };
 
 /* For the `children` of a verb with more options. Its input is a struct shuf__daemon_options. It

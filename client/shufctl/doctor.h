@@ -15,7 +15,7 @@ enum shuf__finding_level {
     SHUF__FINDING_FAULT,
 };
 
-enum { SHUF__FINDING_TEXT = 320 };
+enum { SHUF__FINDING_TEXT = 640 };
 
 struct shuf__finding {
     enum shuf__finding_level level;

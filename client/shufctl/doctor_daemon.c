@@ -3,6 +3,7 @@
  * Checks of the daemon: socket, version, device, limits, memory and sandbox.
  */
 #include "doctor.h"
+#include "socket.h"
 #include "start_command.h"
 #include "units.h"
 
@@ -26,13 +27,23 @@ static void advise_group(const struct shuf__patient *patient, struct shuf__findi
                  "usermod --append --groups %s USER, as root, and log in again", group->gr_name);
 }
 
+/* Why shufctl uses this socket. */
+static const char *origin_of(const struct shuf__patient *patient)
+{
+    if (patient->given_socket)
+        return "--socket";
+    const char *origin = shuf__socket_origin(shuf_socket(patient->handle), SHUF__SOCKET_CONNECT);
+    return origin ? origin : "the daemon of this GPU";
+}
+
 static void check_socket(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char command[SHUF__START_COMMAND], advice[SHUF__FINDING_TEXT] = "";
     const shuf_daemon *d = &patient->daemon;
     if (patient->status == SHUF_OK) {
-        shuf__find(finding, SHUF__FINDING_OK, NULL, "%s answers, pid %" PRIu64 ", on %s",
-                   d->version, d->pid, shuf_socket(patient->handle));
+        shuf__find(finding, SHUF__FINDING_OK, NULL,
+                   "%s answers, pid %" PRIu64 ", on %s (set by %s)", d->version, d->pid,
+                   shuf_socket(patient->handle), origin_of(patient));
         return;
     }
     if (patient->status == SHUF_NO_DAEMON &&

@@ -25,7 +25,7 @@ static void catch_signals(void)
     for (int i = 0; i < ENDING_SIGNALS; i++) {
         struct sigaction old;
         sigaction(ending_signals[i], NULL, &old);
-        if (old.sa_handler != SIG_IGN) /* nohup asked for it */
+        if (old.sa_handler != SIG_IGN) /* under nohup the signal stays ignored */
             sigaction(ending_signals[i], &action, NULL);
     }
 }

@@ -65,7 +65,7 @@ struct decimal {
     int exponent, precision;
 };
 
-/* Any value as slowly as the C library does it. */
+/* Prints any value with snprintf() and strtod(), slowly. */
 static size_t print_slowly(double value, bool wide, char text[SHUF__FRACTION_TEXT])
 {
     const int most = wide ? 17 : 9;
@@ -77,7 +77,7 @@ static size_t print_slowly(double value, bool wide, char text[SHUF__FRACTION_TEX
     return (size_t)length;
 }
 
-/* Normal values only. */
+/* Splits a normal value into m and q. */
 static struct binary split(double value, bool wide)
 {
     const float narrow = (float)value;

@@ -4,6 +4,7 @@
  */
 #include "index_options.h"
 
+#include "algorithm_option.h"
 #include "exit.h"
 #include "number.h"
 #include "option_parse.h"
@@ -42,7 +43,7 @@ static const struct argp_option option_table[] = {
      "The positions, as in 0,5,1e8; - reads them from standard input (required)", 0},
     {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
      1},
-    {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0,
+    {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0,
      "The algorithm (default primefold); the first look-up in one of the others is slow", 1},
     {"inverse", KEY_INVERSE, NULL, 0, "Take LIST as values, and print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
@@ -213,9 +214,7 @@ static void parse_index_word(int key, char *text, struct argp_state *state,
         shuf__option_number(state, "--epoch", text, &options->permutation.epoch);
         break;
     case KEY_ALGORITHM:
-        if (!*text) /* for the default, the option is omitted */
-            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        options->permutation.algorithm = text;
+        options->permutation.algorithm = shuf__algorithm_option(state, text);
         break;
     case KEY_AT:
         read_at_option(state, text, options);

@@ -8,6 +8,7 @@
 #include "exit.h"
 #include "output_path.h"
 #include "resolve_path.h"
+#include "streams.h"
 #include "units.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static mode_t current_umask(void)
 static int cannot_create(const char *name, int cause)
 {
     return shuf__fail_with(cause == EACCES || cause == EPERM ? EX_NOPERM : EX_CANTCREAT,
-                           "--out %s: cannot create: %s", name, strerror(cause));
+                           "--out %s: cannot create: %s", name, shuf__cause_text(cause));
 }
 
 /* ".NAME.123456" in the target's directory, since a rename must not cross file systems. */
@@ -247,7 +248,7 @@ int shuf__output_failed(const struct shuf__output *output)
 {
     if (output->cause == EPIPE) /* the reader closed the pipe on purpose */
         return EX_IOERR;
-    return shuf__fail_with(EX_IOERR, "--out %s: %s", output->name, strerror(output->cause));
+    return shuf__fail_with(EX_IOERR, "--out %s: %s", output->name, shuf__cause_text(output->cause));
 }
 
 static int rename_temporary(struct shuf__output *output)

@@ -4,6 +4,7 @@
  */
 #include "permute_options.h"
 
+#include "algorithm_option.h"
 #include "exit.h"
 #include "number.h"
 #include "option_parse.h"
@@ -45,7 +46,7 @@ static const struct argp_option option_table[] = {
      1},
     {"epochs", KEY_EPOCHS, "A:B", 0, "Compute the epochs A to B - 1, one row of values for each",
      1},
-    {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0, "The algorithm (default primefold)",
+    {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0, "The algorithm (default primefold)",
      1},
     {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
     {"count", KEY_COUNT, "C", 0, "Give C values, also of a rank (default: up to the end)", 2},
@@ -88,6 +89,21 @@ static void read_epochs(struct argp_state *state, const char *text, shuf_permuta
     permutation->epochs = end - permutation->epoch;
 }
 
+/* The first of the options that select positions. */
+static const char *name_given(unsigned given)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {{BIT(KEY_RANK), "--rank"},     {BIT(KEY_WORLD), "--world"},
+                 {BIT(KEY_STEP), "--step"},     {BIT(KEY_DROP_LAST), "--drop-last"},
+                 {BIT(KEY_OFFSET), "--offset"}, {BIT(KEY_STRIDE), "--stride"}};
+    size_t i = 0;
+    while (i + 1 < sizeof names / sizeof *names && !(given & names[i].bit))
+        i++;
+    return names[i].name;
+}
+
 static void check_permute_given(struct argp_state *state, const shuf_permutation *permutation,
                                 unsigned given)
 {
@@ -100,8 +116,8 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
     if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
         shuf__option_refuse_both(state, "--epochs", "--epoch");
     if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
-        shuf__option_refuse_both(state, "--rank, --world, --step, --drop-last",
-                                 "--offset, --stride");
+        shuf__option_refuse_both(state, name_given(given & SHARD_OPTIONS),
+                                 name_given(given & SLICE_OPTIONS));
     if ((given & SHARD_OPTIONS) && !(given & (BIT(KEY_RANK) | BIT(KEY_WORLD))))
         argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world beside it",
                      given & BIT(KEY_STEP) ? "--step" : "--drop-last");
@@ -187,9 +203,7 @@ static error_t parse_permute_word(int key, char *text, struct argp_state *state,
         read_epochs(state, text, permutation);
         return 0;
     case KEY_ALGORITHM:
-        if (!*text) /* for the default, the option is omitted */
-            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        permutation->algorithm = text;
+        permutation->algorithm = shuf__algorithm_option(state, text);
         return 0;
     case KEY_DROP_LAST:
         permutation->drop_last = true;

@@ -31,6 +31,9 @@ static struct {
     const char *phase;
     uint64_t done, total;               /* bytes of the phase */
     uint64_t start_ns, phase_ns;        /* the start of the command, and of its phase */
+    uint64_t lost_ns;                   /* since when the daemon is gone; 0: it is there */
+    unsigned reconnect_ms;              /* how long it is waited for */
+    bool noted_loss;                    /* without a terminal */
     volatile sig_atomic_t drawn, dying; /* a signal handler reads and writes them */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -83,18 +86,29 @@ static void add_time(struct line *line, uint64_t seconds)
         append(line, " %s", shuf__units_time(time, seconds * second_ns));
 }
 
+static void write_loss(struct line *line, uint64_t now)
+{
+    append(line, "waiting for the daemon to come back: %d s of %u s",
+           (int)((now - progress.lost_ns) / second_ns), progress.reconnect_ms / 1000);
+}
+
+static void write_phase(struct line *line, uint64_t now)
+{
+    const uint64_t elapsed_ns = now - progress.phase_ns;
+    append(line, "%s:", progress.phase);
+    if (progress.done == 0)
+        add_time(line, elapsed_ns / second_ns);
+    else
+        add_rate(line, (double)elapsed_ns / 1e9);
+    if (progress.done > 0 && progress.total > 0)
+        add_left(line, (double)elapsed_ns / 1e9);
+}
+
 /* A line as wide as the terminal would wrap, and then the next one could not replace it. */
 static void draw_line(uint64_t now)
 {
     struct line line = {.used = 0};
-    const uint64_t elapsed_ns = now - progress.phase_ns;
-    append(&line, "%s:", progress.phase);
-    if (progress.done == 0)
-        add_time(&line, elapsed_ns / second_ns);
-    else
-        add_rate(&line, (double)elapsed_ns / 1e9);
-    if (progress.done > 0 && progress.total > 0)
-        add_left(&line, (double)elapsed_ns / 1e9);
+    (progress.lost_ns ? write_loss : write_phase)(&line, now);
     if (progress.dying)
         return;
     progress.drawn = true;
@@ -238,18 +252,43 @@ static void note_part(uint64_t done, uint64_t all)
     pthread_mutex_unlock(&progress.lock);
 }
 
+/* Every time on a terminal, else once. */
+static void note_loss(void)
+{
+    char text[128];
+    snprintf(text, sizeof text,
+             "the connection to the daemon is lost; waiting up to %u s for it to come back",
+             progress.reconnect_ms / 1000);
+    if (!progress.running && !progress.quiet && !progress.noted_loss)
+        fprintf(stderr, "%s: %s\n", shuf__program_name, text);
+    progress.noted_loss = true;
+    print_note(text);
+}
+
+static void set_lost(uint64_t since_ns)
+{
+    pthread_mutex_lock(&progress.lock);
+    progress.lost_ns = since_ns;
+    pthread_mutex_unlock(&progress.lock);
+}
+
 static void observe(void *context, shuf_event event, uint64_t done, uint64_t all)
 {
     (void)context;
-    if (event == SHUF_EVENT_LOST)
-        print_note("the connection to the daemon is lost; trying to connect again");
-    else if (event == SHUF_EVENT_FOUND)
+    if (event == SHUF_EVENT_LOST) {
+        note_loss();
+        set_lost(shuf__clock_ns());
+    } else if (event == SHUF_EVENT_FOUND) {
+        set_lost(0);
         print_note("connected again");
-    else
+    } else {
         note_part(done, all);
+    }
 }
 
-void shuf__progress_observe(shuf *handle)
+void shuf__progress_observe(shuf *handle, unsigned reconnect_ms)
 {
+    progress.reconnect_ms = reconnect_ms;
+    shuf_set_reconnect(handle, reconnect_ms);
     shuf_set_observer(handle, observe, NULL);
 }

@@ -18,7 +18,7 @@ void shuf__progress_set_quiet(bool quiet);
 /* Begins a phase, as "writing", of `total` bytes; 0: unknown. */
 void shuf__progress_phase(const char *name, uint64_t total);
 
-/* So many more bytes of the phase are done. */
+/* Adds this many bytes to the finished bytes of the phase. */
 void shuf__progress_add(uint64_t bytes);
 
 /* Hides the line, as when the values go to the same terminal, until the end. */
@@ -27,7 +27,8 @@ void shuf__progress_hide(void);
 /* Clears the line. A later phase begins anew. */
 void shuf__progress_end(void);
 
-/* Shows the events of calls with this handle. */
-void shuf__progress_observe(shuf *handle);
+/* Shows the events of calls with this handle, which waits so long for a lost daemon. A loss is one
+ * line on stderr without a terminal too, but not with --quiet. */
+void shuf__progress_observe(shuf *handle, unsigned reconnect_ms);
 
 #endif

@@ -156,10 +156,19 @@ static void print_lines(shuf *daemon, const struct shuf__summary *summary)
         shuf__head_line_print(daemon, summary->options);
 }
 
+/* With --quiet: the values go to a file, or stay in the daemon, and nothing else was asked for. */
+static bool is_unasked(const struct shuf__output_options *o)
+{
+    const bool wants_moments = o->numbers && o->numbers->moments;
+    return o->daemon.quiet && !o->daemon.json && !wants_moments && (o->out || o->prefetch);
+}
+
 static int print_summary(shuf *daemon, const struct shuf__summary *summary)
 {
     const struct shuf__output_options *o = summary->options;
     const bool to_stdout = shuf__writes_to_stdout(o);
+    if (is_unasked(o))
+        return EX_OK;
     if (o->prefetch) {
         (o->daemon.json ? shuf__ready_json : shuf__ready_print)(summary, stdout);
         return EX_OK;
@@ -173,7 +182,7 @@ static int print_summary(shuf *daemon, const struct shuf__summary *summary)
     return to_stdout ? check_error_stream() : EX_OK;
 }
 
-/* A result that the daemon does not keep would be computed in vain. */
+/* Rejects a result that the daemon would not keep: its computation would be useless. */
 static int check_kept(shuf *daemon, const struct shuf__output_options *o)
 {
     shuf_daemon now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What selects the permutations and streams of a request: a seed, or a key of the daemon by its
- * name.
+ * The option --seed or --key, which selects the permutations and streams of a request: a seed, or a
+ * key of the daemon by its name.
  */
 #ifndef SHUF__SEED_OR_KEY_H
 #define SHUF__SEED_OR_KEY_H

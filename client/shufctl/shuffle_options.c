@@ -4,6 +4,7 @@
  */
 #include "shuffle_options.h"
 
+#include "algorithm_option.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "seed_or_key.h"
@@ -35,7 +36,7 @@ static const struct argp_option option_table[] = {
      1},
     {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
      2},
-    {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0, "The algorithm (default primefold)",
+    {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0, "The algorithm (default primefold)",
      2},
     {"inverse", KEY_INVERSE, NULL, 0, "Undo a shuffle that had the same options: restore the order",
      2},
@@ -91,9 +92,7 @@ static error_t parse_shuffle_option(int key, char *text, struct argp_state *stat
         shuf__option_number(state, "--epoch", text, &options->records.epoch);
         return 0;
     case KEY_ALGORITHM:
-        if (!*text) /* for the default, the option is omitted */
-            argp_failure(state, EX_USAGE, 0, "--algorithm '': expected primefold, philox24 or lcg");
-        options->records.algorithm = text;
+        options->records.algorithm = shuf__algorithm_option(state, text);
         return 0;
     case KEY_INVERSE:
         options->records.inverse = true;

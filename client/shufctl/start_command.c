@@ -66,8 +66,12 @@ bool shuf__start_command(const char *path, const char *given, char command[SHUF_
         quote_word(path, stpcpy(command, "shufd --socket "));
         return can_be_served(path);
     }
-    /* shufd and shufctl find the default by the same rule; for shufd it can fail. */
+    /* shufd and shufctl find the default by the same rule. Without $XDG_RUNTIME_DIR shufd has none.
+     */
+    if (shuf__socket_address(NULL, SHUF__SOCKET_SERVE, &address, &error)) {
+        strcpy(command, "export SHUFD_SOCKET=~/shufd.sock; shufd &");
+        return true;
+    }
     strcpy(command, "shufd");
-    return shuf__socket_address(NULL, SHUF__SOCKET_SERVE, &address, &error) == SHUF_OK &&
-           can_be_served(address.sun_path);
+    return can_be_served(address.sun_path);
 }

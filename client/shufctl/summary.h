@@ -16,11 +16,11 @@ struct shuf__summary {
     uint64_t seen_ns;        /* duration of the call, measured by this process */
 };
 
-/* For people. */
+/* As lines for people, and as JSON. */
 void shuf__summary_print(const struct shuf__summary *summary, FILE *to);
 void shuf__summary_json(const struct shuf__summary *summary, FILE *to);
 
-/* After --prefetch. */
+/* The same for a request with --prefetch. */
 void shuf__ready_print(const struct shuf__summary *summary, FILE *to);
 void shuf__ready_json(const struct shuf__summary *summary, FILE *to);
 

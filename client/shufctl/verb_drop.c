@@ -66,7 +66,7 @@ static void print_dropped(const shuf_dropped *d)
            d->results == 1 ? "" : "s", shuf__units_bytes(host, d->host_bytes),
            shuf__units_bytes(device, d->device_bytes));
     if (d->mapped_bytes > 0)
-        printf("later       %s, when no process has them mapped\n",
+        printf("later       %s, when no process has them mapped (see shufctl status)\n",
                shuf__units_bytes(mapped, d->mapped_bytes));
 }
 
@@ -86,7 +86,10 @@ static int drop(shuf *handle, const struct drop_options *options)
     shuf_status status = shuf_drop(handle, options->owner, options->uid, &dropped);
     if (status != SHUF_OK)
         return shuf__fail_call(handle, status, &options->daemon);
-    (options->daemon.json ? print_dropped_json : print_dropped)(&dropped);
+    if (options->daemon.json)
+        print_dropped_json(&dropped);
+    else if (!options->daemon.quiet)
+        print_dropped(&dropped);
     return EX_OK;
 }
 

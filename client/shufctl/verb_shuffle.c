@@ -98,7 +98,7 @@ static void print_shuffle_summary(const struct shuffle *s)
     const bool to_stdout = shuf__output_path_descriptor(run->options->out) == STDOUT_FILENO;
     if (run->options->daemon.json)
         print_shuffle_json(s, to_stdout ? stderr : stdout);
-    else if (!to_stdout)
+    else if (!to_stdout && !run->options->daemon.quiet)
         print_shuffle(s);
 }
 

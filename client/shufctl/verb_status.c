@@ -50,6 +50,18 @@ static void print_results(const shuf_daemon *d)
                d->log_dropped == 1 ? "" : "s");
 }
 
+/* Memory that a user's processes hold by mappings alone. */
+static void print_mapped(const shuf_user *u)
+{
+    char bytes[SHUF__UNITS_TEXT];
+    if (u->mapped == 0)
+        return;
+    printf("            %s of it mapped without a lease", shuf__units_bytes(bytes, u->mapped));
+    if (u->mapped_pid > 0)
+        printf(", most by process %" PRIu64, u->mapped_pid);
+    printf(": free after its next call or its end\n");
+}
+
 static void print_users(const shuf_daemon *d)
 {
     char name[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT], idle[SHUF__UNITS_TEXT];
@@ -59,6 +71,7 @@ static void print_users(const shuf_daemon *d)
                ", blocks %" PRIu64 ", %s, %s of it idle\n",
                shuf__user_text(name, u->uid), u->uid, u->clients, u->leases, u->blocks,
                shuf__units_bytes(bytes, u->bytes), shuf__units_bytes(idle, u->idle));
+        print_mapped(u);
     }
 }
 
@@ -91,6 +104,11 @@ static void add_users(json_t *object, const shuf_daemon *d)
         shuf__json_integer(user, "blocks", u->blocks);
         shuf__json_integer(user, "bytes", u->bytes);
         shuf__json_integer(user, "idle_bytes", u->idle);
+        shuf__json_integer(user, "mapped_bytes", u->mapped);
+        if (u->mapped_pid > 0)
+            shuf__json_integer(user, "mapped_pid", u->mapped_pid);
+        else
+            json_object_set_new(user, "mapped_pid", json_null());
         json_array_append_new(users, user);
     }
     json_object_set_new(object, "users", users);

@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* A request that waits for an entry; it holds no reference of its own. `finished` is called once,
- * on the loop's thread, unless the waiter leaves. If `error` is NULL, the summary has all that
- * `options` request. `event` is the IPC event of a launched, incomplete computation, else NULL. */
+/* A request that waits for an entry, without a reference to it. `finished` is called once, on the
+ * loop's thread, unless the waiter leaves. If `error` is NULL, the summary has all that `options`
+ * request. `event` is the IPC event of a launched, incomplete computation, else NULL. */
 struct shuf__waiter {
     struct shuf__cache_entry *entry;
     struct shuf__compute_options options;
@@ -30,11 +30,11 @@ shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
                               const struct shuf__compute_options *options, bool *there,
                               struct shuf__error *error);
 
-/* Submits a job for the waiter's entry, or joins the one that it has. Fails with SHUF_BUSY when the
- * queue is full. */
+/* Submits a job for the waiter's entry, or joins the job of this entry. Fails with SHUF_BUSY when
+ * the queue is full. */
 shuf_status shuf__compute_for(struct shuf__waiter *waiter, struct shuf__error *error);
 
-/* Submits a job that nobody waits for. It is cancelled when nobody refers to the entry any more. */
+/* Submits a job without a waiter. It is cancelled when the entry has no reference any more. */
 shuf_status shuf__compute_ahead(struct shuf__cache_entry *entry, struct shuf__error *error);
 
 /* `finished` is not called any more. */

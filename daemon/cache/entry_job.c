@@ -53,7 +53,8 @@ struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job)
 
 /* ---- the computation ---- */
 
-/* Everything but its workspace and rank index. `job` may cancel it; NULL: nobody can. */
+/* Returns the computation without workspace and rank index. `job` may cancel it; NULL: it cannot be
+ * cancelled. */
 static struct shuf__computation computation_of(const struct shuf__cache_entry *entry,
                                                struct shuf__engine_job *job)
 {
@@ -333,8 +334,8 @@ void shuf__entry_become_ready(struct shuf__cache_entry *entry)
     shuf__cache_entry_end_input(entry);
 }
 
-/* Of the result's and the workspace's allocation the one that the device had no memory for; NULL:
- * none. */
+/* Returns the allocation for which the device had no memory: the result's, the workspace's, or
+ * NULL. */
 static struct shuf__allocation **find_missing(struct shuf__entry_job *job)
 {
     struct shuf__allocation **const own[] = {&job->entry->allocation, &job->workspace.allocation};
@@ -382,7 +383,8 @@ struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry)
     job->state = SHUF__JOB_QUEUED;
     job->entry = shuf__cache_entry_ref(entry);
     job->summary = entry->summary;
-    shuf__fail(&job->error, SHUF_CANCELLED, "result: cancelled"); /* if it never runs */
+    shuf__fail(&job->error, SHUF_CANCELLED,
+               "result: cancelled"); /* the error of a job that never runs */
     TAILQ_INIT(&job->waiters);
     entry->job = job;
     return job;

@@ -18,7 +18,8 @@ enum shuf__job_state {
     SHUF__JOB_QUEUED,      /* waits in the engine's queue, without memory */
     SHUF__JOB_STARTED,     /* has its memory; loop's thread -> either thread */
     SHUF__JOB_LAUNCHED,    /* the device computes */
-    SHUF__JOB_EVENT_READY, /* the same, and waiters can have an event of its end */
+    SHUF__JOB_EVENT_READY, /* LAUNCHED, and waiters can get an event for the end of the
+                            * computation */
     SHUF__JOB_COMPLETE,    /* values and summary are there */
     SHUF__JOB_FAILED,      /* `error` says why */
     SHUF__JOB_STATES,
@@ -39,8 +40,8 @@ struct shuf__entry_job {
     struct shuf__error error;
 };
 
-/* A QUEUED job for the entry, to which it takes a reference. The caller sets engine_job.done. NULL
- * when out of memory. */
+/* Makes a QUEUED job for the entry and takes a reference to it. The caller sets engine_job.done.
+ * NULL when out of memory. */
 struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry);
 
 void shuf__entry_job_free(struct shuf__entry_job *job);

@@ -153,6 +153,7 @@ void shuf__config_init(struct shuf__config *config)
     config->file[0] = '\0';
     config->root[0] = '\0';
     config->source = (struct shuf__config_source){0};
+    memset(config->line, 0, sizeof config->line);
     for (size_t i = 0; i < PARAMS; i++) {
         shuf_status status = set_param(config, &params[i], params[i].standard, &error);
         assert(status == SHUF_OK);
@@ -184,8 +185,7 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
 struct reading {
     struct shuf__config *config;
     FILE *file;
-    int line; /* of the last line read */
-    int seen[PARAMS];
+    int line;                 /* of the last line read */
     struct shuf__error fault; /* the first */
     int fault_line;           /* 0 while there is none */
 };
@@ -219,15 +219,16 @@ static int take_pair(void *context, const char *section, const char *key, const 
     struct reading *reading = context;
     struct shuf__error error = {.status = SHUF_OK};
     const struct param *param = find_param(key);
+    int *line = param ? &reading->config->line[param - params] : NULL;
     if (*section)
         shuf__fail(&error, SHUF_INVALID, "[%.64s]: expected no sections", section);
-    else if (param && reading->seen[param - params])
+    else if (line && *line)
         shuf__fail(&error, SHUF_INVALID, "%s %.64s: given in line %d already, expected once", key,
-                   value, reading->seen[param - params]);
+                   value, *line);
     else
         shuf__config_set(reading->config, key, value, &error);
-    if (param && !reading->seen[param - params])
-        reading->seen[param - params] = reading->line;
+    if (line && !*line)
+        *line = reading->line;
     if (error.status)
         note_fault(reading, &error);
     return error.status == SHUF_OK;
@@ -239,12 +240,14 @@ static shuf_status open_regular(const char *path, FILE **file, struct shuf__erro
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
         close(fd);
-        return shuf__fail(error, SHUF_IO, "%.128s: not a regular file, expected one", path);
+        return shuf__fail(error, SHUF_IO, "configuration %.128s: not a regular file, expected one",
+                          path);
     }
     *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (*file)
         return SHUF_OK;
-    shuf__fail(error, SHUF_IO, "%.128s: %s", path, strerror(errno));
+    shuf__fail(error, SHUF_IO, "configuration %.128s: %s; expected a file that uid %u may read",
+               *path ? path : "''", strerror(errno), (unsigned)geteuid());
     if (fd >= 0)
         close(fd);
     return error->status;
@@ -280,7 +283,7 @@ static void print_help(const char *help, bool needs_restart, FILE *out)
     }
 }
 
-/* The value as the file has it; `text` for those that are numbers. */
+/* The value in the syntax of the file; numbers are written to `text`. */
 static const char *value_text(const struct param *param, const struct shuf__config *config,
                               char text[SHUF__NUMBER_TEXT])
 {
@@ -337,6 +340,7 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
         if (strcmp(before, after) == 0)
             continue;
         change->key = param->key;
+        change->number = (enum shuf__config_key)(param - params);
         change->needs_restart = param->when == RESTART;
         snprintf(change->from, sizeof change->from, "%s", *before ? before : "''");
         snprintf(change->to, sizeof change->to, "%s", *after ? after : "''");

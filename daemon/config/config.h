@@ -44,6 +44,7 @@ struct shuf__config {
 #include "params.def"
 #undef SHUF__PARAM
     char file[SHUF__CONFIG_PATH]; /* that was read; "": none */
+    int line[SHUF__CONFIG_KEYS];  /* of the file, with this key; 0: none */
     char root[108];               /* a prefix of paths in /proc and /sys: "", but for tests */
     struct shuf__config_source source;
 };
@@ -54,6 +55,14 @@ void shuf__config_init(struct shuf__config *config);
 /* The defaults, then the file, then the command line. Returns the exit code, EX_OK on success. */
 int shuf__config_load(struct shuf__config *config, const struct shuf__config_source *source,
                       struct shuf__error *error);
+
+/* The same without the command line. */
+shuf_status shuf__config_load_file(struct shuf__config *config,
+                                   const struct shuf__config_source *source,
+                                   struct shuf__error *error);
+
+/* Then sets the values of the command line. */
+shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__error *error);
 
 /* The path of shufd.conf that belongs to the program at `program`: /etc/shufd/shufd.conf for
  * /usr/bin/shufd, PREFIX/etc/shufd/shufd.conf for PREFIX/bin/shufd. `sysconfdir`: the directory of
@@ -73,6 +82,7 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
 
 struct shuf__config_change {
     const char *key;
+    enum shuf__config_key number;
     bool needs_restart;
     char from[128], to[128]; /* the values as text */
 };
@@ -84,7 +94,7 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
 /* Copies the keys that can change while the daemon runs. */
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from);
 
-/* What --help says about a key. */
+/* The help of a key, for --help. */
 struct shuf__config_help {
     const char *name, *value; /* the key, and a word for its value, as SIZE */
     const char *text;         /* lines */

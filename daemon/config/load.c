@@ -54,20 +54,19 @@ static bool find_default(char path[SHUF__CONFIG_PATH])
     return access(path, F_OK) == 0;
 }
 
-/* The values of the command line precede those of the file. */
-static shuf_status set_options(struct shuf__config *config,
-                               const struct shuf__config_source *source, struct shuf__error *error)
+shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__error *error)
 {
     for (int key = 0; key < SHUF__CONFIG_KEYS; key++)
-        if (source->value[key] &&
+        if (config->source.value[key] &&
             shuf__config_set(config, shuf__config_help((enum shuf__config_key)key).name,
-                             source->value[key], error))
+                             config->source.value[key], error))
             return error->status;
     return SHUF_OK;
 }
 
-int shuf__config_load(struct shuf__config *config, const struct shuf__config_source *source,
-                      struct shuf__error *error)
+shuf_status shuf__config_load_file(struct shuf__config *config,
+                                   const struct shuf__config_source *source,
+                                   struct shuf__error *error)
 {
     shuf__config_init(config);
     config->source = *source;
@@ -75,7 +74,14 @@ int shuf__config_load(struct shuf__config *config, const struct shuf__config_sou
         snprintf(config->file, sizeof config->file, "%s", source->file);
     else if (source->no_file || !find_default(config->file))
         config->file[0] = '\0';
-    if ((source->file || config->file[0]) && shuf__config_read(config, config->file, error))
+    return source->file || config->file[0] ? shuf__config_read(config, config->file, error)
+                                           : SHUF_OK;
+}
+
+int shuf__config_load(struct shuf__config *config, const struct shuf__config_source *source,
+                      struct shuf__error *error)
+{
+    if (shuf__config_load_file(config, source, error))
         return EX_CONFIG;
-    return set_options(config, source, error) ? EX_USAGE : EX_OK;
+    return shuf__config_set_options(config, error) ? EX_USAGE : EX_OK;
 }

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* False: the journal does not take it. */
+/* Returns false if the journal does not accept the line. */
 bool shuf__log_journal(int priority, const char *text, const struct shuf__log_request *request);
 
 #endif

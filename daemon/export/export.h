@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ways of the metrics out of the daemon, beside its own socket: HTTP and a file. A way that
- * fails costs a warning, not the daemon.
+ * Exports of the metrics by HTTP and to a file. If one of them fails, the daemon logs a warning and
+ * continues.
  */
 #ifndef SHUFD_EXPORT_H
 #define SHUFD_EXPORT_H
@@ -15,10 +15,10 @@ struct shuf__exports {
     bool started;
 };
 
-/* Starts those that the configuration names. service->name replaces %i in their paths. */
+/* Starts the exports in the configuration. service->name replaces %i in their paths. */
 void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *service);
 
-/* Ends them and closes their handles. Does nothing unless they are started. */
+/* Ends the exports and closes their handles. Does nothing unless they are started. */
 void shuf__exports_stop(struct shuf__exports *exports);
 
 #endif

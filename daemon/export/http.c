@@ -103,7 +103,7 @@ static int fd_of(struct MHD_Connection *connection)
     return info ? info->connect_fd : -1;
 }
 
-/* Anybody may connect to a port, so that nobody sees users there. */
+/* Any process may connect to a port, so the metrics there have no users. */
 static struct shuf__metrics_reader reader_of(const struct shuf__http *http,
                                              struct MHD_Connection *connection)
 {

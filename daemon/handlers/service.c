@@ -22,6 +22,7 @@ static void init_sessions(struct shuf__service *service)
     sessions->log = service->log;
     sessions->processes = &service->processes;
     sessions->leases = &service->leases;
+    sessions->allocations = &service->allocations;
     sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
@@ -126,6 +127,11 @@ void shuf__service_configure(struct shuf__service *service)
     struct shuf__budget *host = &service->allocations.budgets[SHUF__SIDE_HOST],
                         *device = &service->allocations.budgets[SHUF__SIDE_DEVICE];
     service->allocations.config_file = config->file;
+    service->allocations.starter = getenv("SHUFD_STARTER");
+    service->allocations.has_option[SHUF__SIDE_HOST] =
+        config->source.value[SHUF__CONFIG_host_memory] != NULL;
+    service->allocations.has_option[SHUF__SIDE_DEVICE] =
+        config->source.value[SHUF__CONFIG_device_memory] != NULL;
     host->configured = config->host_memory;
     host->configured_idle = config->host_cache;
     host->configured_pool = config->host_pool;
@@ -139,11 +145,28 @@ void shuf__service_configure(struct shuf__service *service)
     shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));
 }
 
+static const char *keys_directory(const struct shuf__config *config)
+{
+    return *config->keys ? config->keys : getenv("CREDENTIALS_DIRECTORY");
+}
+
+shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error)
+{
+    struct shuf__keyring keyring;
+    const char *directory = keys_directory(config);
+    if (!directory)
+        return SHUF_OK;
+    shuf__keyring_init(&keyring);
+    const shuf_status status = shuf__keyring_load(&keyring, directory, error);
+    shuf__keyring_close(&keyring);
+    return status;
+}
+
 /* Without a directory there are no keys, and no memory is locked. */
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error)
 {
-    const char *directory = service->config->keys;
-    if (!*directory && !(directory = getenv("CREDENTIALS_DIRECTORY"))) {
+    const char *directory = keys_directory(service->config);
+    if (!directory) {
         shuf__keyring_close(&service->keyring);
         return SHUF_OK;
     }

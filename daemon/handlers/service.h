@@ -56,6 +56,8 @@ void shuf__service_close(struct shuf__service *service);
 void shuf__service_configure(struct shuf__service *service);
 
 /* Reads the named keys, at the start and on a reload. A failure changes nothing. */
+/* Whether they could be loaded. */
+shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error);
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
 
 /* The daemon serves on that socket from now on. */

@@ -23,6 +23,14 @@ static int compare_users(const void *a, const void *b)
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
 }
 
+static void describe_mapped(const struct shuf__service *service, Shuf__User *user)
+{
+    const struct shuf__mapped_bytes mapped =
+        shuf__mapped_bytes_count(&service->allocations, SHUF__SIDES, user->uid);
+    user->mapped = mapped.own;
+    user->mapped_pid = (uint64_t)mapped.pid;
+}
+
 static void describe_users(const struct shuf__session *session, struct users *users,
                            Shuf__StatusReply *status)
 {
@@ -39,6 +47,7 @@ static void describe_users(const struct shuf__session *session, struct users *us
         users->user[i].blocks = from->blocks;
         users->user[i].bytes = from->bytes;
         users->user[i].idle = from->idle;
+        describe_mapped(shuf__service_of(session), &users->user[i]);
         users->pointers[i] = &users->user[i];
     }
     qsort(users->pointers, usages.count, sizeof users->pointers[0], compare_users);

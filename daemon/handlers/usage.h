@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What each user holds of the daemon now.
+ * The connections, leases and memory of each user at present.
  */
 #ifndef SHUFD_USAGE_H
 #define SHUFD_USAGE_H

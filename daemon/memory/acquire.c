@@ -148,6 +148,14 @@ static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t s
     return shuf__allocations_fit(pool->allocations, kind, size);
 }
 
+/* The mappings of clients without a lease may be in the way. */
+static shuf_status refuse(struct shuf__pool *pool, const struct shuf__memory_request *request,
+                          uint64_t size, struct shuf__error *error)
+{
+    pool->allocations->shortages++;
+    return shuf__refuse_allocation(pool->allocations, request->uid, request->kind, size, error);
+}
+
 shuf_status shuf__pool_check_room(struct shuf__pool *pool,
                                   const struct shuf__memory_request *request,
                                   struct shuf__error *error)
@@ -160,9 +168,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, kind, size);
-    return could_evict(pool, kind, size, true)
-               ? SHUF_OK
-               : shuf__refuse_allocation(pool->allocations, request->uid, kind, size, error);
+    return could_evict(pool, kind, size, true) ? SHUF_OK : refuse(pool, request, size, error);
 }
 
 void shuf__pool_hold_to_limits(struct shuf__pool *pool)
@@ -189,8 +195,8 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
 
 /* ---- acquire ---- */
 
-/* A size for which there is room, rounded up if possible; false if there is none. Sets *reused
- * instead if an idle allocation of that size serves. */
+/* Returns whether there is room, and sets *size, rounded up if possible. If an idle allocation of
+ * that size serves, sets *reused instead. */
 static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request *request, bool all,
                       uint64_t *size, struct shuf__allocation **reused)
 {
@@ -215,7 +221,7 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
         return NULL;
     if (!find_room(pool, request, all, &size, &allocation)) {
         if (all)
-            shuf__refuse_allocation(pool->allocations, request->uid, request->kind, size, error);
+            refuse(pool, request, size, error);
         return NULL;
     }
     if (!allocation)

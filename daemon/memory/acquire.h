@@ -16,12 +16,13 @@ struct shuf__memory_request {
     bool buffer; /* a client fills it: never reused memory */
 };
 
-/* How far shuf__pool_acquire() may go. */
+/* What shuf__pool_acquire() may do to get an allocation. */
 enum shuf__acquire_policy {
     SHUF__ACQUIRE_SPARE,    /* reuses a spare allocation, or the least recently used one of a full
                                class */
     SHUF__ACQUIRE_IDLE,     /* reuses an idle allocation, and evicts its contents */
-    SHUF__ACQUIRE_OPTIONAL, /* reuses a spare one or allocates; frees only spare ones for that */
+    SHUF__ACQUIRE_OPTIONAL, /* reuses a spare allocation or makes one; frees only spare
+                             * ones for it */
     SHUF__ACQUIRE_REQUIRED, /* the same, and evicts contents where needed */
 };
 

@@ -164,7 +164,7 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
-/* The kernel knows about host memory; about device memory only the clients do. */
+/* The kernel knows the mappings of host memory. Only the clients know those of device memory. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)

@@ -33,14 +33,15 @@ struct shuf__allocation {
     bool pending_free;    /* unused, but still mapped by some process */
     bool untracked;       /* host memory that a process without a connection may have mapped */
     LIST_HEAD(, shuf__process_mapping) mappings;
-    unsigned detached; /* mappings by detached processes: the daemon cannot notify these that the
-                        * block has new contents */
+    /* Mappings by detached processes: the daemon cannot notify these that the block has new
+     * contents. */
+    unsigned detached;
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__engine_job free_job;
-    uv_work_t free_work; /* the same on a worker thread */
+    uv_work_t free_work; /* frees it on a worker thread instead */
 
-    /* Of an idle allocation, private to the pool (pool.h). */
+    /* Fields of an idle allocation, private to the pool (pool.h). */
     struct shuf__size_class *size_class; /* NULL: in use */
     void *contents;                      /* NULL: spare */
     bool is_warm_sized;                  /* has the size of its side's warm block */
@@ -56,7 +57,7 @@ struct shuf__budget {
     uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
     uint64_t used;
     uint64_t max_limit;        /* of `used` */
-    uint64_t limit;            /* the same, but less where other programs use the memory */
+    uint64_t limit;            /* max_limit, or less when other programs use the memory */
     uint64_t idle_limit;       /* of idle bytes (pool.h) */
     uint64_t available, total; /* of the machine or the GPU, when it was measured last */
     uint64_t warm_size;        /* of the block that is kept ready (warm.h); 0: none */
@@ -80,9 +81,13 @@ struct shuf__allocations {
     uv_timer_t sweep; /* of these */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
-    uint64_t buffers;        /* of `count` */
-    uint64_t max_count;      /* limit of `count`: each may need a descriptor */
-    const char *config_file; /* for messages; NULL or "": none */
+    uint64_t buffers;   /* of `count` */
+    uint64_t shortages; /* the times that memory was short: clients unmap what they can */
+    uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    /* For messages: the configuration file, and the program that started this one, or NULL or "";
+     * the sides whose limit is an option of the command line. */
+    const char *config_file, *starter;
+    bool has_option[SHUF__SIDES];
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
     uint64_t worker_blocks;
     void (*workers_done)(struct shuf__allocations *allocations); /* no such block is left */

@@ -18,6 +18,7 @@ struct shuf__client_process {
     pid_t pid;
     int pidfd; /* -1: the process cannot be watched */
     uv_poll_t poll;
+    uint64_t only_mapped; /* bytes, while they are counted */
     LIST_HEAD(, shuf__process_mapping) mappings;
     struct shuf__process_mapping *recent[RECENT]; /* by number of the block, found without a search */
     LIST_ENTRY(shuf__client_process) link;
@@ -207,6 +208,56 @@ void shuf__client_unmapped_all(struct shuf__client *client)
 {
     if (client->process)
         end_mappings(client->process);
+}
+
+/* ---- mapped without a reference ---- */
+
+static bool is_only_mapped(const struct shuf__allocation *allocation, enum shuf__side side)
+{
+    return (side == SHUF__SIDES || side == shuf__side_of(allocation->kind)) &&
+           (allocation->pending_free || allocation->size_class) &&
+           !shuf__allocation_is_unmapped(allocation);
+}
+
+/* Adds the bytes to the processes, and finds the process with most. */
+static void add_to_processes(const struct shuf__allocation *allocation,
+                             const struct shuf__client_process **most)
+{
+    const struct shuf__process_mapping *mapping;
+    LIST_FOREACH (mapping, &allocation->mappings, of_allocation) {
+        mapping->process->only_mapped += allocation->bytes;
+        if (!*most || mapping->process->only_mapped > (*most)->only_mapped)
+            *most = mapping->process;
+    }
+}
+
+static void clear_processes(const struct shuf__allocations *allocations)
+{
+    const struct shuf__allocation *allocation;
+    const struct shuf__process_mapping *mapping;
+    LIST_FOREACH (allocation, &allocations->list, link)
+        LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
+            mapping->process->only_mapped = 0;
+}
+
+struct shuf__mapped_bytes shuf__mapped_bytes_count(const struct shuf__allocations *allocations,
+                                                   enum shuf__side side, uint32_t uid)
+{
+    struct shuf__mapped_bytes mapped = {0};
+    const struct shuf__client_process *most = NULL;
+    const struct shuf__allocation *allocation;
+    clear_processes(allocations);
+    LIST_FOREACH (allocation, &allocations->list, link) {
+        if (!is_only_mapped(allocation, side))
+            continue;
+        mapped.all += allocation->bytes;
+        if (allocation->uid != uid)
+            continue;
+        mapped.own += allocation->bytes;
+        add_to_processes(allocation, &most);
+    }
+    mapped.pid = most ? most->pid : 0;
+    return mapped;
 }
 
 /* ---- the end of a connection ---- */

@@ -244,6 +244,7 @@ struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t
                 count_and_drop(pool, allocation, &dropped);
         }
     }
+    pool->allocations->shortages += dropped.mapped > 0;
     return dropped;
 }
 
@@ -260,6 +261,7 @@ void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_
         pool->evicted += allocation->contents != NULL;
         count_and_drop(pool, allocation, dropped);
     }
+    pool->allocations->shortages += freed < bytes;
 }
 
 /* ---- all of them ---- */

@@ -39,8 +39,7 @@ struct shuf__pool {
     /* An allocation has become idle. May be NULL. */
     void (*on_idle)(void *context, enum shuf__side side);
     void *idle_context;
-    /* Gives up the warm block that is being made, and its charge. False if there is none. May be
-     * NULL. */
+    /* Stops making the warm block and returns its charge. False if there is none. May be NULL. */
     bool (*abandon_warm)(void *context, enum shuf__side side);
     void *warm_context;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See psi.h. The file has a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS": the
- * time in which at least one process waited.
+ * See psi.h. The file has a line "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS". The
+ * total is the time in which at least one process waited for memory.
  */
 #include "psi.h"
 

@@ -4,12 +4,15 @@
  */
 #include "refusal.h"
 
+#include "client_process.h"
 #include "units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { ADVICE = 192 };
 
 static const struct shuf__budget *budget_of(const struct shuf__allocations *allocations,
                                             enum shuf__memory kind)
@@ -42,21 +45,36 @@ static struct two_texts texts_of(uint64_t a, uint64_t b)
     return texts;
 }
 
+/* An option of the command line overrides the file. */
+static void advise(const struct shuf__allocations *allocations, enum shuf__side side,
+                   char text[ADVICE])
+{
+    const struct side_words *w = &words[side];
+    const char *file = allocations->config_file;
+    const bool has_file = file && *file;
+    char reload[48] = "";
+    if (has_file)
+        snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
+    if (allocations->starter && *allocations->starter)
+        snprintf(text, ADVICE, "pass a larger %s to %.64s, which started this daemon", w->key,
+                 allocations->starter);
+    else if (allocations->has_option[side])
+        snprintf(text, ADVICE, "start shufd with a larger %s", w->option);
+    else
+        snprintf(text, ADVICE, "raise %s in %.64s%s or start shufd with %s", w->key,
+                 has_file ? file : "shufd.conf", reload, w->option);
+}
+
 static shuf_status too_large(const struct shuf__allocations *allocations, uint64_t size,
                              const char *with, uint64_t limit, enum shuf__memory kind,
                              struct shuf__error *error)
 {
-    const struct side_words *w = &words[shuf__side_of(kind)];
+    const enum shuf__side side = shuf__side_of(kind);
     const struct two_texts texts = texts_of(size, limit);
-    const char *file = allocations->config_file;
-    char reload[48] = "";
-    if (file && *file)
-        snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
-    return shuf__fail(error, SHUF_NO_MEMORY,
-                      "the request needs %s of %s%s, the limit is %s: raise %s in %.64s%s or start "
-                      "shufd with %s",
-                      texts.a, w->memory, with, texts.b, w->key,
-                      file && *file ? file : "shufd.conf", reload, w->option);
+    char advice[ADVICE];
+    advise(allocations, side, advice);
+    return shuf__fail(error, SHUF_NO_MEMORY, "the request needs %s of %s%s, the limit is %s: %s",
+                      texts.a, words[side].memory, with, texts.b, advice);
 }
 
 shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
@@ -74,7 +92,7 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
                      error);
 }
 
-/* Without the idle bytes, and those that its processes only have mapped. */
+/* The user's bytes that are neither idle nor only mapped by its processes. */
 static uint64_t held_by(const struct shuf__allocations *allocations, uint32_t uid,
                         enum shuf__memory kind)
 {
@@ -97,6 +115,29 @@ static shuf_status refuse_holder(const struct shuf__budget *budget, const struct
                       needed, w->memory, texts.a, texts.b, w->key);
 }
 
+enum { MAPPED_TEXT = 160 };
+
+/* Memory that processes only have mapped, and what frees it; "" without such memory. */
+static void write_mapped(const struct shuf__allocations *allocations, uint32_t uid,
+                         enum shuf__memory kind, char text[MAPPED_TEXT])
+{
+    const struct shuf__mapped_bytes mapped =
+        shuf__mapped_bytes_count(allocations, shuf__side_of(kind), uid);
+    char bytes[SHUF__UNITS_TEXT];
+    text[0] = '\0';
+    if (mapped.pid > 0)
+        snprintf(
+            text, MAPPED_TEXT,
+            "; %s of these have no lease but are still mapped, most of them by process %d: its "
+            "next call or its end frees them",
+            shuf__units_memory(bytes, mapped.own), (int)mapped.pid);
+    else if (mapped.all > 0)
+        snprintf(text, MAPPED_TEXT,
+                 "; %s of these have no lease but are still mapped by processes: their next calls "
+                 "or their ends free them",
+                 shuf__units_memory(bytes, mapped.all));
+}
+
 /* With SHUF_BUSY the allocation fits when other results are gone, or other programs use less. No
  * client can wait for its own leases. */
 shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations, uint32_t uid,
@@ -112,19 +153,20 @@ shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
                           "again",
                           allocations->count);
-    char needed[SHUF__UNITS_TEXT];
+    char needed[SHUF__UNITS_TEXT], mapped[MAPPED_TEXT];
     const struct two_texts texts = texts_of(budget->used, budget->limit);
     shuf__units_memory(needed, size);
     const uint64_t held = held_by(allocations, uid, kind);
     if (held > budget->max_limit - size)
         return refuse_holder(budget, w, needed, held, error);
+    write_mapped(allocations, uid, kind, mapped);
     if (budget->limit < budget->max_limit)
         return shuf__fail(error, SHUF_BUSY,
                           "the request needs %s of %s, other programs leave %s to results, and %s "
-                          "are in use by other results; try again",
-                          needed, w->memory, texts.b, texts.a);
+                          "are in use by other results%s; try again",
+                          needed, w->memory, texts.b, texts.a, mapped);
     return shuf__fail(error, SHUF_BUSY,
-                      "the request needs %s of %s, %s of %s are in use by other results (%s); try "
-                      "again",
-                      needed, w->memory, texts.a, texts.b, w->key);
+                      "the request needs %s of %s, %s of %s are in use by other results (%s)%s; "
+                      "try again",
+                      needed, w->memory, texts.a, texts.b, w->key, mapped);
 }

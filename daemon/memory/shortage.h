@@ -16,7 +16,7 @@ struct shuf__shortage {
     struct shuf__pool *pool;
     uv_timer_t timers[SHUF__SIDES]; /* the next poll */
     struct shuf__psi psi[SHUF__PSI_FILES];
-    /* Idle memory has been given back. */
+    /* Called when idle memory was freed. */
     void (*gave_back)(struct shuf__shortage *shortage, const struct shuf__dropped *dropped);
 };
 

@@ -109,8 +109,8 @@ static bool is_made(const struct shuf__backend *backend, const struct shuf__allo
            (!input || shuf__side_of(kind) == shuf__side_of(input->kind));
 }
 
-/* For transports that need no certain kind: the input's, or the one that the backend computes in.
- */
+/* The kind of memory for transports that accept any kind: that of the input, else the backend's
+ * own. */
 static enum shuf__memory any_kind(const struct shuf__backend *backend,
                                   const struct shuf__allocation *input)
 {
@@ -137,8 +137,8 @@ static shuf_status none_of_them(const struct shuf__backend *backend,
                           "transport %s: the input is in %s memory, expected %s",
                           *accepted_names ? accepted_names : "(unknown)",
                           shuf__side_of(input->kind) == SHUF__SIDE_HOST ? "host" : "device", has);
-    return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has %s",
-                      *accepted_names ? accepted_names : "(unknown)", backend->ops->name, has);
+    return shuf__fail(error, SHUF_INVALID, "transport %s: expected %s of the backend %s",
+                      *accepted_names ? accepted_names : "(unknown)", has, backend->ops->name);
 }
 
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,

@@ -160,7 +160,7 @@ static enum shuf__memory kind_of(const struct shuf__warm_block *b)
                : shuf__engine_backend(b->warm->pool->allocations->engine)->ops->own;
 }
 
-/* A result that uses a block of that size, or will be kept in one, has what it needs. */
+/* Whether a block of the warm size exists, used by a result or idle. */
 static bool has_block(const struct shuf__warm_block *b)
 {
     const struct shuf__allocation *allocation;

@@ -31,7 +31,7 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
                                    beside, error);
 }
 
-/* Of the least workspace, and of the result if it needs room on the same side. */
+/* Checks the least workspace, together with the result if both are on the same side. */
 static shuf_status check_sum(struct shuf__pool *pool, const struct shuf__job_memory *memory,
                              bool with_result, struct shuf__error *error)
 {

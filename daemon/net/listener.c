@@ -178,7 +178,8 @@ shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf_
     else if (strspn(name, "0123456789") == strlen(name) && number < (gid_t)-1)
         *gid = (gid_t)number;
     else
-        return shuf__fail(error, SHUF_INVALID, "socket_group %.64s: no such group", name);
+        return shuf__fail(error, SHUF_INVALID,
+                          "socket_group %.64s: no such group; expected a name or a number", name);
     return SHUF_OK;
 }
 

@@ -52,7 +52,10 @@ static shuf_status refuse_open(const struct shuf__lock *lock, const char *socket
         return shuf__fail(error, SHUF_DENIED,
                           "lock %s: a file of uid %ld; remove it if no shufd runs there",
                           lock->path, (long)status.st_uid);
-    return shuf__fail(error, SHUF_IO, "socket %s: lock: %s", socket, strerror(cause));
+    return shuf__fail(error, SHUF_IO,
+                      "socket %s: cannot make the lock beside it: %s; expected a directory where "
+                      "uid %u may write",
+                      socket, strerror(cause), (unsigned)geteuid());
 }
 
 static const char *describe_state(const char *state)

@@ -7,10 +7,10 @@
 
 #include "session_state.h"
 
-/* Its frame is whole; `request` NULL: it is unreadable. */
+/* The frame of a request is complete; `request` NULL: it cannot be parsed. */
 void shuf__request_received(struct shuf__session *session, const Shuf__Request *request);
 
-/* Its reply is made. */
+/* The reply to the request is made. */
 void shuf__request_replied(struct shuf__session *session, const Shuf__Reply *reply);
 
 /* Logs a reply that is an error; `text` is its message. */

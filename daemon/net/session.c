@@ -167,8 +167,11 @@ static void flush(struct shuf__session *session)
     }
 }
 
-static void start_reply(struct shuf__session *session, const Shuf__Reply *reply)
+/* The client hears of each shortage once. */
+static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
 {
+    reply->unmap = session->shortages != session->all->allocations->shortages;
+    session->shortages = session->all->allocations->shortages;
     shuf__outbox_put(&session->outbox, reply);
     shuf__request_replied(session, reply);
     session->state = SHUF__SESSION_SENDING;

@@ -23,6 +23,7 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
     session->client =
         (struct shuf__client){.all = sessions->processes, .pid = peer.pid, .uid = peer.uid};
     session->leases.all = sessions->leases;
+    session->shortages = sessions->allocations->shortages;
     session->leases.client = &session->client;
     session->inbox.begin = session->inbox.end = 0;
     session->outbox.descriptor = -1;

@@ -29,6 +29,7 @@ struct shuf__sessions {
     struct shuf__engine *engine;
     struct shuf__client_processes *processes;
     struct shuf__leases *leases;
+    const struct shuf__allocations *allocations;
     struct shuf__spin *spin;
     struct shuf__stats *stats;
     uint64_t slow_ns; /* a request that takes longer is logged; 0: none */
@@ -41,7 +42,7 @@ struct shuf__sessions {
     void (*closed)(struct shuf__sessions *sessions); /* after a session has left the list */
 };
 
-/* The work of a request, for which its session waits; embedded in the work. */
+/* The work for which a session waits before it replies. It is a member of the work's own struct. */
 struct shuf__pending {
     void (*cancel)(struct shuf__pending *pending); /* the session closes before the reply */
 };
@@ -70,10 +71,11 @@ struct shuf__session {
     uint64_t id;                        /* of the request that is handled */
     uint64_t number;                    /* of the connection; never used again */
     struct shuf__request_record record; /* of the request that is handled */
+    uint64_t shortages;                 /* of the allocations, that the client knows about */
     struct shuf__user_count *user;
     struct shuf__pending *pending; /* NULL: none */
 
-    bool is_replying; /* in the list of those that reply next */
+    bool is_replying; /* in the list of sessions that reply next */
     TAILQ_ENTRY(shuf__session) reply_link;
     struct shuf__outbox outbox;
     struct shuf__inbox inbox;

@@ -24,7 +24,7 @@ struct shuf__user_counts {
 /* The row of the user. It stays valid. */
 struct shuf__user_count *shuf__user_count_of(struct shuf__user_counts *counts, uint32_t uid);
 
-/* The row of all users that have none of their own. */
+/* The row that counts all users without a row. */
 static inline const struct shuf__user_count *
 shuf__user_count_others(const struct shuf__user_counts *counts)
 {

@@ -15,7 +15,7 @@ namespace shuf
 
 struct Bounce {
     char *pieces;          /* pinned */
-    char *there;           /* the device's address of them */
+    char *there;           /* the address of `pieces` on the device */
     cudaEvent_t filled[2]; /* one for each piece */
 };
 

@@ -50,7 +50,7 @@ struct Cuda {
     shuf__sums *sums;        /* device memory: sums_parts of them */
     float *gauss_table;      /* device memory */
     volatile uint64_t *word; /* pinned: the ticket of the last finished quick computation */
-    uint64_t *word_there;    /* the device's address of it */
+    uint64_t *word_there;    /* its address on the device */
     uint64_t ticket;
     Launched launched;
 };

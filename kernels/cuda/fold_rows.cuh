@@ -292,7 +292,7 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
 
 /* The part of a row that a block makes. */
 struct Part {
-    uint32_t count, whole; /* values; those that are stored as whole groups */
+    uint32_t count, whole; /* values, and those of them in whole groups */
     bool wraps;            /* the last value wraps */
 
     __device__ __forceinline__ Part(const Rows &rows, uint64_t first, uint32_t most)

@@ -141,7 +141,8 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
     *cancelled = false;
     if (p.count == 0)
         return cudaSuccess;
-    if (shuf_algorithm_has_random_access(p.algorithm)) { /* too short for another check */
+    /* The launch is short, so a single check for cancelling before it is enough. */
+    if (shuf_algorithm_has_random_access(p.algorithm)) {
         *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
         return *cancelled ? cudaSuccess
                           : primefold_async(p, width_of(computation), out, nullptr, stream);

@@ -237,7 +237,7 @@ cudaError_t exchange(const shuf__permutation &p, void *out, const Signal &signal
     return cudaGetLastError();
 }
 
-/* With a signal there is a single row. */
+/* `signal` is not NULL only for a single row. */
 template <typename Out>
 cudaError_t start(const shuf__permutation &p, void *out, const Signal *signal, cudaStream_t stream)
 {

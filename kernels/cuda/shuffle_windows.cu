@@ -109,7 +109,7 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
         all = all && finished(f, met, x[g]);
     if (__all_sync(0xffffffff, all))
         return;
-    uint32_t again = 0; /* a bit for each index; the tile waits for all of them */
+    uint32_t again = 0; /* a bit for each index that must be computed again */
 #pragma unroll
     for (uint32_t g = 0; g < together; g++)
         again |= unfinished(f, met, x[g]) << g * group;

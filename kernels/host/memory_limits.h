@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much memory this process may still take: what the machine has, and what
- * the control groups around it (a container, a service's MemoryMax) allow.
+ * The memory that this process may still take: that of the machine, within the limits of its
+ * control groups (a container, a service's MemoryMax).
  */
 #ifndef SHUF__MEMORY_LIMITS_H
 #define SHUF__MEMORY_LIMITS_H

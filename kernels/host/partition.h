@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A shuffle of an array that is larger than the caches, in two passes through memory in order. The
- * first moves each record to its part of the block, the second to its place in the part.
+ * first pass moves each record to its part of the block, the second one to its place in the part.
  */
 #ifndef SHUF__HOST_PARTITION_H
 #define SHUF__HOST_PARTITION_H

@@ -21,7 +21,8 @@
 
 enum {
     PART_BYTES = 1 << 20,  /* records that a thread takes at a time, if a tile has more */
-    LISTED_MOST = 1 << 20, /* values in a list: so few tiles would leave threads without work */
+    LISTED_MOST = 1 << 20, /* up to this n, positions are listed first: tiles would be too few for
+                              the threads */
 };
 
 /* The state of one computation, which its threads share. */

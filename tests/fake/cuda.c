@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See cuda.h. Prototypes and numbers are those of CUDA's own cuda.h.
+ * See cuda.h. The prototypes and constants are those of CUDA's cuda.h.
  */
 #include "cuda.h"
 
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* It is found by name alone, as the real one is. */
+/* Tests find the function by its name with dlsym(), like the functions of a real libcuda. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -23,7 +23,7 @@ static struct fake_cuda fake = {.primary = {{0}, {1}}};
 static struct mapping {
     uint8_t *address;
     size_t size;
-    int fd; /* -1: nothing mapped */
+    int fd; /* -1: not mapped */
     int readable, writable;
 } mappings[MAPPINGS];
 
@@ -67,7 +67,7 @@ EXPORT int cuDeviceGetCount(int *count)
 EXPORT int cuDeviceGet(int *device, int ordinal)
 {
     MAY_FAIL("cuDeviceGet");
-    *device = 40 + ordinal; /* a CUdevice is no ordinal */
+    *device = 40 + ordinal; /* a CUdevice is not an ordinal */
     return ordinal < FAKE_GPUS ? SUCCESS : INVALID_VALUE;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A libcuda.so.1 without a GPU, for tests of leases: device memory is host memory
- * by another name, and whatever is acquired is counted until it is given back.
+ * A libcuda.so.1 without a GPU, for tests of leases. Device memory is host memory, and the fake
+ * counts everything that is acquired until it is released.
  */
 #ifndef TESTS_FAKE_CUDA_H
 #define TESTS_FAKE_CUDA_H
@@ -16,7 +16,7 @@ struct fake_context {
     int gpu;
 };
 
-/* Where a cudaIpcMemHandle_t or cudaIpcEventHandle_t of the fake points. */
+/* The target of a fake cudaIpcMemHandle_t or cudaIpcEventHandle_t. */
 struct fake_memory {
     uint8_t *bytes;
     uint64_t size;
@@ -28,11 +28,11 @@ struct fake_event {
 };
 
 struct fake_cuda {
-    const char *fails;             /* the call that does, or NULL */
+    const char *fails;             /* the name of the call that fails, or NULL */
     struct fake_context *stack[8]; /* contexts, the current one last */
     int depth;
     struct fake_context primary[FAKE_GPUS];
-    /* What is out: */
+    /* Counts of the acquired objects: */
     int primaries[FAKE_GPUS], allocations, reserved, mapped, opened, events;
 };
 

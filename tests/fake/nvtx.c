@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tool of NVTX, as Nsight Systems is one: writes the name of each range to $SHUF_TEST_RANGES, and
- * a line with a dot for its end.
+ * A fake tool of NVTX, in the place of Nsight Systems. It writes the name of each range to
+ * $SHUF_TEST_RANGES, and a line with a dot at the end of the range.
  */
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>

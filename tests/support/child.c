@@ -33,7 +33,7 @@ static void become(uid_t uid)
         (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
         _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which resets it */
-    prctl(PR_SET_DUMPABLE, 1);        /* or root would own its /proc */
+    prctl(PR_SET_DUMPABLE, 1);        /* otherwise root would own the child's /proc */
 }
 
 struct child child_start_as(uid_t uid, void (*body)(int channel, void *context), void *context)

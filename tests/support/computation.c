@@ -146,7 +146,7 @@ struct shuf__computation computation_stream(enum shuf__distribution distribution
                                                              .count = count}}};
 }
 
-/* ---- The reference: one row, by the inline ciphers ----------------------- */
+/* ---- The expected values of one row, by the inline algorithms ------------ */
 
 struct reference {
     const struct shuf__request *request;
@@ -154,7 +154,8 @@ struct reference {
     shuf_primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
-    uint64_t *values; /* NULL if position x has f(x): primefold, or n is the whole domain */
+    /* NULL if the value at position x is f(x): primefold, or n is the whole domain. */
+    uint64_t *values;
 };
 
 static uint64_t reference_f(const struct reference *r, uint64_t x)
@@ -300,7 +301,7 @@ static uint64_t *read_values(const struct shuf__computation *computation,
     assert_non_null(values);
     expect_ok(backend->ops->read(backend, block, 0, count * width, values, &error), &error);
     for (uint64_t i = width < 8 ? count : 0; i-- > 0;) {
-        uint64_t value = 0; /* widens in place, from the end */
+        uint64_t value = 0; /* widens the values in place, from the end */
         memcpy(&value, (const char *)values + i * width, width);
         values[i] = value;
     }

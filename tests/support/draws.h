@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* One value: all parameters that decide its bits. */
+/* The parameters that decide the bits of one value. */
 struct draw {
     enum shuf__distribution distribution;
     shuf_dtype dtype;
@@ -20,7 +20,7 @@ struct draw {
 /* The value's bits, widened with zeros. */
 uint64_t draw_bits(const struct draw *draw);
 
-/* The number that has these bits in that type. */
+/* The number that these bits represent in that type. */
 double draw_value(shuf_dtype dtype, uint64_t bits);
 
 unsigned draw_width(shuf_dtype dtype);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The expected values of a request, computed plainly: the whole permutation by the inline
- * algorithms, then the view by its definition.
+ * The expected values of a request: computes the whole permutation by the inline algorithms, and
+ * then selects the values of the view by its definition.
  */
 #ifndef SHUF__TEST_EXPECTED_H
 #define SHUF__TEST_EXPECTED_H

@@ -22,7 +22,8 @@ enum { GOLDEN_WHOLE = 40, GOLDEN_HEAD = 8, GOLDEN_TAIL = 4 };
 struct golden {
     char algorithm[16];
     uint64_t n, seed, epoch, fingerprint;
-    unsigned count; /* of values: n where n <= GOLDEN_WHOLE, else GOLDEN_HEAD + GOLDEN_TAIL */
+    /* The number of values: n if n <= GOLDEN_WHOLE, otherwise GOLDEN_HEAD + GOLDEN_TAIL. */
+    unsigned count;
     uint64_t values[GOLDEN_WHOLE];
 };
 
@@ -38,7 +39,7 @@ struct golden_places {
     uint64_t position[GOLDEN_PLACES], value[GOLDEN_PLACES];
 };
 
-/* As golden_next(). */
+/* Returns false at the end of the table. Exits with a message on a malformed row. */
 bool golden_next_places(FILE *table, struct golden_places *row);
 
 enum { GOLDEN_SHOWN = 8 };
@@ -48,11 +49,11 @@ struct golden_stream {
     char distribution[16], dtype[16];
     uint64_t seed, stream, offset, count, fingerprint;
     double mean, std;
-    unsigned shown; /* values: the first ones */
+    unsigned shown; /* the number of values; they are the first ones */
     uint64_t bits[GOLDEN_SHOWN];
 };
 
-/* As golden_next(). */
+/* Returns false at the end of the table. Exits with a message on a malformed row. */
 bool golden_next_stream(FILE *table, struct golden_stream *row);
 
 /* The position of value `index` of the row in the permutation. */

@@ -17,7 +17,8 @@
 enum { PATH = PATH_MAX + 64 };
 
 static struct shuf__cgroup own[SHUF__CGROUP_VERSIONS];
-static const struct shuf__cgroup *origin; /* of the group's version */
+/* The group of this process before, in the same version. */
+static const struct shuf__cgroup *origin;
 static char directory[PATH];
 
 static bool write_to(const char *folder, const char *name, const char *text)
@@ -55,7 +56,7 @@ static bool make_below(int version, const char *parent, uint64_t bytes)
     return false;
 }
 
-/* Below this process's own group, or at the top of the hierarchy. */
+/* Makes the group below this process's own group, or else at the top of the hierarchy. */
 bool memory_group_make(uint64_t bytes)
 {
     shuf__cgroups_find("", own);
@@ -90,7 +91,7 @@ uint64_t memory_group_kills(void)
     return kills;
 }
 
-/* The kernel may still count a process that has ended. */
+/* Repeats the removal, because the kernel may still count a process that has ended. */
 void memory_group_remove(void)
 {
     for (int waited = 0; rmdir(directory) != 0; waited += 10) {

@@ -7,7 +7,8 @@
 
 #include "harness.h"
 
-/* The text that the daemon gives on its socket; in OpenMetrics too. The caller frees it. */
+/* The daemon's metrics, by its socket. metrics_read_open() gives OpenMetrics. The caller frees the
+ * text. */
 char *metrics_read(const struct harness *h);
 char *metrics_read_open(const struct harness *h);
 
@@ -15,7 +16,7 @@ char *metrics_read_open(const struct harness *h);
  * `shufd_requests_total{kind="drop",status="OK"}`. */
 double metrics_value(const char *text, const char *sample);
 
-/* The same in the daemon's metrics now. */
+/* metrics_value() of the daemon's present metrics. */
 double metrics_now(const struct harness *h, const char *sample);
 
 #endif

@@ -60,7 +60,7 @@ is_current() {
     [ -n "$1" ] && [ "$1" != 0 ] && ! inside readlink "/proc/$1/exe" | grep -q deleted
 }
 
-# Installs the other version; the daemon that runs afterwards is of this version.
+# Installs the other version, and checks that the daemon then has this version.
 upgrade() {
     local before next=second
     before=$(pid_of shufd.service)
@@ -79,7 +79,7 @@ named_files() {
         -o -path /sys -o -path /tmp -o -path /var/log \) -prune -o -name '*shuf*' -print
 }
 
-# Everything runs and is enabled when it is purged.
+# Purges the packages while all units are enabled and running.
 test_purge() {
     inside rm -rf '/etc/systemd/system/shufd@.service.d'
     inside systemctl start shufd.target

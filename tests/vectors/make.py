@@ -125,7 +125,7 @@ def exchanged(n, seed, epoch):
 
 
 def primefold_count(n, p):
-    """How many maps there are."""
+    """The number of maps."""
     b, d = (p - 1).bit_length(), (n - 1).bit_length()
     if n <= 65521:
         return next(maps for most, maps in ((9, 10), (10, 9), (13, 8), (16, 7)) if b <= most)
@@ -188,7 +188,7 @@ def block_of(x, n, p, shift):
 
 
 def primefold_round(x, n, p, shift, addend, maps):
-    """Once through all maps; x is an int."""
+    """Applies all maps once; x is an int."""
     for r, (multiplier, fold) in enumerate(maps):
         x = (multiplier * x + (addend if r == 0 else 0)) % p
         if r + 1 < len(maps):
@@ -281,7 +281,7 @@ def philox4x32(counter, key, rounds):
 
 
 def stream_words(seed, stream, block, index, rounds):
-    """Four words of a stream: number 4 * index and following. Normal ones have blocks 0 and 2."""
+    """Words 4 * index to 4 * index + 3 of a stream. `block`: 1 for uniform streams; 0 and 2 for normal ones."""
     k0, k1, k2, k3 = (key_word(seed, stream, 4, 8 * block + i) for i in range(4))
     low, high = index & M32, index >> 32
     counter = (low, high, k2, k3) if block == 1 else (low, k2, high, k3)
@@ -289,7 +289,7 @@ def stream_words(seed, stream, block, index, rounds):
 
 
 def gauss_table():
-    """Numbers that a search has found, so they are read."""
+    """The table is read from the C header, because a search has found its numbers."""
     text = (HERE / "../../kernels/inline/shuf/gauss_table.h").read_text()
     body = text[text.index("shuf_gauss_table[256]") :]
     entries = [int(e) for e in re.findall(r"-?\d+", body[body.index("{") :])]
@@ -340,7 +340,7 @@ class Gauss:
         return [stream_words(*self.key, 0, index, r) for r in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS)]
 
     def entry(self, word, table):
-        """Twice what enters the transform."""
+        """An input of the transform, doubled."""
         first = self.table[(word >> 24) * 16 + table % 16]
         second = self.table[word % 256 * 16 + (table + 8) % 16]
         return 2 * (first + second + (word >> 8) % 2**15 - 2**14) + 1
@@ -361,7 +361,7 @@ class Gauss:
         return rounded(high + low, "f64")
 
     def standard(self, s, word, tail, early):
-        """What is scaled: before that, the sign."""
+        """The standard value before its sign is applied."""
         if self.dtype == "f64":
             return self.double(s, word, tail, early)
         exact = (s * 2**18 + (word % 2**23 | 1) - 2**22) * fractions.Fraction(1, 2**37)
@@ -381,7 +381,7 @@ class Gauss:
         z = -z if block[p][1] >> 31 else z
         y = rounded(z * self.std + self.mean, self.format)
         final = rounded(y, self.dtype)
-        minus = 0x8000 if final == 0 and y < 0 else 0  # which a fraction does not have
+        minus = 0x8000 if final == 0 and y < 0 else 0  # a fraction has no -0
         return number_bits(final, self.dtype) | minus
 
 
@@ -418,7 +418,7 @@ class BoxMuller:
         scaled = (x.numerator << shift) // x.denominator
         below = math.isqrt(scaled)
         exact = below * below == scaled and scaled * x.denominator == x.numerator << shift
-        # A bit beyond those of the integer stands for what is left out: it decides no tie.
+        # One more bit is set if the root is not exact, so that no tie occurs.
         return self.rn(fractions.Fraction(2 * below + (0 if exact else 1), 2 << shift // 2))
 
     def polynomial(self, x, coefficients):
@@ -487,7 +487,7 @@ class BoxMuller:
             v = fractions.Fraction(struct.unpack("<f", struct.pack("<I", odd))[0])
         y = self.fma(v, self.std, self.mean)
         final = rounded(y, self.dtype)
-        minus = 0x8000 if final == 0 and y < 0 else 0  # which a fraction does not have
+        minus = 0x8000 if final == 0 and y < 0 else 0  # a fraction has no -0
         return number_bits(final, self.dtype) | minus
 
 
@@ -584,11 +584,11 @@ def permute_table():
 
 
 def weak_epochs(n):
-    """The first epochs with more weak multipliers than one, and where one follows another."""
+    """The first epochs with several weak multipliers, and those in which a tripled multiplier is weak again."""
     p, weak = primefold_key(n, 7, 0)[0], weak_multipliers(primefold_key(n, 7, 0)[0])
 
     def steps(epoch):
-        """The most steps that a multiplier takes."""
+        """The largest number of times that a multiplier is tripled."""
         maps = primefold_count(n, p)
         first = [1 + (key_word(7, epoch, 3, 2 * r + 1, n) * (p - 1) >> 32) for r in range(1, maps)]
         count = [0] * len(first)
@@ -876,7 +876,7 @@ TABLES = {
 }
 
 
-# ---- What is published elsewhere -------------------------------------------------
+# ---- Published known answers -------------------------------------------------
 
 
 def check_published():

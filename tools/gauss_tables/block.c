@@ -121,7 +121,7 @@ static void average_rotations(const int k[2], const int l[2], double *shifted, d
     }
 }
 
-/* Each pair of entries is counted in both orders, on both sides: therefore / 4. */
+/* Divides by 4, because each pair of entries occurs in both orders on both sides. */
 static void add_two_against_two(const struct shuf__entries *e, const struct sums *sums,
                                 const int k[2], const int l[2], double *by_lane)
 {
@@ -136,8 +136,8 @@ static void add_two_against_two(const struct shuf__entries *e, const struct sums
     }
 }
 
-/* Times two, for one against two and two against one; divided by two, for both orders of the
- * two. */
+/* The factor 2 (one entry against two, and two against one) and the factor 1/2 (both orders of the
+ * two) cancel. */
 static void add_one_against_two(const struct sums *sums, const int k[2], double *by_lane)
 {
     const int n[4] = {2 * k[0], 2 * k[1]};

@@ -14,9 +14,10 @@ struct shuf__block {
     shuf__series part; /* of z^2, by order */
     double above;      /* bound of the part of z^2 of orders above SHUF__DEGREE */
     double z2;         /* the sum of `part` and `above` */
-    double two;        /* two entries against two: largest magnitude of a lane */
-    double three;      /* one entry against two: the same */
-    double beyond;     /* two against two, higher orders, from 16 of the values: the same */
+    double two;        /* terms of two entries against two: the largest magnitude of a lane */
+    double three;      /* terms of one entry against two: the same */
+    double beyond;     /* terms of two entries against two of higher orders, for 16 of the values:
+                        * the same */
 };
 
 struct shuf__block shuf__block_look(const struct shuf__entries *entries);

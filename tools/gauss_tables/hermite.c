@@ -43,7 +43,7 @@ void shuf__hermite_weights(double share, shuf__square *weights)
 shuf__series shuf__moments_of_signs(int n)
 {
     shuf__series moments = {{0}};
-    double ways = ldexp(1, -n); /* of `minus` signs of n being -1 */
+    double ways = ldexp(1, -n); /* the probability that `minus` of n signs are -1 */
     for (int minus = 0; minus <= n; minus++) {
         const double mean = 1 - 2.0 * minus / n;
         double power = ways;

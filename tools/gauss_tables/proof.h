@@ -11,16 +11,16 @@
 
 #include <stdio.h>
 
-/* The limits that the generator needs for each figure. */
-#define SHUF__Z2_LIMIT 6e-10        /* first order */
+/* The largest allowed figures of a proof. */
+#define SHUF__Z2_LIMIT 6e-10        /* terms of single entries */
 #define SHUF__TOTAL_LIMIT 1.1e-9    /* with the terms of two entries */
-#define SHUF__CHI_MEAN_LIMIT 1e-3   /* of the pairs */
-#define SHUF__CHI_LIMIT 5e-3        /* of any pair */
-#define SHUF__APART_LIMIT 1.5e-2    /* of |phi - exp(-t^2 / 2)| */
-#define SHUF__BEYOND_LIMIT 1.5e-2   /* of |phi(t)|, t >= 3.5 */
-#define SHUF__KOLMOGOROV_LIMIT 5e-9 /* of one value */
-#define SHUF__TAIL_LIMIT 1e-3       /* of one value, to 8 deviations */
-#define SHUF__SCORE_LIMIT 1e-5      /* of products of cosines */
+#define SHUF__CHI_MEAN_LIMIT 1e-3   /* mean over the pairs of tables */
+#define SHUF__CHI_LIMIT 5e-3        /* each pair of tables */
+#define SHUF__APART_LIMIT 1.5e-2    /* |phi(t) - exp(-t^2 / 2)| */
+#define SHUF__BEYOND_LIMIT 1.5e-2   /* |phi(t)|, t >= 3.5 */
+#define SHUF__KOLMOGOROV_LIMIT 5e-9 /* distribution function of one value */
+#define SHUF__TAIL_LIMIT 1e-3       /* tail of one value, up to 8 deviations */
+#define SHUF__SCORE_LIMIT 1e-5      /* products of cosines */
 
 struct shuf__proof {
     struct shuf__entries entries;

@@ -18,7 +18,7 @@ static int32_t *magnitude(shuf__tables *tables, int pair, int v)
 /* A change: a goes up by one, b down by one, and c by `sign`, which may be 0. */
 struct change {
     int a, b, c, sign;
-    int64_t left; /* what the sum of squares then lacks */
+    int64_t left; /* the remaining difference of the sum of squares */
 };
 
 static struct change best_change(shuf__tables *tables, int pair, int64_t lack)

@@ -27,7 +27,7 @@ struct least_rows {
 
 static const struct least_rows symmetric = {25, 1000}, skew = {1000, 10000};
 
-/* The fourth cumulants hold from this n. */
+/* The formulas of the fourth cumulants are valid from this n on. */
 enum { VARIANCE_N = 4 };
 
 static void add_value(const struct shuf__law *law, uint64_t value, uint64_t *words)

@@ -186,7 +186,8 @@ template <unsigned PLACES> class PlaceTally
     unsigned sign_ = 0;
 };
 
-constexpr unsigned place_threads = 128, place_blocks = 132 * 4; /* that an H200 holds */
+constexpr unsigned place_threads = 128,
+                   place_blocks = 132 * 4; /* as many as an H200 runs at once */
 
 /* PLACES: places of the type. A launch of 2^28 values adds at most 2^27 to a count. */
 template <unsigned PLACES, typename T>

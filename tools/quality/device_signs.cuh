@@ -151,7 +151,7 @@ template <unsigned VALUES> __device__ void transform(double (&x)[VALUES])
             }
 }
 
-/* As add_cube() in stream_signs.c. */
+/* See add_cube() in stream_signs.c. */
 template <unsigned MASK, unsigned VALUES, typename T>
 __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells &cells,
                          unsigned *tally)
@@ -183,7 +183,7 @@ __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells 
     }
 }
 
-constexpr unsigned sign_threads = 256, sign_blocks = 132 * 5; /* that an H200 holds */
+constexpr unsigned sign_threads = 256, sign_blocks = 132 * 5; /* as many as an H200 runs at once */
 
 /* Scales are for 4 and for 8 values. A launch adds at most 2^28 to the cells of a choice of
  * signs. */

@@ -27,7 +27,7 @@ struct shuf__law {
 struct shuf__law shuf__law_fixed_points(uint32_t n); /* n >= 2, for all laws */
 struct shuf__law shuf__law_cycles(uint32_t n);
 struct shuf__law shuf__law_descents(uint32_t n);
-struct shuf__law shuf__law_inverse_descents(uint32_t n); /* the same */
+struct shuf__law shuf__law_inverse_descents(uint32_t n); /* equal to that of descents */
 struct shuf__law shuf__law_inversions(uint32_t n);
 
 /* The cell of a value. */

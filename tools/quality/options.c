@@ -4,6 +4,7 @@
  */
 #include "options.h"
 
+#include "algorithm.h"
 #include "device_run.h"
 #include "generator.h"
 #include "nearest.h"
@@ -52,7 +53,7 @@ static const struct {
     {R, {"rounds", KEY_ROUNDS, "A:B", 0, "From A rounds to B (default: the usual number)", 2}},
     {ANY, {"daemon", KEY_DAEMON, NULL, 0, "Judge the permutations of a running shufd", 3}},
     {ANY,
-     {"algorithm", KEY_ALGORITHM, "primefold|philox24|lcg", 0,
+     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0,
       "The algorithm of the daemon (default: primefold)", 3}},
     {ANY, {"socket", KEY_SOCKET, "PATH", 0, "The socket of the daemon", 3}},
     {J,

@@ -28,9 +28,9 @@ struct shuf__chunk {
     const double *value;    /* the original values */
     const double *z;        /* standardised, in order */
     const double *spread;   /* with a rounded law: z after shuf__law_spread() */
-    const double *by_block; /* the same, block after block: position p of block b at 32 b + p */
+    const double *by_block; /* `spread` ordered by blocks: position p of block b is at 32 b + p */
     const double *by_place; /* z: the 32 values of a superblock at position 0, then at 1, ... */
-    const double *relative; /* the same number of values of the other stream, or NULL */
+    const double *relative; /* as many values of the other stream, or NULL */
     enum shuf__stream_relation relation;
     double *scratch; /* 2 * SHUF__CHUNK numbers for this thread */
 };

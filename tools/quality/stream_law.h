@@ -65,8 +65,9 @@ struct shuf__stream_law {
     double *upper;         /* rounded: the largest number that is rounded to the node; else NULL */
     double mean[SHUF__FUNCTIONS], variance[SHUF__FUNCTIONS];
     double fourth_mean, fourth_variance;           /* of z^4 */
-    double square_kurtosis;                        /* of z^2; less 3 */
-    double spread_variance, spread_kurtosis;       /* of values of shuf__law_spread(); less 3 */
+    double square_kurtosis;                        /* of z^2, minus 3 */
+    double spread_variance, spread_kurtosis;       /* of values of shuf__law_spread(); the kurtosis
+                                                    * minus 3 */
     struct shuf__cosine cosine[SHUF__FREQUENCIES]; /* normal laws only */
     struct shuf__cells cells;                      /* of z */
     struct shuf__cells transformed; /* of a standardised sum of 32 values; normal laws only */

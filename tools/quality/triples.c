@@ -91,7 +91,7 @@ static void subtract_same_members(uint32_t n, gsl_matrix *pairs)
 {
     for (uint32_t x = 1; x < n; x++)
         for (uint32_t y = 1; y < n; y++) {
-            const uint32_t t = (x + y) % n; /* of (x, 0, y) */
+            const uint32_t t = (x + y) % n; /* the second difference of (x, 0, y) */
             const uint32_t other[3] = {t, mod((int64_t)y - 2 * x, n), mod((int64_t)x - 2 * y, n)};
             for (int i = 0; i < 3 && x != y; i++)
                 *gsl_matrix_ptr(pairs, t, other[i]) -= 2;

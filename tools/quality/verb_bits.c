@@ -5,6 +5,7 @@
  * others are skipped. Only a few values of each permutation are taken: its values never repeat, but
  * those of a random stream sometimes do.
  */
+#include "algorithm.h"
 #include "fail.h"
 #include "lookups.h"
 #include "options.h"
@@ -36,12 +37,13 @@ struct packer {
 
 static const struct shuf__lookups *find(struct argp_state *state, const char *name)
 {
+    char expected[SHUF__ALGORITHM_LIST];
     const struct shuf__lookups *row = shuf__lookups;
     while (row->name && strcmp(row->name, name) != 0)
         row++;
     if (!row->name)
-        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected primefold, philox24 or lcg",
-                     name);
+        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected %s", name,
+                     shuf__algorithm_list(expected));
     return row;
 }
 
@@ -157,7 +159,7 @@ static void write_stream(struct bits *b)
 int shuf__quality_bits(int argc, char **argv)
 {
     static const struct argp_option option_table[] = {
-        {"generator", 'g', "primefold|philox24|lcg", 0, "The generator (required)", 1},
+        {"generator", 'g', SHUF__ALGORITHM_CHOICES, 0, "The generator (required)", 1},
         {"n", 'n', "N", 0, "The size of the permutations (required)", 1},
         {"take", 't', "K", 0, "Take K values of each permutation (default 64)", 1},
         {"stride", 'd', "S", 0, "The distance between their positions (default 1)", 1},

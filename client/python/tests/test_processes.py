@@ -156,6 +156,19 @@ def test_private_daemon_that_cannot_start(tmp_path):
     assert "shufd did not start: " in run_python(text).stdout
 
 
+def test_private_daemon_names_the_arguments_of_serve():
+    no_default_daemon()
+    text = (
+        "import shufd\n"
+        "client = shufd.serve(host_memory='64Mi', device_memory='64Mi', quiet=True)\n"
+        "try: client.permute(5 * 10**7, 7)\n"
+        "except shufd.OutOfMemory as e: print(e)"
+    )
+    message = run_python(text).stdout
+    assert "_memory to shufd.serve()" in message and "the limit is 64 MiB" in message
+    assert "shufd.conf" not in message and "kill" not in message and "--" not in message
+
+
 def test_import_is_light():
     run_python(
         "import shufd, sys; assert not {'torch', 'jax', 'grain', 'tqdm'} & set(sys.modules)\n"

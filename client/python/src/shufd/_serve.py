@@ -26,14 +26,16 @@ _START_SECONDS = 60.0
 _POLL_SECONDS = 0.005
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
-# $1: the directory; $2: shufd; $3: its backend
+# $1: the directory; $2: shufd; the rest: its options
 _GUARDIAN = f"""
-cd "$1" || exit 1
+directory=$1 shufd=$2
+shift 2
+cd "$directory" || exit 1
 trap '' HUP INT
 exec 3<lifeline
 (
     while :; do
-        "$2" --socket "$1/shufd.sock" --backend "$3" 2>>log 3<&- &
+        "$shufd" --socket "$directory/shufd.sock" "$@" 2>>log 3<&- &
         echo $! >pid
         wait $!
         code=$?
@@ -44,25 +46,26 @@ keeper=$!
 cat <&3 >/dev/null
 kill $keeper
 kill "$(cat pid)"
-cd / && rm -rf "$1"
+cd / && rm -rf "$directory"
 """
 
 _lock = threading.Lock()
 _guardians: list[subprocess.Popen[bytes]] = []
 
 
-def _start(directory: str, backend: str) -> None:
+def _start(directory: str, options: list[str]) -> None:
     """Starts the shell. Its standard streams are not ours, so it holds no pipe of ours."""
     lifeline = _lifeline.path_of(os.path.join(directory, "x"))
     os.mkfifo(lifeline, 0o600)
     # Opened for reading too, because opening only for writing waits for a reader.
     _lifeline.held[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
     guardian = subprocess.Popen(
-        ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd"), backend],
+        ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd"), *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env={**os.environ, "SHUFD_STARTER": "shufd.serve()"},  # for the daemon's messages
     )
     _guardians.append(guardian)
 
@@ -91,27 +94,42 @@ def _await(directory: str, reconnect: float) -> Client:
         time.sleep(_POLL_SECONDS)
 
 
-def serve(*, backend: str = "auto", reconnect: float = 10.0, quiet: bool = False) -> Client:
+def serve(
+    *,
+    backend: str = "auto",
+    host_memory: int | str | None = None,
+    device_memory: int | str | None = None,
+    reconnect: float = 10.0,
+    quiet: bool = False,
+) -> Client:
     """Returns a client of the daemon that runs. If none runs, starts a private one for this process
     and its children, says so once on standard error, and sets $SHUFD_SOCKET for the children.
 
-    backend    "auto", "cpu" or "cuda", as in shufd(8); for a new daemon
-    reconnect  seconds; as in connect()
-    quiet      True: says nothing
+    backend        "auto", "cpu" or "cuda", as in shufd(8); for a new daemon
+    host_memory    the limit of results in host memory: bytes, or text such as "8Gi" or "25%"; for a
+                   new daemon. None: as in shufd.conf(5)
+    device_memory  the same in the memory of the GPU
+    reconnect      seconds; as in connect()
+    quiet          True: says nothing
 
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
     with NoDaemon, and the reason, where it cannot start.
     """
+    options = [f"--backend={backend}"]
+    if host_memory is not None:
+        options.append(f"--host-memory={host_memory}")
+    if device_memory is not None:
+        options.append(f"--device-memory={device_memory}")
     with _lock:
         try:
             return Client(None, reconnect=reconnect)
         except NoDaemon:
-            return _serve_privately(backend, reconnect, quiet)
+            return _serve_privately(options, reconnect, quiet)
 
 
-def _serve_privately(backend: str, reconnect: float, quiet: bool) -> Client:
+def _serve_privately(options: list[str], reconnect: float, quiet: bool) -> Client:
     directory = tempfile.mkdtemp(prefix="shufd-")
-    _start(directory, backend)
+    _start(directory, options)
     try:
         client = _await(directory, reconnect)
     finally:

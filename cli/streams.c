@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See streams.h.
+ */
+#include "streams.h"
+
+#include "exit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static const struct {
+    int cause;
+    const char *text;
+} causes[] = {
+    {EBADF, "Bad file descriptor: it is closed; expected a file, a pipe or a terminal"},
+    {ENOENT, "No such file or directory; expected a path whose directory exists"},
+    {ENOTDIR, "Not a directory; expected a path whose directory exists"},
+    {EISDIR, "Is a directory; expected the path of a file"},
+    {EACCES, "Permission denied; expected a path where this user may write"},
+    {EROFS, "Read-only file system; expected a path on another one"},
+    {EFBIG, "File too large for ulimit -f or for the file system"},
+};
+
+const char *shuf__cause_text(int cause)
+{
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if (causes[i].cause == cause)
+            return causes[i].text;
+    return strerror(cause);
+}
+
+/* Output that cannot be written is a failure of every verb, and of argp's --help. */
+static void check_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    if (errno != EPIPE) /* the reader closed the pipe on purpose */
+        shuf__fail_with(EX_IOERR, "standard output: %s", shuf__cause_text(errno));
+    _exit(EX_IOERR);
+}
+
+/* The next open() would reuse the number of a closed standard stream, and output for the stream
+ * would go to the file. The descriptor that replaces it here fails with EBADF when used. */
+static void occupy_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(EX_OSERR);
+}
+
+void shuf__streams_prepare(void)
+{
+    occupy_closed_streams();
+    signal(SIGXFSZ, SIG_IGN);
+    atexit(check_stdout);
+}

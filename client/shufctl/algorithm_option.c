@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See algorithm_option.h.
+ */
+#include "algorithm_option.h"
+
+#include <sysexits.h>
+
+const char *shuf__algorithm_option(struct argp_state *state, const char *text)
+{
+    char expected[SHUF__ALGORITHM_LIST];
+    if (!*text) /* libshuf would take the default */
+        argp_failure(state, EX_USAGE, 0, "--algorithm '': expected %s",
+                     shuf__algorithm_list(expected));
+    return text;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See report_start.h.
+ */
+#include "report_start.h"
+
+#include "service_manager.h"
+#include "socket.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ORIGIN = 192, STATUS_TEXT = 512 };
+
+static void write_origin(const char *path, const struct shuf__config *config, char text[ORIGIN])
+{
+    const char *origin = shuf__socket_origin(path, SHUF__SOCKET_SERVE);
+    if (config->source.value[SHUF__CONFIG_socket])
+        snprintf(text, ORIGIN, "set by --socket");
+    else if (*config->socket)
+        snprintf(text, ORIGIN, "set by the key socket in %.128s", config->file);
+    else
+        snprintf(text, ORIGIN, "set by %s", origin ? origin : "the environment");
+    if (origin && strcmp(origin, "$XDG_RUNTIME_DIR") == 0)
+        strncat(text, "; clients of root, or without this variable, need --socket",
+                ORIGIN - strlen(text) - 1);
+}
+
+void shuf__report_socket(const struct shuf__listener *listener, const struct shuf__config *config,
+                         const struct shuf__log *log)
+{
+    char origin[ORIGIN] = "passed by the service manager";
+    const char *path = listener->address.sun_path;
+    if (listener->lock.fd >= 0)
+        write_origin(path, config, origin);
+    shuf__log(log, SHUF__LOG_INFO, "listening on %s (%s)", path, origin);
+}
+
+void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend)
+{
+    char status[STATUS_TEXT];
+    snprintf(status, sizeof status, "Serving on %s, backend %s: %s", listener->address.sun_path,
+             backend->ops->name, backend->device);
+    shuf__service_manager_ready(status);
+}

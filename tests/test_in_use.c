@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One handle and several threads: a call while another thread is in a call fails, and changes
+ * nothing there.
+ */
+#include "support/client.h"
+#include "support/cmocka_all.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REFUSED "handle: in use by another thread; expected a handle for each thread"
+static const shuf_permutation request = {.n = 1000, .seed = 7};
+
+/* A call that waits for a daemon that has been stopped. */
+struct waiting_call {
+    shuf *handle;
+    pthread_t thread;
+    shuf_status status;
+};
+
+static void *summarize(void *context)
+{
+    struct waiting_call *c = context;
+    shuf_result result;
+    c->status = shuf_summarize(c->handle, &request, &result);
+    return NULL;
+}
+
+/* The call has begun when the calls of this thread are refused. */
+static void begin_waiting(struct waiting_call *c)
+{
+    int status;
+    c->handle = client_open();
+    assert_int_equal(kill(harness_shared.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(harness_shared.pid, &status, WUNTRACED), harness_shared.pid);
+    assert_int_equal(pthread_create(&c->thread, NULL, summarize, c), 0);
+    while (shuf_set_reconnect(c->handle, 10000) == SHUF_OK)
+        usleep(1000);
+}
+
+static void end_waiting(struct waiting_call *c)
+{
+    assert_int_equal(kill(harness_shared.pid, SIGCONT), 0);
+    assert_int_equal(pthread_join(c->thread, NULL), 0);
+    assert_int_equal(c->status, SHUF_OK);
+    assert_true(client_check(c->handle, &request));
+    shuf_close(c->handle);
+}
+
+static void calls_beside_a_call(void **state)
+{
+    (void)state;
+    struct waiting_call c;
+    shuf_daemon daemon;
+    shuf_lease *lease = NULL;
+    begin_waiting(&c);
+    assert_string_equal(shuf_message(c.handle), REFUSED);
+    client_expect(c.handle, shuf_daemon_status(c.handle, &daemon), SHUF_INVALID, REFUSED);
+    client_expect(c.handle, shuf_lease_take(c.handle, &request, NULL, &lease), SHUF_INVALID,
+                  REFUSED);
+    client_expect(c.handle, shuf_lease_release(c.handle, &lease), SHUF_INVALID, REFUSED);
+    shuf_close(c.handle); /* does nothing */
+    end_waiting(&c);
+}
+
+/* The thread in the call does not exist in the child, which may free the handle. */
+static void a_fork_beside_a_call(void **state)
+{
+    (void)state;
+    struct waiting_call c;
+    int status;
+    begin_waiting(&c);
+    const pid_t child = fork();
+    if (child == 0) {
+        shuf_daemon daemon;
+        const bool refused = shuf_daemon_status(c.handle, &daemon) == SHUF_INVALID &&
+                             strstr(shuf_message(c.handle), "connect anew after fork()");
+        shuf_close(c.handle);
+        _exit(!refused);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    end_waiting(&c);
+}
+
+/* ---- many threads ---------------------------------------------------------------- */
+
+enum { THREADS = 4, CALLS = 400 };
+static shuf *shared;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int served, refused;
+
+/* Either right values or the refusal. */
+static void *call_often(void *context)
+{
+    const bool in_turn = context != NULL;
+    uint32_t expected[1000], out[1000];
+    shuf *own = client_open();
+    assert_int_equal(shuf_permute(own, &request, expected, sizeof expected, NULL), SHUF_OK);
+    for (int i = 0; i < CALLS; i++) {
+        if (in_turn)
+            pthread_mutex_lock(&turn);
+        memset(out, 0, sizeof out);
+        if (shuf_permute(shared, &request, out, sizeof out, NULL) == SHUF_OK) {
+            served++;
+            assert_memory_equal(out, expected, sizeof out);
+        } else {
+            refused++;
+            assert_string_equal(shuf_message(shared), REFUSED);
+        }
+        if (in_turn)
+            pthread_mutex_unlock(&turn);
+    }
+    shuf_close(own);
+    return NULL;
+}
+
+static void run_threads(void *context)
+{
+    pthread_t threads[THREADS];
+    served = refused = 0;
+    shared = client_open();
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, context), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(served + refused, THREADS * CALLS);
+    assert_true(client_check(shared, &request));
+    shuf_close(shared);
+}
+
+static void threads_at_once(void **state)
+{
+    (void)state;
+    run_threads(NULL);
+    assert_true(served > 0);
+}
+
+static void threads_in_turn(void **state)
+{
+    (void)state;
+    run_threads(&turn);
+    assert_int_equal(refused, 0);
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_beside_a_call),
+        cmocka_unit_test(a_fork_beside_a_call),
+        cmocka_unit_test(threads_at_once),
+        cmocka_unit_test(threads_in_turn),
+    };
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shuf_shuffle() whose daemon is killed in the middle, and no other comes: the call waits for the
+ * reconnect time once, and says what happened. Limits on times are far from what is measured: the
+ * machine may be slow.
+ */
+#include "support/client.h"
+#include "support/cmocka_all.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RECONNECT_MS = 8000, TWICE_MS = 2 * RECONNECT_MS, LARGE = 60 << 20 };
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* In that time, by another process. */
+static pid_t kill_later(unsigned us)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usleep(us);
+        _exit(kill(harness_shared.pid, SIGKILL) != 0);
+    }
+    return child;
+}
+
+static void reap(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    harness_kill(&harness_shared, 0);
+}
+
+/* A daemon that is stopped accepts a request, so the loss comes while the call waits for a reply.
+ */
+static void stop_daemon(void)
+{
+    int status;
+    assert_int_equal(kill(harness_shared.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(harness_shared.pid, &status, WUNTRACED), harness_shared.pid);
+}
+
+static shuf_status shuffle_once(shuf *handle, size_t bytes)
+{
+    char *in = calloc(2, bytes);
+    const shuf_records records = {.n = bytes / 8, .record = 8, .seed = 7};
+    const shuf_status status = shuf_shuffle(handle, &records, in, in + bytes, bytes, NULL);
+    free(in);
+    return status;
+}
+
+static void one_reconnect_time(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    assert_int_equal(shuf_set_reconnect(handle, RECONNECT_MS), SHUF_OK);
+    stop_daemon();
+    const uint64_t begin = now_ms();
+    const pid_t killer = kill_later(200000);
+    client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
+                  "the daemon was lost, and no other came within 8.000 s");
+    assert_in_range(now_ms() - begin, RECONNECT_MS, TWICE_MS);
+    reap(killer);
+    client_expect(handle, shuf_set_reconnect(handle, 0), SHUF_OK, "");
+    client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON, "no daemon answers");
+    shuf_close(handle);
+}
+
+/* The timeout is the shorter one. */
+static void within_the_timeout(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    assert_int_equal(shuf_set_timeout(handle, 4000), SHUF_OK);
+    stop_daemon();
+    const pid_t killer = kill_later(200000);
+    const uint64_t begin = now_ms();
+    client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
+                  "the daemon was lost, and no other came within 4.000 s");
+    assert_in_range(now_ms() - begin, 4000, 9900); /* the reconnect time is 10 s */
+    reap(killer);
+    shuf_close(handle);
+}
+
+/* With the buffer, or while it is filled, or while the daemon works; or after the call. */
+static void killed_at_any_time(void **state)
+{
+    (void)state;
+    unsigned lost = 0;
+    for (unsigned us = 0; us < 100000; us = us * 2 + 3000) {
+        for (int reconnect = 0; reconnect < 2; reconnect++) {
+            if (harness_shared.pid == 0)
+                assert_true(harness_restart(&harness_shared));
+            shuf *handle = client_open();
+            assert_int_equal(shuf_set_reconnect(handle, reconnect ? 300 : 0), SHUF_OK);
+            const pid_t killer = kill_later(us);
+            const shuf_status status = shuffle_once(handle, LARGE);
+            lost += status != SHUF_OK;
+            if (status != SHUF_OK)
+                client_expect(handle, status, SHUF_NO_DAEMON,
+                              reconnect ? "the daemon was lost, and no other came within 0.300 s"
+                                        : "the daemon was lost, and no other came within 0.000 s");
+            reap(killer);
+            shuf_close(handle);
+        }
+    }
+    assert_true(lost > 0);
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_reconnect_time, harness_start_shared,
+                                        harness_stop_shared),
+        cmocka_unit_test_setup_teardown(within_the_timeout, harness_start_shared,
+                                        harness_stop_shared),
+        cmocka_unit_test_setup_teardown(killed_at_any_time, harness_start_shared,
+                                        harness_stop_shared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
