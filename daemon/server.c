@@ -12,6 +12,7 @@
 #include "handlers/service.h"
 #include "heartbeat.h"
 #include "net/acceptor.h"
+#include "net/drain.h"
 #include "net/listener.h"
 #include "reload.h"
 #include "report_start.h"
@@ -52,6 +53,7 @@ struct shuf__server {
     struct shuf__service service;
     struct shuf__heartbeat heartbeat;
     struct shuf__exports exports;
+    struct shuf__drain drain;
     uv_timer_t deadline; /* of the drain, then of the end */
     uv_prepare_t send;   /* replies, before the loop sleeps */
     uv_signal_t signals[SIGNALS];
@@ -74,6 +76,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->acceptor.poll);
     close_handle(&server->acceptor.again);
     close_handle(&server->deadline);
+    close_handle(&server->drain.tick);
     close_handle(&server->heartbeat.tick);
     shuf__service_close(&server->service);
     shuf__exports_stop(&server->exports);
@@ -115,17 +118,6 @@ static void on_workers_done(struct shuf__allocations *allocations)
                                    offsetof(struct shuf__server, service.allocations)));
 }
 
-/* Calls `end` for each session. Any call may remove sessions from the list. */
-static void for_each_session(struct shuf__server *server, void (*end)(struct shuf__session *))
-{
-    struct shuf__session *session = LIST_FIRST(&server->service.sessions.list);
-    while (session) {
-        struct shuf__session *next = LIST_NEXT(session, link);
-        end(session);
-        session = next;
-    }
-}
-
 static void on_shutdown_timeout(uv_timer_t *timer)
 {
     struct shuf__server *server = timer->data;
@@ -156,12 +148,13 @@ static void force(struct shuf__server *server, const char *why)
     if (server->forced)
         return;
     server->forced = true;
-    shuf__log(server->log, SHUF__LOG_WARNING, "%s: cancelling the work of %" PRIu64 " client%s",
-              why, server->service.sessions.count, shuf__plural(server->service.sessions.count));
-    end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why,
-             server->service.sessions.count, shuf__plural(server->service.sessions.count));
+    shuf__log(server->log, SHUF__LOG_WARNING, "%s: cutting off %" PRIu64 " client%s", why,
+              server->service.sessions.count, shuf__plural(server->service.sessions.count));
     uv_timer_start(&server->deadline, on_shutdown_timeout, FORCED_END_MS, 0);
-    for_each_session(server, shuf__session_close);
+    const uint64_t unanswered = shuf__drain_force(&server->drain);
+    if (unanswered > 0)
+        end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why, unanswered,
+                 shuf__plural(unanswered));
 }
 
 static void on_drain_timeout(uv_timer_t *timer)
@@ -181,13 +174,13 @@ static void report_stopping(const struct shuf__server *server, uint64_t timeout_
 
 static void drain(struct shuf__server *server, uint64_t timeout_ms)
 {
-    server->draining = server->service.sessions.draining = true;
+    server->draining = true;
     report_stopping(server, timeout_ms);
     shuf__warm_stop(&server->service.warm);
     shuf__acceptor_stop(&server->acceptor);
     shuf__listener_close(&server->listener);
     uv_timer_start(&server->deadline, on_drain_timeout, timeout_ms, 0);
-    for_each_session(server, shuf__session_drain);
+    shuf__drain_start(&server->drain, shuf__config_ms(server->config->drain_read_timeout));
     settle(server);
 }
 
@@ -314,6 +307,7 @@ static void init_handles(struct shuf__server *server)
     shuf__heartbeat_init(&server->heartbeat, &server->loop);
     server->send.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
+    shuf__drain_init(&server->drain, &server->service.sessions);
     server->service.sessions.closed = on_session_closed;
     server->service.allocations.workers_done = on_workers_done;
     for (int i = 0; i < SIGNALS; i++)
@@ -408,8 +402,10 @@ static void close_every_handle(uv_handle_t *handle, void *context)
 static void log_end(const struct shuf__server *server)
 {
     if (server->exit_code == EX_OK)
-        shuf__log(server->log, SHUF__LOG_INFO, "ended, %" PRIu64 " result%s served",
-                  server->service.served, shuf__plural(server->service.served));
+        shuf__log(server->log, SHUF__LOG_INFO,
+                  "ended, %" PRIu64 " result%s served, %" PRIu64 " client%s cut off",
+                  server->service.served, shuf__plural(server->service.served),
+                  server->drain.unread, shuf__plural(server->drain.unread));
     else
         shuf__log(server->log, SHUF__LOG_ERROR, "terminated abnormally: %s", server->cause);
 }

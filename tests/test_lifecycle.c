@@ -46,7 +46,7 @@ static void test_drain(void **state)
     struct harness h;
     char byte;
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_start(&h, harness_backend, "");
+    wire_start(&h, harness_backend, "drain_read_timeout = 1h\n");
     struct wire *half_read = wire_greet(&h), *in_flight = wire_greet(&h), *idle = wire_greet(&h);
     wire_send_permute(half_read, &permute);
     wire_expect(half_read, SHUF_OK, "");
@@ -117,6 +117,33 @@ static void test_drain_timeout(void **state)
                                 "cut off\n"));
     wire_close(w);
     assert_true(harness_stop(&h));
+}
+
+/* A client that reads nothing of its reply holds up the end for a short time only, and the end is a
+ * success: the deadline of reading is over, or that of the drain. */
+static void test_unread_reply(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {
+        "drain_timeout = 1h\ndrain_read_timeout = 100ms\n",
+        "drain_timeout = 100ms\ndrain_read_timeout = 1h\n",
+    };
+    enum { N = 5 << 20 };
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    for (int i = 0; i < 2; i++) {
+        struct harness h;
+        char log[8192];
+        wire_start(&h, harness_backend, configs[i]);
+        struct wire *w = wire_greet(&h);
+        wire_send_permute(w, &permute);
+        wire_expect(w, SHUF_OK, "");
+        shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+        shufd_read(h.log, log, sizeof log);
+        assert_non_null(strstr(log, " served, 1 client cut off\n"));
+        assert_int_equal(i == 0, strstr(log, "cut off: it read nothing for 100 ms") != NULL);
+        wire_close(w);
+        assert_true(harness_stop(&h));
+    }
 }
 
 /* ---- the socket ---- */
@@ -360,6 +387,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_drain),         cmocka_unit_test(test_idle_drain_is_quick),
         cmocka_unit_test(test_second_signal), cmocka_unit_test(test_drain_timeout),
+        cmocka_unit_test(test_unread_reply),
         cmocka_unit_test(test_stale_socket),  cmocka_unit_test(test_live_daemon),
         cmocka_unit_test(test_live_stranger), cmocka_unit_test(test_no_socket_there),
         cmocka_unit_test(test_mode),          cmocka_unit_test(test_own_socket_only),
