@@ -374,6 +374,8 @@ static int start(struct shuf__server *server)
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
                             config->socket_group, &error))
         return fail_start(server, shuf__exit_of_socket(error.status), error.text);
+    if (error.text[0])
+        shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
     init_handles(server);
     if (shuf__service_load_keys(&server->service, &error))
         return fail_start(server, EX_CONFIG, error.text);
