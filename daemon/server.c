@@ -151,8 +151,9 @@ static void force(struct shuf__server *server, const char *why)
     shuf__log(server->log, SHUF__LOG_WARNING, "%s: cutting off %" PRIu64 " client%s", why,
               server->service.sessions.count, shuf__plural(server->service.sessions.count));
     uv_timer_start(&server->deadline, on_shutdown_timeout, FORCED_END_MS, 0);
+    const bool is_working = !shuf__engine_is_idle(server->engine);
     const uint64_t unanswered = shuf__drain_force(&server->drain);
-    if (unanswered > 0)
+    if (unanswered > 0 || is_working) /* not only replies that nobody read */
         end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why, unanswered,
                  shuf__plural(unanswered));
 }

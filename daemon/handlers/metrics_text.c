@@ -232,7 +232,8 @@ char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_rea
     struct timespec now;
     struct shuf__error ignored;
     struct view view = {.reader = reader};
-    struct shuf__exposition x = {.out = open_memstream(&text, size), .format = format};
+    struct shuf__exposition x = {.out = open_memstream(&text, size), .format = format,
+                                 .hides_requests = reader.sees == SHUF__METRICS_ONE_USER};
     if (!x.out)
         return NULL;
     if (reader.daemon)
