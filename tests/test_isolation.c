@@ -417,10 +417,8 @@ static void another_namespace(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_foreign_byte),
-        cmocka_unit_test(equal_requests_do_not_meet),
-        cmocka_unit_test(nothing_of_others),
-        cmocka_unit_test(ipc_of_another_user),
+        cmocka_unit_test(no_foreign_byte),   cmocka_unit_test(equal_requests_do_not_meet),
+        cmocka_unit_test(nothing_of_others), cmocka_unit_test(ipc_of_another_user),
         cmocka_unit_test(another_namespace),
     };
     if (geteuid() != 0) {

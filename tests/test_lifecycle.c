@@ -456,14 +456,22 @@ static void test_default_directory(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drain),         cmocka_unit_test(test_idle_drain_is_quick),
-        cmocka_unit_test(test_second_signal), cmocka_unit_test(test_drain_timeout),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_idle_drain_is_quick),
+        cmocka_unit_test(test_second_signal),
+        cmocka_unit_test(test_drain_timeout),
         cmocka_unit_test(test_unread_reply),
-        cmocka_unit_test(test_stale_socket),  cmocka_unit_test(test_live_daemon),
-        cmocka_unit_test(test_live_stranger), cmocka_unit_test(test_no_socket_there),
-        cmocka_unit_test(test_mode),          cmocka_unit_test(test_own_socket_only),
-        cmocka_unit_test(test_lock_goes_too), cmocka_unit_test(test_lock_without_socket),
-        cmocka_unit_test(test_foreign_lock), cmocka_unit_test(test_squatted_lock),  cmocka_unit_test(test_default_directory),
+        cmocka_unit_test(test_stale_socket),
+        cmocka_unit_test(test_live_daemon),
+        cmocka_unit_test(test_live_stranger),
+        cmocka_unit_test(test_no_socket_there),
+        cmocka_unit_test(test_mode),
+        cmocka_unit_test(test_own_socket_only),
+        cmocka_unit_test(test_lock_goes_too),
+        cmocka_unit_test(test_lock_without_socket),
+        cmocka_unit_test(test_foreign_lock),
+        cmocka_unit_test(test_squatted_lock),
+        cmocka_unit_test(test_default_directory),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ struct shuf__log_kind {
 struct shuf__log_limits {
     struct shuf__log_kind kind[SHUF__LOG_KINDS];
     size_t count;
-    uint64_t held; /* kinds that have held lines now */
+    uint64_t held;  /* kinds that have held lines now */
     uint64_t total; /* lines held since the start */
 };
 

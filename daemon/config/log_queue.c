@@ -2,8 +2,8 @@
  *
  * See log_queue.h. A thread, because it is the one way that suits every reader: the flag O_NONBLOCK
  * belongs to the open file, which other processes share; a pipe or terminal of another user cannot
- * be opened again; files on a network and sd_journal_sendv() wait whatever the flags. The lines that
- * a crash finds in the queue are lost.
+ * be opened again; files on a network and sd_journal_sendv() wait whatever the flags. The lines
+ * that a crash finds in the queue are lost.
  */
 #include "log_queue.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines on their way to the reader of the log, written by a thread of their own. The thread that
- * logs never waits: when the queue is full, its lines are dropped and counted.
+ * The lines on their way to the reader of the log, written by a thread of their own. The thread
+ * that logs never waits: when the queue is full, its lines are dropped and counted.
  */
 #ifndef SHUFD_LOG_QUEUE_H
 #define SHUFD_LOG_QUEUE_H

@@ -104,8 +104,9 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.log_dropped = shuf__log_losses(service->log).dropped;
     describe_memory(service, backend, &status);
     describe_users(session, &users, &status);
-    shuf__log_client(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
-              (long)session->client.pid, (long)session->client.uid, session->id);
+    shuf__log_client(service->log, SHUF__LOG_DEBUG,
+                     "client pid %ld, uid %ld: request %" PRIu64 ": status",
+                     (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
     shuf__session_reply(session, &reply, NULL, -1);

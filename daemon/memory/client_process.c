@@ -20,7 +20,8 @@ struct shuf__client_process {
     uv_poll_t poll;
     uint64_t only_mapped; /* bytes, while they are counted */
     LIST_HEAD(, shuf__process_mapping) mappings;
-    struct shuf__process_mapping *recent[RECENT]; /* by number of the block, found without a search */
+    struct shuf__process_mapping
+        *recent[RECENT]; /* by number of the block, found without a search */
     LIST_ENTRY(shuf__client_process) link;
 };
 

@@ -55,8 +55,8 @@ static void accept_again(uv_timer_t *timer)
  * client may close its connection soon. */
 static void pause_accepting(struct shuf__acceptor *acceptor)
 {
-    shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING, "accept: %s; trying again in %d ms",
-              strerror(errno), ACCEPT_AGAIN_MS);
+    shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING,
+                     "accept: %s; trying again in %d ms", strerror(errno), ACCEPT_AGAIN_MS);
     uv_poll_stop(&acceptor->poll);
     uv_timer_start(&acceptor->again, accept_again, ACCEPT_AGAIN_MS, 0);
 }

@@ -48,10 +48,11 @@ static bool remove_foreign(const struct shuf__lock *lock, struct shuf__error *er
     struct stat file;
     if (lstat(lock->path, &file) != 0 || !is_foreign(lock, &file) || unlink(lock->path) == 0)
         return true;
-    shuf__fail(error, SHUF_OK,
-               "lock %s: a file of uid %ld; going on without a lock, because other users may create "
-               "files there",
-               lock->path, (long)file.st_uid);
+    shuf__fail(
+        error, SHUF_OK,
+        "lock %s: a file of uid %ld; going on without a lock, because other users may create "
+        "files there",
+        lock->path, (long)file.st_uid);
     return false;
 }
 
