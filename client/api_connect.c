@@ -48,7 +48,7 @@ shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned mill
     h->connection.fd = -1;
     shuf__mappings_open(&h->mappings);
     shuf__connection_set_timeout(&h->connection, milliseconds, &h->error);
-    return connect_to(h, socket && *socket ? socket : NULL);
+    return connect_to(call, socket && *socket ? socket : NULL);
 }
 
 void shuf_close(shuf *handle)

@@ -91,6 +91,7 @@ static void on_tick(uv_timer_t *tick)
 void shuf__heartbeat_init(struct shuf__heartbeat *heartbeat, uv_loop_t *loop)
 {
     heartbeat->probe.name = "shufd: probe";
+    heartbeat->probe.uid = SHUF__UID_DAEMON;
     heartbeat->probe.run = run_probe;
     heartbeat->probe.done = end_probe;
     heartbeat->tick.data = heartbeat;

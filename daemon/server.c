@@ -55,7 +55,7 @@ struct shuf__server {
     struct shuf__exports exports;
     struct shuf__drain drain;
     uv_timer_t deadline; /* of the drain, then of the end */
-    uv_prepare_t send;   /* replies, before the loop sleeps */
+    uv_prepare_t serve;  /* the sessions, before the loop sleeps */
     uv_signal_t signals[SIGNALS];
     bool draining, forced, ended;
     int exit_code;
@@ -80,7 +80,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->heartbeat.tick);
     shuf__service_close(&server->service);
     shuf__exports_stop(&server->exports);
-    close_handle(&server->send);
+    close_handle(&server->serve);
     for (int i = 0; i < SIGNALS; i++)
         close_handle(&server->signals[i]);
 }
@@ -257,7 +257,7 @@ static void share_descriptors(struct shuf__server *server)
     uint64_t most = room / (DESCRIPTORS_PER_CLIENT + 1);
     uint64_t limit = configured < most ? configured : most > 1 ? most : 1;
     uint64_t theirs = DESCRIPTORS_PER_CLIENT * limit;
-    server->acceptor.limit = limit;
+    shuf__acceptor_set_limits(&server->acceptor, limit, server->config->user_clients);
     server->service.allocations.max_count = room > theirs ? room - theirs : 1;
     if (limit < configured)
         shuf__log(server->log, SHUF__LOG_WARNING,
@@ -294,19 +294,19 @@ static const struct {
 } signals[SIGNALS] = {
     {SIGTERM, on_end_signal}, {SIGINT, on_end_signal}, {SIGHUP, on_reload_signal}};
 
-static void on_prepare(uv_prepare_t *send)
+static void on_prepare(uv_prepare_t *serve)
 {
-    struct shuf__server *server = send->data;
-    shuf__sessions_send(&server->service.sessions);
+    struct shuf__server *server = serve->data;
+    shuf__sessions_serve(&server->service.sessions);
 }
 
 static void init_handles(struct shuf__server *server)
 {
-    uv_prepare_init(&server->loop, &server->send);
-    uv_prepare_start(&server->send, on_prepare);
+    uv_prepare_init(&server->loop, &server->serve);
+    uv_prepare_start(&server->serve, on_prepare);
     uv_timer_init(&server->loop, &server->deadline);
     shuf__heartbeat_init(&server->heartbeat, &server->loop);
-    server->send.data = server->deadline.data = server;
+    server->serve.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     shuf__drain_init(&server->drain, &server->service.sessions);
     server->service.sessions.closed = on_session_closed;

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -20,8 +21,16 @@
 struct faults *faults;
 struct seen *seen;
 
-static struct shuf__backend *cpu;
-static struct shuf__backend device;
+/* Each lane opens one. */
+struct fake {
+    struct shuf__backend base;
+    struct shuf__backend *cpu;
+};
+
+static struct shuf__backend *cpu_of(struct shuf__backend *backend)
+{
+    return ((struct fake *)backend)->cpu;
+}
 
 static struct shuf__block visible(const struct shuf__block *block)
 {
@@ -32,8 +41,8 @@ static struct shuf__block visible(const struct shuf__block *block)
 
 static void device_close(struct shuf__backend *backend)
 {
-    (void)backend;
-    cpu->ops->close(cpu);
+    shuf__cpu_ops.close(cpu_of(backend));
+    free(backend);
 }
 
 static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memory kind,
@@ -47,7 +56,8 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
     }
     *available = faults->available - (faults->blocks_count ? seen->host : 0);
     *total = faults->total;
-    return *total > 0 ? SHUF_OK : cpu->ops->memory(cpu, kind, available, total, error);
+    return *total > 0 ? SHUF_OK
+                      : shuf__cpu_ops.memory(cpu_of(backend), kind, available, total, error);
 }
 
 static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory kind,
@@ -60,8 +70,9 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
     if (number >= faults->first_full && number < faults->first_full + faults->fulls)
         return shuf__fail(error, faults->fails_when_full ? SHUF_DEVICE : SHUF_NO_MEMORY,
                           "the device is full");
-    shuf_status status = cpu->ops->alloc(
-        cpu, kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block, error);
+    shuf_status status = shuf__cpu_ops.alloc(
+        cpu_of(backend), kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block,
+        error);
     block->kind = kind;
     block->host = NULL;
     if (status == SHUF_OK)
@@ -75,23 +86,23 @@ static void device_free(struct shuf__backend *backend, struct shuf__block *block
     *(shuf__memory_is_host(block->kind) ? &seen->host : &seen->taken) -= block->bytes;
     if (block->kind != SHUF__MEMORY_MEMFD)
         block->kind = SHUF__MEMORY_PRIVATE;
-    cpu->ops->free(cpu, block);
+    shuf__cpu_ops.free(cpu_of(backend), block);
 }
 
 static int device_export(const struct shuf__block *block)
 {
-    return block->kind == SHUF__MEMORY_MEMFD ? cpu->ops->export_block(block)
+    return block->kind == SHUF__MEMORY_MEMFD ? shuf__cpu_ops.export_block(block)
                                              : fcntl(block->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static enum shuf__mapped device_mapped(const struct shuf__block *block)
 {
-    return cpu->ops->mapped(block);
+    return shuf__cpu_ops.mapped(block);
 }
 
 static uint64_t device_committed(const struct shuf__block *block)
 {
-    return cpu->ops->committed(block);
+    return shuf__cpu_ops.committed(block);
 }
 
 static shuf_status device_look_up(struct shuf__backend *backend,
@@ -99,7 +110,7 @@ static shuf_status device_look_up(struct shuf__backend *backend,
                                   size_t count, struct shuf__error *error)
 {
     (void)backend;
-    return cpu->ops->look_up(cpu, computation, place, count, error);
+    return shuf__cpu_ops.look_up(cpu_of(backend), computation, place, count, error);
 }
 
 static struct shuf__workspace device_workspace(const struct shuf__backend *backend,
@@ -137,7 +148,7 @@ static shuf_status device_launch(struct shuf__backend *backend,
         usleep(10000);
     if (faults->permute_fails)
         return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
-    return cpu->ops->launch(cpu, computation, block, error);
+    return shuf__cpu_ops.launch(cpu_of(backend), computation, block, error);
 }
 
 static shuf_status device_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
@@ -145,7 +156,7 @@ static shuf_status device_wait(struct shuf__backend *backend, uint64_t timeout_n
 {
     (void)backend;
     usleep(faults->wait_us);
-    return cpu->ops->wait(cpu, timeout_ns, done, device_ns, error);
+    return shuf__cpu_ops.wait(cpu_of(backend), timeout_ns, done, device_ns, error);
 }
 
 static shuf_status device_fingerprint(struct shuf__backend *backend,
@@ -155,7 +166,8 @@ static shuf_status device_fingerprint(struct shuf__backend *backend,
 {
     struct shuf__block copy = visible(block);
     (void)backend;
-    return cpu->ops->fingerprint(cpu, &copy, width, values, index, fingerprint, error);
+    return shuf__cpu_ops.fingerprint(cpu_of(backend), &copy, width, values, index, fingerprint,
+                                     error);
 }
 
 static shuf_status device_read(struct shuf__backend *backend, const struct shuf__block *block,
@@ -167,7 +179,7 @@ static shuf_status device_read(struct shuf__backend *backend, const struct shuf_
     usleep(faults->read_us);
     if (faults->read_fails_from && offset >= faults->read_fails_from && bytes > 64)
         return shuf__fail(error, SHUF_DEVICE, "read: the device is on fire");
-    return cpu->ops->read(cpu, &copy, offset, bytes, out, error);
+    return shuf__cpu_ops.read(cpu_of(backend), &copy, offset, bytes, out, error);
 }
 
 static shuf_status device_event(struct shuf__backend *backend, struct shuf__block *block,
@@ -206,10 +218,13 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
 {
     if (strcmp(spec, "none") == 0)
         return shuf__fail(error, SHUF_DEVICE, "backend none: no such device");
-    device.ops = &device_ops;
-    snprintf(device.device, sizeof device.device, "a fake device");
-    *backend = &device;
-    return shuf__cpu_ops.open(NULL, threads, &cpu, error);
+    struct fake *fake = calloc(1, sizeof *fake);
+    if (!fake)
+        return shuf__fail(error, SHUF_NO_MEMORY, "backend fake: out of memory");
+    fake->base.ops = &device_ops;
+    snprintf(fake->base.device, sizeof fake->base.device, "a fake device");
+    *backend = &fake->base;
+    return shuf__cpu_ops.open(NULL, threads, &fake->cpu, error);
 }
 
 /* ---- The server process ---- */

@@ -199,9 +199,8 @@ static void device_is_short(void **state)
     stop();
 }
 
-/* The daemon does not call the driver while a job runs. When the job ends, it does so
- * immediately. */
-static void device_is_busy(void **state)
+/* Device memory goes back whatever the device does. */
+static void device_while_a_job_runs(void **state)
 {
     (void)state;
     start_plain();
@@ -211,10 +210,8 @@ static void device_is_busy(void **state)
     wire_send_permute(blocker, &waiting);
     wire_await_queued(&h, 1);
     faults->others = 4000 * MI;
-    usleep(600000);
-    expect_idle(0, 4 * MI);
+    WIRE_AWAIT(&h, s, s.device_idle == 0 && seen->taken == 0 && s.queued == 1);
     wire_close(blocker);
-    WIRE_AWAIT(&h, s, s.device_idle == 0);
     stop();
 }
 
@@ -432,13 +429,20 @@ static void other_users(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW(kept_up_to_the_limit), ROW(too_large_to_be_kept),
-        ROW(leases_do_not_count),  ROW(defaults),
-        ROW(host_is_short),        ROW(device_is_short),
-        ROW(much_memory),          ROW(device_is_short),
-        ROW(device_is_busy),       ROW(host_while_a_job_runs),
-        ROW(processes_stall),      ROW(logged_once),
-        ROW(own_results_dropped),  ROW(other_users),
+        ROW(kept_up_to_the_limit),
+        ROW(too_large_to_be_kept),
+        ROW(leases_do_not_count),
+        ROW(defaults),
+        ROW(host_is_short),
+        ROW(device_is_short),
+        ROW(much_memory),
+        ROW(device_is_short),
+        ROW(device_while_a_job_runs),
+        ROW(host_while_a_job_runs),
+        ROW(processes_stall),
+        ROW(logged_once),
+        ROW(own_results_dropped),
+        ROW(other_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,7 +142,7 @@ static void behind_an_endless_job(void **state)
     send_index(waiting, &many);
     wire_await_queued(&h, 2);
     send_index(w, &many);
-    wire_expect(w, SHUF_BUSY, "queue 1: the most jobs that may wait; try again later");
+    wire_expect(w, SHUF_BUSY, "queue 1: the most jobs of a user that may wait");
     send_index(w, &few);
     expect_places(w, &few);
     wire_close(waiting);

@@ -418,7 +418,7 @@ static void test_queue_full(void **state)
     wire_await_queued(&h, 2);
     endless.seed++;
     wire_send_permute(c, &endless);
-    wire_expect(c, SHUF_BUSY, "queue 1: the most jobs that may wait; try again later");
+    wire_expect(c, SHUF_BUSY, "queue 1: the most jobs of a user that may wait");
     wire_close(a);
     wire_close(b);
     wire_await_queued(&h, 0);

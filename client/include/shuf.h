@@ -18,7 +18,9 @@
  *     shuf_close(daemon);
  *
  * Threads: one thread at a time may use a handle; different threads may use different handles at
- * the same time. No function here starts a thread, installs a signal handler or raises SIGPIPE.
+ * the same time. A call with a handle that another thread uses fails with SHUF_INVALID in most
+ * cases, and shuf_close() does nothing then. Nobody may use a handle that is being closed. No
+ * function here starts a thread, installs a signal handler or raises SIGPIPE.
  *
  * Processes: only the process that connected a handle may use it. After fork() the child connects
  * again. Calls with the parent's handle fail there with SHUF_INVALID, except shuf_message(),
@@ -258,10 +260,11 @@ SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permu
 
 /* Gives the lease back, frees it and sets *lease to NULL, also where the daemon reports a failure:
  * it does not know the lease, or a timeout is over. The values must not be read any more: the
- * library unmaps them, or keeps up to 128 mappings of at most 4 MiB for later leases until the
- * handle is closed, and the daemon may overwrite them. `lease` and *lease may be
- * NULL. The loss of the daemon is no failure. A copy of the pointer is invalid afterwards: a second
- * release through it is a double free. */
+ * library unmaps them, or keeps their mapping for later leases, and the daemon may overwrite them.
+ * It keeps blocks of at most 4 MiB, and at most 16 MiB of them: the daemon cannot use this memory
+ * for other results. If the daemon is short of memory, the next call unmaps all of them. `lease`
+ * and *lease may be NULL. The loss of the daemon is no failure. A copy of the pointer is invalid
+ * afterwards: a second release through it is a double free. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or

@@ -7,8 +7,6 @@
 #include "entry_job.h"
 #include "trace/ranges.h"
 
-#include <assert.h>
-
 /* ---- the end of a job ---- */
 
 static void finish_event_waiters(struct shuf__entry_job *job)
@@ -40,10 +38,10 @@ static void finish_waiters(struct shuf__entry_job *job)
     }
 }
 
-/* The job waits for the device in the engine, and its result may be used on the device. */
+/* The job waits for the device in its lane, and its result may be used on the device. */
 static void send_event(struct shuf__entry_job *job)
 {
-    shuf__engine_submit_urgent(job->entry->cache->engine, &job->engine_job);
+    shuf__engine_continue(job->entry->cache->engine, &job->engine_job);
     finish_event_waiters(job);
 }
 
@@ -57,6 +55,7 @@ static void keep_result(struct shuf__entry_job *job)
         return;
     }
     shuf__entry_become_ready(entry);
+    job->summary.device_ns = shuf__engine_job_active_ns(&job->engine_job, job->summary.device_ns);
     entry->summary = job->summary;
 }
 
@@ -68,12 +67,12 @@ static void finish_job(struct shuf__engine_job *engine_job)
         shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
     if (job->state == SHUF__JOB_FAILED && shuf__entry_job_retry(job))
         return;
-    shuf__entry_job_release(job);
     shuf__entry_note_memory(job->entry);
     if (job->state == SHUF__JOB_EVENT_READY) {
         send_event(job);
         return;
     }
+    shuf__entry_job_release(job);
     if (job->state == SHUF__JOB_COMPLETE)
         keep_result(job);
     shuf__entry_note_memory(job->entry);
@@ -159,7 +158,7 @@ void shuf__compute_unref(struct shuf__cache_entry *entry)
 
 /* ---- at once, for a request that has just come ---- */
 
-/* The entry is launched but takes its time: the engine, which is idle, waits for it. */
+/* The entry is launched but takes its time: another thread waits for it. */
 static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_entry *entry,
                              struct shuf__error *error)
 {
@@ -168,9 +167,8 @@ static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_e
     if (job) {
         shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
         shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
-        shuf_status status = shuf__engine_submit(entry->cache->engine, &job->engine_job, &failed);
-        assert(status == SHUF_OK);
-        return status;
+        shuf__engine_hand_over(entry->cache->engine, &job->engine_job);
+        return SHUF_OK;
     }
     if (shuf__entry_wait(backend, &entry->summary, &failed))
         *error = failed;

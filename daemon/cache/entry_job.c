@@ -150,22 +150,22 @@ shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
     return *over ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
 }
 
-static bool run_on_loop(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
+static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
+                                          struct shuf__backend *backend)
 {
     bool over;
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     const struct shuf__cache_entry *entry = job->entry;
-    if (is_launched(job) || !entry->allocation->block.memory ||
-        !shuf__entry_is_small(backend, entry, &job->options))
-        return false;
+    if (!entry->allocation->block.memory || !shuf__entry_is_small(backend, entry, &job->options))
+        return SHUF__LOOP_NOTHING;
     shuf_status status =
         shuf__entry_compute_small(backend, entry, &job->options, &job->summary, &over, &job->error);
     if (status == SHUF_OK && !over) {
         shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
-        return false;
+        return SHUF__LOOP_LAUNCHED;
     }
     conclude(job, status);
-    return true;
+    return SHUF__LOOP_COMPLETE;
 }
 
 /* ---- on the engine's thread ---- */
@@ -290,8 +290,6 @@ static bool begin_job(struct shuf__engine_job *engine_job)
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     struct shuf__cache_entry *entry = job->entry;
     const struct shuf__backend *backend = shuf__engine_backend(entry->cache->engine);
-    if (is_launched(job))
-        return true;
     if (!entry->ready && !has_input(entry))
         shuf__fail(&job->error, SHUF_INVALID,
                    "lease of the input: its values could not be computed");
@@ -376,6 +374,7 @@ struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry)
     struct shuf__entry_job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
+    job->engine_job.uid = entry->key.uid;
     job->engine_job.begin = begin_job;
     job->engine_job.run_on_loop = run_on_loop;
     job->engine_job.name = "shufd: compute";

@@ -56,8 +56,8 @@ void shuf__entry_job_set_state(struct shuf__entry_job *job, enum shuf__job_state
 shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
                                       struct shuf__error *error);
 
-/* Gives the memory beside the result back. The next job may start with it before the device is
- * done: the device runs them one after the other. */
+/* Gives the memory beside the result back. The device must be done with it: the next job that uses
+ * it may run in another lane. */
 void shuf__entry_job_release(struct shuf__entry_job *job);
 
 /* After a failure: evicts idle memory and queues the job again if the device had no memory for the

@@ -1,195 +1,200 @@
 /* SPDX-License-Identifier: MIT
  *
- * See engine.h. Urgent jobs overtake the jobs in the queue. Most are short, and a client that
- * reads its bytes must not wait for the jobs of others.
+ * See engine.h.
  */
 #include "engine.h"
 
-#include "trace/probes.h"
+#include "lane.h"
 #include "trace/ranges.h"
+#include "turns.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { JOBS_PER_WAKE = 32 }; /* small jobs run on the loop before it serves the sockets again */
-
-struct queue {
-    struct shuf__engine_job *first, **end;
+enum {
+    JOBS_PER_WAKE = 32, /* small jobs run on the loop before it serves the sockets again */
+    SLICE_HOST_MS = 10, /* caches and page tables are warm again after a fraction of it */
+    SLICE_DEVICE_MS = 2,
 };
 
 struct shuf__engine {
     struct shuf__engine_options options;
-    uv_thread_t thread;
-    uv_async_t wake; /* wakes the loop: a job is finished */
+    uv_async_t wake; /* of the lanes */
+    uv_timer_t slice;
+    int handles; /* that are not closed */
+    struct shuf__lanes lanes;
+    struct shuf__backend *backend;   /* of the loop's thread */
+    struct shuf__engine_job *waiter; /* has the loop's backend; NULL: none */
+    struct shuf__lane *urgent;
 
-    struct shuf__backend *backend; /* written before `opened`, then constant */
-    struct shuf__error error;
-
-    /* on the loop's thread only */
-    struct queue waiting;
-    struct queue finished_on_loop;    /* `done` is not yet called */
-    uint64_t queued;                  /* jobs that wait or run, without the urgent ones */
-    size_t dispatched;                /* all jobs with the thread, until `done` */
-    struct shuf__engine_job *running; /* the one of them that is not urgent */
+    struct shuf__turns turns;
+    struct shuf__engine_job *running; /* whose turn it is; other active jobs are paused */
+    uint64_t slice_begin_ns;
+    struct shuf__job_queue finished_on_loop; /* `done` is not yet called */
+    uint64_t queued;                         /* jobs that wait or run, without the urgent ones */
+    size_t dispatched;                       /* all jobs with lanes, until `done` */
     bool calling_done;
     bool progressed; /* see shuf__engine_progressed() */
-
-    uv_mutex_t lock; /* for all fields below */
-    uv_cond_t changed;
-    struct queue for_thread, finished; /* the thread takes from one and adds to the other */
-    bool opened, stop;
 };
 
-static void queue_init(struct queue *queue)
-{
-    queue->first = NULL;
-    queue->end = &queue->first;
-}
-
-static void push(struct queue *queue, struct shuf__engine_job *job)
-{
-    job->next = NULL;
-    *queue->end = job;
-    queue->end = &job->next;
-}
-
-static struct shuf__engine_job *pop(struct queue *queue)
-{
-    struct shuf__engine_job *job = queue->first;
-    if (job && !(queue->first = job->next))
-        queue->end = &queue->first;
-    return job;
-}
-
-/* False when the job is not in the queue. */
-static bool withdraw(struct queue *queue, const struct shuf__engine_job *job)
-{
-    struct shuf__engine_job **at = &queue->first;
-    while (*at && *at != job)
-        at = &(*at)->next;
-    if (!*at)
-        return false;
-    *at = job->next;
-    if (!*at)
-        queue->end = at;
-    return true;
-}
-
-/* ---- the engine's thread ---- */
-
-static struct shuf__engine_job *next_dispatched(struct shuf__engine *engine)
-{
-    struct shuf__engine_job *job;
-    uv_mutex_lock(&engine->lock);
-    while (!(job = pop(&engine->for_thread)) && !engine->stop)
-        uv_cond_wait(&engine->changed, &engine->lock);
-    uv_mutex_unlock(&engine->lock);
-    return job;
-}
-
-static void finish(struct shuf__engine *engine, struct shuf__engine_job *job)
-{
-    uv_mutex_lock(&engine->lock);
-    push(&engine->finished, job);
-    uv_mutex_unlock(&engine->lock);
-    uv_async_send(&engine->wake);
-}
-
-static shuf_status open_backend(struct shuf__engine *engine)
-{
-    shuf_status status = shuf__backend_open(engine->options.backend, engine->options.threads,
-                                            &engine->backend, &engine->error);
-    engine->error.status = status;
-    uv_mutex_lock(&engine->lock);
-    engine->opened = true;
-    uv_cond_signal(&engine->changed);
-    uv_mutex_unlock(&engine->lock);
-    return status;
-}
-
-static void drive(void *context)
-{
-    struct shuf__engine *engine = context;
-    struct shuf__engine_job *job;
-    if (open_backend(engine) != SHUF_OK)
-        return;
-    while ((job = next_dispatched(engine)) != NULL) {
-        SHUF__RANGE_BEGIN(job->name);
-        SHUF__PROBE(job_begin, job, job->name, job->urgent, 0);
-        job->run(job, engine->backend);
-        SHUF__PROBE(job_end, job, job->name, job->urgent, 0);
-        SHUF__RANGE_END();
-        finish(engine, job);
-    }
-    engine->backend->ops->close(engine->backend);
-}
-
-/* ---- the loop's thread ---- */
-
-static void dispatch(struct shuf__engine *engine, struct shuf__engine_job *job)
+static void dispatch(struct shuf__engine *engine, struct shuf__lane *lane,
+                     struct shuf__engine_job *job, struct shuf__backend *backend)
 {
     engine->dispatched++;
-    uv_mutex_lock(&engine->lock);
-    push(&engine->for_thread, job);
-    uv_cond_signal(&engine->changed);
-    uv_mutex_unlock(&engine->lock);
+    atomic_store(&job->paused, false);
+    job->lanes = &engine->lanes;
+    job->lane = lane;
+    shuf__lane_dispatch(lane, job, backend);
 }
 
-/* Finishes a job that the thread does not have. Its `done` is called from the loop, as for all
- * jobs. */
+/* ---- turns ---- */
+
+static void end_slice(struct shuf__engine *engine, struct shuf__turn_user *user)
+{
+    const uint64_t now = uv_hrtime();
+    user->virtual_ns += now - engine->slice_begin_ns;
+    engine->slice_begin_ns = now;
+}
+
+static void pause_running(struct shuf__engine *engine)
+{
+    struct shuf__engine_job *job = engine->running;
+    end_slice(engine, job->user);
+    atomic_store(&job->paused, true);
+    engine->running = NULL;
+}
+
+static void resume(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    atomic_store(&job->paused, false);
+    shuf__lanes_resume(&engine->lanes);
+    engine->running = job;
+}
+
+/* Finishes a job that no lane has. Its `done` is called from the loop, as for all jobs. */
 static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->queued--;
-    push(&engine->finished_on_loop, job);
+    shuf__job_queue_push(&engine->finished_on_loop, job);
     if (!engine->calling_done)
         uv_async_send(&engine->wake);
 }
 
-static bool run_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
+static enum shuf__loop_result run_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    bool over =
-        engine->dispatched == 0 && job->run_on_loop && job->run_on_loop(job, engine->backend);
-    engine->progressed |= over;
-    return over;
+    if (!job->run_on_loop || engine->waiter)
+        return SHUF__LOOP_NOTHING;
+    const enum shuf__loop_result result = job->run_on_loop(job, engine->backend);
+    engine->progressed |= result == SHUF__LOOP_COMPLETE;
+    return result;
 }
 
-/* Runs the next job on the loop or dispatches it to the thread, if the thread has none. */
-static void start_next(struct shuf__engine *engine)
+static void run_in_lane(struct shuf__engine *engine, struct shuf__engine_job *job,
+                        struct shuf__lane *lane, bool launched)
 {
-    struct shuf__engine_job *job;
-    while (!engine->running && (job = pop(&engine->waiting)) != NULL) {
-        job->started_ns = uv_hrtime();
-        bool begun = !job->begin || job->begin(job);
-        if (!begun || run_on_loop(engine, job)) {
-            finish_on_loop(engine, job);
-            return; /* call_done() starts the next job, after the sockets */
-        }
-        engine->running = job;
-        dispatch(engine, job);
+    lane->job = job->user->active = engine->running = job;
+    if (launched)
+        engine->waiter = job;
+    dispatch(engine, lane, job, launched ? engine->backend : NULL);
+}
+
+/* False when the job is over: call_done() starts the next one, after the sockets. */
+static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
+                      struct shuf__lane *lane)
+{
+    struct shuf__engine_job *job = shuf__job_queue_pop(&user->waiting);
+    enum shuf__loop_result result = SHUF__LOOP_COMPLETE;
+    user->count--;
+    job->started_ns = uv_hrtime();
+    if (!job->begin || job->begin(job))
+        result = run_on_loop(engine, job);
+    if (result != SHUF__LOOP_COMPLETE) {
+        run_in_lane(engine, job, lane, result == SHUF__LOOP_LAUNCHED);
+        return true;
     }
+    finish_on_loop(engine, job);
+    end_slice(engine, user);
+    return false;
 }
 
-static struct shuf__engine_job *collect(struct shuf__engine *engine)
+static uint64_t slice_ms(const struct shuf__engine *engine)
 {
-    uv_mutex_lock(&engine->lock);
-    struct shuf__engine_job *job = engine->finished.first;
-    queue_init(&engine->finished);
-    uv_mutex_unlock(&engine->lock);
-    return job;
+    return shuf__memory_is_host(engine->backend->ops->own) ? SLICE_HOST_MS : SLICE_DEVICE_MS;
+}
+
+/* Of the running job's time slice, in nanoseconds; UINT64_MAX: no other user waits. */
+static uint64_t time_left(const struct shuf__engine *engine)
+{
+    const uint64_t slice = slice_ms(engine) * 1000000;
+    const uint64_t used = uv_hrtime() - engine->slice_begin_ns;
+    if (!shuf__turns_has_others(&engine->turns, engine->running->user))
+        return UINT64_MAX;
+    return used < slice ? slice - used : 0;
+}
+
+/* A user who comes later starts the timer by submitting a job. */
+static void start_timer(struct shuf__engine *engine)
+{
+    const uint64_t left = time_left(engine);
+    if (left != UINT64_MAX)
+        uv_timer_start(&engine->slice, engine->slice.timer_cb, left / 1000000 + 1, 0);
+}
+
+/* Gives the device to the user whose turn it is. */
+static void schedule(struct shuf__engine *engine)
+{
+    if (engine->running && time_left(engine) > 0) {
+        start_timer(engine);
+        return;
+    }
+    struct shuf__lane *lane = shuf__lanes_find_free(&engine->lanes);
+    if (engine->running)
+        pause_running(engine);
+    struct shuf__turn_user *user = shuf__turns_next(&engine->turns, lane != NULL);
+    engine->slice_begin_ns = uv_hrtime();
+    if (!user)
+        return;
+    if (user->active)
+        resume(engine, user->active);
+    else if (!begin_job(engine, user, lane))
+        return;
+    start_timer(engine);
+}
+
+static void on_slice(uv_timer_t *timer)
+{
+    schedule(timer->data);
+}
+
+/* ---- the end of jobs ---- */
+
+/* A job that was cancelled in a pause ends while another one runs. */
+static void leave_lane(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    if (engine->running == job) {
+        end_slice(engine, job->user);
+        engine->running = NULL;
+    }
+    if (job->user->active == job)
+        job->user->active = NULL;
+    if (job->lane->job == job)
+        job->lane->job = NULL;
+    engine->queued--;
 }
 
 static void call_done_of_finished(struct shuf__engine *engine)
 {
-    struct shuf__engine_job *next, *job = collect(engine);
+    struct shuf__engine_job *next, *job = shuf__lanes_collect(&engine->lanes);
     for (; job; job = next) {
         next = job->next;
         engine->dispatched--;
         engine->progressed = true;
-        if (!job->urgent) {
-            engine->running = NULL;
-            engine->queued--;
-        }
+        if (engine->waiter == job)
+            engine->waiter = NULL;
+        if (!job->urgent)
+            leave_lane(engine, job);
         job->done(job);
     }
 }
@@ -200,43 +205,76 @@ static void call_done(uv_async_t *wake)
     struct shuf__engine *engine = wake->data;
     engine->calling_done = true;
     call_done_of_finished(engine);
-    start_next(engine);
-    for (int i = 0; i < JOBS_PER_WAKE && (job = pop(&engine->finished_on_loop)) != NULL; i++) {
+    schedule(engine);
+    for (int i = 0;
+         i < JOBS_PER_WAKE && (job = shuf__job_queue_pop(&engine->finished_on_loop)) != NULL; i++) {
         job->done(job);
-        start_next(engine);
+        schedule(engine);
     }
     engine->calling_done = false;
+    shuf__turns_forget_idle(&engine->turns);
+    shuf__lanes_close_spare(&engine->lanes);
     if (engine->finished_on_loop.first)
         uv_async_send(&engine->wake);
     if (shuf__engine_is_idle(engine))
         engine->options.idle(engine->options.context);
 }
 
+/* ---- jobs ---- */
+
 shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *job,
                                 struct shuf__error *error)
 {
-    if (engine->queued > engine->options.queue)
+    struct shuf__turn_user *user = shuf__turns_user(&engine->turns, job->uid);
+    if (!user)
+        return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
+    if (user->count >= engine->options.queue + !user->active)
         return shuf__fail(error, SHUF_BUSY,
-                          "queue %" PRIu64 ": the most jobs that may wait; try again later",
+                          "queue %" PRIu64
+                          ": the most jobs of a user that may wait; try again later",
                           engine->options.queue);
     job->urgent = false;
+    job->user = user;
     engine->queued++;
-    push(&engine->waiting, job);
-    start_next(engine);
+    user->count++;
+    shuf__job_queue_push(&user->waiting, job);
+    schedule(engine);
     return SHUF_OK;
 }
 
 void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     atomic_store(&job->cancelled, true);
-    if (withdraw(&engine->waiting, job))
+    if (job->user && shuf__job_queue_withdraw(&job->user->waiting, job)) {
+        job->user->count--;
         finish_on_loop(engine, job);
+    } else {
+        shuf__lanes_resume(&engine->lanes);
+    }
 }
 
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     job->urgent = true;
-    dispatch(engine, job);
+    dispatch(engine, engine->urgent, job, NULL);
+}
+
+void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    assert(!job->lane->job && !job->user->active);
+    engine->queued++;
+    job->lane->job = job->user->active = job;
+    if (!engine->running)
+        engine->running = job;
+    dispatch(engine, job->lane, job, job->backend);
+}
+
+void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    assert(!engine->waiter);
+    engine->waiter = job;
+    job->urgent = true;
+    dispatch(engine, engine->urgent, job, engine->backend);
 }
 
 bool shuf__engine_job_is_cancelled(void *job)
@@ -245,6 +283,8 @@ bool shuf__engine_job_is_cancelled(void *job)
     /* Many threads ask, and a write would take the cache line from the others. */
     if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
         atomic_store_explicit(&j->polled, true, memory_order_relaxed);
+    if (atomic_load_explicit(&j->paused, memory_order_relaxed))
+        shuf__lanes_wait_paused(j->lanes, j);
     return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
 }
 
@@ -258,7 +298,7 @@ bool shuf__engine_progressed(struct shuf__engine *engine)
 
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
 {
-    return engine->dispatched == 0 && engine->queued == 0 ? engine->backend : NULL;
+    return engine->waiter ? NULL : engine->backend;
 }
 
 void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *error)
@@ -284,77 +324,101 @@ struct shuf__backend *shuf__engine_backend(const struct shuf__engine *engine)
     return engine->backend;
 }
 
-static void free_engine(uv_handle_t *wake)
+/* ---- start and stop ---- */
+
+static void on_handle_closed(uv_handle_t *handle)
 {
-    struct shuf__engine *engine = wake->data;
-    uv_cond_destroy(&engine->changed);
-    uv_mutex_destroy(&engine->lock);
+    struct shuf__engine *engine = handle->data;
+    if (--engine->handles > 0)
+        return;
+    shuf__lanes_destroy(&engine->lanes);
     free(engine);
 }
 
-static shuf_status await_open(struct shuf__engine *engine, struct shuf__error *error)
+static void close_handles(struct shuf__engine *engine)
 {
-    uv_mutex_lock(&engine->lock);
-    while (!engine->opened)
-        uv_cond_wait(&engine->changed, &engine->lock);
-    uv_mutex_unlock(&engine->lock);
-    *error = engine->error;
-    return error->status;
+    uv_close((uv_handle_t *)&engine->wake, on_handle_closed);
+    uv_close((uv_handle_t *)&engine->slice, on_handle_closed);
 }
 
-static shuf_status start_thread(struct shuf__engine *engine, struct shuf__error *error)
+static void close_everything(struct shuf__engine *engine)
 {
-    int result = uv_thread_create(&engine->thread, drive, engine);
+    shuf__lanes_close(&engine->lanes);
+    if (engine->urgent)
+        shuf__lane_stop(engine->urgent);
+    if (engine->backend)
+        engine->backend->ops->close(engine->backend);
+    close_handles(engine);
+}
+
+/* All open the device that the loop has opened. */
+static shuf_status open_lanes(struct shuf__engine *engine, struct shuf__error *error)
+{
+    const char *spec = engine->options.backend;
+    SHUF__RANGES_INIT();
+    engine->lanes.backend = strcmp(spec, "auto") == 0 ? engine->backend->ops->name : spec;
+    if (!(engine->urgent = shuf__lane_start(&engine->lanes, error)) ||
+        shuf__lane_await(engine->urgent, error))
+        return error->status;
+    return shuf__lanes_open_first(&engine->lanes, error);
+}
+
+static shuf_status init_handles(struct shuf__engine *engine, uv_loop_t *loop,
+                                struct shuf__error *error)
+{
+    const int result = uv_async_init(loop, &engine->wake, call_done);
     if (result)
-        return shuf__fail(error, SHUF_IO, "engine: thread: %s", uv_strerror(result));
-    if (await_open(engine, error) == SHUF_OK)
-        return SHUF_OK;
-    uv_thread_join(&engine->thread);
-    return error->status;
+        return shuf__fail(error, SHUF_IO, "engine: %s", uv_strerror(result));
+    uv_timer_init(loop, &engine->slice);
+    engine->slice.timer_cb = on_slice;
+    engine->slice.data = engine->wake.data = engine;
+    engine->handles = 2;
+    return SHUF_OK;
+}
+
+static struct shuf__engine *make_engine(const struct shuf__engine_options *options, uv_loop_t *loop,
+                                        struct shuf__error *error)
+{
+    struct shuf__engine *engine = calloc(1, sizeof *engine);
+    if (!engine) {
+        shuf__fail(error, SHUF_NO_MEMORY, "engine: out of memory");
+        return NULL;
+    }
+    engine->options = *options;
+    engine->lanes.threads = options->threads;
+    engine->lanes.wake = &engine->wake;
+    shuf__job_queue_init(&engine->finished_on_loop);
+    shuf__turns_init(&engine->turns);
+    if (shuf__lanes_init(&engine->lanes, error) == SHUF_OK) {
+        if (init_handles(engine, loop, error) == SHUF_OK)
+            return engine;
+        shuf__lanes_destroy(&engine->lanes);
+    }
+    free(engine);
+    return NULL;
 }
 
 shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
                                const struct shuf__engine_options *options,
                                struct shuf__error *error)
 {
-    struct shuf__engine *engine = calloc(1, sizeof *engine);
+    struct shuf__error failed;
+    struct shuf__engine *engine = make_engine(options, loop, error);
     if (!engine)
-        return shuf__fail(error, SHUF_NO_MEMORY, "engine: out of memory");
-    engine->options = *options;
-    queue_init(&engine->waiting);
-    queue_init(&engine->finished_on_loop);
-    queue_init(&engine->for_thread);
-    queue_init(&engine->finished);
-    int result;
-    if ((result = uv_mutex_init(&engine->lock)) != 0)
-        goto free_memory;
-    if ((result = uv_cond_init(&engine->changed)) != 0)
-        goto destroy_lock;
-    if ((result = uv_async_init(loop, &engine->wake, call_done)) != 0)
-        goto destroy_cond;
-    engine->wake.data = engine;
-    if (start_thread(engine, error)) {
-        uv_close((uv_handle_t *)&engine->wake, free_engine);
         return error->status;
-    }
-    *out = engine;
-    return SHUF_OK;
-destroy_cond:
-    uv_cond_destroy(&engine->changed);
-destroy_lock:
-    uv_mutex_destroy(&engine->lock);
-free_memory:
-    free(engine);
-    return shuf__fail(error, SHUF_IO, "engine: %s", uv_strerror(result));
+    shuf_status status =
+        shuf__backend_open(options->backend, options->threads, &engine->backend, error);
+    if (status == SHUF_OK && (status = open_lanes(engine, &failed)) != SHUF_OK)
+        *error = failed;
+    if (status == SHUF_OK)
+        *out = engine;
+    else
+        close_everything(engine);
+    return status;
 }
 
 void shuf__engine_stop(struct shuf__engine *engine)
 {
     assert(shuf__engine_is_idle(engine));
-    uv_mutex_lock(&engine->lock);
-    engine->stop = true;
-    uv_cond_signal(&engine->changed);
-    uv_mutex_unlock(&engine->lock);
-    uv_thread_join(&engine->thread);
-    uv_close((uv_handle_t *)&engine->wake, free_engine);
+    close_everything(engine);
 }

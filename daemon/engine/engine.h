@@ -1,46 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The engine: one thread that drives the device, and a bounded queue of jobs on the loop's thread.
- * The engine hands one job at a time to its thread, and each job comes back to the loop.
+ * The engine: who uses the device, when, and on which thread. Jobs of different users take turns
+ * (turns.h): when a user's time slice is over and another user waits, the running job is paused
+ * and the other user's job runs in a lane of its own (lane.h). A user's jobs run one after the
+ * other. Small computations run on the loop's thread, which has a backend too, and urgent jobs,
+ * such as reads and frees, in a lane of their own: neither waits for the computations of others.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
 
-#include "backend.h"
+#include "job.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <uv.h>
 
 struct shuf__engine;
 
-/* Embedded in the struct that the job works on. Must not move until `done` is called. */
-struct shuf__engine_job {
-    /* On the loop's thread, when the job is first in the queue: takes the daemon's memory that the
-     * job needs. False ends the job. May be NULL. */
-    bool (*begin)(struct shuf__engine_job *job);
-    /* On the loop's thread, after `begin`, when the engine is idle: runs the job if that takes less
-     * time than waking the engine's thread. False leaves the job, or its rest, to `run`. May be
-     * NULL. */
-    bool (*run_on_loop)(struct shuf__engine_job *job, struct shuf__backend *backend);
-    void (*run)(struct shuf__engine_job *job, struct shuf__backend *backend); /* engine's thread */
-    void (*done)(struct shuf__engine_job *job);                               /* loop's thread */
-    const char *name;                                                         /* for tracers */
-    /* Set by shuf__engine_cancel(); `run` reads it. */
-    atomic_bool cancelled;
-    uint64_t started_ns; /* of uv_hrtime(), when it leaves the queue; 0: it waits */
-
-    /* private to the engine */
-    atomic_bool polled; /* `run` has read `cancelled` */
-    bool urgent;
-    struct shuf__engine_job *next;
-};
-
 struct shuf__engine_options {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
-    uint64_t queue; /* jobs that may wait while another runs */
+    uint64_t queue; /* jobs of a user that may wait while another runs */
     /* Both are called on the loop's thread. */
     void (*idle)(void *context); /* all jobs are done */
     void (*device_failed)(void *context, const struct shuf__error *error);
@@ -59,8 +37,8 @@ void shuf__engine_stop(struct shuf__engine *engine);
 
 /* The functions below are for the loop's thread only. */
 
-/* Queues a job. Fails with SHUF_BUSY when the queue is full. `done` is never called before this
- * returns. */
+/* Queues a job. Fails with SHUF_BUSY when the user's queue is full. `done` is never called before
+ * this returns. */
 shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine_job *job,
                                 struct shuf__error *error);
 
@@ -69,20 +47,29 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
 void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job);
 
 /* Whether the job is cancelled; `job` is a struct shuf__engine_job. On any thread. A long
- * computation calls it now and then, which also shows that it is not stuck. */
+ * computation calls it every few milliseconds at least, which also shows that it is not stuck.
+ * While the job is paused, it returns only when the job goes on or is cancelled. */
 bool shuf__engine_job_is_cancelled(void *job);
 
 /* Whether the device has done anything since the last call: a job has run, or the running one has
  * asked whether it is cancelled. */
 bool shuf__engine_progressed(struct shuf__engine *engine);
 
-/* Queues an urgent job, such as the read of a result or a free. Never refused, and run before the
- * next job starts. */
+/* Queues an urgent job, such as the read of a result or a free. Never refused. Waits for other
+ * urgent jobs only. */
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);
 
-/* Lends the backend to the caller until it returns to the loop; NULL while the engine has other
- * work. For work that takes less time than waking the engine's thread. */
+/* In `done` of a job that has launched a computation: the same lane calls `run` once more, to wait
+ * for its end. */
+void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job *job);
+
+/* Lends the loop's backend to the caller until it returns to the loop, for work that takes less
+ * time than waking another thread. NULL while a job waits for that backend's computation. */
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine);
+
+/* A computation that the caller has launched with the borrowed backend takes longer: a lane waits
+ * for it, in job->run. */
+void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job *job);
 
 /* Reports an error with status SHUF_DEVICE to options.device_failed; ignores other errors. */
 void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *error);

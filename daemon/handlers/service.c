@@ -18,7 +18,7 @@ enum { LOG_PAUSE_MS = 10000 }; /* between two lines on a shortage of memory */
 static void init_sessions(struct shuf__service *service)
 {
     struct shuf__sessions *sessions = &service->sessions;
-    sessions->loop = service->loop;
+    shuf__sessions_init(sessions, service->loop);
     sessions->log = service->log;
     sessions->processes = &service->processes;
     sessions->leases = &service->leases;
@@ -26,8 +26,6 @@ static void init_sessions(struct shuf__service *service)
     sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
-    LIST_INIT(&sessions->list);
-    TAILQ_INIT(&sessions->replying);
 }
 
 /* The daemons of the GPUs of one machine share its host memory. */
@@ -118,6 +116,7 @@ void shuf__service_close(struct shuf__service *service)
     close_handle(&service->pool.trim);
     close_handle(&service->warm.timer);
     close_handle(&service->spin.idle);
+    shuf__sessions_close(&service->sessions);
     shuf__shortage_close(&service->shortage);
 }
 

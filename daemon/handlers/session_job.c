@@ -46,6 +46,7 @@ shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf_
 {
     job->pending.cancel = cancel_job;
     job->engine_job.done = finish_session_job;
+    job->engine_job.uid = session->client.uid;
     job->session = session;
     job->engine = session->all->engine;
     if (shuf__engine_submit(job->engine, &job->engine_job, error))

@@ -235,8 +235,10 @@ static void release_summary(struct shuf__session_job *job)
 static void reply_summary(const struct shuf__session_job *job)
 {
     const struct summary_job *s = (const struct summary_job *)job;
+    struct shuf__summary summary = s->summary;
+    summary.device_ns = shuf__engine_job_active_ns(&job->engine_job, summary.device_ns);
     shuf__service_of(job->session)->cache.computed++;
-    shuf__result_reply_summary(&s->request, &s->summary);
+    shuf__result_reply_summary(&s->request, &summary);
 }
 
 shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,

@@ -145,8 +145,10 @@ static void end_device(struct shuf__engine_job *job)
 static void make_device(struct shuf__warm_block *b)
 {
     struct shuf__error busy;
-    b->allocate = (struct shuf__engine_job){
-        .name = "shufd: device_pool", .run = allocate_device, .done = end_device};
+    b->allocate = (struct shuf__engine_job){.uid = SHUF__UID_DAEMON,
+                                            .name = "shufd: device_pool",
+                                            .run = allocate_device,
+                                            .done = end_device};
     if (shuf__engine_submit(b->warm->pool->allocations->engine, &b->allocate, &busy))
         give_up(b);
 }

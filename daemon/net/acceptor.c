@@ -7,30 +7,47 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    ACCEPTS_PER_TURN = 64,
+    ACCEPTS_PER_TURN = 8,
     ACCEPT_AGAIN_MS = 100,
     READ = 4096,
+    RESERVE = 16, /* a sixteenth of the connections is for root */
 };
+
+/* Whether another connection is too many: of all clients, or of the user. Part of the room is for
+ * root and the daemon's user, who must get in to see what is wrong. */
+static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shuf__error *error)
+{
+    const bool privileged = uid == 0 || uid == geteuid();
+    const uint64_t all = acceptor->sessions->count, limit = acceptor->limit;
+    error->status = SHUF_OK;
+    if (all >= limit - (privileged ? 0 : limit / RESERVE))
+        shuf__fail(error, SHUF_BUSY,
+                   "clients %" PRIu64 ": the most that may be connected; try again later", limit);
+    else if (!privileged &&
+             shuf__ready_connections(&acceptor->sessions->ready, uid) >= acceptor->user_limit)
+        shuf__fail(error, SHUF_BUSY,
+                   "user_clients %" PRIu64 ": the most connections of one user; close one",
+                   acceptor->user_limit);
+    return error->status != SHUF_OK;
+}
 
 /* A fresh socket has room for one reply, so this never waits. Unread bytes of the client would make
  * the socket send a reset instead of the end of the stream. One read takes the greeting of every
  * honest client, and a client that floods the socket costs no more. */
-static void refuse_connection(struct shuf__acceptor *acceptor, int fd)
+static void refuse_connection(struct shuf__acceptor *acceptor, int fd,
+                              const struct shuf__error *error)
 {
     uint8_t bytes[READ];
     char text[SHUF__ERROR_TEXT];
-    struct shuf__error error;
     Shuf__Reply reply = SHUF__REPLY__INIT;
-    shuf__fail(&error, SHUF_BUSY,
-               "clients %" PRIu64 ": the most that may be connected; try again later",
-               acceptor->limit);
-    memcpy(text, error.text, sizeof text);
-    reply.status = SHUF_BUSY;
+    memcpy(text, error->text, sizeof text);
+    reply.status = (uint32_t)error->status;
     reply.message = text;
     size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
     assert(size > 0);
@@ -40,7 +57,16 @@ static void refuse_connection(struct shuf__acceptor *acceptor, int fd)
     }
     close(fd);
     acceptor->sessions->stats->refused++;
-    shuf__log_client(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error.text);
+    shuf__log_client(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error->text);
+}
+
+static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
+{
+    struct shuf__error error;
+    if (is_full(acceptor, shuf__peer_of(fd).uid, &error))
+        refuse_connection(acceptor, fd, &error);
+    else
+        shuf__session_open(acceptor->sessions, fd);
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events);
@@ -74,10 +100,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
             pause_accepting(acceptor);
             return;
         }
-        if (fd >= 0 && acceptor->sessions->count >= acceptor->limit)
-            refuse_connection(acceptor, fd);
-        else if (fd >= 0)
-            shuf__session_open(acceptor->sessions, fd);
+        if (fd >= 0)
+            open_or_refuse(acceptor, fd);
     }
 }
 
@@ -89,6 +113,14 @@ int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *
     acceptor->poll.data = acceptor->again.data = acceptor;
     uv_timer_init(sessions->loop, &acceptor->again);
     return uv_poll_init(sessions->loop, &acceptor->poll, listener->fd);
+}
+
+void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
+                               struct shuf__amount of_user)
+{
+    const uint64_t part = shuf__amount_bytes(of_user, limit);
+    acceptor->limit = limit;
+    acceptor->user_limit = part < 1 ? 1 : part < limit ? part : limit;
 }
 
 void shuf__acceptor_start(struct shuf__acceptor *acceptor)

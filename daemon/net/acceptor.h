@@ -5,13 +5,15 @@
 #ifndef SHUFD_ACCEPTOR_H
 #define SHUFD_ACCEPTOR_H
 
+#include "amount.h"
 #include "listener.h"
 #include "session.h"
 
 struct shuf__acceptor {
     struct shuf__sessions *sessions;
     const struct shuf__listener *listener;
-    uint64_t limit; /* sessions at a time */
+    uint64_t limit;      /* sessions at a time */
+    uint64_t user_limit; /* of one user who is not privileged */
     uv_poll_t poll;
     uv_timer_t again; /* after running out of descriptors */
 };
@@ -19,6 +21,10 @@ struct shuf__acceptor {
 /* Fails, with an error of libuv, when the system has no descriptors. */
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
                         const struct shuf__listener *listener);
+
+/* A user who is not privileged has a part of the sessions, and at least one. */
+void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
+                               struct shuf__amount of_user);
 
 void shuf__acceptor_start(struct shuf__acceptor *acceptor);
 

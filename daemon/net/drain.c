@@ -21,7 +21,8 @@ static void for_each_session(struct shuf__drain *drain,
 /* The socket has no room: its client has not read. */
 static bool waits_for_client(const struct shuf__session *session)
 {
-    return session->state == SHUF__SESSION_SENDING && (session->watched & UV_WRITABLE);
+    return session->state == SHUF__SESSION_SENDING && (session->watched & UV_WRITABLE) &&
+           !session->ready.is_ready;
 }
 
 static void cut_off(struct shuf__drain *drain, struct shuf__session *session)

@@ -22,6 +22,13 @@ ssize_t shuf__inbox_discard(struct shuf__inbox *inbox, int fd)
     return recv(fd, inbox->bytes, sizeof inbox->bytes, 0);
 }
 
+bool shuf__inbox_has_frame(const struct shuf__inbox *inbox)
+{
+    size_t length;
+    const uint8_t *front = inbox->bytes + inbox->begin;
+    return shuf__frame_parse(front, inbox->end - inbox->begin, &length) != SHUF__FRAME_PARTIAL;
+}
+
 enum shuf__frame_result shuf__inbox_next(struct shuf__inbox *inbox, const uint8_t **message,
                                          size_t *length)
 {

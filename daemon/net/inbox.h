@@ -8,6 +8,7 @@
 
 #include "frame.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct shuf__inbox {
@@ -21,6 +22,9 @@ ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd);
 
 /* Receives bytes and discards them; returns as recv() does. The inbox is empty then. */
 ssize_t shuf__inbox_discard(struct shuf__inbox *inbox, int fd);
+
+/* Whether shuf__inbox_next() would find more than a part of a frame. */
+bool shuf__inbox_has_frame(const struct shuf__inbox *inbox);
 
 /* Takes the message at the front if it is whole; returns as shuf__frame_parse() does. The message
  * is valid until the next call of another function. */

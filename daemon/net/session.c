@@ -17,9 +17,8 @@
 #include <unistd.h>
 
 enum {
-    TURN_NS = 1000000, /* of replies and the requests after them, before other events */
-    HALF_CLOSED_MS = 1000,
-    HALF_CLOSED_READS = 64, /* of the receive buffer's size, discarded in one iteration */
+    TURN_NS = 100000,      /* of requests and replies, before other events */
+    HALF_CLOSED_MS = 1000, /* for the client to close */
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -30,8 +29,10 @@ static void on_deadline(uv_timer_t *timer);
 static void drop_ref(struct shuf__session *session)
 {
     assert(session->refs > 0);
-    if (--session->refs == 0)
-        free(session);
+    if (--session->refs > 0)
+        return;
+    shuf__ready_leave(&session->all->ready, &session->ready);
+    free(session);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -50,11 +51,9 @@ static void watch(struct shuf__session *session, int events)
     (void)result;
 }
 
-static void end_replies(struct shuf__session *session)
+static void set_ready(struct shuf__session *session)
 {
-    if (session->is_replying)
-        TAILQ_REMOVE(&session->all->replying, session, reply_link);
-    session->is_replying = false;
+    shuf__ready_add(&session->all->ready, &session->ready);
 }
 
 void shuf__session_close(struct shuf__session *session)
@@ -67,7 +66,7 @@ void shuf__session_close(struct shuf__session *session)
     if (session->pending)
         session->pending->cancel(session->pending);
     session->pending = NULL;
-    end_replies(session);
+    shuf__ready_remove(&session->all->ready, &session->ready);
     shuf__leases_end(&session->leases);
     shuf__client_detach(&session->client);
     shuf__outbox_drop_descriptor(&session->outbox);
@@ -91,17 +90,14 @@ static void set_deadline(struct shuf__session *session, uint64_t ms)
 
 static void discard(struct shuf__session *session)
 {
-    ssize_t got = 1;
-    for (int i = 0; i < HALF_CLOSED_READS && got > 0; i++)
-        got = shuf__inbox_discard(&session->inbox, session->fd);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    shuf__session_close(session);
+    const ssize_t got = shuf__inbox_discard(&session->inbox, session->fd);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        shuf__session_close(session);
 }
 
 /* Closing a socket with unread bytes in it gives the peer ECONNRESET instead of the end of the
  * stream. So the session shuts down its side, and discards the peer's bytes until the peer closes
- * too, within limits. */
+ * too, for HALF_CLOSED_MS at most. */
 static void half_close(struct shuf__session *session)
 {
     session->state = SHUF__SESSION_HALF_CLOSED;
@@ -148,7 +144,6 @@ static void end_lost(struct shuf__session *session)
 /* Sends one chunk, and leaves the loop to other sessions. */
 static void flush(struct shuf__session *session)
 {
-    end_replies(session);
     switch (shuf__outbox_send(&session->outbox, session->fd)) {
     case SHUF__OUTBOX_SENT:
         end_reply(session);
@@ -166,68 +161,6 @@ static void flush(struct shuf__session *session)
         end_lost(session);
         break;
     }
-}
-
-/* The client hears of each shortage once. */
-static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
-{
-    reply->unmap = session->shortages != session->all->allocations->shortages;
-    session->shortages = session->all->allocations->shortages;
-    shuf__outbox_put(&session->outbox, reply);
-    shuf__request_replied(session, reply);
-    session->state = SHUF__SESSION_SENDING;
-    session->is_replying = true;
-    TAILQ_INSERT_TAIL(&session->all->replying, session, reply_link);
-}
-
-static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
-                          const struct shuf__error *error)
-{
-    char text[SHUF__ERROR_TEXT];
-    snprintf(text, sizeof text, "%s", error->text);
-    shuf__make_printable(text);
-    reply->id = session->id;
-    reply->status = (uint32_t)error->status;
-    reply->message = text;
-    shuf__request_failed(session, error->status, text);
-    start_reply(session, reply);
-}
-
-void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error)
-{
-    Shuf__Reply reply = SHUF__REPLY__INIT;
-    reply_failure(session, &reply, error);
-}
-
-void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
-                          const struct shuf__error *error)
-{
-    session->closes_after_reply = true;
-    reply_failure(session, reply, error);
-}
-
-void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
-                         struct shuf__cache_entry *entry, int descriptor)
-{
-    struct shuf__error error;
-    if (entry && shuf__payload_begin(&session->outbox.payload, entry, &error)) {
-        shuf__cache_entry_unref(entry);
-        shuf__session_fail(session, &error);
-        return;
-    }
-    session->outbox.descriptor = descriptor;
-    reply->id = session->id;
-    reply->payload_bytes = entry ? entry->bytes : 0;
-    start_reply(session, reply);
-}
-
-void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,
-                              size_t size)
-{
-    shuf__payload_begin_text(&session->outbox.payload, text, size);
-    reply->id = session->id;
-    reply->payload_bytes = size;
-    start_reply(session, reply);
 }
 
 /* ---- receiving ---- */
@@ -266,51 +199,101 @@ static void await_rest(struct shuf__session *session)
     watch(session, UV_READABLE | UV_DISCONNECT);
 }
 
-/* Handles the frame at the front; false if it is not complete. */
-static bool handle_front(struct shuf__session *session)
+/* Handles the frame at the front, if it is complete. */
+static void handle_front(struct shuf__session *session)
 {
     char text[96];
     size_t length = 0;
     const uint8_t *message = NULL;
-    enum shuf__frame_result found = shuf__inbox_next(&session->inbox, &message, &length);
-    if (found == SHUF__FRAME_PARTIAL)
-        return false;
-    uv_timer_stop(&session->deadline);
-    if (found == SHUF__FRAME_WHOLE) {
+    switch (shuf__inbox_next(&session->inbox, &message, &length)) {
+    case SHUF__FRAME_PARTIAL:
+        break;
+    case SHUF__FRAME_WHOLE:
         handle_frame(session, message, length);
-        return true;
+        break;
+    case SHUF__FRAME_BAD:
+        snprintf(text, sizeof text, "frame length %zu: expected 1 to %d", length, SHUF__FRAME_MAX);
+        refuse_frame(session, 0, SHUF_PROTOCOL, text);
     }
-    snprintf(text, sizeof text, "frame length %zu: expected 1 to %d", length, SHUF__FRAME_MAX);
-    refuse_frame(session, 0, SHUF_PROTOCOL, text);
-    return true;
 }
 
-/* Handles the next request if it is complete. */
+/* The next request waits for its turn if it is complete. */
 static void advance(struct shuf__session *session)
 {
-    if (session->state == SHUF__SESSION_READING && !handle_front(session))
+    if (session->state != SHUF__SESSION_READING)
+        return;
+    if (!shuf__inbox_has_frame(&session->inbox)) {
         await_rest(session);
+        return;
+    }
+    uv_timer_stop(&session->deadline);
+    set_ready(session);
 }
 
-/* All replies go out at the end of an iteration, so that a client that waits for several of them
- * wakes up once. A sent reply makes room for the next request of a client that did not wait for it.
- */
-void shuf__sessions_send(struct shuf__sessions *sessions)
+/* ---- turns ---- */
+
+static void serve(struct shuf__session *session)
 {
-    struct shuf__session *session;
-    uint64_t end = uv_hrtime() + TURN_NS;
-    while ((session = TAILQ_FIRST(&sessions->replying)) != NULL) {
+    switch (session->state) {
+    case SHUF__SESSION_READING:
+        handle_front(session);
+        break;
+    case SHUF__SESSION_SENDING:
+        flush(session);
+        break;
+    case SHUF__SESSION_HALF_CLOSED:
+        discard(session);
+        break;
+    case SHUF__SESSION_WORKING:
+    case SHUF__SESSION_CLOSED:
+        break;
+    }
+    advance(session);
+}
+
+static void on_more(uv_idle_t *idle)
+{
+    (void)idle; /* shuf__sessions_serve() is called before the loop sleeps */
+}
+
+/* A reply waits for another turn of its session, so the replies to requests that came together go
+ * out together, and a client that waits for several of them wakes up once. */
+void shuf__sessions_serve(struct shuf__sessions *sessions)
+{
+    struct shuf__ready *next;
+    uint64_t now = uv_hrtime(), before;
+    const uint64_t end = now + TURN_NS;
+    while (now < end && (next = shuf__ready_next(&sessions->ready)) != NULL) {
+        struct shuf__session *session =
+            (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
         session->refs++;
-        if (uv_hrtime() < end) {
-            flush(session);
-        } else { /* in the loop's next iteration */
-            end_replies(session);
-            watch(session, UV_WRITABLE | UV_DISCONNECT);
-        }
-        advance(session);
+        serve(session);
+        before = now;
+        now = uv_hrtime();
+        next->user->used_ns += now - before;
         drop_ref(session);
     }
+    if (shuf__ready_is_empty(&sessions->ready))
+        uv_idle_stop(&sessions->more);
+    else
+        uv_idle_start(&sessions->more, on_more);
 }
+
+void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
+{
+    sessions->loop = loop;
+    LIST_INIT(&sessions->list);
+    shuf__ready_init(&sessions->ready);
+    uv_idle_init(loop, &sessions->more);
+}
+
+void shuf__sessions_close(struct shuf__sessions *sessions)
+{
+    if (!uv_is_closing((uv_handle_t *)&sessions->more))
+        uv_close((uv_handle_t *)&sessions->more, NULL);
+}
+
+/* ---- events ---- */
 
 static void receive(struct shuf__session *session)
 {
@@ -321,16 +304,12 @@ static void receive(struct shuf__session *session)
 
 static void on_readable(struct shuf__session *session)
 {
-    switch (session->state) {
-    case SHUF__SESSION_READING:
+    if (session->state == SHUF__SESSION_HALF_CLOSED)
+        set_ready(session);
+    else if (session->state == SHUF__SESSION_READING && !session->ready.is_ready)
         receive(session);
-        break;
-    case SHUF__SESSION_HALF_CLOSED:
-        discard(session);
-        break;
-    default: /* bytes of the next request wait */
+    else /* bytes of the next request wait */
         watch(session, session->watched & ~UV_READABLE);
-    }
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -342,7 +321,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     else if (events & UV_READABLE)
         on_readable(session);
     if ((events & UV_WRITABLE) && session->state == SHUF__SESSION_SENDING)
-        flush(session);
+        set_ready(session);
     advance(session);
     drop_ref(session);
 }
@@ -397,17 +376,15 @@ static void on_payload_ready(void *context)
         drop_ref(session);
         return;
     }
-    session->refs++;
     if (session->state == SHUF__SESSION_SENDING)
-        flush(session);
-    advance(session);
-    drop_ref(session);
+        set_ready(session);
 }
 
+/* A whole request has been accepted. */
 void shuf__session_drain(struct shuf__session *session)
 {
     session->closes_after_reply = true;
-    if (session->state == SHUF__SESSION_READING)
+    if (session->state == SHUF__SESSION_READING && !session->ready.is_ready)
         shuf__session_close(session);
 }
 

@@ -15,8 +15,13 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd);
 /* Ends it now: cancels its pending work and sends nothing more. */
 void shuf__session_close(struct shuf__session *session);
 
-/* Sends the replies made since the last call; to be called before the loop sleeps. */
-void shuf__sessions_send(struct shuf__sessions *sessions);
+void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop);
+
+/* Closes the handle of the loop; the sessions must be closed. */
+void shuf__sessions_close(struct shuf__sessions *sessions);
+
+/* Handles requests and sends replies, for a moment; to be called before the loop sleeps. */
+void shuf__sessions_serve(struct shuf__sessions *sessions);
 
 /* The daemon drains: closes the session, after its reply if it works on one. */
 void shuf__session_drain(struct shuf__session *session);

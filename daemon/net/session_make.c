@@ -16,6 +16,10 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
         return NULL;
     const struct ucred peer = shuf__peer_of(fd);
     memset(session, 0, offsetof(struct shuf__session, outbox.reply));
+    if (!shuf__ready_join(&sessions->ready, &session->ready, peer.uid)) {
+        free(session);
+        return NULL;
+    }
     session->all = sessions;
     session->number = ++sessions->stats->connections;
     session->user = shuf__user_count_of(&sessions->stats->users, peer.uid);

@@ -10,6 +10,7 @@
 #include "inbox.h"
 #include "message.h"
 #include "outbox.h"
+#include "ready.h"
 #include "spin.h"
 #include "stats/stats.h"
 
@@ -34,7 +35,8 @@ struct shuf__sessions {
     struct shuf__stats *stats;
     uint64_t slow_ns; /* a request that takes longer is logged; 0: none */
     LIST_HEAD(, shuf__session) list;
-    TAILQ_HEAD(, shuf__session) replying;
+    struct shuf__ready_queue ready;
+    uv_idle_t more; /* active while sessions are ready: the loop does not sleep */
     uint64_t count;
     bool draining;            /* the daemon ends: no session waits for its client */
     struct shuf__arena arena; /* of the request that is handled */
@@ -76,8 +78,7 @@ struct shuf__session {
     struct shuf__user_count *user;
     struct shuf__pending *pending; /* NULL: none */
 
-    bool is_replying; /* in the list of sessions that reply next */
-    TAILQ_ENTRY(shuf__session) reply_link;
+    struct shuf__ready ready;
     struct shuf__outbox outbox;
     struct shuf__inbox inbox;
 };

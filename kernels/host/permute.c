@@ -103,14 +103,14 @@ static void place_all(const struct run *run, const struct shuf__tile *tile, uint
 }
 
 /* Waits until the row's first position of this tile is known. Returns false if the row is
- * stopped. The system may have preempted the thread whose turn it is, so a waiting thread yields
- * its core. */
-static bool wait_for_turn(struct row *row, uint64_t index)
+ * stopped. The system may have preempted the thread whose turn it is, or the computation is paused,
+ * so a waiting thread yields its core. */
+static bool wait_for_turn(struct run *run, struct row *row, uint64_t index)
 {
     for (unsigned spins = 0; atomic_load(&row->turn) != index; spins++) {
         if (atomic_load(&row->stop))
             return false;
-        if (spins > 200)
+        if (spins > 200 && !is_cancelled(run))
             sched_yield();
     }
     return true;
@@ -150,7 +150,7 @@ static void take_unknown_tile(struct run *run, struct row *row, uint64_t index,
                               struct shuf__tile *tile)
 {
     uint64_t kept = shuf__tile_fill(run->simd, run->p, &row->f, index, tile);
-    if (!wait_for_turn(row, index))
+    if (!wait_for_turn(run, row, index))
         return;
     uint64_t base = row->base;
     row->base = base + kept;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A job of the engine, and queues of jobs: first in, first out.
+ */
+#ifndef SHUFD_JOB_H
+#define SHUFD_JOB_H
+
+#include "backend.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct shuf__lane;
+struct shuf__lanes;
+struct shuf__turn_user;
+
+enum { SHUF__UID_DAEMON = UINT32_MAX }; /* jobs of the daemon itself; no user has this number */
+
+/* What the loop has done of a job. */
+enum shuf__loop_result {
+    SHUF__LOOP_NOTHING,  /* `run` does the job */
+    SHUF__LOOP_COMPLETE, /* it is done */
+    SHUF__LOOP_LAUNCHED, /* the loop's backend computes: `run` waits for it, with that backend */
+};
+
+/* Embedded in the struct that the job works on. Must not move until `done` is called. */
+struct shuf__engine_job {
+    uint32_t uid; /* whose turn it is; the caller sets it */
+    /* On the loop's thread, when it is the job's turn: takes the daemon's memory that the job
+     * needs. False ends the job. May be NULL. */
+    bool (*begin)(struct shuf__engine_job *job);
+    /* On the loop's thread, after `begin`: runs the job if that takes less time than waking another
+     * thread. May be NULL. */
+    enum shuf__loop_result (*run_on_loop)(struct shuf__engine_job *job,
+                                          struct shuf__backend *backend);
+    void (*run)(struct shuf__engine_job *job, struct shuf__backend *backend); /* a lane's thread */
+    void (*done)(struct shuf__engine_job *job);                               /* loop's thread */
+    const char *name;                                                         /* for tracers */
+    /* Set by shuf__engine_cancel(); `run` reads it. */
+    atomic_bool cancelled;
+    uint64_t started_ns; /* of uv_hrtime(), when it leaves the queue; 0: it waits */
+    uint64_t paused_ns;  /* of the time from started_ns on; when the job is finished */
+
+    /* private to the engine */
+    atomic_bool polled; /* `run` has read `cancelled` */
+    atomic_bool paused;
+    bool urgent;
+    struct shuf__lanes *lanes;
+    struct shuf__lane *lane;       /* that has run it, or runs it */
+    struct shuf__backend *backend; /* for `run`; NULL: the lane's */
+    struct shuf__turn_user *user;
+    unsigned pausing; /* threads that wait for the end of the pause */
+    uint64_t pause_begin_ns;
+    struct shuf__engine_job *next;
+};
+
+/* The part of `ns`, a time since started_ns, in which the job was not paused. */
+static inline uint64_t shuf__engine_job_active_ns(const struct shuf__engine_job *job, uint64_t ns)
+{
+    return ns > job->paused_ns ? ns - job->paused_ns : 0;
+}
+
+/* ---- queues ---- */
+
+struct shuf__job_queue {
+    struct shuf__engine_job *first, **end;
+};
+
+static inline void shuf__job_queue_init(struct shuf__job_queue *queue)
+{
+    queue->first = NULL;
+    queue->end = &queue->first;
+}
+
+static inline void shuf__job_queue_push(struct shuf__job_queue *queue, struct shuf__engine_job *job)
+{
+    job->next = NULL;
+    *queue->end = job;
+    queue->end = &job->next;
+}
+
+/* NULL when the queue is empty. */
+static inline struct shuf__engine_job *shuf__job_queue_pop(struct shuf__job_queue *queue)
+{
+    struct shuf__engine_job *job = queue->first;
+    if (job && !(queue->first = job->next))
+        queue->end = &queue->first;
+    return job;
+}
+
+/* False when the job is not in the queue. */
+static inline bool shuf__job_queue_withdraw(struct shuf__job_queue *queue,
+                                            const struct shuf__engine_job *job)
+{
+    struct shuf__engine_job **at = &queue->first;
+    while (*at && *at != job)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = job->next;
+    if (!*at)
+        queue->end = at;
+    return true;
+}
+
+#endif

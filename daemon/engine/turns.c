@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See turns.h.
+ */
+#include "turns.h"
+
+#include <stdlib.h>
+
+void shuf__turns_init(struct shuf__turns *turns)
+{
+    TAILQ_INIT(&turns->users);
+    turns->virtual_ns = 0;
+}
+
+static struct shuf__turn_user *add(struct shuf__turns *turns, uint32_t uid)
+{
+    struct shuf__turn_user *user = calloc(1, sizeof *user);
+    if (!user)
+        return NULL;
+    user->uid = uid;
+    user->virtual_ns = turns->virtual_ns;
+    shuf__job_queue_init(&user->waiting);
+    TAILQ_INSERT_TAIL(&turns->users, user, link);
+    return user;
+}
+
+struct shuf__turn_user *shuf__turns_user(struct shuf__turns *turns, uint32_t uid)
+{
+    struct shuf__turn_user *user;
+    TAILQ_FOREACH (user, &turns->users, link)
+        if (user->uid == uid)
+            return user;
+    return add(turns, uid);
+}
+
+static bool is_waiting(const struct shuf__turn_user *user, bool may_begin)
+{
+    return user->active || (may_begin && user->waiting.first);
+}
+
+struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_begin)
+{
+    struct shuf__turn_user *user, *next = NULL;
+    TAILQ_FOREACH (user, &turns->users, link)
+        if (is_waiting(user, may_begin) && (!next || user->virtual_ns < next->virtual_ns))
+            next = user;
+    if (next)
+        turns->virtual_ns = next->virtual_ns;
+    return next;
+}
+
+bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__turn_user *user)
+{
+    const struct shuf__turn_user *other;
+    TAILQ_FOREACH (other, &turns->users, link)
+        if (other != user && is_waiting(other, true))
+            return true;
+    return false;
+}
+
+void shuf__turns_forget_idle(struct shuf__turns *turns)
+{
+    struct shuf__turn_user *user = TAILQ_FIRST(&turns->users), *next;
+    for (; user; user = next) {
+        next = TAILQ_NEXT(user, link);
+        if (is_waiting(user, true))
+            continue;
+        TAILQ_REMOVE(&turns->users, user, link);
+        free(user);
+    }
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The replies of request handlers (session.h). A reply is packed here, and sent when it is the
+ * session's turn.
+ */
+#include "request_end.h"
+#include "session.h"
+
+#include <stdio.h>
+
+/* The client hears of each shortage once. */
+static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
+{
+    reply->unmap = session->shortages != session->all->allocations->shortages;
+    session->shortages = session->all->allocations->shortages;
+    shuf__outbox_put(&session->outbox, reply);
+    shuf__request_replied(session, reply);
+    session->state = SHUF__SESSION_SENDING;
+    shuf__ready_add(&session->all->ready, &session->ready);
+}
+
+static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
+                          const struct shuf__error *error)
+{
+    char text[SHUF__ERROR_TEXT];
+    snprintf(text, sizeof text, "%s", error->text);
+    shuf__make_printable(text);
+    reply->id = session->id;
+    reply->status = (uint32_t)error->status;
+    reply->message = text;
+    shuf__request_failed(session, error->status, text);
+    start_reply(session, reply);
+}
+
+void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error)
+{
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    reply_failure(session, &reply, error);
+}
+
+void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
+                          const struct shuf__error *error)
+{
+    session->closes_after_reply = true;
+    reply_failure(session, reply, error);
+}
+
+void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
+                         struct shuf__cache_entry *entry, int descriptor)
+{
+    struct shuf__error error;
+    if (entry && shuf__payload_begin(&session->outbox.payload, entry, &error)) {
+        shuf__cache_entry_unref(entry);
+        shuf__session_fail(session, &error);
+        return;
+    }
+    session->outbox.descriptor = descriptor;
+    reply->id = session->id;
+    reply->payload_bytes = entry ? entry->bytes : 0;
+    start_reply(session, reply);
+}
+
+void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,
+                              size_t size)
+{
+    shuf__payload_begin_text(&session->outbox.payload, text, size);
+    reply->id = session->id;
+    reply->payload_bytes = size;
+    start_reply(session, reply);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Users take turns: the jobs of one, however long and many, do not keep the others waiting.
+ */
+#include "shuf.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    HOGS = 5,     /* users, each with more jobs than may run */
+    HOG_JOBS = 6, /* connections of each */
+    HOG_UID = 61000,
+    N = 3000000, /* takes milliseconds, but not on the loop's thread */
+    TIMEOUT_MS = 60000,
+};
+
+static struct harness h;
+static pid_t hogs[HOGS * HOG_JOBS];
+static unsigned n_hogs;
+static pid_t parent;
+
+/* All 2^61 values before it would have to be computed. */
+static const shuf_permutation endless = {.algorithm = "philox24",
+                                         .n = (UINT64_C(1) << 61) + 1,
+                                         .view = SHUF_VIEW_SLICE,
+                                         .offset = UINT64_C(1) << 61,
+                                         .count = 1,
+                                         .stride = 1};
+
+static int start(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) /* only root can be several users */
+        exit(HARNESS_SKIP);
+    wire_start(&h, harness_backend,
+               "socket_mode = 0666\nqueue = 4\nhost_memory = 256Mi\n"
+               "device_memory = 256Mi\n");
+    return chmod(h.directory, 0755);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
+/* A failed assertion of cmocka would go on with the next test, in a child too. */
+static void check(bool condition, const char *text)
+{
+    if (condition)
+        return;
+    if (getpid() == parent)
+        fail_msg("%s", text);
+    fprintf(stderr, "user %d: %s\n", (int)getuid(), text);
+    _exit(1);
+}
+
+static shuf *open_handle(void)
+{
+    shuf *handle;
+    check(shuf_connect(&handle, h.socket) == SHUF_OK, "cannot connect");
+    shuf_set_timeout(handle, TIMEOUT_MS);
+    return handle;
+}
+
+/* ---- hogs ---- */
+
+static void run_hog(uid_t uid, uint64_t seed)
+{
+    shuf *handle;
+    uint64_t value;
+    shuf_permutation own = endless;
+    own.seed = seed;
+    if (setgid(uid) || setuid(uid) || shuf_connect(&handle, h.socket))
+        _exit(2);
+    _exit(shuf_permute(handle, &own, &value, sizeof value, NULL) == SHUF_BUSY ? 3 : 1);
+}
+
+static void start_hog(uid_t uid, uint64_t seed)
+{
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        run_hog(uid, seed);
+    hogs[n_hogs++] = pid;
+}
+
+/* Jobs beyond the queue of their user have failed with BUSY. */
+static void end_hogs(unsigned expected_busy)
+{
+    unsigned busy = 0;
+    for (unsigned i = 0; i < n_hogs; i++) {
+        int status;
+        kill(hogs[i], SIGKILL);
+        assert_int_equal(waitpid(hogs[i], &status, 0), hogs[i]);
+        busy += WIFEXITED(status) && WEXITSTATUS(status) == 3;
+        assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 3);
+    }
+    n_hogs = 0;
+    assert_int_equal(busy, expected_busy);
+    WIRE_AWAIT(&h, s, s.queued == 0 && s.clients == 1);
+}
+
+static void start_hogs(void)
+{
+    for (unsigned user = 0; user < HOGS; user++)
+        for (unsigned job = 0; job < HOG_JOBS; job++)
+            start_hog((uid_t)(HOG_UID + user), job);
+    wire_await_queued(&h, HOGS * 5); /* one runs, four wait */
+}
+
+/* ---- requests beside them ---- */
+
+static void expect_ok(shuf *handle, shuf_status status)
+{
+    check(status == SHUF_OK, shuf_message(handle));
+}
+
+static void expect_permutation(const uint32_t *values, uint64_t n)
+{
+    bool *seen = calloc(n, sizeof *seen);
+    check(seen != NULL, "out of memory");
+    for (uint64_t i = 0; i < n; i++) {
+        check(values[i] < n && !seen[values[i]], "no permutation");
+        seen[values[i]] = true;
+    }
+    free(seen);
+}
+
+static void permute(shuf *handle, uint64_t n, uint64_t seed, const char *algorithm)
+{
+    uint32_t *values = malloc(n * sizeof *values);
+    const shuf_permutation p = {.algorithm = algorithm, .n = n, .seed = seed};
+    check(values != NULL, "out of memory");
+    expect_ok(handle, shuf_permute(handle, &p, values, n * sizeof *values, NULL));
+    expect_permutation(values, n);
+    free(values);
+}
+
+static void look_up(shuf *handle, uint64_t seed)
+{
+    uint64_t at = N - 1, back;
+    const shuf_permutation p = {.algorithm = "philox24", .n = N, .seed = seed};
+    expect_ok(handle, shuf_index(handle, &p, SHUF_FORWARD, &at, 1, &back));
+    expect_ok(handle, shuf_index(handle, &p, SHUF_INVERSE, &back, 1, &back));
+    check(back == N - 1, "not the position");
+}
+
+static void summarize(shuf *handle, uint64_t seed)
+{
+    shuf_result result;
+    const shuf_permutation p = {.n = 20 * N, .seed = seed};
+    expect_ok(handle, shuf_summarize(handle, &p, &result));
+    check(result.device_ns > 0, "no time");
+}
+
+static void shuffle(shuf *handle, uint64_t seed)
+{
+    uint32_t *records = malloc(2 * N * sizeof *records);
+    const shuf_records r = {.n = N, .record = sizeof *records, .seed = seed};
+    check(records != NULL, "out of memory");
+    for (uint32_t i = 0; i < N; i++)
+        records[i] = i;
+    expect_ok(handle, shuf_shuffle(handle, &r, records, records + N, N * sizeof *records, NULL));
+    expect_permutation(records + N, N);
+    free(records);
+}
+
+static void lease(shuf *handle, uint64_t seed)
+{
+    shuf_lease *taken = NULL;
+    uint32_t last;
+    const shuf_numbers noise = {
+        .distribution = SHUF_UNIFORM, .seed = seed, .count = N, .dtype = SHUF_U32};
+    expect_ok(handle, shuf_draw_lease(handle, &noise, NULL, &taken));
+    expect_ok(handle, shuf_lease_read(handle, taken, (N - 1) * sizeof last, sizeof last, &last));
+    expect_ok(handle, shuf_lease_release(handle, &taken));
+}
+
+/* Every kind of request, small and large, with jobs of others that never end. */
+static void beside_endless_jobs(void **state)
+{
+    (void)state;
+    start_hogs();
+    shuf *handle = open_handle();
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        permute(handle, 1000, seed, "primefold");
+        permute(handle, N, seed, "primefold");
+        permute(handle, N, seed, "philox24");
+        look_up(handle, seed);
+        summarize(handle, seed);
+        shuffle(handle, seed);
+        lease(handle, seed);
+    }
+    shuf_close(handle);
+    end_hogs(HOGS * (HOG_JOBS - 5));
+}
+
+/* Jobs that end, of users that take turns all the time, give the right values. */
+static void with_pauses(void **state)
+{
+    (void)state;
+    pid_t child[4];
+    for (unsigned i = 0; i < 4; i++) {
+        if ((child[i] = fork()) == 0) {
+            if (setgid(HOG_UID + i) || setuid(HOG_UID + i))
+                _exit(2);
+            shuf *handle = open_handle();
+            for (uint64_t round = 0; round < 3; round++) {
+                permute(handle, 5 * N, 4 * round + i, "philox24");
+                look_up(handle, 4 * round + i);
+                summarize(handle, 4 * round + i);
+                shuffle(handle, 4 * round + i);
+            }
+            shuf_close(handle);
+            _exit(0);
+        }
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        int status;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+}
+
+/* A paused job ends when its client leaves, and the daemon when it is told to. */
+static void clients_leave_and_the_daemon_ends(void **state)
+{
+    (void)state;
+    start_hogs();
+    usleep(100000); /* some turns */
+    end_hogs(HOGS * (HOG_JOBS - 5));
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    parent = getpid();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(beside_endless_jobs, start, stop),
+        cmocka_unit_test_setup_teardown(with_pauses, start, stop),
+        cmocka_unit_test_setup_teardown(clients_leave_and_the_daemon_ends, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

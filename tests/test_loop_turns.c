@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread of the daemon's loop is shared between users: one who sends requests without end, over
+ * many connections, leaves the others their share of it.
+ */
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    HOSTILE_UID = 61000,
+    CONNECTIONS = 96,
+    LEASES = 500, /* of each of the first connections, so that lists are long */
+    LEASING = 8,
+    RELEASES = 200, /* in a request; the last one is wrong */
+    BATCH = 16,     /* requests in a write */
+    ROUNDS = 200,
+    MOST_MS = WIRE_SANITIZED ? 200 : 50, /* median of a bystander's request; idle: 0.1 */
+};
+
+static struct harness h;
+
+static int start(const char *config)
+{
+    if (geteuid() != 0) /* only root can be several users */
+        exit(HARNESS_SKIP);
+    wire_start(&h, harness_backend, config);
+    return chmod(h.directory, 0755);
+}
+
+static int start_for_floods(void **state)
+{
+    (void)state;
+    return start("socket_mode = 0666\nclients = 128\nuser_clients = 100\n");
+}
+
+static int start_small(void **state)
+{
+    (void)state;
+    return start("socket_mode = 0666\nclients = 32\nuser_clients = 25%\n");
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
+/* ---- the hostile user ---- */
+
+/* What a connection sends again and again. */
+struct flood {
+    uint8_t bytes[BATCH * 4096];
+    size_t size;
+};
+
+static void add_status(struct wire *w, struct flood *flood)
+{
+    Shuf__Status status = SHUF__STATUS__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.body_case = SHUF__REQUEST__BODY_STATUS;
+    request.status = &status;
+    flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
+}
+
+static void add_leases(struct wire *w, struct flood *flood)
+{
+    Shuf__Leases leases = SHUF__LEASES__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    leases.after = LEASES * LEASING - 20;
+    request.body_case = SHUF__REQUEST__BODY_LEASES;
+    request.leases = &leases;
+    flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
+}
+
+static void add_release(struct wire *w, struct flood *flood)
+{
+    uint64_t ids[RELEASES];
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    for (uint64_t i = 0; i < RELEASES; i++)
+        ids[i] = i + 1;
+    ids[RELEASES - 1] = UINT64_MAX;
+    release.lease = ids;
+    release.n_lease = RELEASES;
+    request.body_case = SHUF__REQUEST__BODY_RELEASE;
+    request.release = &release;
+    flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
+}
+
+static void add_permute(struct wire *w, struct flood *flood)
+{
+    Shuf__Permute permute = wire_permutation(5000, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    permute.seed = w->id;
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = &permute;
+    flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
+}
+
+typedef void add_request(struct wire *w, struct flood *flood);
+
+/* Sends as much as the socket takes and discards the replies. */
+static void send_and_discard(struct wire *w, const struct flood *flood, size_t *at)
+{
+    uint8_t replies[65536];
+    ssize_t sent = send(w->fd, flood->bytes + *at, flood->size - *at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0)
+        *at = (*at + (size_t)sent) % flood->size;
+    while (recv(w->fd, replies, sizeof replies, MSG_DONTWAIT) > 0)
+        ;
+}
+
+static void flood_with(add_request *add, int ready)
+{
+    static struct flood flood[CONNECTIONS];
+    struct wire *w[CONNECTIONS];
+    struct pollfd events[CONNECTIONS];
+    size_t at[CONNECTIONS] = {0};
+    if (setgid(HOSTILE_UID) || setuid(HOSTILE_UID))
+        _exit(2);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        w[i] = wire_greet(&h);
+        for (int j = 0; i < LEASING && j < LEASES; j++)
+            wire_lease(w[i], 100, (uint64_t)j, wire_own_transport(harness_backend));
+        for (int j = 0; j < BATCH; j++)
+            add(w[i], &flood[i]);
+        events[i] = (struct pollfd){.fd = w[i]->fd, .events = POLLIN | POLLOUT};
+    }
+    if (write(ready, "", 1) != 1)
+        _exit(2);
+    for (;;) {
+        poll(events, CONNECTIONS, -1);
+        for (int i = 0; i < CONNECTIONS; i++)
+            if (events[i].revents)
+                send_and_discard(w[i], &flood[i], &at[i]);
+    }
+}
+
+static pid_t start_flood(add_request *add)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        flood_with(add, ready[1]);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+/* ---- the bystander ---- */
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void expect_served(const char *beside)
+{
+    double ms[ROUNDS];
+    struct wire *w = wire_greet(&h);
+    for (int i = 0; i < ROUNDS; i++) {
+        const double before = now_ms();
+        wire_check_alive(w);
+        ms[i] = now_ms() - before;
+    }
+    wire_close(w);
+    qsort(ms, ROUNDS, sizeof *ms, compare);
+    printf("%s: p50 %.3f ms, p99 %.3f ms, worst %.3f ms\n", beside, ms[ROUNDS / 2],
+           ms[ROUNDS * 99 / 100], ms[ROUNDS - 1]);
+    assert_true(ms[ROUNDS / 2] < MOST_MS);
+}
+
+static void expect_served_beside(const char *name, add_request *add)
+{
+    int status;
+    const pid_t flood = start_flood(add);
+    expect_served(name);
+    assert_int_equal(waitpid(flood, &status, WNOHANG), 0); /* it has not failed */
+    kill(flood, SIGKILL);
+    assert_int_equal(waitpid(flood, &status, 0), flood);
+    WIRE_AWAIT(&h, s, s.clients == 1);
+}
+
+static void beside_floods(void **state)
+{
+    (void)state;
+    expect_served("idle");
+    expect_served_beside("status", add_status);
+    expect_served_beside("leases", add_leases);
+    expect_served_beside("release", add_release);
+    expect_served_beside("permute", add_permute);
+}
+
+/* ---- connections of a user ---- */
+
+/* The kernel tells the daemon the effective user of the connecting process. */
+static struct wire *open_as(uid_t uid)
+{
+    assert_int_equal(seteuid(uid), 0);
+    struct wire *w = wire_open(&h);
+    assert_int_equal(seteuid(0), 0);
+    return w;
+}
+
+/* The daemon may have closed a refused connection before the greeting is sent. */
+static const Shuf__Reply *greet(struct wire *w)
+{
+    struct pollfd answer = {.fd = w->fd, .events = POLLIN};
+    Shuf__Hello hello = SHUF__HELLO__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    hello.version = SHUF__PROTOCOL_VERSION;
+    request.body_case = SHUF__REQUEST__BODY_HELLO;
+    request.hello = &hello;
+    const size_t size = wire_pack(w, &request, w->frame, sizeof w->frame);
+    if (send(w->fd, w->frame, size, MSG_NOSIGNAL) < 0)
+        assert_int_equal(poll(&answer, 1, 0), 1);
+    return wire_receive(w);
+}
+
+/* Opens connections until one is refused with that text; their number. */
+static unsigned open_all(uid_t uid, struct wire **w, const char *text)
+{
+    for (unsigned count = 0;; count++) {
+        w[count] = open_as(uid);
+        const Shuf__Reply *reply = greet(w[count]);
+        if (reply->status == SHUF_OK)
+            continue;
+        assert_int_equal(reply->status, SHUF_BUSY);
+        assert_non_null(strstr(reply->message, text));
+        wire_close(w[count]);
+        return count;
+    }
+}
+
+static void connections_of_a_user(void **state)
+{
+    enum { CLIENTS = 32 };
+    static const char own[] = "user_clients 8: the most connections of one user";
+    struct wire *w[CLIENTS + 1];
+    unsigned count = 0;
+    (void)state;
+    for (uid_t user = 0; user < 3; user++) {
+        const unsigned before = count;
+        count += open_all(HOSTILE_UID + user, w + count, own);
+        assert_int_equal(count - before, 8);
+    }
+    count += open_all(HOSTILE_UID + 3, w + count, "clients 32: the most that may be connected");
+    assert_int_equal(count, CLIENTS - 2);
+    count += open_all(0, w + count, "clients 32: the most that may be connected");
+    assert_int_equal(count, CLIENTS);
+    wire_close(w[0]); /* now there is room for another */
+    for (unsigned waited = 0; greet(w[0] = open_as(0))->status != SHUF_OK;
+         wire_wait(&waited, "room for another connection"))
+        wire_close(w[0]);
+    for (unsigned i = 0; i < count; i++)
+        wire_close(w[i]);
+}
+
+int main(int argc, char **argv)
+{
+    harness_backend = harness_backend_or_skip(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(beside_floods, start_for_floods, stop),
+        cmocka_unit_test_setup_teardown(connections_of_a_user, start_small, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

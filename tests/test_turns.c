@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whose turn it is: the order and the shares of users, on a device that is only simulated.
+ */
+#include "engine/turns.h"
+
+#include "support/cmocka_all.h"
+
+enum { USERS = 4, SLICE = 10 };
+
+static struct shuf__turns turns;
+static struct shuf__engine_job job[USERS];
+
+static int start(void **state)
+{
+    (void)state;
+    shuf__turns_init(&turns);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct shuf__turn_user *user;
+    (void)state;
+    TAILQ_FOREACH (user, &turns.users, link) {
+        user->active = NULL;
+        shuf__job_queue_init(&user->waiting);
+    }
+    shuf__turns_forget_idle(&turns);
+    assert_true(TAILQ_EMPTY(&turns.users));
+    return 0;
+}
+
+/* A user with a paused job. */
+static struct shuf__turn_user *add(uint32_t uid)
+{
+    struct shuf__turn_user *user = shuf__turns_user(&turns, uid);
+    assert_non_null(user);
+    user->active = &job[uid];
+    return user;
+}
+
+/* The user whose turn it is runs for the time. */
+static uint32_t run(uint64_t ns)
+{
+    struct shuf__turn_user *user = shuf__turns_next(&turns, true);
+    assert_non_null(user);
+    user->virtual_ns += ns;
+    return user->uid;
+}
+
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    for (uint32_t uid = 0; uid < USERS; uid++)
+        add(uid);
+    for (uint32_t turn = 0; turn < 5 * USERS; turn++)
+        assert_int_equal(run(SLICE), turn % USERS);
+}
+
+/* A user whose jobs overrun the slice has fewer turns. */
+static void equal_shares_of_time(void **state)
+{
+    uint64_t time[2] = {0};
+    (void)state;
+    add(0);
+    add(1);
+    for (int turn = 0; turn < 1000; turn++) {
+        const uint32_t uid = shuf__turns_next(&turns, true)->uid;
+        const uint64_t ns = uid == 0 ? 7 * SLICE : SLICE;
+        assert_int_equal(run(ns), uid);
+        time[uid] += ns;
+    }
+    assert_true(time[0] < time[1] + 8 * SLICE && time[1] < time[0] + 8 * SLICE);
+}
+
+/* Idleness earns nothing: else the user would keep the device for as long as it was idle. */
+static void a_new_user_is_next_but_not_ahead(void **state)
+{
+    (void)state;
+    add(0);
+    for (int turn = 0; turn < 1000; turn++)
+        run(SLICE);
+    add(1);
+    assert_int_equal(run(SLICE), 1);
+    assert_int_equal(run(SLICE), 0);
+    assert_int_equal(run(SLICE), 1);
+    assert_int_equal(run(SLICE), 0);
+}
+
+static void only_who_waits(void **state)
+{
+    (void)state;
+    struct shuf__turn_user *first = add(0);
+    struct shuf__turn_user *second = shuf__turns_user(&turns, 1);
+    assert_ptr_equal(shuf__turns_user(&turns, 1), second);
+    assert_false(shuf__turns_has_others(&turns, first));
+    shuf__job_queue_push(&second->waiting, &job[1]);
+    assert_true(shuf__turns_has_others(&turns, first));
+    first->virtual_ns = 1;
+    assert_ptr_equal(shuf__turns_next(&turns, true), second);
+    assert_ptr_equal(shuf__turns_next(&turns, false), first); /* no lane to begin in */
+    first->active = NULL;
+    assert_null(shuf__turns_next(&turns, false));
+    shuf__turns_forget_idle(&turns);
+    assert_ptr_equal(TAILQ_FIRST(&turns.users), second);
+    assert_null(TAILQ_NEXT(second, link));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_after_the_other, start, stop),
+        cmocka_unit_test_setup_teardown(equal_shares_of_time, start, stop),
+        cmocka_unit_test_setup_teardown(a_new_user_is_next_but_not_ahead, start, stop),
+        cmocka_unit_test_setup_teardown(only_who_waits, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
