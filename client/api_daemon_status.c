@@ -61,6 +61,7 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
         .joined = from->joined,
         .computed = from->computed,
         .evicted = from->evicted,
+        .log_dropped = from->log_dropped,
     };
     for (size_t i = 0; i < from->n_users; i++)
         add_user(to, from->users[i]);

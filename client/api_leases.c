@@ -55,17 +55,16 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
     return entry;
 }
 
-/* Rejects ids that do not increase: the listing might never end. */
+/* Rejects the id of the lease before: the listing might never end. */
 static shuf_status visit_page(shuf *handle, const Shuf__LeasesReply *page, uint64_t *after,
                               shuf_lease_visitor visit, void *context)
 {
     struct shuf__error *error = &handle->error;
     for (size_t i = 0; i < page->n_lease; i++) {
         shuf_lease_entry entry = read_entry(page->lease[i]);
-        if (entry.id <= *after)
+        if (entry.id == *after)
             return shuf__fail(error, SHUF_PROTOCOL,
-                              "reply lease %" PRIu64 ": expected more than %" PRIu64, entry.id,
-                              *after);
+                              "reply lease %" PRIu64 ": expected another id than before", entry.id);
         *after = entry.id;
         const struct shuf__error before = shuf__handle_begin_callback(handle);
         const bool continues = visit(context, &entry);

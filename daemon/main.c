@@ -149,13 +149,14 @@ int main(int argc, char **argv)
     shuf__log_init(&log, SHUF__LOG_INFO);
     argp_err_exit_status = EX_USAGE;
     shuf__options_parse(&parser, argc, argv, &arguments);
-    log.stamped &= !arguments.check && !arguments.print_config; /* a person reads it */
+    log.reader.stamped &= !arguments.check && !arguments.print_config; /* a person reads it */
     int code = shuf__config_load(&config, &arguments.source, &error);
     if (code != EX_OK) {
         shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
         return code;
     }
     log.level = (enum shuf__log_level)config.log_level;
+    log.rate = config.log_rate;
     if (arguments.print_config) {
         shuf__config_print(&config, stdout);
         return EX_OK;

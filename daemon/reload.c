@@ -65,6 +65,7 @@ static void take_over(struct shuf__config *config, const struct shuf__config *fi
         shuf__log(log, SHUF__LOG_INFO, "reload: %s: nothing has changed", fresh->file);
     shuf__config_update(config, fresh);
     log->level = (enum shuf__log_level)config->log_level;
+    log->rate = config->log_rate;
 }
 
 /* The options were accepted at the start, so setting them again cannot fail. */

@@ -12,6 +12,7 @@
 #include "handlers/service.h"
 #include "heartbeat.h"
 #include "net/acceptor.h"
+#include "net/drain.h"
 #include "net/listener.h"
 #include "reload.h"
 #include "report_start.h"
@@ -52,6 +53,7 @@ struct shuf__server {
     struct shuf__service service;
     struct shuf__heartbeat heartbeat;
     struct shuf__exports exports;
+    struct shuf__drain drain;
     uv_timer_t deadline; /* of the drain, then of the end */
     uv_prepare_t serve;  /* the sessions, before the loop sleeps */
     uv_signal_t signals[SIGNALS];
@@ -74,6 +76,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->acceptor.poll);
     close_handle(&server->acceptor.again);
     close_handle(&server->deadline);
+    close_handle(&server->drain.tick);
     close_handle(&server->heartbeat.tick);
     shuf__service_close(&server->service);
     shuf__exports_stop(&server->exports);
@@ -115,23 +118,13 @@ static void on_workers_done(struct shuf__allocations *allocations)
                                    offsetof(struct shuf__server, service.allocations)));
 }
 
-/* Calls `end` for each session. Any call may remove sessions from the list. */
-static void for_each_session(struct shuf__server *server, void (*end)(struct shuf__session *))
-{
-    struct shuf__session *session = LIST_FIRST(&server->service.sessions.list);
-    while (session) {
-        struct shuf__session *next = LIST_NEXT(session, link);
-        end(session);
-        session = next;
-    }
-}
-
 static void on_shutdown_timeout(uv_timer_t *timer)
 {
     struct shuf__server *server = timer->data;
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
     shuf__listener_unlock(&server->listener); /* nobody else will remove it */
     shuf__keyring_close(&server->service.keyring);
+    shuf__log_stop(server->log);
     _exit(EX_SOFTWARE);
 }
 
@@ -155,12 +148,14 @@ static void force(struct shuf__server *server, const char *why)
     if (server->forced)
         return;
     server->forced = true;
-    shuf__log(server->log, SHUF__LOG_WARNING, "%s: cancelling the work of %" PRIu64 " client%s",
-              why, server->service.sessions.count, shuf__plural(server->service.sessions.count));
-    end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why,
-             server->service.sessions.count, shuf__plural(server->service.sessions.count));
+    shuf__log(server->log, SHUF__LOG_WARNING, "%s: cutting off %" PRIu64 " client%s", why,
+              server->service.sessions.count, shuf__plural(server->service.sessions.count));
     uv_timer_start(&server->deadline, on_shutdown_timeout, FORCED_END_MS, 0);
-    for_each_session(server, shuf__session_close);
+    const bool is_working = !shuf__engine_is_idle(server->engine);
+    const uint64_t unanswered = shuf__drain_force(&server->drain);
+    if (unanswered > 0 || is_working) /* not only replies that nobody read */
+        end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why, unanswered,
+                 shuf__plural(unanswered));
 }
 
 static void on_drain_timeout(uv_timer_t *timer)
@@ -180,13 +175,13 @@ static void report_stopping(const struct shuf__server *server, uint64_t timeout_
 
 static void drain(struct shuf__server *server, uint64_t timeout_ms)
 {
-    server->draining = server->service.sessions.draining = true;
+    server->draining = true;
     report_stopping(server, timeout_ms);
     shuf__warm_stop(&server->service.warm);
     shuf__acceptor_stop(&server->acceptor);
     shuf__listener_close(&server->listener);
     uv_timer_start(&server->deadline, on_drain_timeout, timeout_ms, 0);
-    for_each_session(server, shuf__session_drain);
+    shuf__drain_start(&server->drain, shuf__config_ms(server->config->drain_read_timeout));
     settle(server);
 }
 
@@ -313,6 +308,7 @@ static void init_handles(struct shuf__server *server)
     shuf__heartbeat_init(&server->heartbeat, &server->loop);
     server->serve.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
+    shuf__drain_init(&server->drain, &server->service.sessions);
     server->service.sessions.closed = on_session_closed;
     server->service.allocations.workers_done = on_workers_done;
     for (int i = 0; i < SIGNALS; i++)
@@ -379,6 +375,8 @@ static int start(struct shuf__server *server)
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
                             config->socket_group, &error))
         return fail_start(server, shuf__exit_of_socket(error.status), error.text);
+    if (error.text[0])
+        shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
     init_handles(server);
     if (shuf__service_load_keys(&server->service, &error))
         return fail_start(server, EX_CONFIG, error.text);
@@ -407,22 +405,16 @@ static void close_every_handle(uv_handle_t *handle, void *context)
 static void log_end(const struct shuf__server *server)
 {
     if (server->exit_code == EX_OK)
-        shuf__log(server->log, SHUF__LOG_INFO, "ended, %" PRIu64 " result%s served",
-                  server->service.served, shuf__plural(server->service.served));
+        shuf__log(server->log, SHUF__LOG_INFO,
+                  "ended, %" PRIu64 " result%s served, %" PRIu64 " client%s cut off",
+                  server->service.served, shuf__plural(server->service.served),
+                  server->drain.unread, shuf__plural(server->drain.unread));
     else
         shuf__log(server->log, SHUF__LOG_ERROR, "terminated abnormally: %s", server->cause);
 }
 
-int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
+static int run(struct shuf__server *server)
 {
-    struct shuf__server *server = calloc(1, sizeof *server);
-    if (!server || uv_loop_init(&server->loop) != 0) {
-        shuf__log(log, SHUF__LOG_ERROR, "no memory or descriptors to start with");
-        free(server);
-        return EX_OSERR;
-    }
-    server->config = config;
-    server->log = log;
     int code = start(server);
     if (code != EX_OK)
         uv_walk(&server->loop, close_every_handle, NULL);
@@ -437,6 +429,21 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
         code = server->exit_code;
         log_end(server);
     }
+    return code;
+}
+
+int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
+{
+    int code = EX_OSERR;
+    struct shuf__server *server = calloc(1, sizeof *server);
+    if (server && uv_loop_init(&server->loop) == 0 && shuf__log_start(log)) {
+        server->config = config;
+        server->log = log;
+        code = run(server);
+    } else {
+        shuf__log(log, SHUF__LOG_ERROR, "no memory, threads or descriptors to start with");
+    }
+    shuf__log_stop(log);
     free(server);
     return code;
 }

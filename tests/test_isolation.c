@@ -265,6 +265,76 @@ static void equal_requests_do_not_meet(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* ---- what a user learns of others ------------------------------------------------- */
+
+/* The difference of two ids, which tells nothing of the number of ids between them. */
+static void expect_far(uint64_t a, uint64_t b)
+{
+    assert_true((a > b ? a - b : b - a) > 1 << 20); /* by chance once in 2^31 times */
+}
+
+static void expect_status(struct wire *w, size_t users, uint32_t uid, uint64_t leases)
+{
+    Shuf__Status status = SHUF__STATUS__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    bool found = false;
+    request.body_case = SHUF__REQUEST__BODY_STATUS;
+    request.status = &status;
+    wire_send(w, &request);
+    const Shuf__StatusReply *reply = wire_expect(w, SHUF_OK, "")->status_reply;
+    assert_int_equal(reply->n_users, users);
+    for (size_t i = 0; i < users; i++) {
+        if (reply->users[i]->uid != uid)
+            continue;
+        found = true;
+        assert_int_equal(reply->users[i]->leases, leases);
+        assert_int_equal(reply->users[i]->clients, 1);
+    }
+    assert_true(found);
+    assert_true(reply->host_used >= (uint64_t)users * UNIT && reply->host_limit > 0);
+}
+
+/* Leases in turns with root. */
+static void look_at_others(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    uint64_t lease[2], block[2];
+    for (uint64_t i = 0; i < 2; i++) {
+        const Shuf__ResultReply *reply = wire_lease(w, 1000, i, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+        lease[i] = reply->lease;
+        block[i] = reply->block;
+        child_say(channel, 0);
+        child_hear(channel);
+    }
+    expect_far(lease[0], lease[1]);
+    expect_far(block[0], block[1]);
+    expect_status(w, 1, CHILD_NOBODY, 2);
+    child_say(channel, 0);
+    child_hear(channel);
+    wire_close(w);
+}
+
+static void nothing_of_others(void **state)
+{
+    (void)state;
+    struct harness h;
+    start(&h);
+    struct wire *w = wire_greet(&h);
+    struct child child = child_start_as(CHILD_NOBODY, look_at_others, &h);
+    for (uint64_t i = 0; i < 2; i++) {
+        child_hear(child.channel);
+        wire_lease(w, 1000, i, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+        child_say(child.channel, 0);
+    }
+    child_hear(child.channel);
+    expect_status(w, 2, CHILD_NOBODY, 2);
+    expect_status(w, 2, 0, 2);
+    child_say(child.channel, 0);
+    child_join(&child);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 /* ---- denied requests -------------------------------------------------------------- */
 
 static void request_ipc(int channel, void *context)
@@ -347,9 +417,8 @@ static void another_namespace(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_foreign_byte),
-        cmocka_unit_test(equal_requests_do_not_meet),
-        cmocka_unit_test(ipc_of_another_user),
+        cmocka_unit_test(no_foreign_byte),   cmocka_unit_test(equal_requests_do_not_meet),
+        cmocka_unit_test(nothing_of_others), cmocka_unit_test(ipc_of_another_user),
         cmocka_unit_test(another_namespace),
     };
     if (geteuid() != 0) {

@@ -54,7 +54,8 @@ static void prepare(struct harness *h)
     assert_true(harness_prepare(h, harness_backend, extra));
     snprintf(conf, sizeof conf, "%s/conf", h->directory);
     snprintf(keys, sizeof keys, "%s/keys", h->directory);
-    snprintf(text, sizeof text, "keys = %s\nsocket_mode = 0666\nlog_level = debug\n", keys);
+    snprintf(text, sizeof text, "keys = %s\nsocket_mode = 0666\nlog_level = debug\nlog_rate = 0\n",
+             keys);
     shufd_write(conf, text);
     assert_int_equal(mkdir(keys, 0700) | chmod(h->directory, 0755), 0);
     write_key(h, "a", a);

@@ -4,15 +4,18 @@
  * accepted requests before it ends.
  */
 #include "socket.h"
+#include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,7 +49,7 @@ static void test_drain(void **state)
     struct harness h;
     char byte;
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_start(&h, harness_backend, "");
+    wire_start(&h, harness_backend, "drain_read_timeout = 1h\n");
     struct wire *half_read = wire_greet(&h), *in_flight = wire_greet(&h), *idle = wire_greet(&h);
     wire_send_permute(half_read, &permute);
     wire_expect(half_read, SHUF_OK, "");
@@ -117,6 +120,33 @@ static void test_drain_timeout(void **state)
                                 "cut off\n"));
     wire_close(w);
     assert_true(harness_stop(&h));
+}
+
+/* A client that reads nothing of its reply holds up the end for a short time only, and the end is a
+ * success: the deadline of reading is over, or that of the drain. */
+static void test_unread_reply(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {
+        "drain_timeout = 1h\ndrain_read_timeout = 100ms\n",
+        "drain_timeout = 100ms\ndrain_read_timeout = 1h\n",
+    };
+    enum { N = 5 << 20 };
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    for (int i = 0; i < 2; i++) {
+        struct harness h;
+        char log[8192];
+        wire_start(&h, harness_backend, configs[i]);
+        struct wire *w = wire_greet(&h);
+        wire_send_permute(w, &permute);
+        wire_expect(w, SHUF_OK, "");
+        shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+        shufd_read(h.log, log, sizeof log);
+        assert_non_null(strstr(log, " served, 1 client cut off\n"));
+        assert_int_equal(i == 0, strstr(log, "cut off: it read nothing for 100 ms") != NULL);
+        wire_close(w);
+        assert_true(harness_stop(&h));
+    }
 }
 
 /* ---- the socket ---- */
@@ -330,6 +360,74 @@ static void test_foreign_lock(void **state)
     expect_good_or_skip(status);
 }
 
+/* ---- a lock that another user made ---- */
+
+enum { SQUATTER = 65534, VICTIM = 12345 };
+
+static void hold_foreign_lock(int channel, void *context)
+{
+    char path[HARNESS_PATH + 8];
+    lock_path(context, path, sizeof path);
+    shufd_write(path, "1 serving\n");
+    assert_int_equal(chmod(path, 0666), 0);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    child_say(channel, 0);
+    child_hear(channel);
+}
+
+/* As the user of the process. `has_lock`: whether the daemon could replace the file. */
+static void serve_beside_squatter(struct harness *h, bool has_lock)
+{
+    static const char *const version[] = {"--version", NULL};
+    struct stat file;
+    char path[HARNESS_PATH + 8], log[4096];
+    lock_path(h, path, sizeof path);
+    if (harness_run(version, log, sizeof log) != 0)
+        _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
+    assert_true(harness_restart(h));
+    assert_int_equal(stat(path, &file), 0);
+    assert_int_equal(file.st_uid, has_lock ? geteuid() : SQUATTER);
+    struct wire *w = wire_greet(h);
+    wire_check_alive(w);
+    wire_close(w);
+    shufd_expect_code(harness_kill(h, SIGTERM), EX_OK);
+    shufd_read(h->log, log, sizeof log);
+    assert_int_equal(strstr(log, "a file of uid 65534; going on without a lock") == NULL, has_lock);
+}
+
+static void serve_as_victim(int channel, void *context)
+{
+    (void)channel;
+    serve_beside_squatter(context, false);
+}
+
+static void test_squatted_lock(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    for (int as_root = 0; as_root < 2; as_root++) {
+        struct harness h;
+        assert_true(harness_prepare(&h, harness_backend, NULL));
+        assert_int_equal(chmod(h.directory, 01777), 0);
+        const struct child squatter = child_start_as(SQUATTER, hold_foreign_lock, &h);
+        child_hear(squatter.channel);
+        if (as_root) {
+            serve_beside_squatter(&h, true);
+        } else {
+            const struct child victim = child_start_as(VICTIM, serve_as_victim, &h);
+            close(victim.channel);
+            const int status = wait_for_child(victim.pid);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != HARNESS_SKIP)
+                shufd_expect_code(status, EX_OK);
+        }
+        child_say(squatter.channel, 0);
+        child_join(&squatter);
+        assert_true(harness_stop(&h));
+    }
+}
+
 /* Runs in a child with its own /run, which has no /run/shufd. */
 static _Noreturn void serve_in_own_run(void)
 {
@@ -358,13 +456,22 @@ static void test_default_directory(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drain),         cmocka_unit_test(test_idle_drain_is_quick),
-        cmocka_unit_test(test_second_signal), cmocka_unit_test(test_drain_timeout),
-        cmocka_unit_test(test_stale_socket),  cmocka_unit_test(test_live_daemon),
-        cmocka_unit_test(test_live_stranger), cmocka_unit_test(test_no_socket_there),
-        cmocka_unit_test(test_mode),          cmocka_unit_test(test_own_socket_only),
-        cmocka_unit_test(test_lock_goes_too), cmocka_unit_test(test_lock_without_socket),
-        cmocka_unit_test(test_foreign_lock),  cmocka_unit_test(test_default_directory),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_idle_drain_is_quick),
+        cmocka_unit_test(test_second_signal),
+        cmocka_unit_test(test_drain_timeout),
+        cmocka_unit_test(test_unread_reply),
+        cmocka_unit_test(test_stale_socket),
+        cmocka_unit_test(test_live_daemon),
+        cmocka_unit_test(test_live_stranger),
+        cmocka_unit_test(test_no_socket_there),
+        cmocka_unit_test(test_mode),
+        cmocka_unit_test(test_own_socket_only),
+        cmocka_unit_test(test_lock_goes_too),
+        cmocka_unit_test(test_lock_without_socket),
+        cmocka_unit_test(test_foreign_lock),
+        cmocka_unit_test(test_squatted_lock),
+        cmocka_unit_test(test_default_directory),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

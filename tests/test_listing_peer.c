@@ -178,7 +178,7 @@ static void wrong_pages(void **state)
         const char *words;
     } rows[] = {
         {0, 1, true, "reply more 1: expected a lease in this page"},
-        {5, 0, false, "reply lease 1: expected more than 1"},
+        {5, 0, false, "reply lease 1: expected another id than before"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct visits v = {.right = true};

@@ -284,6 +284,10 @@ static void users_see_themselves(void **state)
     assert_true(metrics_value(c.out.bytes, own) >= 3);
     assert_null(strstr(c.out.bytes, "uid=\"0\""));
     command_free(&c);
+    assert_int_equal(shufctl_run(&c, COMMAND_AS_NOBODY, "metrics --openmetrics"), 0);
+    assert_non_null(strstr(c.out.bytes, "shufd_request_duration_seconds_bucket{"));
+    assert_null(strstr(c.out.bytes, "request_id")); /* they count the connections of all users */
+    command_free(&c);
 }
 
 /* ---- slow requests ---- */
@@ -299,9 +303,8 @@ static void slow_requests(void **state)
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_check_alive(w);
-    shufd_read(slow.log, log, sizeof log);
+    shufd_await(slow.log, log, sizeof log, ": slow request 2: permute, n 1000, 1000 values, OK, ");
     assert_non_null(strstr(log, "warning: client pid "));
-    assert_non_null(strstr(log, ": slow request 2: permute, n 1000, 1000 values, OK, "));
     assert_non_null(strstr(log, " ms: queue "));
     assert_true(metrics_now(&slow, "shufd_slow_requests_total") >= 3);
     wire_close(w);

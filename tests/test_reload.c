@@ -20,13 +20,8 @@
 
 static void await_log(const struct harness *h, const char *text)
 {
-    char log[16384] = "";
-    for (int waited = 0; !strstr(log, text); waited += 5) {
-        if (waited >= HARNESS_WAIT_MS)
-            fail_msg("no \"%s\" in the log:\n%s", text, log);
-        usleep(5000);
-        shufd_read(h->log, log, sizeof log);
-    }
+    char log[16384];
+    shufd_await(h->log, log, sizeof log, text);
 }
 
 static void rewrite(const struct harness *h, const char *text)
@@ -355,7 +350,7 @@ static void every_line_has_its_time(void **state)
     char log[8192];
     int lines = 0;
     wire_start(&h, harness_backend, "");
-    shufd_read(h.log, log, sizeof log);
+    shufd_await(h.log, log, sizeof log, "listening on ");
     for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n"), lines++)
         if (!is_stamped(line))
             fail_msg("no time: %s", line);
@@ -376,14 +371,14 @@ static void the_journal_has_its_own_time(void **state)
     snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
     setenv("JOURNAL_STREAM", stream, 1);
     assert_true(harness_restart(&h));
-    shufd_read(h.log, log, sizeof log);
+    shufd_await(h.log, log, sizeof log, "listening on ");
     assert_memory_equal(log, "<6>info: ", 9);
     assert_int_equal(harness_kill(&h, SIGTERM), 0);
     setenv("JOURNAL_STREAM", "1:1", 1); /* stderr was redirected to another file */
     unlink(h.log);
     assert_true(harness_restart(&h));
     unsetenv("JOURNAL_STREAM");
-    shufd_read(h.log, log, sizeof log);
+    shufd_await(h.log, log, sizeof log, "listening on ");
     assert_true(is_stamped(log));
     assert_true(harness_stop(&h));
 }

@@ -194,10 +194,10 @@ static void listed(void **state)
     assert_true(json_is_false(json_member(e, "prefetch")));
     json_decref(o);
     char *text = shufctl_succeed(NULL, "leases");
-    snprintf(expected, sizeof expected, "\n%-6" PRIu64 " %-8d ", lease->id, (int)getpid());
-    assert_memory_equal(text, "ID     PID      USER ", 21);
+    snprintf(expected, sizeof expected, "\n%-16" PRIu64 " %-8d ", lease->id, (int)getpid());
+    assert_memory_equal(text, "ID               PID      USER ", 31);
     assert_non_null(strstr(text, expected));
-    snprintf(expected, sizeof expected, " memfd     %-6" PRIu64 " 2.10 MB ", lease->block);
+    snprintf(expected, sizeof expected, " memfd     %-16" PRIu64 " 2.10 MB ", lease->block);
     assert_non_null(strstr(text, expected));
     assert_non_null(strstr(text, "\n1 lease of 1 block, 2.10 MB\n"));
     assert_non_null(strstr(text, " leased     primefold, n 1001, seed 18446744073709551615, "
@@ -273,9 +273,10 @@ static void listed_together(void **state)
 static void status_of_sharing(void **state)
 {
     (void)state;
-    static const char *const keys[] = {
-        "blocks",   "host_idle", "device_idle", "pending_free", "leases",    "hits",      "joined",
-        "computed", "evicted",   "memory_used", "memory_limit", "host_used", "host_limit"};
+    static const char *const keys[] = {"blocks",    "host_idle",   "device_idle", "pending_free",
+                                       "leases",    "hits",        "joined",      "computed",
+                                       "evicted",   "log_dropped", "memory_used", "memory_limit",
+                                       "host_used", "host_limit"};
     static const char *const lines[] = {"\nresults     ", "\nleases      0\n", "\nblocks      ",
                                         "\nuser        ", "\nidle        "};
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7"));

@@ -347,8 +347,8 @@ typedef struct shuf_lease_entry {
 } shuf_lease_entry;
 
 /* Calls `visit` for each lease of this user, or of all users for root and the daemon's user,
- * ordered by id. `entry` is valid during the call. `visit` returns false to stop the listing, which
- * fails with SHUF_CANCELLED. Fails also as shuf_connect(). */
+ * the oldest first. `entry` is valid during the call. `visit` returns false to stop the listing,
+ * which fails with SHUF_CANCELLED. Fails also as shuf_connect(). */
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 

@@ -48,15 +48,17 @@ typedef struct shuf_daemon {
     uint64_t host_idle_limit, device_idle_limit; /* of these: the daemon keeps no more */
     uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
-    uint64_t hits;     /* requests answered from the cache */
-    uint64_t joined;   /* requests that joined a running computation */
-    uint64_t computed; /* results computed */
-    uint64_t evicted;  /* results evicted for others */
-    unsigned users;    /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
+    uint64_t hits;        /* requests answered from the cache */
+    uint64_t joined;      /* requests that joined a running computation */
+    uint64_t computed;    /* results computed */
+    uint64_t evicted;     /* results evicted for others */
+    uint64_t log_dropped; /* lines of its log that nobody read in time */
+    unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
     shuf_user user[SHUF_USERS];
 } shuf_daemon;
 
-/* Reads the state of the daemon. Fails as shuf_connect(). */
+/* Reads the state of the daemon. Users other than root and the daemon's user read only their own
+ * row of users. Fails as shuf_connect(). */
 SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
 
 /* Whose unused results shuf_drop() frees. */

@@ -123,7 +123,7 @@ static bool print_entry(void *context, const shuf_lease_entry *e)
 {
     char user[SHUF__USER_TEXT], bytes[SHUF__UNITS_TEXT], age[SHUF__UNITS_TEXT];
     count_block(context, e);
-    printf("%-6" PRIu64 " %-8" PRIu64 " %-10s %-9s %-6" PRIu64 " %-8s %-9s %-10s ", e->id, e->pid,
+    printf("%-16" PRIu64 " %-8" PRIu64 " %-10s %-9s %-16" PRIu64 " %-8s %-9s %-10s ", e->id, e->pid,
            shuf__user_text(user, e->uid), shuf_transport_name(e->transport), e->block,
            shuf__units_bytes(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
            state_of(e));
@@ -197,7 +197,7 @@ static shuf_status list_json(shuf *handle)
 static shuf_status list_lines(shuf *handle)
 {
     struct totals totals = {0};
-    printf("%-6s %-8s %-10s %-9s %-6s %-8s %-9s %-10s %s\n", "ID", "PID", "USER", "TRANSPORT",
+    printf("%-16s %-8s %-10s %-9s %-16s %-8s %-9s %-10s %s\n", "ID", "PID", "USER", "TRANSPORT",
            "BLOCK", "BYTES", "AGE", "STATE", "WHAT");
     shuf_status status = shuf_leases(handle, print_entry, &totals);
     if (status == SHUF_OK)

@@ -45,6 +45,9 @@ static void print_results(const shuf_daemon *d)
     printf("blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " filled by clients\n",
            d->blocks, d->pending_free, d->buffers);
     print_idle(d);
+    if (d->log_dropped > 0)
+        printf("log         %" PRIu64 " line%s dropped\n", d->log_dropped,
+               d->log_dropped == 1 ? "" : "s");
 }
 
 /* Memory that a user's processes hold by mappings alone. */
@@ -134,6 +137,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
         {"joined", d->joined},
         {"computed", d->computed},
         {"evicted", d->evicted},
+        {"log_dropped", d->log_dropped},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         shuf__json_integer(object, rows[i].key, rows[i].value);

@@ -91,7 +91,8 @@ shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
     end_old_prefetches(owner, entry, prefetch);
     *lease = (struct shuf__lease){
-        .id = ++all->last_id,
+        .id = shuf__ids_next(&all->ids),
+        .number = all->ids.last,
         .owner = owner,
         .entry = entry,
         .transport = transport,
@@ -154,5 +155,6 @@ void shuf__leases_end(struct shuf__lease_list *owner)
 void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop)
 {
     leases->loop = loop;
+    shuf__ids_init(&leases->ids);
     TAILQ_INIT(&leases->all);
 }

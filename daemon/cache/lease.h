@@ -8,6 +8,7 @@
 
 #include "cache.h"
 #include "memory/client_process.h"
+#include "memory/ids.h"
 #include "message.h"
 
 #include <stdbool.h>
@@ -24,7 +25,8 @@ struct shuf__leases {
     uv_loop_t *loop;
     uint64_t limit; /* leases of one connection */
     TAILQ_HEAD(, shuf__lease) all;
-    uint64_t last_id, count;
+    struct shuf__ids ids;
+    uint64_t count;
 };
 
 /* The leases of one connection; embedded in its session. */
@@ -36,13 +38,14 @@ struct shuf__lease_list {
 };
 
 struct shuf__lease {
-    uint64_t id; /* never used again */
+    uint64_t id;     /* for clients; never used again */
+    uint64_t number; /* of leases so far */
     struct shuf__lease_list *owner;
     struct shuf__cache_entry *entry;
     Shuf__Transport transport;
     bool prefetch; /* the client does not have the result yet */
     uint64_t since_ms;
-    TAILQ_ENTRY(shuf__lease) link;    /* all leases, by id */
+    TAILQ_ENTRY(shuf__lease) link;    /* all leases, by number */
     LIST_ENTRY(shuf__lease) of_owner; /* newest first */
 };
 

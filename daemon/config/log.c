@@ -5,107 +5,85 @@
 #include "log.h"
 
 #include "error.h"
-#include "log_journal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <syslog.h>
 #include <time.h>
-#include <unistd.h>
-
-enum { LOG_TEXT = 512 };
-
-static const struct {
-    const char *name;
-    int priority;
-} levels[] = {
-    [SHUF__LOG_ERROR] = {"error", LOG_ERR},
-    [SHUF__LOG_WARNING] = {"warning", LOG_WARNING},
-    [SHUF__LOG_INFO] = {"info", LOG_INFO},
-    [SHUF__LOG_DEBUG] = {"debug", LOG_DEBUG},
-};
-
-const char *shuf__log_level_name(enum shuf__log_level level)
-{
-    return levels[level].name;
-}
-
-/* A program whose stderr was redirected inherits the variable too, so the file counts. */
-static bool is_journal(void)
-{
-    struct stat status;
-    unsigned long long device, inode;
-    const char *stream = getenv("JOURNAL_STREAM");
-    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-           fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
-}
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level)
 {
-    log->level = level;
-    log->journal = is_journal();
-    log->stamped = !log->journal;
+    *log = (struct shuf__log){.level = level, .reader = shuf__log_reader_find()};
 }
 
-/* "2026-11-22 22:07:31.123 +0000 " */
-static int write_time(char *line, size_t size)
+bool shuf__log_start(struct shuf__log *log)
 {
-    struct timespec now;
-    struct tm local;
-    char day[32], zone[8];
-    clock_gettime(CLOCK_REALTIME, &now);
-    localtime_r(&now.tv_sec, &local);
-    strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S", &local);
-    strftime(zone, sizeof zone, "%z", &local);
-    return snprintf(line, size, "%s.%03ld %s ", day, now.tv_nsec / 1000000, zone);
+    log->queue = shuf__log_queue_start(log->reader);
+    return log->queue != NULL;
 }
 
-__attribute__((format(printf, 2, 0))) static void
-format_line(enum shuf__log_level level, const char *format, va_list args, char text[LOG_TEXT])
+void shuf__log_stop(struct shuf__log *log)
 {
-    const int used = snprintf(text, LOG_TEXT, "%s: ", levels[level].name);
-    vsnprintf(text + used, LOG_TEXT - (size_t)used, format, args);
-    shuf__make_printable(text);
+    if (log->queue)
+        shuf__log_queue_stop(log->queue);
+    log->queue = NULL;
 }
 
-static void write_line(const struct shuf__log *log, enum shuf__log_level level, const char *text)
+__attribute__((format(printf, 2, 0))) static void format_line(struct shuf__log_line *line,
+                                                              const char *format, va_list args)
 {
-    char line[LOG_TEXT + 64];
-    const size_t used = (size_t)(log->journal   ? snprintf(line, 64, "<%d>", levels[level].priority)
-                                 : log->stamped ? write_time(line, 64)
-                                                : 0);
-    const size_t length = strlen(text);
-    memcpy(line + used, text, length);
-    line[used + length] = '\n';
-    if (write(STDERR_FILENO, line, used + length + 1) < 0)
-        return; /* nothing else can report it */
+    clock_gettime(CLOCK_REALTIME, &line->time);
+    vsnprintf(line->text, sizeof line->text, format, args);
+    shuf__make_printable(line->text);
+}
+
+static void add_line(const struct shuf__log *log, const struct shuf__log_line *line,
+                     const char *key)
+{
+    if (log->queue)
+        shuf__log_queue_add(log->queue, line, key, log->rate);
+    else
+        shuf__log_line_write(line, &log->reader);
 }
 
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)
 {
     va_list args;
-    char text[LOG_TEXT];
+    struct shuf__log_line line = {.level = level};
     if (level > log->level)
         return;
     va_start(args, format);
-    format_line(level, format, args, text);
+    format_line(&line, format, args);
     va_end(args);
-    write_line(log, level, text);
+    add_line(log, &line, NULL);
+}
+
+void shuf__log_client(const struct shuf__log *log, enum shuf__log_level level, const char *format,
+                      ...)
+{
+    va_list args;
+    struct shuf__log_line line = {.level = level};
+    if (level > log->level)
+        return;
+    va_start(args, format);
+    format_line(&line, format, args);
+    va_end(args);
+    add_line(log, &line, format);
 }
 
 void shuf__log_request(const struct shuf__log *log, enum shuf__log_level level,
                        const struct shuf__log_request *request, const char *format, ...)
 {
     va_list args;
-    char text[LOG_TEXT];
+    struct shuf__log_line line = {.level = level, .has_request = true, .request = *request};
     if (level > log->level)
         return;
     va_start(args, format);
-    format_line(level, format, args, text);
+    format_line(&line, format, args);
     va_end(args);
-    if (!log->journal || !shuf__log_journal(levels[level].priority, text, request))
-        write_line(log, level, text);
+    add_line(log, &line, format);
+}
+
+struct shuf__log_losses shuf__log_losses(const struct shuf__log *log)
+{
+    return log->queue ? shuf__log_queue_losses(log->queue) : (struct shuf__log_losses){0};
 }

@@ -185,10 +185,11 @@ static void log_request(const struct shuf__session *session, const struct shuf__
     char text[SHUF__REQUEST_TEXT];
     if (session->all->log->level < SHUF__LOG_DEBUG)
         return;
-    shuf__log(session->all->log, SHUF__LOG_DEBUG,
-              "client pid %ld, uid %ld: request %" PRIu64 ": %s, %zu %s", (long)session->client.pid,
-              (long)session->client.uid, session->id, shuf__request_describe(request, true, text),
-              count, request->look_up.inverse ? "values" : "positions");
+    shuf__log_client(session->all->log, SHUF__LOG_DEBUG,
+                     "client pid %ld, uid %ld: request %" PRIu64 ": %s, %zu %s",
+                     (long)session->client.pid, (long)session->client.uid, session->id,
+                     shuf__request_describe(request, true, text), count,
+                     request->look_up.inverse ? "values" : "positions");
 }
 
 /* The places of the message are in the session's arena, and are overwritten with the answers. */

@@ -77,8 +77,9 @@ void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *req
     Shuf__LeasesReply page = SHUF__LEASES_REPLY__INIT;
     Shuf__LeaseEntry entries[PAGE], *pointers[PAGE];
     const struct shuf__lease *lease;
+    const uint64_t after = shuf__ids_number(&service->leases.ids, request->leases->after);
     TAILQ_FOREACH (lease, &service->leases.all, link) {
-        if (lease->id <= request->leases->after || !may_see(session, lease))
+        if (lease->number <= after || !may_see(session, lease))
             continue;
         if (page.n_lease == PAGE) {
             page.more = true;

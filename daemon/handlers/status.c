@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Status: the daemon, its load, and its users. It reads counters only, so it answers at once
- * while the device is busy.
+ * while the device is busy. Users see their own row and the totals; root and the daemon's user see
+ * all rows.
  */
 #include "handlers.h"
 #include "service.h"
@@ -22,22 +23,21 @@ static int compare_users(const void *a, const void *b)
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
 }
 
-/* Processes are shown to their own user. */
-static void describe_mapped(const struct shuf__session *session, Shuf__User *user)
+static void describe_mapped(const struct shuf__service *service, Shuf__User *user)
 {
-    const struct shuf__service *service = shuf__service_of(session);
     const struct shuf__mapped_bytes mapped =
         shuf__mapped_bytes_count(&service->allocations, SHUF__SIDES, user->uid);
     user->mapped = mapped.own;
-    if (user->uid == session->client.uid || shuf__session_is_privileged(session))
-        user->mapped_pid = (uint64_t)mapped.pid;
+    user->mapped_pid = (uint64_t)mapped.pid;
 }
 
 static void describe_users(const struct shuf__session *session, struct users *users,
                            Shuf__StatusReply *status)
 {
     struct shuf__usages usages;
-    shuf__usages_count(shuf__service_of(session), &usages);
+    shuf__usages_count(shuf__service_of(session),
+                       shuf__session_is_privileged(session) ? SHUF__NO_USER : session->client.uid,
+                       &usages);
     for (size_t i = 0; i < usages.count; i++) {
         const struct shuf__usage *from = &usages.user[i];
         users->user[i] = (Shuf__User)SHUF__USER__INIT;
@@ -47,7 +47,7 @@ static void describe_users(const struct shuf__session *session, struct users *us
         users->user[i].blocks = from->blocks;
         users->user[i].bytes = from->bytes;
         users->user[i].idle = from->idle;
-        describe_mapped(session, &users->user[i]);
+        describe_mapped(shuf__service_of(session), &users->user[i]);
         users->pointers[i] = &users->user[i];
     }
     qsort(users->pointers, usages.count, sizeof users->pointers[0], compare_users);
@@ -101,10 +101,12 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.queued = shuf__engine_queued(service->engine);
     status.queue_limit = service->config->queue;
     status.served = service->served;
+    status.log_dropped = shuf__log_losses(service->log).dropped;
     describe_memory(service, backend, &status);
     describe_users(session, &users, &status);
-    shuf__log(service->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: request %" PRIu64 ": status",
-              (long)session->client.pid, (long)session->client.uid, session->id);
+    shuf__log_client(service->log, SHUF__LOG_DEBUG,
+                     "client pid %ld, uid %ld: request %" PRIu64 ": status",
+                     (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
     shuf__session_reply(session, &reply, NULL, -1);

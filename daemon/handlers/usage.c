@@ -7,6 +7,8 @@
 static struct shuf__usage *usage_of(struct shuf__usages *usages, uint32_t uid)
 {
     static struct shuf__usage nobody;
+    if (usages->only != SHUF__NO_USER && uid != usages->only)
+        return &nobody;
     for (size_t i = 0; i < usages->count; i++)
         if (usages->user[i].uid == uid)
             return &usages->user[i];
@@ -16,10 +18,12 @@ static struct shuf__usage *usage_of(struct shuf__usages *usages, uint32_t uid)
     return &usages->user[usages->count++];
 }
 
-void shuf__usages_count(const struct shuf__service *service, struct shuf__usages *usages)
+void shuf__usages_count(const struct shuf__service *service, uint32_t only,
+                        struct shuf__usages *usages)
 {
     const struct shuf__allocation *allocation;
     const struct shuf__session *session;
+    usages->only = only;
     usages->count = 0;
     LIST_FOREACH (allocation, &service->allocations.list, link) {
         if (allocation->uid == SHUF__NO_USER)

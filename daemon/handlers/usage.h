@@ -21,9 +21,11 @@ struct shuf__usage {
 struct shuf__usages {
     struct shuf__usage user[SHUF__USAGES];
     size_t count;
+    uint32_t only; /* this user; SHUF__NO_USER: all */
 };
 
 /* Counts the first 32 users found, and leaves out others. */
-void shuf__usages_count(const struct shuf__service *service, struct shuf__usages *usages);
+void shuf__usages_count(const struct shuf__service *service, uint32_t only,
+                        struct shuf__usages *usages);
 
 #endif

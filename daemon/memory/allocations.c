@@ -136,7 +136,8 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     if (!allocation)
         return NULL;
     allocation->all = allocations;
-    allocation->id = ++allocations->last_id;
+    allocation->id = shuf__ids_next(&allocations->ids);
+    allocation->number = allocations->ids.last;
     allocation->bytes = size;
     allocation->uid = uid;
     allocation->kind = kind;
@@ -321,6 +322,7 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
     LIST_INIT(&allocations->list);
     TAILQ_INIT(&allocations->pending_free);
     allocations->loop = loop;
+    shuf__ids_init(&allocations->ids);
     uv_timer_init(loop, &allocations->sweep);
     allocations->sweep.data = allocations;
 }

@@ -9,6 +9,7 @@
 
 #include "amount.h"
 #include "engine/engine.h"
+#include "ids.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +22,8 @@ struct shuf__size_class;      /* pool.h */
 struct shuf__allocation {
     struct shuf__allocations *all;
     struct shuf__block block; /* the first job allocates its memory */
-    uint64_t id;              /* of the block; never used again */
+    uint64_t id;              /* of the block, for clients; never used again */
+    uint64_t number;          /* of blocks so far */
     uint64_t bytes;           /* charged */
     uint64_t committed;       /* of these: known to have memory behind them */
     uint32_t uid;
@@ -77,7 +79,8 @@ struct shuf__allocations {
     struct shuf__pending_free pending_free; /* the next to be checked first */
     uv_loop_t *loop;
     uv_timer_t sweep; /* of these */
-    uint64_t last_id, count, pending_free_count;
+    struct shuf__ids ids;
+    uint64_t count, pending_free_count;
     uint64_t buffers;   /* of `count` */
     uint64_t shortages; /* the times that memory was short: clients unmap what they can */
     uint64_t max_count; /* limit of `count`: each may need a descriptor */

@@ -20,7 +20,8 @@ struct shuf__client_process {
     uv_poll_t poll;
     uint64_t only_mapped; /* bytes, while they are counted */
     LIST_HEAD(, shuf__process_mapping) mappings;
-    struct shuf__process_mapping *recent[RECENT]; /* by block id, found without a search */
+    struct shuf__process_mapping
+        *recent[RECENT]; /* by number of the block, found without a search */
     LIST_ENTRY(shuf__client_process) link;
 };
 
@@ -51,20 +52,20 @@ static void close_process(struct shuf__client_process *process)
 
 /* ---- mappings ---- */
 
-static struct shuf__process_mapping **recent(struct shuf__client_process *process, uint64_t block)
+static struct shuf__process_mapping **recent(struct shuf__client_process *process, uint64_t number)
 {
-    return &process->recent[block % RECENT];
+    return &process->recent[number % RECENT];
 }
 
 static struct shuf__process_mapping *find_mapping(struct shuf__client_process *process,
                                                   const struct shuf__allocation *allocation)
 {
-    struct shuf__process_mapping *mapping = *recent(process, allocation->id);
+    struct shuf__process_mapping *mapping = *recent(process, allocation->number);
     if (mapping && mapping->allocation == allocation)
         return mapping;
     LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
         if (mapping->process == process)
-            return *recent(process, allocation->id) = mapping;
+            return *recent(process, allocation->number) = mapping;
     return NULL;
 }
 
@@ -75,7 +76,7 @@ static bool add_mapping(struct shuf__client_process *process, struct shuf__alloc
         return false;
     mapping->process = process;
     mapping->allocation = allocation;
-    *recent(process, allocation->id) = mapping;
+    *recent(process, allocation->number) = mapping;
     LIST_INSERT_HEAD(&process->mappings, mapping, of_process);
     LIST_INSERT_HEAD(&allocation->mappings, mapping, of_allocation);
     return true;
@@ -85,7 +86,7 @@ static bool add_mapping(struct shuf__client_process *process, struct shuf__alloc
 static void remove_mapping(struct shuf__process_mapping *mapping)
 {
     struct shuf__client_process *process = mapping->process;
-    struct shuf__process_mapping **seen = recent(process, mapping->allocation->id);
+    struct shuf__process_mapping **seen = recent(process, mapping->allocation->number);
     if (*seen == mapping)
         *seen = NULL;
     LIST_REMOVE(mapping, of_process);

@@ -57,7 +57,7 @@ static void refuse_connection(struct shuf__acceptor *acceptor, int fd,
     }
     close(fd);
     acceptor->sessions->stats->refused++;
-    shuf__log(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error->text);
+    shuf__log_client(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error->text);
 }
 
 static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
@@ -81,8 +81,8 @@ static void accept_again(uv_timer_t *timer)
  * client may close its connection soon. */
 static void pause_accepting(struct shuf__acceptor *acceptor)
 {
-    shuf__log(acceptor->sessions->log, SHUF__LOG_WARNING, "accept: %s; trying again in %d ms",
-              strerror(errno), ACCEPT_AGAIN_MS);
+    shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING,
+                     "accept: %s; trying again in %d ms", strerror(errno), ACCEPT_AGAIN_MS);
     uv_poll_stop(&acceptor->poll);
     uv_timer_start(&acceptor->again, accept_again, ACCEPT_AGAIN_MS, 0);
 }

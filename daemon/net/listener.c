@@ -242,6 +242,7 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
 {
     gid_t gid;
     *listener = (struct shuf__listener){.fd = -1, .lock.fd = -1};
+    error->text[0] = '\0';
     if (adopt_socket(listener, error))
         return error->status;
     if (listener->fd >= 0)

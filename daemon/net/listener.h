@@ -23,8 +23,9 @@ struct shuf__listener {
 
 /* Takes the socket that the service manager passed (activation.h), else opens its own at `path`:
  * sets `mode` and `group` ("" for none) before clients can connect. Makes the directory of the
- * default path only. Fails with SHUF_BUSY, naming the owner, if a daemon uses the path; with
- * SHUF_INVALID for an invalid path or group, SHUF_DENIED, or SHUF_IO. */
+ * default path only. On success error->text has a warning, or "". Fails with SHUF_BUSY, naming the
+ * owner, if a daemon uses the path; with SHUF_INVALID for an invalid path or group, SHUF_DENIED, or
+ * SHUF_IO. */
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
 

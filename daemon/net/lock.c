@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,32 @@ static const char *const states[] = {
     [SHUF__LOCK_SERVING] = "serving",
     [SHUF__LOCK_ENDING] = "ending",
 };
+
+/* Where others may create files, such as /tmp, another user may have made the file, to keep the
+ * daemon from starting. A user who may remove the daemon's own files needs no such trick. */
+static bool is_foreign(const struct shuf__lock *lock, const struct stat *file)
+{
+    char path[sizeof lock->path];
+    struct stat directory;
+    strcpy(path, lock->path);
+    return stat(dirname(path), &directory) == 0 && (directory.st_mode & S_ISVTX) &&
+           (directory.st_mode & (S_IWGRP | S_IWOTH)) && file->st_uid != geteuid() &&
+           file->st_uid != directory.st_uid;
+}
+
+/* Root and the owner of the directory can. */
+static bool remove_foreign(const struct shuf__lock *lock, struct shuf__error *error)
+{
+    struct stat file;
+    if (lstat(lock->path, &file) != 0 || !is_foreign(lock, &file) || unlink(lock->path) == 0)
+        return true;
+    shuf__fail(
+        error, SHUF_OK,
+        "lock %s: a file of uid %ld; going on without a lock, because other users may create "
+        "files there",
+        lock->path, (long)file.st_uid);
+    return false;
+}
 
 /* In two steps: a plain O_CREAT refuses another user's file in a sticky directory,
  * even to root (fs.protected_regular). */
@@ -139,29 +166,41 @@ static bool is_at(int fd, const char *path)
            held.st_ino == there.st_ino;
 }
 
+static bool is_own(const struct shuf__lock *lock, int fd)
+{
+    struct stat file;
+    return fstat(fd, &file) == 0 && !is_foreign(lock, &file);
+}
+
+static shuf_status refuse_lock(int fd, int cause, const char *socket, struct shuf__error *error)
+{
+    if (cause == EWOULDBLOCK)
+        refuse_held(fd, socket, error);
+    else
+        shuf__fail(error, SHUF_IO, "socket %s: lock: %s", socket, strerror(cause));
+    close(fd);
+    return error->status;
+}
+
 shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct shuf__error *error)
 {
     snprintf(lock->path, sizeof lock->path, "%s.lock", socket);
-    for (;;) {
+    while (remove_foreign(lock, error)) {
         int fd = open_file(lock->path);
         if (fd < 0)
             return refuse_open(lock, socket, error);
-        const int cause = lock_file(fd);
-        if (cause != 0) {
-            if (cause == EWOULDBLOCK)
-                refuse_held(fd, socket, error);
-            else
-                shuf__fail(error, SHUF_IO, "socket %s: lock: %s", socket, strerror(cause));
-            close(fd);
-            return error->status;
-        }
-        if (is_at(fd, lock->path)) {
+        const bool is_trusted = is_own(lock, fd);
+        const int cause = is_trusted ? lock_file(fd) : 0;
+        if (cause != 0)
+            return refuse_lock(fd, cause, socket, error);
+        if (is_trusted && is_at(fd, lock->path)) {
             lock->fd = fd;
             shuf__lock_set_state(lock, SHUF__LOCK_STARTING);
             return SHUF_OK;
         }
         close(fd);
     }
+    return SHUF_OK;
 }
 
 void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state state)

@@ -24,10 +24,11 @@ struct shuf__lock {
     char path[sizeof((struct sockaddr_un *)0)->sun_path + 8];
 };
 
-/* Fails with SHUF_BUSY if a living process holds the lock, with SHUF_DENIED if the file belongs to
- * another user, or with SHUF_IO. The texts of the first two suppose that nobody answers on the
- * socket. Waits for a killed owner: the kernel frees its memory, which takes seconds for many GB,
- * before it closes the file. */
+/* A file of another user in a directory where others may create files is removed. If it cannot be,
+ * the call succeeds without a lock, and error->text says so. Fails with SHUF_BUSY if a living
+ * process holds the lock, with SHUF_DENIED if the file belongs to another user, or with SHUF_IO.
+ * The texts of the first two suppose that nobody answers on the socket. Waits for a killed owner:
+ * the kernel frees its memory, which takes seconds for many GB, before it closes the file. */
 shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct shuf__error *error);
 
 /* The message about an owner for which shuf__lock_is_dying() is true. */

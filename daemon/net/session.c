@@ -126,8 +126,9 @@ static void fail_payload(struct shuf__session *session)
 {
     struct shuf__error error = session->outbox.payload.error;
     struct shuf__sessions *all = session->all;
-    shuf__log(all->log, SHUF__LOG_ERROR, "client pid %ld: cut off in the middle of a result: %s",
-              (long)session->client.pid, error.text);
+    shuf__log_client(all->log, SHUF__LOG_ERROR,
+                     "client pid %ld: cut off in the middle of a result: %s",
+                     (long)session->client.pid, error.text);
     shuf__session_close(session);
     shuf__engine_report(all->engine, &error);
 }
@@ -135,8 +136,8 @@ static void fail_payload(struct shuf__session *session)
 static void end_lost(struct shuf__session *session)
 {
     if (errno != EPIPE && errno != ECONNRESET)
-        shuf__log(session->all->log, SHUF__LOG_WARNING, "client pid %ld: cut off: %s",
-                  (long)session->client.pid, strerror(errno));
+        shuf__log_client(session->all->log, SHUF__LOG_WARNING, "client pid %ld: cut off: %s",
+                         (long)session->client.pid, strerror(errno));
     shuf__session_close(session);
 }
 
@@ -401,13 +402,14 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
     struct shuf__session *session = shuf__session_make(sessions, fd);
     if (!session) {
         close(fd);
-        shuf__log(sessions->log, SHUF__LOG_WARNING, "client refused: out of memory");
+        shuf__log_client(sessions->log, SHUF__LOG_WARNING, "client refused: out of memory");
         return;
     }
     uv_timer_init(sessions->loop, &session->deadline);
     int result = uv_poll_init(sessions->loop, &session->poll, fd);
     if (result) {
-        shuf__log(sessions->log, SHUF__LOG_WARNING, "client refused: %s", uv_strerror(result));
+        shuf__log_client(sessions->log, SHUF__LOG_WARNING, "client refused: %s",
+                         uv_strerror(result));
         close(fd);
         session->refs = 1;
         uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
@@ -418,7 +420,7 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
     session->client.died = on_client_death;
     LIST_INSERT_HEAD(&sessions->list, session, link);
     sessions->count++;
-    shuf__log(sessions->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",
-              (long)session->client.pid, (long)session->client.uid);
+    shuf__log_client(sessions->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",
+                     (long)session->client.pid, (long)session->client.uid);
     await_rest(session);
 }

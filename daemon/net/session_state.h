@@ -70,8 +70,9 @@ struct shuf__session {
     enum shuf__session_state state;
     bool greeted;
     bool closes_after_reply;
-    uint64_t id;                        /* of the request that is handled */
-    uint64_t number;                    /* of the connection; never used again */
+    uint64_t sent_before; /* bytes of the reply, and 1, at the last tick of the drain */
+    uint64_t id;          /* of the request that is handled */
+    uint64_t number;      /* of the connection; never used again */
     struct shuf__request_record record; /* of the request that is handled */
     uint64_t shortages;                 /* of the allocations, that the client knows about */
     struct shuf__user_count *user;

@@ -98,7 +98,8 @@ void shuf__exposition_histogram(struct shuf__exposition *x, const char *labels,
         fprintf(x->out, "%s_bucket{%s%s%s,le=\"", name, x->common, comma, labels);
         print_bound(x->out, i);
         fprintf(x->out, "\"} %" PRIu64, count);
-        print_exemplar(x, &histogram->last[i]);
+        if (!x->hides_requests)
+            print_exemplar(x, &histogram->last[i]);
         fputc('\n', x->out);
     }
     fprintf(x->out, "%s_sum{%s%s%s} ", name, x->common, comma, labels);

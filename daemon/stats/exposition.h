@@ -36,6 +36,7 @@ struct shuf__exposition {
     const struct shuf__metric *family; /* that is being written */
     uint64_t now_ns;                   /* of uv_hrtime(), and the same moment in */
     double now_seconds;                /* seconds since 1970 */
+    bool hides_requests;               /* no exemplars: they name requests of all users */
 };
 
 /* "counter", "gauge", "histogram", "info" */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 void shufd_write(const char *path, const char *text)
 {
@@ -27,6 +28,15 @@ size_t shufd_read(const char *path, char *text, size_t size)
     text[length] = '\0';
     fclose(file);
     return length;
+}
+
+void shufd_await(const char *path, char *text, size_t size, const char *expected)
+{
+    for (int waited = 0; shufd_read(path, text, size), !strstr(text, expected); waited += 5) {
+        if (waited >= HARNESS_WAIT_MS)
+            fail_msg("no \"%s\" in %s:\n%s", expected, path, text);
+        usleep(5000);
+    }
 }
 
 void shufd_expect_code(int status, int code)

@@ -14,6 +14,9 @@ void shufd_write(const char *path, const char *text);
  * read. */
 size_t shufd_read(const char *path, char *text, size_t size);
 
+/* The same, once the file has `expected` in it: a running daemon writes its log behind its work. */
+void shufd_await(const char *path, char *text, size_t size, const char *expected);
+
 /* Expects that a wait status is an exit with this code. */
 void shufd_expect_code(int status, int code);
 

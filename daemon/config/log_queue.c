@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See log_queue.h. A thread, because it is the one way that suits every reader: the flag O_NONBLOCK
+ * belongs to the open file, which other processes share; a pipe or terminal of another user cannot
+ * be opened again; files on a network and sd_journal_sendv() wait whatever the flags. The lines
+ * that a crash finds in the queue are lost.
+ */
+#include "log_queue.h"
+
+#include "log_limit.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LINES = 512, END_SECONDS = 1 };
+
+struct entry {
+    uint64_t dropped; /* lines lost directly before this one */
+    struct shuf__log_line line;
+};
+
+struct shuf__log_queue {
+    struct shuf__log_reader reader;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed, ended;
+    struct entry entry[LINES];
+    size_t first, count;
+    bool full; /* until it is half empty: a slow reader gets runs of lines, not every second one */
+    bool stopping, has_ended;
+    uint64_t untold; /* dropped lines that no entry tells of */
+    uint64_t dropped;
+    struct shuf__log_limits limits;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct timespec seconds_from_now(int seconds)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += seconds;
+    return time;
+}
+
+/* ---- with the mutex ---- */
+
+static void push(struct shuf__log_queue *queue, const struct shuf__log_line *line)
+{
+    queue->full = queue->count == LINES || (queue->full && queue->count > LINES / 2);
+    if (queue->full) {
+        queue->dropped++;
+        queue->untold++;
+        return;
+    }
+    struct entry *entry = &queue->entry[(queue->first + queue->count++) % LINES];
+    entry->line = *line;
+    entry->dropped = queue->untold;
+    queue->untold = 0;
+    pthread_cond_signal(&queue->changed);
+}
+
+static void sum_up(struct shuf__log_queue *queue, uint64_t now)
+{
+    struct shuf__log_line sum;
+    while (shuf__log_limits_sum_up(&queue->limits, now, &sum))
+        push(queue, &sum);
+}
+
+/* ---- the thread that writes ---- */
+
+static bool tell_dropped(const struct shuf__log_queue *queue, uint64_t dropped)
+{
+    struct shuf__log_line line = {.level = SHUF__LOG_WARNING};
+    clock_gettime(CLOCK_REALTIME, &line.time);
+    snprintf(line.text, sizeof line.text,
+             "%" PRIu64 " line%s of the log dropped: their reader was too slow", dropped,
+             dropped == 1 ? "" : "s");
+    return shuf__log_line_write(&line, &queue->reader);
+}
+
+/* Gives up the mutex while it writes. */
+static void write_next(struct shuf__log_queue *queue)
+{
+    struct entry entry = {.dropped = queue->untold};
+    const bool has_line = queue->count > 0;
+    if (has_line) {
+        entry = queue->entry[queue->first];
+        queue->first = (queue->first + 1) % LINES;
+        queue->count--;
+    } else {
+        queue->untold = 0;
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    if (entry.dropped > 0)
+        tell_dropped(queue, entry.dropped);
+    const bool lost = has_line && !shuf__log_line_write(&entry.line, &queue->reader);
+    pthread_mutex_lock(&queue->mutex);
+    queue->dropped += lost;
+}
+
+static void wait_for_lines(struct shuf__log_queue *queue)
+{
+    const struct timespec until = seconds_from_now(1);
+    if (queue->limits.held > 0) /* a window may end without another line */
+        pthread_cond_timedwait(&queue->changed, &queue->mutex, &until);
+    else
+        pthread_cond_wait(&queue->changed, &queue->mutex);
+}
+
+static void *write_lines(void *context)
+{
+    struct shuf__log_queue *queue = context;
+    pthread_mutex_lock(&queue->mutex);
+    for (;;) {
+        sum_up(queue, queue->stopping ? UINT64_MAX : now_ns());
+        if (queue->count > 0 || queue->untold > 0)
+            write_next(queue);
+        else if (queue->stopping)
+            break;
+        else
+            wait_for_lines(queue);
+    }
+    queue->has_ended = true;
+    pthread_cond_signal(&queue->ended);
+    pthread_mutex_unlock(&queue->mutex);
+    return NULL;
+}
+
+/* ---- the start and the end ---- */
+
+static void destroy(struct shuf__log_queue *queue)
+{
+    pthread_cond_destroy(&queue->ended);
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->mutex);
+    free(queue);
+}
+
+/* Signals are for the loop's thread. */
+static int start_thread(struct shuf__log_queue *queue)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int result = pthread_create(&queue->thread, NULL, write_lines, queue);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_reader reader)
+{
+    pthread_condattr_t monotonic;
+    struct shuf__log_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
+        return NULL;
+    queue->reader = reader;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&queue->mutex, NULL);
+    pthread_cond_init(&queue->changed, &monotonic);
+    pthread_cond_init(&queue->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (start_thread(queue) == 0)
+        return queue;
+    destroy(queue);
+    return NULL;
+}
+
+void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_line *line,
+                         const char *key, uint64_t rate)
+{
+    const uint64_t now = now_ns();
+    pthread_mutex_lock(&queue->mutex);
+    sum_up(queue, now);
+    if (!key || shuf__log_limits_admit(&queue->limits, key, rate, line, now))
+        push(queue, line);
+    else if (queue->limits.held == 1)
+        pthread_cond_signal(&queue->changed); /* it sleeps until the window ends */
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+struct shuf__log_losses shuf__log_queue_losses(struct shuf__log_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    const struct shuf__log_losses losses = {queue->dropped, queue->limits.total};
+    pthread_mutex_unlock(&queue->mutex);
+    return losses;
+}
+
+/* A thread that still waits for the reader keeps the queue, and ends with the process. */
+void shuf__log_queue_stop(struct shuf__log_queue *queue)
+{
+    const struct timespec until = seconds_from_now(END_SECONDS);
+    int result = 0;
+    pthread_mutex_lock(&queue->mutex);
+    queue->stopping = true;
+    pthread_cond_signal(&queue->changed);
+    while (!queue->has_ended && result == 0)
+        result = pthread_cond_timedwait(&queue->ended, &queue->mutex, &until);
+    const bool has_ended = queue->has_ended;
+    pthread_mutex_unlock(&queue->mutex);
+    if (!has_ended) {
+        pthread_detach(queue->thread);
+        return;
+    }
+    pthread_join(queue->thread, NULL);
+    destroy(queue);
+}
