@@ -24,11 +24,15 @@ static void await_log(const struct harness *h, const char *text)
     shufd_await(h->log, log, sizeof log, text);
 }
 
+/* By a rename: the daemon may still be at the reload before this one, and must not read half a
+ * file. */
 static void rewrite(const struct harness *h, const char *text)
 {
-    char path[HARNESS_PATH + 8];
+    char path[HARNESS_PATH + 8], fresh[HARNESS_PATH + 8];
     snprintf(path, sizeof path, "%s/conf", h->directory);
-    shufd_write(path, text);
+    snprintf(fresh, sizeof fresh, "%s/new", h->directory);
+    shufd_write(fresh, text);
+    assert_int_equal(rename(fresh, path), 0);
     kill(h->pid, SIGHUP);
 }
 
