@@ -15,11 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ON_LOOP = 1024, /* places that take 30 us, or 100 us if the prime is hard to find */
-    /* The most time for look-ups in one iteration of the loop. After that they become jobs. */
-    ITERATION_MS = 1,
-};
+enum { ON_LOOP = 1024 }; /* places that take 30 us, or 100 us if the prime is hard to find */
 
 struct look_up_job {
     struct shuf__session_job job;
@@ -150,12 +146,10 @@ static shuf_status submit_look_up(struct shuf__session *session,
 
 /* ---- the request ---- */
 
-/* Other requests may have used up the time of this iteration of the loop. */
-static bool is_small(const struct shuf__session *session, const struct shuf__look_up *request,
-                     size_t count)
+/* Takes no longer than a turn of the loop. */
+static bool is_small(const struct shuf__look_up *request, size_t count)
 {
-    return has_random_access(request) && count <= ON_LOOP &&
-           uv_hrtime() / 1000000 <= uv_now(session->all->loop) + ITERATION_MS;
+    return has_random_access(request) && count <= ON_LOOP;
 }
 
 static shuf_status parse_index(const Shuf__Index *message, struct shuf__request *request,
@@ -218,7 +212,7 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     session->record.n = request.look_up.permutation.n;
     session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
-    if (is_small(session, &request.look_up, index->n_at)
+    if (is_small(&request.look_up, index->n_at)
             ? look_up_at_once(session, &request, index, &error)
             : submit_look_up(session, &request, index, &error))
         shuf__session_fail(session, &error);
