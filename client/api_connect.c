@@ -3,6 +3,7 @@
  * The public calls that make, configure and free a handle.
  */
 #include "arguments.h"
+#include "call.h"
 #include "discover.h"
 #include "handle.h"
 #include "held_lease.h"
@@ -23,10 +24,14 @@ static shuf_status connect_to(shuf *h, const char *socket)
         address->sun_path[0] = '\0'; /* a truncated path must not be used */
         return h->error.status;
     }
-    const shuf_status status = shuf__connection_open(&h->connection, &h->error);
-    if (status == SHUF_NO_DAEMON && !socket)
+    if (shuf__connection_open(&h->connection, &h->error) == SHUF_NO_DAEMON &&
+        h->connection.generation > 0) { /* it accepted the connection, and left */
+        h->lost_daemon = true;
+        return shuf__call_await_daemon(h);
+    }
+    if (h->error.status == SHUF_NO_DAEMON && !socket)
         shuf__discover_explain(&h->error);
-    return status;
+    return h->error.status;
 }
 
 shuf_status shuf_connect(shuf **handle, const char *socket)

@@ -17,8 +17,6 @@ static shuf_status read_page(struct shuf__exchange *exchange, const Shuf__Reply 
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a LeasesReply",
                           (int)reply->body_case);
     *(const Shuf__LeasesReply **)exchange->context = reply->leases;
-    if (reply->leases->more && reply->leases->n_lease == 0)
-        return shuf__fail(error, SHUF_PROTOCOL, "reply more 1: expected a lease in this page");
     return SHUF_OK;
 }
 
@@ -55,23 +53,17 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
     return entry;
 }
 
-/* Rejects the id of the lease before: the listing might never end. */
-static shuf_status visit_page(shuf *handle, const Shuf__LeasesReply *page, uint64_t *after,
-                              shuf_lease_visitor visit, void *context)
+static shuf_status visit_page(shuf *handle, const Shuf__LeasesReply *page, shuf_lease_visitor visit,
+                              void *context)
 {
-    struct shuf__error *error = &handle->error;
     for (size_t i = 0; i < page->n_lease; i++) {
         shuf_lease_entry entry = read_entry(page->lease[i]);
-        if (entry.id == *after)
-            return shuf__fail(error, SHUF_PROTOCOL,
-                              "reply lease %" PRIu64 ": expected another id than before", entry.id);
-        *after = entry.id;
         const struct shuf__error before = shuf__handle_begin_callback(handle);
         const bool continues = visit(context, &entry);
         shuf__handle_end_callback(handle, &before);
         if (!continues)
-            return shuf__fail(error, SHUF_CANCELLED, "stopped by its visitor at lease %" PRIu64,
-                              entry.id);
+            return shuf__fail(&handle->error, SHUF_CANCELLED,
+                              "stopped by its visitor at lease %" PRIu64, entry.id);
     }
     return SHUF_OK;
 }
@@ -84,14 +76,19 @@ shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     const Shuf__LeasesReply *page;
+    uint64_t after = 0;
     request.body_case = SHUF__REQUEST__BODY_LEASES;
     request.leases = &leases;
     do {
+        leases.after = after;
         struct shuf__exchange exchange = {
             .request = &request, .read_reply = read_page, .context = &page};
-        if (shuf__call_run(handle, &exchange) ||
-            visit_page(handle, page, &leases.after, visit, context))
+        if (shuf__call_run(handle, &exchange) || visit_page(handle, page, visit, context))
             return handle->error.status;
-    } while (page->more);
-    return SHUF_OK;
+        after = page->next;
+    } while (after != 0 && after != leases.after);
+    return after == 0
+               ? SHUF_OK
+               : shuf__fail(&handle->error, SHUF_PROTOCOL,
+                            "reply next %" PRIu64 ": expected another page than before", after);
 }

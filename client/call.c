@@ -101,21 +101,33 @@ static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
-/* Tries at least once, and until a daemon answers or the handle's reconnect time is over. The
- * message of the last attempt does not mention a loss, so it is replaced. */
-static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
+/* A service manager makes a socket before it gives the socket to its group. */
+static bool may_come(const shuf *h, shuf_status status)
+{
+    return status == SHUF_NO_DAEMON || (status == SHUF_DENIED && h->lost_daemon);
+}
+
+/* The message of the last attempt does not mention a loss, so it is replaced. */
+shuf_status shuf__call_await_daemon(shuf *h)
 {
     shuf_status status;
-    report_event(h, exchange, SHUF_EVENT_LOST);
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (status == SHUF_NO_DAEMON && shuf__wait_again(h, &h->next_daemon));
+    while (may_come(h, status) && shuf__wait_again(h, &h->next_daemon));
     if (status == SHUF_NO_DAEMON && h->lost_daemon)
         return shuf__call_fail_lost(h);
     if (status != SHUF_OK)
         return status;
     h->lost_daemon = false;
     h->next_daemon = (struct shuf__wait){0};
+    return SHUF_OK;
+}
+
+static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
+{
+    report_event(h, exchange, SHUF_EVENT_LOST);
+    if (shuf__call_await_daemon(h))
+        return h->error.status;
     report_event(h, exchange, SHUF_EVENT_FOUND);
     return SHUF_OK;
 }

@@ -16,6 +16,10 @@
  * and find no other, wait together for the reconnect time. */
 shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
 
+/* Opens the connection. Tries at least once, and until a daemon answers or the reconnect time is
+ * over. */
+shuf_status shuf__call_await_daemon(shuf *handle);
+
 /* True where a run of this public call has waited for the next daemon in vain. */
 bool shuf__call_gave_up(const shuf *handle);
 

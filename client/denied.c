@@ -37,7 +37,7 @@ static void name_group(gid_t gid, char text[NAME_MAX_SHOWN])
 
 shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
 {
-    char user[NAME_MAX_SHOWN], group[NAME_MAX_SHOWN];
+    char user[NAME_MAX_SHOWN], group[NAME_MAX_SHOWN], advice[192];
     struct stat status;
     unsigned uid = (unsigned)geteuid();
     if (stat(path, &status) != 0)
@@ -46,8 +46,17 @@ shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
                           path, uid);
     name_user(status.st_uid, user);
     name_group(status.st_gid, group);
+    const unsigned mode = (unsigned)status.st_mode & 07777;
+    if (status.st_gid != 0 && (mode & 060) == 060)
+        snprintf(
+            advice, sizeof advice,
+            "its group may use it: usermod --append --groups %s USER, as root, then log in again",
+            group);
+    else
+        snprintf(advice, sizeof advice,
+                 "socket_group and socket_mode of the daemon decide, or "
+                 "SocketGroup= and SocketMode= of its socket unit");
     return shuf__fail(error, SHUF_DENIED,
-                      "socket %s: permission denied for uid %u; it is %s:%s's, mode %04o, as the "
-                      "daemon's socket_group and socket_mode decide",
-                      path, uid, user, group, (unsigned)status.st_mode & 07777);
+                      "socket %s: permission denied for uid %u; it is %s:%s's, mode %04o; %s", path,
+                      uid, user, group, mode, advice);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The error of a user who may not connect. Its text names the socket's owner, group and mode, and
- * the settings that decide them.
+ * how to get in.
  */
 #ifndef SHUF__DENIED_H
 #define SHUF__DENIED_H

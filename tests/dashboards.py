@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DASHBOARDS = ROOT / "dashboards"
-SCRAPED = {"instance", "job", "le"}  # labels that no row of the table names
+SCRAPED = {"instance", "job", "daemon", "le"}  # labels that no row of the table names
 wrong = []
 
 

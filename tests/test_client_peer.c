@@ -171,8 +171,6 @@ static void greetings(void **state)
         {succeeds_under_no_id, SHUF_PROTOCOL, "reply id 0"},
         {replies_without_a_body, SHUF_PROTOCOL, "HelloReply"},
         {claims_no_daemon, SHUF_PROTOCOL, "NO_DAEMON"},
-        {closes, SHUF_NO_DAEMON, "the daemon left"},
-        {closes_in_a_frame, SHUF_NO_DAEMON, "the daemon left"},
         {is_silent, SHUF_TIMEOUT, "did nothing for 10000 ms"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -186,6 +184,36 @@ static void greetings(void **state)
         shuf_close(handle);
         assert_int_equal(peer_stop(), 1);
     }
+}
+
+static void closes_twice(int fd, int connection)
+{
+    if (connection < 2) {
+        closes_in_a_frame(fd, connection);
+        return;
+    }
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_wait_until_gone(fd);
+}
+
+/* A daemon that ends may have accepted a connection; the next daemon takes its place. */
+static void left_at_the_greeting(void **state)
+{
+    (void)state;
+    static const peer_script never[] = {closes, closes_in_a_frame};
+    shuf *handle;
+    for (int i = 0; i < 2; i++) {
+        peer_start(never[i]);
+        assert_int_equal(shuf_connect_within(&handle, peer_path(), 500), SHUF_NO_DAEMON);
+        assert_non_null(
+            strstr(shuf_message(handle), "the daemon was lost, and no other came within 0.500 s"));
+        shuf_close(handle);
+        assert_true(peer_stop() > 1);
+    }
+    peer_start(closes_twice);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
+    shuf_close(handle);
+    assert_int_equal(peer_stop(), 3);
 }
 
 /* ---- Replies ------------------------------------------------------------ */
@@ -508,6 +536,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(greetings),
+        cmocka_unit_test(left_at_the_greeting),
         cmocka_unit_test(wrong_replies),
         cmocka_unit_test(words_are_printable),
         cmocka_unit_test(memory_across_losses),

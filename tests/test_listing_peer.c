@@ -14,8 +14,7 @@ enum { PAGE = 440 }; /* leases that nearly fill the arena that a reply is unpack
 
 static struct {
     uint64_t total, page; /* the number of leases, and of leases in a reply */
-    uint64_t step;        /* difference of two neighbouring ids */
-    bool endless;         /* claims more pages at the end */
+    bool endless;         /* names the same page again at the end */
     int users;
 } part;
 
@@ -29,7 +28,7 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
     for (uint64_t i = after; i < part.total && leases.n_lease < part.page; i++) {
         Shuf__LeaseEntry *entry = list[leases.n_lease] = &entries[leases.n_lease];
         *entry = (Shuf__LeaseEntry)SHUF__LEASE_ENTRY__INIT;
-        entry->id = 1 + i * part.step;
+        entry->id = 1 + i;
         entry->pid = 4000 + i;
         entry->uid = 1000;
         entry->transport = SHUF__TRANSPORT__TRANSPORT_CUDA_FD;
@@ -46,7 +45,9 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
         entry->count = 14;
         leases.n_lease++;
     }
-    leases.more = part.endless || after + leases.n_lease < part.total;
+    leases.next = after + leases.n_lease;
+    if (leases.next == part.total && !part.endless)
+        leases.next = 0;
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_LEASES;
     reply.leases = &leases;
@@ -143,7 +144,6 @@ static void pages(void **state)
         struct visits v = {.right = true};
         part.total = 2000;
         part.page = sizes[i];
-        part.step = 1;
         shuf *handle = begin();
         assert_int_equal(shuf_leases(handle, visit, &v), SHUF_OK);
         assert_true(v.right && v.count == 2000);
@@ -160,7 +160,6 @@ static void stopped(void **state)
     struct visits v = {.right = true, .stop = 3};
     part.total = 10;
     part.page = 2;
-    part.step = 1;
     shuf *handle = begin();
     assert_int_equal(shuf_leases(handle, visit, &v), SHUF_CANCELLED);
     assert_non_null(strstr(shuf_message(handle), "at lease 3"));
@@ -173,19 +172,17 @@ static void wrong_pages(void **state)
 {
     (void)state;
     static const struct {
-        uint64_t total, step;
-        bool endless;
+        uint64_t total;
         const char *words;
     } rows[] = {
-        {0, 1, true, "reply more 1: expected a lease in this page"},
-        {5, 0, false, "reply lease 1: expected another id than before"},
+        {5, "reply next 5: expected another page than before"},
+        {PAGE + 1, "reply next 441: expected another page than before"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct visits v = {.right = true};
         part.total = rows[i].total;
         part.page = PAGE;
-        part.step = rows[i].step;
-        part.endless = rows[i].endless;
+        part.endless = true;
         shuf *handle = begin();
         assert_int_equal(shuf_leases(handle, visit, &v), SHUF_PROTOCOL);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));

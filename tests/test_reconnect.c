@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,6 +167,45 @@ static void without_reconnecting(void **state)
     shuf_close(handle);
 }
 
+/* In that time, another process opens the socket to all. */
+static pid_t open_to_all_later(unsigned us)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usleep(us);
+        _exit(chmod(harness_shared.socket, 0666) != 0);
+    }
+    return child;
+}
+
+/* A service manager makes the socket, and gives it to its group a moment later. */
+static void next_socket_is_closed_at_first(void **state)
+{
+    enum { USER = 61000 };
+    (void)state;
+    shuf_daemon status;
+    int ended;
+    if (geteuid() != 0) /* only root can be another user */
+        skip();
+    assert_int_equal(chmod(harness_shared.directory, 0755), 0);
+    shuf *handle = client_open();
+    harness_kill(&harness_shared, SIGKILL);
+    assert_true(harness_restart(&harness_shared));
+    const pid_t opener = open_to_all_later(300000);
+    assert_int_equal(seteuid(USER), 0);
+    client_expect(handle, shuf_daemon_status(handle, &status), SHUF_OK, "");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(waitpid(opener, &ended, 0), opener);
+    assert_int_equal(ended, 0);
+    assert_int_equal(chmod(harness_shared.socket, 0600), 0);
+    shuf_close(handle);
+    assert_int_equal(seteuid(USER), 0); /* without a loss there is nothing to wait for */
+    assert_int_equal(shuf_connect(&handle, harness_shared.socket), SHUF_DENIED);
+    assert_int_equal(seteuid(0), 0);
+    shuf_close(handle);
+}
+
 int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
@@ -175,6 +215,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(stream_across_killed_daemons),
         cmocka_unit_test(memory_across_killed_daemons),
         cmocka_unit_test(without_reconnecting),
+        cmocka_unit_test(next_socket_is_closed_at_first),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

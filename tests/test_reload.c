@@ -24,23 +24,15 @@ static void await_log(const struct harness *h, const char *text)
     shufd_await(h->log, log, sizeof log, text);
 }
 
-static void await_twice(const struct harness *h, const char *text)
-{
-    char log[16384];
-    const char *first = NULL;
-    for (int waited = 0; !first || !strstr(first + 1, text); waited += 5) {
-        assert_true(waited < HARNESS_WAIT_MS);
-        usleep(5000);
-        shufd_read(h->log, log, sizeof log);
-        first = strstr(log, text);
-    }
-}
-
+/* By a rename: the daemon may still be at the reload before this one, and must not read half a
+ * file. */
 static void rewrite(const struct harness *h, const char *text)
 {
-    char path[HARNESS_PATH + 8];
+    char path[HARNESS_PATH + 8], fresh[HARNESS_PATH + 8];
     snprintf(path, sizeof path, "%s/conf", h->directory);
-    shufd_write(path, text);
+    snprintf(fresh, sizeof fresh, "%s/new", h->directory);
+    shufd_write(fresh, text);
+    assert_int_equal(rename(fresh, path), 0);
     kill(h->pid, SIGHUP);
 }
 
@@ -62,7 +54,7 @@ static void each_key_is_named(void **state)
     await_log(&h, " warning: reload: queue = 10 takes effect only after a restart, now 8\n");
     await_log(&h, " warning: reload: threads = 2 takes effect only after a restart, now 0\n");
     kill(h.pid, SIGHUP); /* names the keys again that need a restart */
-    await_twice(&h, "now 8\n"); /* it has read the file: the next one may replace it */
+    await_log(&h, "now 8\n");
     rewrite(&h, "clients = 9\nqueue = 8\ncache_time = 300s\n");
     await_log(&h, ": nothing has changed\n");
     assert_int_equal(wire_status(&h).queue_limit, 8);

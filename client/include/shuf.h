@@ -72,7 +72,8 @@ extern "C" {
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
 /* As shuf_connect(), with the timeout of shuf_set_timeout() from the start: a daemon that hangs is
- * an error after `milliseconds`, at most 10 s. 0: no timeout. */
+ * an error after `milliseconds`, at most 10 s. 0: no timeout. Both wait for the next daemon, as
+ * shuf_set_reconnect() says, only if the present one ends before it answers. */
 SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned milliseconds);
 
 /* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */

@@ -48,8 +48,13 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
     }
     if (patient->status == SHUF_NO_DAEMON &&
         shuf__start_command(shuf_socket(patient->handle), patient->given_socket, command))
-        snprintf(advice, sizeof advice,
-                 "start one: systemctl start shufd.socket, as root, or %.200s", command);
+        snprintf(advice, sizeof advice, "start one: %.220s", command);
+    if (patient->status == SHUF_TIMEOUT)
+        snprintf(
+            advice, sizeof advice,
+            "fuser --verbose %.128s names the process, as root: end it with SIGKILL; systemd does "
+            "so within a minute",
+            shuf_socket(patient->handle));
     shuf__find(finding, SHUF__FINDING_FAULT, advice, "%s", shuf_message(patient->handle));
     if (patient->status == SHUF_DENIED)
         advise_group(patient, finding);

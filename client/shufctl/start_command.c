@@ -57,11 +57,32 @@ static void quote_word(const char *word, char *out)
     strcpy(out, "'");
 }
 
+/* The socket belongs to the units of systemd. */
+static bool is_of_units(const char *path)
+{
+    static const char directory[] = "/run/shufd/";
+    return strncmp(path, directory, strlen(directory)) == 0 &&
+           access("/run/systemd/system", F_OK) == 0 &&
+           access("/usr/lib/systemd/system/shufd.target", F_OK) == 0;
+}
+
+static bool are_units_enabled(void)
+{
+    return access("/etc/systemd/system/multi-user.target.wants/shufd.target", F_OK) == 0;
+}
+
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])
 {
     struct sockaddr_un address;
     struct shuf__error error;
     const char *variable = getenv("SHUFD_SOCKET");
+    if (is_of_units(path)) {
+        strcpy(command, are_units_enabled()
+                            ? "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as "
+                              "root; if it fails again, journalctl --unit 'shufd*' says why"
+                            : "systemctl enable --now shufd.target, as root");
+        return true;
+    }
     if (given || (variable && *variable)) {
         quote_word(path, stpcpy(command, "shufd --socket "));
         return can_be_served(path);

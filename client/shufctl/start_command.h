@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The command that starts a daemon on the socket that shufctl tried. A user can copy it into a
- * shell, so it is printed only where it works.
+ * shell, so it is printed only where it works. Where
+ * systemd has the units of shufd, they start the daemons of /run/shufd.
  */
 #ifndef SHUF__START_COMMAND_H
 #define SHUF__START_COMMAND_H

@@ -13,8 +13,7 @@ static void end_lease(struct shuf__lease *lease)
 {
     struct shuf__lease_list *owner = lease->owner;
     LIST_REMOVE(lease, of_owner);
-    TAILQ_REMOVE(&owner->all->all, lease, link);
-    owner->all->count--;
+    shuf__lease_table_remove(&owner->all->table, lease->number);
     if (lease->prefetch)
         owner->prefetches--;
     else
@@ -25,11 +24,10 @@ static void end_lease(struct shuf__lease *lease)
 
 static struct shuf__lease *find_lease(const struct shuf__lease_list *owner, uint64_t id)
 {
-    struct shuf__lease *lease;
-    LIST_FOREACH (lease, &owner->list, of_owner)
-        if (lease->id == id)
-            return lease;
-    return NULL;
+    const struct shuf__leases *all = owner->all;
+    struct shuf__lease *lease =
+        shuf__lease_table_find(&all->table, shuf__ids_number(&all->ids, id));
+    return lease && lease->id == id && lease->owner == owner ? lease : NULL;
 }
 
 struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint64_t id,
@@ -47,8 +45,8 @@ struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint6
 static void end_prefetch(struct shuf__lease_list *owner, const struct shuf__cache_entry *entry)
 {
     struct shuf__lease *lease, *last = NULL;
-    LIST_FOREACH (lease, &owner->list, of_owner)
-        if (lease->prefetch && (!entry || lease->entry == entry))
+    LIST_FOREACH (lease, &owner->prefetched, of_owner)
+        if (!entry || lease->entry == entry)
             last = lease;
     if (last)
         end_lease(last);
@@ -87,11 +85,14 @@ shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_
 {
     struct shuf__leases *all = owner->all;
     struct shuf__lease *lease = malloc(sizeof *lease);
-    if (!lease)
+    const uint64_t new_id = shuf__ids_next(&all->ids);
+    if (!lease || !shuf__lease_table_add(&all->table, all->ids.last, lease)) {
+        free(lease);
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
+    }
     end_old_prefetches(owner, entry, prefetch);
     *lease = (struct shuf__lease){
-        .id = shuf__ids_next(&all->ids),
+        .id = new_id,
         .number = all->ids.last,
         .owner = owner,
         .entry = entry,
@@ -99,32 +100,40 @@ shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_
         .prefetch = prefetch,
         .since_ms = uv_now(all->loop),
     };
-    LIST_INSERT_HEAD(&owner->list, lease, of_owner);
-    TAILQ_INSERT_TAIL(&all->all, lease, link);
-    all->count++;
-    if (prefetch)
+    if (prefetch) {
+        LIST_INSERT_HEAD(&owner->prefetched, lease, of_owner);
         owner->prefetches++;
-    else
+    } else {
+        LIST_INSERT_HEAD(&owner->list, lease, of_owner);
         owner->leased++;
-    *id = lease->id;
+    }
+    *id = new_id;
     return SHUF_OK;
+}
+
+static void end_marks(const struct shuf__lease_list *owner, const uint64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        find_lease(owner, ids[i])->releasing = false;
 }
 
 static shuf_status check(const struct shuf__lease_list *owner, const Shuf__Release *release,
                          struct shuf__error *error)
 {
+    struct shuf__lease *lease;
     if (release->n_lease > SHUF__RELEASE_MAX || release->n_unmapped > SHUF__RELEASE_MAX)
         return shuf__fail(error, SHUF_INVALID,
                           "release of %zu leases and %zu blocks: expected at most %d of each",
                           release->n_lease, release->n_unmapped, SHUF__RELEASE_MAX);
     for (size_t i = 0; i < release->n_lease; i++) {
-        bool twice = false;
-        for (size_t j = 0; j < i && !twice; j++)
-            twice = release->lease[j] == release->lease[i];
-        if (twice || !find_lease(owner, release->lease[i]))
+        lease = find_lease(owner, release->lease[i]);
+        if (!lease || lease->releasing) {
+            end_marks(owner, release->lease, i);
             return shuf__fail(error, SHUF_INVALID,
                               "lease %" PRIu64 ": expected one that this connection holds%s",
-                              release->lease[i], twice ? ", once" : "");
+                              release->lease[i], lease ? ", once" : "");
+        }
+        lease->releasing = true;
     }
     return SHUF_OK;
 }
@@ -150,11 +159,17 @@ void shuf__leases_end(struct shuf__lease_list *owner)
     struct shuf__lease *lease;
     while ((lease = LIST_FIRST(&owner->list)) != NULL)
         end_lease(lease);
+    while ((lease = LIST_FIRST(&owner->prefetched)) != NULL)
+        end_lease(lease);
 }
 
 void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop)
 {
     leases->loop = loop;
     shuf__ids_init(&leases->ids);
-    TAILQ_INIT(&leases->all);
+}
+
+void shuf__leases_free(struct shuf__leases *leases)
+{
+    shuf__lease_table_free(&leases->table);
 }

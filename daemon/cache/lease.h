@@ -7,6 +7,7 @@
 #define SHUFD_LEASE_H
 
 #include "cache.h"
+#include "lease_table.h"
 #include "memory/client_process.h"
 #include "memory/ids.h"
 #include "message.h"
@@ -17,24 +18,23 @@
 
 enum {
     SHUF__PREFETCHES = 4,    /* prefetched results that one connection may have */
-    SHUF__RELEASE_MAX = 256, /* leases, or blocks, in one Release: each one is a search */
+    SHUF__RELEASE_MAX = 256, /* leases, or blocks, in one Release */
 };
 
 /* All leases. */
 struct shuf__leases {
     uv_loop_t *loop;
     uint64_t limit; /* leases of one connection */
-    TAILQ_HEAD(, shuf__lease) all;
+    struct shuf__lease_table table;
     struct shuf__ids ids;
-    uint64_t count;
 };
 
 /* The leases of one connection; embedded in its session. */
 struct shuf__lease_list {
     struct shuf__leases *all;
     struct shuf__client *client;
-    LIST_HEAD(, shuf__lease) list;
-    uint64_t leased, prefetches; /* in `list` */
+    LIST_HEAD(, shuf__lease) list, prefetched; /* newest first */
+    uint64_t leased, prefetches;               /* in these lists */
 };
 
 struct shuf__lease {
@@ -45,11 +45,14 @@ struct shuf__lease {
     Shuf__Transport transport;
     bool prefetch; /* the client does not have the result yet */
     uint64_t since_ms;
-    TAILQ_ENTRY(shuf__lease) link;    /* all leases, by number */
-    LIST_ENTRY(shuf__lease) of_owner; /* newest first */
+    bool releasing; /* named by the Release that is checked */
+    LIST_ENTRY(shuf__lease) of_owner;
 };
 
 void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop);
+
+/* All leases have ended. */
+void shuf__leases_free(struct shuf__leases *leases);
 
 /* Fails with SHUF_BUSY if the connection has the most leases that it may hold. To be called before
  * the result is computed. */

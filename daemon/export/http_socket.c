@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -50,6 +51,19 @@ static bool bind_port(int fd, const struct shuf__endpoint *endpoint)
     return bind(fd, &endpoint->address.any, endpoint->length) == 0;
 }
 
+/* In the sandbox of systemd only a drop-in gives the daemon a directory for the socket, or ports. */
+static void fail_bind(const struct shuf__endpoint *endpoint, const struct shuf__config *config,
+                      struct shuf__error *error)
+{
+    const bool is_unix = endpoint->family == AF_UNIX;
+    const int cause = errno;
+    const char *remedy = !getenv("INVOCATION_ID") ? ""
+                         : is_unix ? "; its unit needs the drop-in metrics-socket.conf"
+                                   : "; its unit needs the drop-in metrics-port.conf";
+    shuf__fail(error, SHUF_IO, "metrics %s%.108s: %s%s", is_unix ? "unix:" : "",
+               is_unix ? endpoint->address.un.sun_path : config->metrics, strerror(cause), remedy);
+}
+
 shuf_status shuf__http_socket_open(const struct shuf__endpoint *endpoint,
                                    const struct shuf__config *config, int *fd,
                                    struct shuf__error *error)
@@ -63,7 +77,7 @@ shuf_status shuf__http_socket_open(const struct shuf__endpoint *endpoint,
                                      : bind_port(*fd, endpoint)) &&
         listen(*fd, SOMAXCONN) == 0)
         return SHUF_OK;
-    shuf__fail(error, SHUF_IO, "metrics %.108s: %s", config->metrics, strerror(errno));
+    fail_bind(endpoint, config, error);
     if (*fd >= 0)
         close(*fd);
     *fd = -1;

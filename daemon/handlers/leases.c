@@ -8,7 +8,10 @@
 #include "parse.h"
 #include "service.h"
 
-enum { PAGE = 16 }; /* entries of at most about 230 bytes: a client reads a page at once */
+enum {
+    PAGE = 16,   /* entries of at most about 230 bytes: a client reads a page at once */
+    LOOK = 4096, /* leases, most of them perhaps of other users: the loop has other requests */
+};
 
 static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
 {
@@ -76,19 +79,19 @@ void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *req
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__LeasesReply page = SHUF__LEASES_REPLY__INIT;
     Shuf__LeaseEntry entries[PAGE], *pointers[PAGE];
-    const struct shuf__lease *lease;
-    const uint64_t after = shuf__ids_number(&service->leases.ids, request->leases->after);
-    TAILQ_FOREACH (lease, &service->leases.all, link) {
-        if (lease->number <= after || !may_see(session, lease))
+    const struct shuf__lease_table *table = &service->leases.table;
+    const struct shuf__ids *ids = &service->leases.ids;
+    size_t i = shuf__lease_table_above(table, shuf__ids_number(ids, request->leases->after));
+    for (size_t looked = 0; i < table->used && looked < LOOK && page.n_lease < PAGE;
+         i++, looked++) {
+        const struct shuf__lease *lease = table->slots[i].lease;
+        if (!lease || !may_see(session, lease))
             continue;
-        if (page.n_lease == PAGE) {
-            page.more = true;
-            break;
-        }
         fill(lease, uv_now(service->loop), &entries[page.n_lease]);
         pointers[page.n_lease] = &entries[page.n_lease];
         page.n_lease++;
     }
+    page.next = i < table->used ? shuf__ids_of(ids, table->slots[i - 1].number) : 0;
     page.lease = pointers;
     reply.body_case = SHUF__REPLY__BODY_LEASES;
     reply.leases = &page;

@@ -117,6 +117,7 @@ void shuf__service_close(struct shuf__service *service)
     close_handle(&service->warm.timer);
     close_handle(&service->spin.idle);
     shuf__sessions_close(&service->sessions);
+    shuf__leases_free(&service->leases);
     shuf__shortage_close(&service->shortage);
 }
 

@@ -76,7 +76,7 @@ static void describe_memory(struct shuf__service *service, const struct shuf__ba
     status->host_idle_limit = host->idle_limit;
     status->device_idle_limit = allocations->budgets[SHUF__SIDE_DEVICE].idle_limit;
     status->device_idle = service->pool.idle_bytes[SHUF__SIDE_DEVICE];
-    status->leases = service->leases.count;
+    status->leases = service->leases.table.count;
     status->hits = service->cache.hits;
     status->joined = service->cache.joined;
     status->computed = service->cache.computed;

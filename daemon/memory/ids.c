@@ -17,9 +17,14 @@ void shuf__ids_init(struct shuf__ids *ids)
     ids->permutation = shuf_philox24_make_keyed(IDS, key, 0);
 }
 
+uint64_t shuf__ids_of(const struct shuf__ids *ids, uint64_t number)
+{
+    return shuf_philox24_forward(&ids->permutation, number);
+}
+
 uint64_t shuf__ids_next(struct shuf__ids *ids)
 {
-    const uint64_t id = shuf_philox24_forward(&ids->permutation, ++ids->last);
+    const uint64_t id = shuf__ids_of(ids, ++ids->last);
     return id != 0 ? id : shuf__ids_next(ids);
 }
 

@@ -21,6 +21,9 @@ void shuf__ids_init(struct shuf__ids *ids);
 /* The id of the next number, which is `last` from then on. Never 0. */
 uint64_t shuf__ids_next(struct shuf__ids *ids);
 
+/* The id of a number that shuf__ids_next() has counted. */
+uint64_t shuf__ids_of(const struct shuf__ids *ids, uint64_t number);
+
 /* The number of an id. 0 for 0, and any number for what is no id. */
 uint64_t shuf__ids_number(const struct shuf__ids *ids, uint64_t id);
 
