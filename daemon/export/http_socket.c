@@ -51,7 +51,8 @@ static bool bind_port(int fd, const struct shuf__endpoint *endpoint)
     return bind(fd, &endpoint->address.any, endpoint->length) == 0;
 }
 
-/* In the sandbox of systemd only a drop-in gives the daemon a directory for the socket, or ports. */
+/* In the sandbox of systemd only a drop-in gives the daemon a directory for the socket, or ports.
+ */
 static void fail_bind(const struct shuf__endpoint *endpoint, const struct shuf__config *config,
                       struct shuf__error *error)
 {
