@@ -212,8 +212,7 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     session->record.n = request.look_up.permutation.n;
     session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
-    if (is_small(&request.look_up, index->n_at)
-            ? look_up_at_once(session, &request, index, &error)
-            : submit_look_up(session, &request, index, &error))
+    if (is_small(&request.look_up, index->n_at) ? look_up_at_once(session, &request, index, &error)
+                                                : submit_look_up(session, &request, index, &error))
         shuf__session_fail(session, &error);
 }
