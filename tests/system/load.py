@@ -25,4 +25,6 @@ while not (FOLDER / "stop").exists():
     except Exception as error:
         with open(FOLDER / "failed", "a") as failed:
             print(f"Python, request {count}: {error!r}", file=failed)
-    (FOLDER / f"count.{number}").write_text(f"{count}\n")
+    written = FOLDER / f"count.{number}.new"
+    written.write_text(f"{count}\n")
+    written.rename(FOLDER / f"count.{number}")
