@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     }
     /* Before the socket is taken: if another daemon has it, its message would hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
-        shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
+        shuf__log(&log, SHUF__LOG_ERROR, "%s", shuf__config_locate(&config, &error));
         return shuf__exit_of_backend(&config, error.status);
     }
     if (arguments.check)

@@ -28,17 +28,17 @@ static void init_sessions(struct shuf__service *service)
     sessions->handle = shuf__dispatch;
 }
 
-/* The daemons of the GPUs of one machine share its host memory. */
-static uint64_t count_sharers(const struct shuf__log *log)
+uint64_t shuf__service_sharers(const struct shuf__log *log)
 {
     struct shuf__error error;
     uint64_t count = 1;
     const char *text = getenv("SHUFD_INSTANCES");
     if (text && (shuf__number_parse("SHUFD_INSTANCES", text, &count, &error) || count == 0)) {
-        shuf__log(log, SHUF__LOG_WARNING,
-                  "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
-                  text);
         count = 1;
+        if (log)
+            shuf__log(log, SHUF__LOG_WARNING,
+                      "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
+                      text);
     }
     return count;
 }
@@ -85,7 +85,7 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     service->config = config;
     service->log = log;
     service->loop = loop;
-    service->allocations.budgets[SHUF__SIDE_HOST].sharers = count_sharers(log);
+    service->allocations.budgets[SHUF__SIDE_HOST].sharers = shuf__service_sharers(log);
     service->allocations.budgets[SHUF__SIDE_DEVICE].sharers = 1;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
