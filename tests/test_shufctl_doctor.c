@@ -130,9 +130,9 @@ static void daemon_of_files(void **state)
     strcpy(patient.daemon.version, "shufd 0.0.1");
     strcpy(patient.daemon.backend, "cpu");
     expect(checks, "version", &patient, SHUF__FINDING_NOTE, "the daemon is shufd 0.0.1", "restart");
-    expect(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1.05 MB", "host_memory");
+    expect(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1 MiB", "host_memory");
     patient.daemon.memory_limit = UINT64_C(4) << 30;
-    expect(checks, "memory", &patient, SHUF__FINDING_OK, "4.29 GB for results", "");
+    expect(checks, "memory", &patient, SHUF__FINDING_OK, "4 GiB for results", "");
     expect(checks, "device", &patient, SHUF__FINDING_OK, "cpu: ", "");
     make_file("/proc/driver/nvidia/version", "NVRM\n");
     expect(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU", "shufd --check");

@@ -129,7 +129,7 @@ static void check_memory(const struct shuf__patient *patient, struct shuf__findi
 {
     char limit[SHUF__UNITS_TEXT];
     const shuf_daemon *d = &patient->daemon;
-    shuf__units_bytes(limit, d->memory_limit);
+    shuf__units_memory(limit, d->memory_limit);
     if (d->memory_limit >= least_memory)
         shuf__find(finding, SHUF__FINDING_OK, NULL, "%s for results", limit);
     else

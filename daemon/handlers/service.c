@@ -51,8 +51,8 @@ static void log_given_back(struct shuf__service *service)
               "memory is short: gave back %" PRIu64 " unused result%s, %s of host memory, %s of "
               "device memory",
               dropped->results, shuf__plural(dropped->results),
-              shuf__units_bytes(host, dropped->bytes[SHUF__SIDE_HOST]),
-              shuf__units_bytes(device, dropped->bytes[SHUF__SIDE_DEVICE]));
+              shuf__units_memory(host, dropped->bytes[SHUF__SIDE_HOST]),
+              shuf__units_memory(device, dropped->bytes[SHUF__SIDE_DEVICE]));
     *dropped = (struct shuf__dropped){0};
     service->next_log_ms = uv_now(service->loop) + LOG_PAUSE_MS;
 }
@@ -76,7 +76,7 @@ static void on_warm(struct shuf__warm *warm, const struct shuf__allocation *allo
     char text[SHUF__UNITS_TEXT];
     shuf__log(service->log, SHUF__LOG_INFO, "%s: a block of %s is ready",
               shuf__memory_is_host(allocation->kind) ? "host_pool" : "device_pool",
-              shuf__units_bytes(text, allocation->bytes));
+              shuf__units_memory(text, allocation->bytes));
 }
 
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
