@@ -156,8 +156,10 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
 struct shuf__config_help shuf__config_help(enum shuf__config_key key)
 {
     static const char *const values[] = {
-        [TEXT] = "TEXT",   [ENDPOINT] = "ADDRESS", [TEXTFILE] = "FILE", [NUMBER] = "NUMBER",
-        [AMOUNT] = "SIZE", [DURATION] = "TIME",    [MODE] = "MODE",     [LEVEL] = "LEVEL",
+        [TEXT] = "TEXT",     [ENDPOINT] = "ADDRESS",
+        [TEXTFILE] = "FILE", [NUMBER] = "NUMBER",
+        [AMOUNT] = "SIZE",   [DURATION] = "TIME",
+        [MODE] = "MODE",     [LEVEL] = "error|warning|info|debug",
     };
     const struct param *param = &params[key];
     return (struct shuf__config_help){param->key, values[param->kind], param->help};
