@@ -62,6 +62,7 @@ static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf
         .computed = from->computed,
         .evicted = from->evicted,
         .log_dropped = from->log_dropped,
+        .copies_host = from->copies_host,
     };
     for (size_t i = 0; i < from->n_users; i++)
         add_user(to, from->users[i]);

@@ -166,14 +166,16 @@ static shuf_status check_room(shuf *handle, uint64_t bytes)
     return bytes <= daemon.host_limit / 2 ? SHUF_OK : SHUF_NO_MEMORY;
 }
 
-/* SHUF_IO means that a descriptor cannot be received or mapped; the socket still works. */
+/* SHUF_IO means that a descriptor cannot be received or mapped, SHUF_DENIED that the daemon lends
+ * no host memory; the socket still works. */
 static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
 {
     shuf_status status = check_room(handle, c->bytes);
     if (status != SHUF_OK)
         return status;
     status = shuffle_with_retry(handle, c, true);
-    return status == SHUF_IO ? shuffle_with_retry(handle, c, false) : status;
+    return status == SHUF_IO || status == SHUF_DENIED ? shuffle_with_retry(handle, c, false)
+                                                      : status;
 }
 
 shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in, void *out,

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "handlers/service.h"
+#include "memory/transport.h"
 #include "net/listener.h"
 
 #include <stdio.h>
@@ -72,6 +73,14 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
         warn_of_pool(limits, log);
 }
 
+void shuf__check_file_leases(const struct shuf__log *log)
+{
+    if (!shuf__transport_lends_host_memory())
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "host memory: this kernel grants no file leases, so results are copied and not "
+                  "lent (memfd); expected fs.leases-enable = 1, and a kernel with F_SETLEASE");
+}
+
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
@@ -96,6 +105,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
         return fail_check(config, log, shuf__exit_of_backend(config, error.status), &error);
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
     shuf__check_budgets(backend, config, log);
+    shuf__check_file_leases(log);
     backend->ops->close(backend);
     return EX_OK;
 }

@@ -16,6 +16,9 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log);
 
+/* Logs a warning where host memory cannot be lent. */
+void shuf__check_file_leases(const struct shuf__log *log);
+
 /* The exit codes for a listener, and for a backend, that fail to open. */
 int shuf__exit_of_socket(shuf_status status);
 int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status);

@@ -283,6 +283,7 @@ static void status_of_sharing(void **state)
     json_t *o = json_parse(shufctl_succeed(NULL, "status --json"));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_member_integer(o, keys[i]);
+    assert_true(json_is_boolean(json_member(o, "copies_host")));
     assert_true(json_member_integer(o, "blocks") > 0);
     const json_t *user = json_array_get(json_member(o, "users"), 0);
     assert_int_equal(json_member_integer(user, "uid"), geteuid());

@@ -10,6 +10,7 @@
 #include "shuf_handle.h"
 #include "shuf_status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -53,6 +54,7 @@ typedef struct shuf_daemon {
     uint64_t computed;    /* results computed */
     uint64_t evicted;     /* results evicted for others */
     uint64_t log_dropped; /* lines of its log that nobody read in time */
+    bool copies_host;     /* its kernel grants no file leases: it lends no host memory (memfd) */
     unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
     shuf_user user[SHUF_USERS];
 } shuf_daemon;

@@ -46,6 +46,8 @@ static void print_results(const shuf_daemon *d)
     printf("blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " filled by clients\n",
            d->blocks, d->pending_free, d->buffers);
     print_idle(d);
+    if (d->copies_host)
+        printf("memfd       refused: the kernel grants no file leases, so values are copied\n");
     if (d->log_dropped > 0)
         printf("log         %" PRIu64 " line%s dropped\n", d->log_dropped,
                d->log_dropped == 1 ? "" : "s");
@@ -142,6 +144,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         shuf__json_integer(object, rows[i].key, rows[i].value);
+    json_object_set_new(object, "copies_host", json_boolean(d->copies_host));
     add_users(object, d);
 }
 

@@ -38,7 +38,7 @@ static shuf_status look_up(const struct shuf__cache *cache, struct shuf__backend
     return status;
 }
 
-/* ---- on the engine's thread ---- */
+/* ---- on a lane's thread ---- */
 
 static struct look_up_job *look_up_job_of(struct shuf__engine_job *engine_job)
 {
@@ -212,8 +212,7 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     session->record.n = request.look_up.permutation.n;
     session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
-    if (is_small(&request.look_up, index->n_at)
-            ? look_up_at_once(session, &request, index, &error)
-            : submit_look_up(session, &request, index, &error))
+    if (is_small(&request.look_up, index->n_at) ? look_up_at_once(session, &request, index, &error)
+                                                : submit_look_up(session, &request, index, &error))
         shuf__session_fail(session, &error);
 }

@@ -5,6 +5,7 @@
  * all rows.
  */
 #include "handlers.h"
+#include "memory/transport.h"
 #include "service.h"
 #include "usage.h"
 
@@ -101,6 +102,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.queued = shuf__engine_queued(service->engine);
     status.queue_limit = service->config->queue;
     status.served = service->served;
+    status.copies_host = !shuf__transport_lends_host_memory();
     status.log_dropped = shuf__log_losses(service->log).dropped;
     describe_memory(service, backend, &status);
     describe_users(session, &users, &status);

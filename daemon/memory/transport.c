@@ -4,6 +4,8 @@
  */
 #include "transport.h"
 
+#include "host/memfd.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 
 typedef shuf_status check(struct shuf__client *client, struct shuf__error *error);
 
-static check check_watchable, check_same_user;
+static check check_watchable, check_same_user, check_file_leases;
 
 /* Least copying first. */
 static const struct {
@@ -23,7 +25,7 @@ static const struct {
 } table[] = {
     {SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "cuda-fd", SHUF__MEMORY_CUDA_FD, check_watchable},
     {SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "cuda-ipc", SHUF__MEMORY_CUDA_IPC, check_same_user},
-    {SHUF__TRANSPORT__TRANSPORT_MEMFD, "memfd", SHUF__MEMORY_MEMFD, NULL},
+    {SHUF__TRANSPORT__TRANSPORT_MEMFD, "memfd", SHUF__MEMORY_MEMFD, check_file_leases},
     {SHUF__TRANSPORT__TRANSPORT_INLINE, "inline", SHUF__MEMORY_KINDS, NULL},
 };
 
@@ -83,6 +85,23 @@ static shuf_status check_same_user(struct shuf__client *client, struct shuf__err
     return shuf__fail(error, SHUF_DENIED,
                       "transport cuda-ipc: this process is in another PID namespace, expected "
                       "the daemon's own (cuda-fd crosses namespaces)");
+}
+
+bool shuf__transport_lends_host_memory(void)
+{
+    return shuf__memfd_knows_mappings();
+}
+
+/* Without file leases of the kernel, nothing tells when a lent block is no longer mapped. */
+static shuf_status check_file_leases(struct shuf__client *client, struct shuf__error *error)
+{
+    (void)client;
+    if (shuf__transport_lends_host_memory())
+        return SHUF_OK;
+    return shuf__fail(
+        error, SHUF_DENIED,
+        "transport memfd: the daemon's kernel grants no file leases "
+        "(fs.leases-enable, or a sandbox), so results are copied: expected inline too");
 }
 
 static bool accepts(const struct shuf__accepted *accepted, Shuf__Transport transport)

@@ -24,6 +24,10 @@ shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf_
                                  const struct shuf__allocation *input, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);
 
+/* False where the kernel grants no file leases: nothing would tell when a lent block is unmapped,
+ * so memfd is refused and values are copied. */
+bool shuf__transport_lends_host_memory(void);
+
 /* "memfd"; for messages. */
 const char *shuf__transport_name(Shuf__Transport transport);
 

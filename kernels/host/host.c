@@ -75,7 +75,7 @@ int shuf__host_export(const struct shuf__block *block)
 
 enum shuf__mapped shuf__host_mapped(const struct shuf__block *block)
 {
-    if (block->kind != SHUF__MEMORY_MEMFD)
+    if (block->kind != SHUF__MEMORY_MEMFD || !shuf__memfd_knows_mappings())
         return SHUF__MAPPED_UNKNOWN;
     return shuf__memfd_is_unmapped(block) ? SHUF__UNMAPPED : SHUF__MAPPED;
 }

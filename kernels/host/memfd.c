@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,4 +137,28 @@ bool shuf__memfd_is_unmapped(const struct shuf__block *block)
         return false;
     fcntl(block->fd, F_SETLEASE, F_UNLCK);
     return true;
+}
+
+static bool knows_mappings;
+
+static void test_mappings(void)
+{
+    struct shuf__block block;
+    struct shuf__error ignored;
+    if (alloc(1, false, &block, &ignored))
+        return;
+    const bool before = shuf__memfd_is_unmapped(&block);
+    const int shared = shuf__memfd_share(&block);
+    const bool meanwhile = shuf__memfd_is_unmapped(&block);
+    if (shared >= 0)
+        close(shared);
+    knows_mappings = before && shared >= 0 && !meanwhile && shuf__memfd_is_unmapped(&block);
+    shuf__memfd_free(&block);
+}
+
+bool shuf__memfd_knows_mappings(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, test_mappings);
+    return knows_mappings;
 }

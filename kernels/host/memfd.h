@@ -35,7 +35,12 @@ int shuf__memfd_share(const struct shuf__block *block);
 /* Bytes of the block that have memory of the system, whichever process wrote to them first. */
 uint64_t shuf__memfd_committed(const struct shuf__block *block);
 
-/* Whether no other process has the block open or mapped. */
+/* Whether the kernel grants file leases as described above. Some do not: fs.leases-enable may be 0,
+ * and sandboxes such as gVisor have none. Then a block that was shared can never be known to be
+ * unmapped. Tested once. */
+bool shuf__memfd_knows_mappings(void);
+
+/* Whether no other process has the block open or mapped. False without file leases. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block);
 
 #ifdef __cplusplus
