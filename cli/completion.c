@@ -63,6 +63,11 @@ static void print_text(const char *text, const char *quote, const char *special)
             printf("%s%c", strchr(special, *text) ? "\\" : "", *text);
 }
 
+static bool has_verbs(void)
+{
+    return program->verbs && program->verbs->name;
+}
+
 static void print_names(const char *separator)
 {
     for (const struct shuf__verb *v = program->verbs; v->name; v++)
@@ -116,11 +121,30 @@ static void print_bash_words(const char *name, const struct argp *argp)
     shuf__option_each(argp, print_bash_case, NULL);
     printf("        *) words='");
     shuf__option_each(argp, print_bash_word, NULL);
-    if (argp == program->global) {
+    if (argp == program->global && has_verbs()) {
         print_names(" ");
         putchar(' ');
     }
     puts("--help --version' ;;\n        esac\n        ;;");
+}
+
+static void find_bash_verb(void)
+{
+    puts("    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+         "        case ${COMP_WORDS[i]} in");
+    printf("        ");
+    print_names(" | ");
+    puts(") verb=${COMP_WORDS[i]} && break ;;\n"
+         "        esac\n"
+         "    done");
+}
+
+static void print_bash_help(void)
+{
+    printf("    help) words='");
+    print_names(" ");
+    print_topics();
+    puts("' ;;");
 }
 
 static void begin_bash(void)
@@ -131,19 +155,12 @@ static void begin_bash(void)
          "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
          "    local verb='' words='' files='' i\n"
          "    [[ $current == = ]] && current=''\n"
-         "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
-         "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "        case ${COMP_WORDS[i]} in");
-    printf("        ");
-    print_names(" | ");
-    puts(") verb=${COMP_WORDS[i]} && break ;;\n"
-         "        esac\n"
-         "    done\n"
-         "    case $verb in");
-    printf("    help) words='");
-    print_names(" ");
-    print_topics();
-    puts("' ;;");
+         "    [[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD - 2]}");
+    if (has_verbs())
+        find_bash_verb();
+    puts("    case $verb in");
+    if (has_verbs())
+        print_bash_help();
     static const struct argp none = {0};
     print_bash_words("''", program->global ? program->global : &none);
 }
@@ -192,17 +209,19 @@ static bool print_zsh_option(void *unused, const struct argp_option *o)
     return false;
 }
 
-static void begin_zsh(void)
+static void print_zsh_verbs(void)
 {
-    static const struct argp none = {0};
-    printf("#compdef %s\n\nlocal context state line\nlocal -a verbs=(", program->name);
+    fputs("local context state line\nlocal -a verbs=(", stdout);
     for (const struct shuf__verb *v = program->verbs; v->name; v++) {
         printf("\n    '%s:", v->name);
         print_text(v->help, "'\\''", ":\\");
         putchar('\'');
     }
-    printf("\n    'help:print the help of a verb')\n_arguments -C");
-    shuf__option_each(program->global ? program->global : &none, print_zsh_option, NULL);
+    puts("\n    'help:print the help of a verb')");
+}
+
+static void print_zsh_help(void)
+{
     puts(" \\\n            '1:verb:->verb' '*::option:->option' && return\n"
          "case $state in\n"
          "verb) _describe verb verbs ;;\n"
@@ -214,6 +233,19 @@ static void begin_zsh(void)
     puts(" ;;");
 }
 
+static void begin_zsh(void)
+{
+    static const struct argp none = {0};
+    printf("#compdef %s\n\n", program->name);
+    if (has_verbs())
+        print_zsh_verbs();
+    printf("_arguments%s", has_verbs() ? " -C" : "");
+    shuf__option_each(program->global ? program->global : &none, print_zsh_option, NULL);
+    if (has_verbs())
+        print_zsh_help();
+    else
+        puts("");
+}
 static void print_zsh(const struct argp *argp)
 {
     printf("    %s)\n        _arguments", verb->name);
@@ -223,7 +255,8 @@ static void print_zsh(const struct argp *argp)
 
 static void end_zsh(void)
 {
-    puts("    esac\n    ;;\nesac");
+    if (has_verbs())
+        puts("    esac\n    ;;\nesac");
 }
 
 /* ---- fish --------------------------------------------------------------------- */
@@ -255,11 +288,9 @@ static void print_fish_first(const char *word, const char *help)
     puts("'");
 }
 
-static void begin_fish(void)
+static void print_fish_verbs(void)
 {
-    static const struct argp none = {0};
-    static char first[] = "not __fish_seen_subcommand_from $verbs";
-    printf("complete -c %s -f\nset -l verbs ", program->name);
+    fputs("set -l verbs ", stdout);
     print_names(" ");
     puts("");
     for (const struct shuf__verb *v = program->verbs; v->name; v++)
@@ -269,7 +300,17 @@ static void begin_fish(void)
     print_names(" ");
     print_topics();
     puts("'");
-    shuf__option_each(program->global ? program->global : &none, print_fish_option, first);
+}
+
+static void begin_fish(void)
+{
+    static const struct argp none = {0};
+    static char first[] = "not __fish_seen_subcommand_from $verbs", always[] = "true";
+    printf("complete -c %s -f\n", program->name);
+    if (has_verbs())
+        print_fish_verbs();
+    shuf__option_each(program->global ? program->global : &none, print_fish_option,
+                      has_verbs() ? first : always);
 }
 
 static void print_fish(const struct argp *argp)
@@ -326,7 +367,7 @@ int shuf__completion_print(const struct shuf__program *of, const char *name)
         return shuf__fail_with(EX_USAGE, "--completion '%.64s': expected bash, zsh or fish", name);
     int code = EX_OK;
     shell->begin();
-    for (verb = of->verbs; verb->name && code == EX_OK; verb++)
+    for (verb = of->verbs; has_verbs() && verb->name && code == EX_OK; verb++)
         code = print_verb();
     shell->end();
     return code;

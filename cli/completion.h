@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The completion of a program of verbs in bash, zsh and fish, from the tables of its options.
+ * The completion of a program in bash, zsh and fish, from the tables of its options.
  */
 #ifndef SHUF__COMPLETION_H
 #define SHUF__COMPLETION_H

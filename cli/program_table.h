@@ -24,7 +24,7 @@ struct shuf__other_word {
 
 struct shuf__program {
     const char *name, *summary, *version;
-    const struct shuf__verb *verbs;        /* ends with a row without a name */
+    const struct shuf__verb *verbs;        /* ends with a row without a name; or NULL */
     const struct shuf__topic *topics;      /* ends with a row without a name; or NULL */
     const struct shuf__other_word *others; /* ends with a row without a word; or NULL */
     const struct argp *global;             /* options that may stand before the verb too, or NULL */

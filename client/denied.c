@@ -37,7 +37,7 @@ static void name_group(gid_t gid, char text[NAME_MAX_SHOWN])
 
 shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
 {
-    char user[NAME_MAX_SHOWN], group[NAME_MAX_SHOWN], advice[192];
+    char user[NAME_MAX_SHOWN], group[NAME_MAX_SHOWN], own[NAME_MAX_SHOWN], advice[192];
     struct stat status;
     unsigned uid = (unsigned)geteuid();
     if (stat(path, &status) != 0)
@@ -45,13 +45,14 @@ shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
                           "socket %s: permission denied, a directory above it is closed to uid %u",
                           path, uid);
     name_user(status.st_uid, user);
+    name_user((uid_t)uid, own);
     name_group(status.st_gid, group);
     const unsigned mode = (unsigned)status.st_mode & 07777;
     if (status.st_gid != 0 && (mode & 060) == 060)
         snprintf(
             advice, sizeof advice,
-            "its group may use it: usermod --append --groups %s USER, as root, then log in again",
-            group);
+            "its group may use it: usermod --append --groups %s %s, as root, then log in again",
+            group, own);
     else
         snprintf(advice, sizeof advice,
                  "socket_group and socket_mode of the daemon decide, or "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# shuf_completion(PROGRAM): installs the completion of a program of verbs for bash, zsh and fish. The
+# shuf_completion(PROGRAM): installs the completion of a program for bash, zsh and fish. The
 # program prints it from the tables of its options.
 set(SHUF_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
     CACHE STRING "Where zsh finds completions, below the prefix")

@@ -10,9 +10,11 @@
 
 static shuf_status refuse_amount(const char *field, const char *text, struct shuf__error *error)
 {
+    char hint[SHUF__NUMBER_HINT];
     return shuf__fail(error, SHUF_INVALID,
-                      "%s %.64s: expected 0 to 2^63 - 1 bytes, or 0%% to 100%%", field,
-                      *text ? text : "''");
+                      "%s %.64s: expected a whole number below 2^63, such as 2e9 or 8Gi, or whole "
+                      "percent, 0%% to 100%%%s",
+                      field, *text ? text : "''", shuf__number_hint(text, hint));
 }
 
 shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,
@@ -25,9 +27,7 @@ shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf_
         return refuse_amount(field, text, error);
     snprintf(number, sizeof number, "%.*s", (int)(length - percent), text);
     amount->percent = percent;
-    if (!percent)
-        return shuf__number_parse_in(field, number, 0, INT64_MAX, &amount->number, error);
-    if (shuf__number_parse_in(field, number, 0, 100, &amount->number, error))
+    if (shuf__number_parse_in(field, number, 0, percent ? 100 : INT64_MAX, &amount->number, error))
         return refuse_amount(field, text, error);
     return SHUF_OK;
 }

@@ -161,24 +161,26 @@ static enum outcome read_quantity(const char *text, const struct unit *units, ui
     return d.overflow ? TOO_LARGE : scale(value, unit->factor, exponent - d.fraction);
 }
 
-/* "; did you mean 10M?" where only the case of the unit, or a blank before it, is wrong. */
-static void suggest(char text[SHUF__NUMBER_TEXT * 2], const struct unit *units, const char *number,
-                    const char *rest)
-{
-    const struct unit *unit = find_unit(units, rest + strspn(rest, " "), strcasecmp);
-    const bool hex = tolower((unsigned char)number[0] ? number[1] : 0) == 'x';
-    *text = '\0';
-    if (unit && *unit->name && !hex && rest - number < SHUF__NUMBER_TEXT)
-        snprintf(text, SHUF__NUMBER_TEXT * 2, "; did you mean %.*s%s?", (int)(rest - number),
-                 number, unit->name);
-}
-
 /* ---- Numbers ------------------------------------------------------------------ */
+
+const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT])
+{
+    const char *rest;
+    uint64_t ignored;
+    const bool wrong = read_quantity(text, prefixes, &ignored, &rest) == NO_NUMBER;
+    const struct unit *unit = find_unit(prefixes, rest + strspn(rest, " "), strcasecmp);
+    const bool hex = tolower((unsigned char)text[0] ? text[1] : 0) == 'x';
+    *hint = '\0';
+    if (wrong && unit && *unit->name && !hex && rest - text < SHUF__NUMBER_TEXT)
+        snprintf(hint, SHUF__NUMBER_HINT, "; did you mean %.*s%s?", (int)(rest - text), text,
+                 unit->name);
+    return hint;
+}
 
 shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t least,
                                   uint64_t most, uint64_t *value, struct shuf__error *error)
 {
-    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_TEXT * 2];
+    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_HINT];
     const char *rest;
     uint64_t number = 0;
     const enum outcome outcome = read_quantity(text, prefixes, &number, &rest);
@@ -186,12 +188,10 @@ shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t 
         *value = number;
         return SHUF_OK;
     }
-    if (outcome == NO_NUMBER) {
-        suggest(hint, prefixes, text, rest);
+    if (outcome == NO_NUMBER)
         return shuf__fail(error, SHUF_INVALID,
                           "%s %.64s: expected a whole number such as 1000, 1e9, 10M or 64Ki%s",
-                          field, *text ? text : "''", hint);
-    }
+                          field, *text ? text : "''", shuf__number_hint(text, hint));
     return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s to %s", field, text,
                       outcome == NOT_WHOLE ? "a whole number, " : "", shuf__bound_text(low, least),
                       shuf__bound_text(high, most));

@@ -27,13 +27,17 @@ shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t 
 shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *value,
                                struct shuf__error *error);
 
+enum { SHUF__NUMBER_TEXT = 32, SHUF__NUMBER_HINT = 64 };
+
+/* "; did you mean 10M?" where only the case of the prefix, or a blank before it, is wrong, else "".
+ */
+const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT]);
+
 /* Reads a duration: a number and one of ns, us, ms, s, min and h (`10min`, `0.5s`). A number
  * without a unit is in seconds. Gives nanoseconds, from `least` to `most`. Fails with SHUF_INVALID.
  */
 shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
                                  uint64_t *nanoseconds, struct shuf__error *error);
-
-enum { SHUF__NUMBER_TEXT = 32 };
 
 /* Text that the parsers read, a whole number of the largest possible unit: "8Gi", "10min". */
 const char *shuf__size_text(char text[SHUF__NUMBER_TEXT], uint64_t bytes);

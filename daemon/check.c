@@ -24,27 +24,53 @@ int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status)
     return status == SHUF_NO_MEMORY || status == SHUF_IO ? EX_OSERR : EX_UNAVAILABLE;
 }
 
-static int fail_check(const struct shuf__log *log, int exit_code, const struct shuf__error *error)
+static int fail_check(const struct shuf__config *config, const struct shuf__log *log, int exit_code,
+                      struct shuf__error *error)
 {
-    shuf__log(log, SHUF__LOG_ERROR, "%s", error->text);
+    shuf__log(log, SHUF__LOG_ERROR, "%s", shuf__config_locate(config, error));
     return exit_code;
 }
 
-/* On the side where the backend keeps no results by itself, 0 may be meant. */
-static void check_budget(struct shuf__backend *backend, enum shuf__memory kind, const char *key,
-                         struct shuf__amount amount, const struct shuf__log *log)
+/* The limits of one side. Daemons that share its memory divide it. */
+struct limits {
+    enum shuf__memory kind;
+    const char *memory_key, *pool_key;
+    struct shuf__amount memory, pool;
+    uint64_t sharers;
+};
+
+static void warn_of_budget(const struct limits *limits, const struct shuf__log *log)
 {
     char text[SHUF__NUMBER_TEXT];
+    shuf__log(log, SHUF__LOG_WARNING,
+              "%s %s: below 2 MiB no result fits; expected 2Mi or more, as in the default",
+              limits->memory_key, shuf__amount_text(text, limits->memory));
+}
+
+static void warn_of_pool(const struct limits *limits, const struct shuf__log *log)
+{
+    char pool[SHUF__NUMBER_TEXT], memory[SHUF__NUMBER_TEXT];
+    shuf__log(log, SHUF__LOG_WARNING,
+              "%s %s: more than %s = %s, which limits it; expected the size of the largest result",
+              limits->pool_key, shuf__amount_text(pool, limits->pool), limits->memory_key,
+              shuf__amount_text(memory, limits->memory));
+}
+
+/* On the side where the backend keeps no results by itself, 0 may be meant. */
+static void check_limits(struct shuf__backend *backend, const struct limits *limits,
+                         const struct shuf__log *log)
+{
     struct shuf__error ignored;
     uint64_t available, total;
-    if (!backend->ops->makes[kind] ||
-        backend->ops->memory(backend, kind, &available, &total, &ignored) ||
-        shuf__amount_bytes(amount, total) >= SHUF__BLOCK_UNIT)
+    if (!backend->ops->makes[limits->kind] ||
+        backend->ops->memory(backend, limits->kind, &available, &total, &ignored))
         return;
-    if (amount.number > 0 || backend->ops->own == kind)
-        shuf__log(log, SHUF__LOG_WARNING,
-                  "%s %s: below 2 MiB no result fits; expected 2Mi or more, as in the default", key,
-                  shuf__amount_text(text, amount));
+    const uint64_t most = shuf__amount_bytes(limits->memory, total / limits->sharers);
+    const bool is_used = limits->memory.number > 0 || backend->ops->own == limits->kind;
+    if (most < SHUF__BLOCK_UNIT && is_used)
+        warn_of_budget(limits, log);
+    else if (shuf__amount_bytes(limits->pool, total / limits->sharers) > most)
+        warn_of_pool(limits, log);
 }
 
 void shuf__check_file_leases(const struct shuf__log *log)
@@ -58,8 +84,13 @@ void shuf__check_file_leases(const struct shuf__log *log)
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
-    check_budget(backend, SHUF__MEMORY_MEMFD, "host_memory", config->host_memory, log);
-    check_budget(backend, SHUF__MEMORY_CUDA_FD, "device_memory", config->device_memory, log);
+    const struct limits host = {SHUF__MEMORY_MEMFD, "host_memory",
+                                "host_pool",        config->host_memory,
+                                config->host_pool,  shuf__service_sharers(NULL)};
+    const struct limits device = {SHUF__MEMORY_CUDA_FD,  "device_memory",     "device_pool",
+                                  config->device_memory, config->device_pool, 1};
+    check_limits(backend, &host, log);
+    check_limits(backend, &device, log);
 }
 
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
@@ -67,11 +98,11 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     struct shuf__backend *backend;
     struct shuf__error error;
     if (shuf__listener_check(config->socket, config->socket_group, &error))
-        return fail_check(log, shuf__exit_of_socket(error.status), &error);
+        return fail_check(config, log, shuf__exit_of_socket(error.status), &error);
     if (shuf__service_check_keys(config, &error))
-        return fail_check(log, EX_CONFIG, &error);
+        return fail_check(config, log, EX_CONFIG, &error);
     if (shuf__backend_open(config->backend, (unsigned)config->threads, &backend, &error))
-        return fail_check(log, shuf__exit_of_backend(config, error.status), &error);
+        return fail_check(config, log, shuf__exit_of_backend(config, error.status), &error);
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
     shuf__check_budgets(backend, config, log);
     shuf__check_file_leases(log);

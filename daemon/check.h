@@ -12,7 +12,7 @@
  * the exit code: EX_OK when a start would succeed. Logs why it would not. */
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 
-/* Logs a warning for a budget that is too small for any result. */
+/* Logs a warning for a budget that is too small for any result, or for its pool. */
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log);
 

@@ -3,6 +3,7 @@
  * shufd: reads the command line and the configuration, then serves.
  */
 #include "check.h"
+#include "completion.h"
 #include "config/config.h"
 #include "config/log.h"
 #include "exit.h"
@@ -118,6 +119,12 @@ static error_t take_option(int option, char *value, struct argp_state *state)
     }
 }
 
+static int print_completion(const struct argp *parser, const char *shell)
+{
+    const struct shuf__program program = {.name = "shufd", .global = parser};
+    return shuf__completion_print(&program, shell ? shell : "");
+}
+
 /* OpenMP's threads spin while they wait, unless the environment forbids it before the program
  * starts. On a node with busy processors that makes the CPU backend, and other programs, many times
  * slower. So shufd executes itself again with the right environment. If that fails, it serves
@@ -148,6 +155,8 @@ int main(int argc, char **argv)
     shuf__streams_prepare();
     shuf__log_init(&log, SHUF__LOG_INFO);
     argp_err_exit_status = EX_USAGE;
+    if (argc > 1 && strcmp(argv[1], "--completion") == 0)
+        return print_completion(&parser, argv[2]);
     shuf__options_parse(&parser, argc, argv, &arguments);
     log.reader.stamped &= !arguments.check && !arguments.print_config; /* a person reads it */
     int code = shuf__config_load(&config, &arguments.source, &error);
@@ -163,7 +172,7 @@ int main(int argc, char **argv)
     }
     /* Before the socket is taken: if another daemon has it, its message would hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
-        shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
+        shuf__log(&log, SHUF__LOG_ERROR, "%s", shuf__config_locate(&config, &error));
         return shuf__exit_of_backend(&config, error.status);
     }
     if (arguments.check)

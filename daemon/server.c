@@ -317,26 +317,23 @@ static void init_handles(struct shuf__server *server)
 }
 
 /* Fails only without descriptors or memory. */
-static int start_handles(struct shuf__server *server)
+static shuf_status start_handles(struct shuf__server *server, struct shuf__error *error)
 {
     int result =
         shuf__acceptor_init(&server->acceptor, &server->service.sessions, &server->listener);
-    if (result != 0)
-        return result;
-    for (int i = 0; i < SIGNALS; i++)
-        if ((result = uv_signal_init(&server->loop, &server->signals[i])) != 0)
-            return result;
-    return 0;
+    for (int i = 0; i < SIGNALS && result == 0; i++)
+        result = uv_signal_init(&server->loop, &server->signals[i]);
+    return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;
 }
 
 /* Called when the device is open: until then the loop does not run, and a signal must end a process
  * whose device hangs. */
-static int start_signals(struct shuf__server *server)
+static shuf_status start_signals(struct shuf__server *server, struct shuf__error *error)
 {
     int result = 0;
     for (int i = 0; i < SIGNALS && result == 0; i++)
         result = uv_signal_start(&server->signals[i], signals[i].handler, signals[i].number);
-    return result;
+    return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;
 }
 
 static shuf_status start_engine(struct shuf__server *server, struct shuf__error *error)
@@ -362,9 +359,9 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     return SHUF_OK;
 }
 
-static int fail_start(struct shuf__server *server, int exit_code, const char *text)
+static int fail_start(struct shuf__server *server, int exit_code, struct shuf__error *error)
 {
-    shuf__log(server->log, SHUF__LOG_ERROR, "%s", text);
+    shuf__log(server->log, SHUF__LOG_ERROR, "%s", shuf__config_locate(server->config, error));
     return exit_code;
 }
 
@@ -375,20 +372,19 @@ static int start(struct shuf__server *server)
     const struct shuf__config *config = server->config;
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
                             config->socket_group, &error))
-        return fail_start(server, shuf__exit_of_socket(error.status), error.text);
+        return fail_start(server, shuf__exit_of_socket(error.status), &error);
     if (error.text[0])
         shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
     init_handles(server);
     if (shuf__service_load_keys(&server->service, &error))
-        return fail_start(server, EX_CONFIG, error.text);
-    int result = start_handles(server);
-    if (result)
-        return fail_start(server, EX_OSERR, uv_strerror(result));
+        return fail_start(server, EX_CONFIG, &error);
+    if (start_handles(server, &error))
+        return fail_start(server, EX_OSERR, &error);
     if (start_engine(server, &error))
-        return fail_start(server, shuf__exit_of_backend(config, error.status), error.text);
-    if ((result = start_signals(server)) != 0) {
+        return fail_start(server, shuf__exit_of_backend(config, error.status), &error);
+    if (start_signals(server, &error)) {
         shuf__engine_stop(server->engine);
-        return fail_start(server, EX_OSERR, uv_strerror(result));
+        return fail_start(server, EX_OSERR, &error);
     }
     share_descriptors(server);
     shuf__service_started(&server->service, server->listener.address.sun_path);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Completes command lines of shufctl in interactive shells, with the scripts that the build made, and
+"""Completes command lines of shufctl and shufd in interactive shells, with the scripts that the build made, and
 compares the offered values with those that shufctl accepts.
 
-    tests/completion.py SHUFCTL SCRIPTS
+    tests/completion.py SHUFCTL SCRIPTS SCRIPTS-OF-SHUFD
 """
 import os
 import pathlib
@@ -33,17 +33,24 @@ LINES = (
     ("shuffle --in a\t", f"shuffle --in {FILE}"),
     ("help exi\t", "help exit-status"),
 )
+LINES_OF_SHUFD = (
+    ("--print-c\t", "--print-config"),
+    ("--check --host-p\t1Gi", "--check --host-pool 1Gi"),
+    ("--log-level wa\t", "--log-level warning"),
+    ("--config a\t", f"--config {FILE}"),
+    ("permu\t", "permu"),
+)
 LISTED = "primefold", "philox24", "lcg"  # after --algorithm
 
-# How each shell loads a script, and replaces shufctl by a function that shows its arguments.
+# How each shell loads a script of PROGRAM, and replaces PROGRAM by a function that shows its arguments.
 SHELLS = {
-    "bash": (["bash", "--norc", "--noprofile", "-i"], "shufctl",
-             "bind 'set bell-style none'; source {}; shufctl() {{ echo \"<$*>\"; }}; PS1='rea''dy '"),
-    "zsh": (["zsh", "-f", "-i"], "_shufctl",
+    "bash": (["bash", "--norc", "--noprofile", "-i"], "PROGRAM",
+             "bind 'set bell-style none'; source {}; PROGRAM() {{ echo \"<$*>\"; }}; PS1='rea''dy '"),
+    "zsh": (["zsh", "-f", "-i"], "_PROGRAM",
             "fpath=($(dirname {}) $fpath); autoload -U compinit; compinit -u -D; "
-            "shufctl() {{ echo \"<$*>\"; }}; PS1='rea''dy '"),
-    "fish": (["fish", "--no-config", "-i"], "shufctl.fish",
-             "source {}; function shufctl; echo \"<$argv>\"; end; function fish_prompt; echo -n rea''dy' '; end"),
+            "PROGRAM() {{ echo \"<$*>\"; }}; PS1='rea''dy '"),
+    "fish": (["fish", "--no-config", "-i"], "PROGRAM.fish",
+             "source {}; function PROGRAM; echo \"<$argv>\"; end; function fish_prompt; echo -n rea''dy' '; end"),
 }
 
 
@@ -78,26 +85,32 @@ class Terminal:
         os.close(self.fd)
 
 
-def complete(name, scripts, folder):
+def complete(name, program, lines, scripts, folder):
     """The lines that the shell completes wrongly."""
     command, script, setup = SHELLS[name]
+    script, setup = script.replace("PROGRAM", program), setup.replace("PROGRAM", program)
     terminal = Terminal(command, folder)
     terminal.type(setup.format(shlex.quote(str(scripts / script))) + "\r")
     if not terminal.expect("ready "):
         yield f"{name}: no prompt: {terminal.text}"
         return
-    for typed, expected in LINES:
-        terminal.type(f"shufctl {typed}\r")
+    for typed, expected in lines:
+        terminal.type(f"{program} {typed}\r")
         found = terminal.expect(r"<([^>\r\n]*)>")
         got = found[1].strip() if found else terminal.text
         if got.replace("=", " ") != expected.replace("=", " "):  # zsh completes --algorithm=lcg
-            yield f"{name}: {typed!r}: {got!r}, expected {expected!r}"
+            yield f"{name}: {program} {typed!r}: {got!r}, expected {expected!r}"
+    if program == "shufctl":
+        yield from list_values(name, terminal)
+    terminal.close()
+
+
+def list_values(name, terminal):
     # On a terminal without a pager, fish goes from one value to the next.
     line = "shufctl permute --algorithm "
     terminal.type(f"complete -C '{line}'\r" if name == "fish" else f"{line}\t\t")
     if not terminal.expect("".join(rf"(?=.*\b{word}\b)" for word in LISTED)):
         yield f"{name}: {line!r}: {terminal.text!r} does not offer all of {LISTED}"
-    terminal.close()
 
 
 REQUIRED = {
@@ -143,14 +156,16 @@ def compare_values(shufctl, script):
 
 
 def main():
-    shufctl, scripts = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    shufctl = sys.argv[1]
+    scripts, scripts_of_shufd = (pathlib.Path(folder).resolve() for folder in sys.argv[2:])
     faults = list(compare_values(shufctl, scripts / "shufctl"))
     shells = [name for name in SHELLS if shutil.which(name)]
     for name in shells:
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, FILE).touch()
-            faults += complete(name, scripts, folder)
-    print("\n".join(faults) or f"{len(LINES) + 1} lines in {', '.join(shells)}, 0 faults")
+            faults += complete(name, "shufctl", LINES, scripts, folder)
+            faults += complete(name, "shufd", LINES_OF_SHUFD, scripts_of_shufd, folder)
+    print("\n".join(faults) or f"{len(LINES) + len(LINES_OF_SHUFD) + 1} lines in {', '.join(shells)}, 0 faults")
     sys.exit(1 if faults or "bash" not in shells else 0)
 
 

@@ -15,6 +15,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DASHBOARDS = ROOT / "dashboards"
 SCRAPED = {"instance", "job", "daemon", "le"}  # labels that no row of the table names
+# node_exporter drops the samples of a file whose help differs from that of its own, Prometheus' client for Go.
+HELP_OF_GO = {
+    "process_start_time_seconds": "Start time of the process since unix epoch in seconds.",
+    "process_cpu_seconds_total": "Total user and system CPU time spent in seconds.",
+    "process_resident_memory_bytes": "Resident memory size in bytes.",
+}
 wrong = []
 
 
@@ -22,6 +28,8 @@ def known_metrics(program):
     """Name of each series: its labels."""
     known = {}
     table = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    wrong.extend(f"{name}: expected the help '{text}'" for name, text in HELP_OF_GO.items()
+                 if not re.search(rf"^\| `{name}` .*\| {re.escape(text)} \|$", table, re.MULTILINE))
     for name, kind, labels in re.findall(r"^\| `(\w+)` \| (\w+) \| \S+ \| ([^|]*) \|", table, re.MULTILINE):
         suffixes = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
         known.update({name + suffix: set(re.findall(r"\w+", labels)) for suffix in suffixes})

@@ -101,7 +101,14 @@ static void permission_denied(void **state)
     expect_denied("closed to uid 65534");
     assert_int_equal(chmod(harness_shared.directory, 0711), 0);
     assert_int_equal(chmod(harness_shared.socket, 0600), 0);
-    expect_denied("for uid 65534; it is root:root's, mode 0600");
+    expect_denied(
+        "for uid 65534; it is root:root's, mode 0600; socket_group and socket_mode of the "
+        "daemon decide, or SocketGroup= and SocketMode= of its socket unit");
+    assert_int_equal(chown(harness_shared.socket, (uid_t)-1, 1), 0); /* daemon, on Debian */
+    expect_denied("it is root:daemon's, mode 0600; socket_group and");
+    assert_int_equal(chmod(harness_shared.socket, 0660), 0);
+    expect_denied("its group may use it: usermod --append --groups daemon nobody, as root, then");
+    assert_int_equal(chown(harness_shared.socket, (uid_t)-1, 0), 0);
     assert_int_equal(chmod(harness_shared.directory, 0700), 0);
 }
 

@@ -29,13 +29,22 @@ static void test_config_errors(void **state)
         {"queue = 10m\n",
          "queue 10m: expected a whole number such as 1000, 1e9, 10M or 64Ki; did you mean 10M?"},
         {"cache_time = 10m\n", "cache_time 10m: expected a duration such as 10min, 5s or 50us"},
-        {"cache_time = -1s\n", "cache_time -1s: expected 0 to "},
+        {"cache_time = -1s\n", "cache_time -1s: expected 0 to 87600h"},
+        {"device_cache = lots\n",
+         "device_cache lots: expected a whole number below 2^63, such as 2e9 or 8Gi, or whole "
+         "percent, 0% to 100%"},
+        {"host_memory = 12.5%\n", "host_memory 12.5%: expected a whole number below 2^63"},
+        {"host_pool = 10m\n", "or whole percent, 0% to 100%; did you mean 10M?"},
+        {"metrics_file = shufd.prom\n",
+         "conf:1: metrics_file shufd.prom: expected an absolute path that ends in .prom"},
+        {"metrics_file = /tmp/shufd.txt\n", "expected an absolute path that ends in .prom"},
+        {"metrics_file = /.prom/x\n", "expected an absolute path that ends in .prom"},
         {"frame_timeout = 5000\n", "frame_timeout 5000: expected 1ms to 1h"},
         {"queue = 0\n", "conf:1: queue 0: expected 1 to 1000000"},
         {"\n\nqueue = many\n", "conf:3: queue many: expected a whole number"},
         {"queue = -1\n", "conf:1: queue -1: expected 1 to 1000000"},
         {"queue = 1.5\n", "conf:1: queue 1.5: expected a whole number, 1 to 1000000"},
-        {"host_memory = 1e30\n", "conf:1: host_memory 1e30: expected 0 to 2^63 - 1"},
+        {"host_memory = 1e30\n", "conf:1: host_memory 1e30: expected a whole number below 2^63"},
         {"queue = 1\nclients = 2\nqueue = 3\n", "conf:3: queue 3: given in line 1 already"},
         {"socket_mode = 0888\n", "conf:1: socket_mode 0888: expected octal permissions"},
         {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
@@ -55,6 +64,49 @@ static void test_config_errors(void **state)
     }
     unlink(path);
     shufd_expect_exit(arguments, EX_CONFIG, strerror(ENOENT));
+    assert_true(harness_stop(&h));
+}
+
+static void expect_file(const char *path, const char *bytes, size_t size, int code,
+                        const char *text)
+{
+    const char *arguments[] = {"--config", path, "--print-config", NULL};
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    shufd_expect_exit(arguments, code, text);
+}
+
+/* The bytes of a file: blanks at the begin of a line, long lines, NUL bytes, ends of lines. */
+static void test_config_lines(void **state)
+{
+    (void)state;
+    static const char indented[] = "queue = 5\n \t clients = 6\n\t# comment\n   ",
+                      with_nul[] = "queue = 5\nclients = 5\0\n", binary[] = "\1\2\0",
+                      windows[] = "\xEF\xBB\xBFqueue = 5\r\nclients = 6\r\n",
+                      cut[] = "queue = 5\nclients = 6 ; and no end";
+    static char long_line[600];
+    struct harness h;
+    char path[HARNESS_PATH + 8];
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(path, sizeof path, "%s/conf", h.directory);
+    expect_file(path, indented, sizeof indented - 1, EX_OK, "\nqueue = 5\n");
+    expect_file(path, indented, sizeof indented - 1, EX_OK, "\nclients = 6\n");
+    expect_file(path, windows, sizeof windows - 1, EX_OK, "\nclients = 6\n");
+    expect_file(path, cut, sizeof cut - 1, EX_OK, "\nclients = 6\n");
+    expect_file(path, with_nul, sizeof with_nul - 1, EX_CONFIG,
+                "conf:2: a NUL byte: expected text");
+    expect_file(path, binary, sizeof binary - 1, EX_CONFIG, "conf:1: a NUL byte: expected text");
+    memset(long_line, 'x', sizeof long_line);
+    memcpy(long_line, "\n # ", 4);
+    memcpy(long_line + 500, "\nclients = 6\n", 13);
+    expect_file(path, long_line, 513, EX_OK, "\nclients = 6\n");
+    memcpy(long_line, "\nqueue = ", 9);
+    expect_file(path, long_line, 513, EX_CONFIG, "conf:2: line of 199 bytes or more");
+    memset(long_line, ' ', 300);
+    memcpy(long_line + 290, "queue = 7\n", 10);
+    expect_file(path, long_line, 300, EX_OK, "\nqueue = 7\n");
     assert_true(harness_stop(&h));
 }
 
@@ -156,6 +208,25 @@ static void test_small_budget(void **state)
     assert_false(start_warns("2Mi"));
 }
 
+/* No block of that size would ever be ready. */
+static void test_large_pool(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",   "cpu",  "--socket", "/tmp/none",
+                           "--host-pool", "99Ti", "--check",  NULL};
+    const char *fits[] = {"--backend",   "cpu", "--socket", "/tmp/none",
+                          "--host-pool", "25%", "--check",  NULL};
+    char text[1024];
+    shufd_expect_exit(check, EX_OK, "host_pool 99Ti: more than host_memory = 25%, which limits it");
+    assert_int_equal(harness_run(fits, text, sizeof text), 0);
+    assert_null(strstr(text, "host_pool"));
+    check[5] = "128Mi"; /* each daemon has 64 MiB of the quarter */
+    snprintf(text, sizeof text, "%ld", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) >> 28);
+    setenv("SHUFD_INSTANCES", text, 1);
+    shufd_expect_exit(check, EX_OK, "host_pool 128Mi: more than host_memory = 25%");
+    unsetenv("SHUFD_INSTANCES");
+}
+
 /* A wrong option is reported although the socket is in use by a running daemon. */
 static void test_wrong_backend_beside(void **state)
 {
@@ -180,6 +251,18 @@ static void expect_bad_config(const char *path, const char *socket, int code, co
     shufd_expect_exit(start, code, text);
 }
 
+/* The value of the option is wrong, not the one in the file. */
+static void expect_option_at_fault(const char *path, const char *socket)
+{
+    const char *arguments[] = {"--config", path,    "--socket", socket,
+                               "--keys",   "/none", "--check",  NULL};
+    char text[1024];
+    shufd_write(path, "keys = /nowhere\n");
+    harness_run(arguments, text, sizeof text);
+    assert_non_null(strstr(text, "keys /none: No such file or directory"));
+    assert_null(strstr(text, "conf:"));
+}
+
 static void test_check(void **state)
 {
     (void)state;
@@ -190,9 +273,13 @@ static void test_check(void **state)
     snprintf(missing, sizeof missing, "%s/none/s", h.directory);
     shufd_write(path, "socket_group = no-such-group\n");
     expect_bad_config(path, h.socket, EX_CONFIG,
-                      "socket_group no-such-group: no such group; expected");
-    shufd_write(path, "backend = cpu:abacus\n");
-    expect_bad_config(path, h.socket, EX_CONFIG, "backend cpu:abacus: expected");
+                      "/conf:1: socket_group no-such-group: no such group; expected");
+    shufd_write(path, "queue = 9\nbackend = cpu:abacus\n");
+    expect_bad_config(path, h.socket, EX_CONFIG, "/conf:2: backend cpu:abacus: expected");
+    shufd_write(path, "\nkeys = /nowhere\n");
+    expect_bad_config(path, h.socket, EX_CONFIG,
+                      "/conf:2: keys /nowhere: No such file or directory");
+    expect_option_at_fault(path, h.socket);
     shufd_write(path, "backend = cpu\n");
     expect_bad_config(path, missing, EX_CANTCREAT, "/none: ");
     shufd_write(h.socket, "precious");
@@ -383,11 +470,13 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_errors),
+        cmocka_unit_test(test_config_lines),
         cmocka_unit_test(test_shipped_config),
         cmocka_unit_test(test_print_config_in_force),
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_key_options),
         cmocka_unit_test(test_small_budget),
+        cmocka_unit_test(test_large_pool),
         cmocka_unit_test(test_wrong_backend_beside),
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_config_is_a_file),

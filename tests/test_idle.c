@@ -301,9 +301,8 @@ static void logged_once(void **state)
         use(w, RESULT_N, (uint64_t)i, HOST);
         WIRE_AWAIT(&h, s, s.host_idle == 0);
     }
-    static const char line[] =
-        "memory is short: gave back 1 unused result, 4.19 MB of host memory, "
-        "0 B of device memory";
+    static const char line[] = "memory is short: gave back 1 unused result, 4 MiB of host memory, "
+                               "0 B of device memory";
     shufd_await(h.log, log, sizeof log, line);
     const char *first = strstr(log, line);
     assert_null(strstr(first + 1, "memory is short"));

@@ -322,6 +322,10 @@ static void groups(void **state)
     reload(h, "2 named keys from ");
     run_as(use_as_stranger, h);
     run_as(use_as_member, h);
+    write_key(h, "b.group", "no-such-group\n");
+    reload(h, "/b.group: no-such-group: expected the name or number of a group of this machine");
+    write_key(h, "b.group", "0123456789abcdef0123456789abcdef\n"); /* a key under a wrong name */
+    reload(h, "/b.group: expected the name or number of a group of this machine");
     remove_key(h, "b.group");
     reload(h, "2 named keys from ");
     run_as(use_as_stranger, h);

@@ -476,6 +476,24 @@ static void file_without_directory(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* In the sandbox of its unit a daemon has no directory for the socket without the drop-in. */
+static void http_without_directory(void **state)
+{
+    (void)state;
+    char log[4096];
+    setenv("INVOCATION_ID", "0123456789abcdef0123456789abcdef", 1);
+    wire_start(&h, harness_backend, "metrics = unix:/nowhere/%i.sock\n");
+    unsetenv("INVOCATION_ID");
+    shufd_await(
+        h.log, log, sizeof log,
+        "warning: metrics unix:/nowhere/s.sock: No such file or directory; its unit needs the "
+        "drop-in metrics-socket.conf");
+    struct wire *w = wire_greet(&h);
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 /* A build without libmicrohttpd has no HTTP. */
 static int need_http(void **state)
 {
@@ -497,6 +515,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(pages, need_http),
         cmocka_unit_test_setup(stale_socket, need_http),
         cmocka_unit_test_setup(users_by_socket, need_http),
+        cmocka_unit_test_setup(http_without_directory, need_http),
         cmocka_unit_test_setup(port, need_http),
         cmocka_unit_test_setup(port_in_use, need_http),
         cmocka_unit_test_setup(deadline, need_http),

@@ -427,7 +427,7 @@ static void options_before_the_verb(void **state)
     o = json_parse(shufctl_succeed(NULL, "--json --socket=%s permute --n 3 --seed 7", socket));
     assert_int_equal(json_integer_value(json_member(o, "n")), 3);
     json_decref(o);
-    free(shufctl_succeed(NULL, "--wait 1ms --socket %s leases", socket));
+    free(shufctl_succeed(NULL, "--wait 2min --socket %s leases", socket));
     setenv("SHUFD_SOCKET", socket, 1);
 }
 

@@ -68,7 +68,7 @@ static void in_words(void **state)
     compute_two();
     char *text = shufctl_succeed(NULL, "status");
     assert_non_null(strstr(text, "\nidle        "));
-    assert_non_null(strstr(text, " of 1.07 GB\n"));
+    assert_non_null(strstr(text, " of 1 GiB\n"));
     free(text);
     text = shufctl_succeed(NULL, "drop");
     assert_int_equal(strncmp(text, "freed       2 results, ", strlen("freed       2 results, ")),
@@ -134,6 +134,23 @@ static void expect_mapped(const char *text, long pid)
     json_decref(o);
 }
 
+static void all_in_use(void **state)
+{
+    (void)state;
+    shuf *handle;
+    shuf_lease *lease = NULL;
+    const shuf_permutation request = {.n = 1000, .seed = 10};
+    assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
+    assert_int_equal(shuf_drop(handle, SHUF_ALL, 0, NULL), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
+    char *dropped = shufctl_succeed(NULL, "drop --all");
+    assert_string_equal(dropped, "freed       0 results, 0 B of host memory, 0 B of device memory\n"
+                                 "in use      1 lease: shufctl leases names the processes\n");
+    free(dropped);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
+    shuf_close(handle);
+}
+
 /* The status names the process that has memory mapped without a lease, to its own user. */
 static void mapped_without_a_lease(void **state)
 {
@@ -145,14 +162,14 @@ static void mapped_without_a_lease(void **state)
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
-    snprintf(
-        text, sizeof text,
-        "2.10 MB of it mapped without a lease, most by process %d: free after its next call or "
-        "its end\n",
-        (int)getpid());
+    snprintf(text, sizeof text,
+             "2 MiB of it mapped without a lease, most by process %d: free after its next call or "
+             "its end\n",
+             (int)getpid());
     expect_mapped(text, (long)getpid());
     char *dropped = shufctl_succeed(NULL, "drop");
-    assert_non_null(strstr(dropped, "\nlater       2.10 MB, when no process has them mapped (see "
+    assert_null(strstr(dropped, "in use"));
+    assert_non_null(strstr(dropped, "\nlater       2 MiB, when no process has them mapped (see "
                                     "shufctl status)\n"));
     free(dropped);
     shuf_close(handle);
@@ -177,10 +194,10 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_is_named),       cmocka_unit_test(in_words),
-        cmocka_unit_test(prefetched_in_vain),     cmocka_unit_test(mistakes),
-        cmocka_unit_test(in_the_library),         cmocka_unit_test(refused_for_others),
-        cmocka_unit_test(mapped_without_a_lease),
+        cmocka_unit_test(whoever_is_named),   cmocka_unit_test(in_words),
+        cmocka_unit_test(prefetched_in_vain), cmocka_unit_test(mistakes),
+        cmocka_unit_test(in_the_library),     cmocka_unit_test(refused_for_others),
+        cmocka_unit_test(all_in_use),         cmocka_unit_test(mapped_without_a_lease),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

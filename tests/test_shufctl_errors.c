@@ -321,6 +321,24 @@ static void waiting_for_a_daemon(void **state)
     command_free(&c);
 }
 
+/* A daemon that hangs is waited for as long, and may go on in this time. */
+static void waiting_for_a_hung_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    kill(shufctl_daemon.pid, SIGSTOP);
+    assert_int_equal(shufctl_run(&c, 0, "status --wait 1"), 75);
+    assert_non_null(strstr(c.err.bytes, "the daemon did nothing for 1"));
+    assert_null(strstr(c.err.bytes, "for 10000 ms"));
+    command_free(&c);
+    shufctl_start(&c, 0, "permute --n 3 --seed 7 --wait 120");
+    nanosleep(&(struct timespec){.tv_sec = 11}, NULL); /* longer than without --wait */
+    kill(shufctl_daemon.pid, SIGCONT);
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    command_free(&c);
+}
+
 /* Two verbs that need the daemon fail, and `version` prints its version and the reason. */
 static void expect_refused(unsigned flags, const char *socket, int code, const char *words)
 {
@@ -703,6 +721,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(places_are_named),
         cmocka_unit_test(file_above_the_limit),
         cmocka_unit_test(waiting_for_a_daemon),
+        cmocka_unit_test(waiting_for_a_hung_daemon),
         cmocka_unit_test(busy_daemon),
         cmocka_unit_test(denied),
         cmocka_unit_test(reader_that_leaves),

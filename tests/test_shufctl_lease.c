@@ -91,7 +91,7 @@ static void summary_for_people(void **state)
     for (int i = 0; i < 2; i++) {
         char *text = shufctl_succeed(NULL, "permute --n 77 --seed 78 --transport memfd");
         assert_non_null(strstr(text, "\ntransport   memfd\nblock       "));
-        assert_non_null(strstr(text, " (2.10 MB)\n"));
+        assert_non_null(strstr(text, " (2 MiB)\n"));
         assert_non_null(strstr(text, cached[i]));
         assert_int_equal(strstr(text, " (earlier), ") != NULL, i);
         assert_non_null(strstr(text, "\nfingerprint 0x"));
@@ -197,9 +197,9 @@ static void listed(void **state)
     snprintf(expected, sizeof expected, "\n%-16" PRIu64 " %-8d ", lease->id, (int)getpid());
     assert_memory_equal(text, "ID               PID      USER ", 31);
     assert_non_null(strstr(text, expected));
-    snprintf(expected, sizeof expected, " memfd     %-16" PRIu64 " 2.10 MB ", lease->block);
+    snprintf(expected, sizeof expected, " memfd     %-16" PRIu64 " 2 MiB    ", lease->block);
     assert_non_null(strstr(text, expected));
-    assert_non_null(strstr(text, "\n1 lease of 1 block, 2.10 MB\n"));
+    assert_non_null(strstr(text, "\n1 lease of 1 block, 2 MiB\n"));
     assert_non_null(strstr(text, " leased     primefold, n 1001, seed 18446744073709551615, "
                                  "2 epochs from 5\n"));
     free(text);
@@ -264,7 +264,7 @@ static void listed_together(void **state)
         assert_int_equal(shuf_lease_take(handles[i], &request, NULL, &lease), SHUF_OK);
     }
     char *text = shufctl_succeed(NULL, "leases");
-    assert_non_null(strstr(text, "\n3 leases of 2 blocks, 4.19 MB\n"));
+    assert_non_null(strstr(text, "\n3 leases of 2 blocks, 4 MiB\n"));
     free(text);
     for (int i = 0; i < HANDLES; i++)
         shuf_close(handles[i]);

@@ -91,7 +91,7 @@ static void ready_at_the_start(void **state)
     const Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.blocks, 1);
     assert_int_equal(s.n_users, 1); /* this user; the warm block has no user */
-    shufd_await(h.log, log, sizeof log, "host_pool: a block of 67.1 MB is ready");
+    shufd_await(h.log, log, sizeof log, "host_pool: a block of 64 MiB is ready");
     stop();
 }
 

@@ -12,7 +12,7 @@
 #include <sysexits.h>
 #include <time.h>
 
-enum { RECONNECT_MS = 10000 };
+enum { RECONNECT_MS = 10000, GREETING_MIN_MS = 1000, GREETING_MAX_MS = 10000 };
 
 int shuf__fail_call(const shuf *handle, shuf_status status,
                     const struct shuf__daemon_options *options)
@@ -25,17 +25,39 @@ int shuf__fail_call(const shuf *handle, shuf_status status,
     return shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
 }
 
+/* A daemon that hangs is waited for as long as one that is not there. A healthy one needs a moment.
+ */
+static unsigned greeting_ms(uint64_t now, uint64_t give_up)
+{
+    const uint64_t left = give_up > now ? (give_up - now) / 1000000 : 0;
+    return left < GREETING_MIN_MS   ? GREETING_MIN_MS
+           : left > GREETING_MAX_MS ? GREETING_MAX_MS
+                                    : (unsigned)left;
+}
+
+static shuf_status connect_once(shuf **handle, const struct shuf__daemon_options *options,
+                                uint64_t give_up)
+{
+    if (options->wait_ns == 0)
+        return shuf_connect(handle, options->socket);
+    const shuf_status status =
+        shuf_connect_within(handle, options->socket, greeting_ms(shuf__clock_ns(), give_up));
+    if (status == SHUF_OK)
+        shuf_set_timeout(*handle, 0); /* requests may take long */
+    return status;
+}
+
 shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *options)
 {
     static const struct timespec pause = {.tv_nsec = 50000000};
     uint64_t give_up = shuf__clock_ns() + options->wait_ns;
     shuf__progress_set_quiet(options->quiet);
     shuf__progress_phase("waiting for the daemon", 0);
-    shuf_status status = shuf_connect(handle, options->socket);
-    while (status == SHUF_NO_DAEMON && shuf__clock_ns() < give_up) {
+    shuf_status status = connect_once(handle, options, give_up);
+    while ((status == SHUF_NO_DAEMON || status == SHUF_TIMEOUT) && shuf__clock_ns() < give_up) {
         shuf_close(*handle);
         nanosleep(&pause, NULL);
-        status = shuf_connect(handle, options->socket);
+        status = connect_once(handle, options, give_up);
     }
     shuf__progress_end();
     return status;

@@ -6,6 +6,7 @@
 #include "socket.h"
 #include "start_command.h"
 #include "units.h"
+#include "user.h"
 
 #include <grp.h>
 #include <inttypes.h>
@@ -13,18 +14,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const uint64_t least_files = 4096, least_memory = UINT64_C(1) << 30;
 
-/* The group of the socket lets its members connect. */
+/* A socket of the group root, or closed to its group, is no reason to join the group. */
 static void advise_group(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
+    char user[SHUF__USER_TEXT];
     struct stat status;
-    const struct group *group =
-        stat(shuf_socket(patient->handle), &status) == 0 ? getgrgid(status.st_gid) : NULL;
-    if (group)
+    if (stat(shuf_socket(patient->handle), &status) != 0)
+        return;
+    const struct group *group = getgrgid(status.st_gid);
+    const bool is_open = status.st_gid != 0 && (status.st_mode & 060) == 060;
+    if (is_open && group)
         snprintf(finding->advice, sizeof finding->advice,
-                 "usermod --append --groups %s USER, as root, and log in again", group->gr_name);
+                 "usermod --append --groups %s %s, as root, and log in again", group->gr_name,
+                 shuf__user_text(user, geteuid()));
+    else
+        snprintf(finding->advice, sizeof finding->advice,
+                 "give the socket a group: SocketGroup= of its unit, or socket_group and "
+                 "socket_mode in shufd.conf");
 }
 
 /* Why shufctl uses this socket. */
@@ -119,7 +129,7 @@ static void check_memory(const struct shuf__patient *patient, struct shuf__findi
 {
     char limit[SHUF__UNITS_TEXT];
     const shuf_daemon *d = &patient->daemon;
-    shuf__units_bytes(limit, d->memory_limit);
+    shuf__units_memory(limit, d->memory_limit);
     if (d->memory_limit >= least_memory)
         shuf__find(finding, SHUF__FINDING_OK, NULL, "%s for results", limit);
     else

@@ -3,6 +3,7 @@
  * Checks of the machine: kernel, driver, device files, huge pages and pressure.
  */
 #include "doctor.h"
+#include "user.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -49,12 +50,12 @@ static void check_driver(const struct shuf__patient *patient, struct shuf__findi
 static void advise_access(const char *path, const struct stat *status,
                           struct shuf__finding *finding)
 {
-    char advice[SHUF__FINDING_TEXT];
+    char advice[SHUF__FINDING_TEXT], user[SHUF__USER_TEXT];
     const struct group *group = getgrgid(status->st_gid);
-    snprintf(
-        advice, sizeof advice,
-        "usermod --append --groups %s USER, as root, and log in again (USER: yours, and shufd)",
-        group ? group->gr_name : "GROUP");
+    snprintf(advice, sizeof advice,
+             "usermod --append --groups %s %s, as root, and log in again; the same for the user of "
+             "shufd",
+             group ? group->gr_name : "GROUP", shuf__user_text(user, geteuid()));
     shuf__find(finding, SHUF__FINDING_FAULT, advice, "%s: no permission, its mode is %04o", path,
                (unsigned)status->st_mode & 07777);
 }

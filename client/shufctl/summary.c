@@ -80,7 +80,7 @@ static void print_lease(const shuf_lease *lease, FILE *to)
                      device ? ", " : "", lease->device_id);
     if (lease->block_bytes > 0)
         shuf__print_line(to, "block", "%" PRIu64 " (%s)", lease->block,
-                         shuf__units_bytes(text, lease->block_bytes));
+                         shuf__units_memory(text, lease->block_bytes));
 }
 
 static void print_shape(const struct shuf__summary *s, FILE *to)

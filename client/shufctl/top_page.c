@@ -94,8 +94,8 @@ static void print_bar(const struct page *page, const char *name, double used, do
     }
     bar[BAR] = '\0';
     fprintf(page->to, "%-11s [%s] %s of %s, %s of it idle\n", name, bar,
-            shuf__units_bytes(text, (uint64_t)used), shuf__units_bytes(most, (uint64_t)limit),
-            shuf__units_bytes(kept, (uint64_t)idle));
+            shuf__units_memory(text, (uint64_t)used), shuf__units_memory(most, (uint64_t)limit),
+            shuf__units_memory(kept, (uint64_t)idle));
 }
 
 static void print_memory(const struct page *page)
@@ -119,7 +119,7 @@ static void print_users(const struct page *page)
         const shuf_user *u = &d->user[i];
         fprintf(page->to, "%-16.16s %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %10s %10s\n",
                 shuf__user_text(name, u->uid), u->clients, u->leases, u->blocks,
-                shuf__units_bytes(bytes, u->bytes), shuf__units_bytes(idle, u->idle));
+                shuf__units_memory(bytes, u->bytes), shuf__units_memory(idle, u->idle));
     }
 }
 
@@ -137,7 +137,7 @@ static void print_leases(const struct page *page)
         const shuf_lease_entry *e = &page->now->lease[i];
         fprintf(page->to, "%-8" PRIu64 " %-8" PRIu64 " %-12.12s %-9s %-10s %10s %10s %" PRIu64 "\n",
                 e->id, e->pid, shuf__user_text(name, e->uid), kind_of(e),
-                shuf_transport_name(e->transport), shuf__units_bytes(bytes, e->block_bytes),
+                shuf_transport_name(e->transport), shuf__units_memory(bytes, e->block_bytes),
                 shuf__units_time(age, e->age_ms * 1000000), e->n ? e->n : e->count);
     }
 }

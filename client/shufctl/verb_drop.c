@@ -63,11 +63,20 @@ static void print_dropped(const shuf_dropped *d)
 {
     char host[SHUF__UNITS_TEXT], device[SHUF__UNITS_TEXT], mapped[SHUF__UNITS_TEXT];
     printf("freed       %" PRIu64 " result%s, %s of host memory, %s of device memory\n", d->results,
-           d->results == 1 ? "" : "s", shuf__units_bytes(host, d->host_bytes),
-           shuf__units_bytes(device, d->device_bytes));
+           d->results == 1 ? "" : "s", shuf__units_memory(host, d->host_bytes),
+           shuf__units_memory(device, d->device_bytes));
     if (d->mapped_bytes > 0)
         printf("later       %s, when no process has them mapped (see shufctl status)\n",
-               shuf__units_bytes(mapped, d->mapped_bytes));
+               shuf__units_memory(mapped, d->mapped_bytes));
+}
+
+/* Nothing was freed although there are results: their processes have them in use. */
+static void print_in_use(shuf *handle)
+{
+    shuf_daemon daemon;
+    if (shuf_daemon_status(handle, &daemon) == SHUF_OK && daemon.leases > 0)
+        printf("in use      %" PRIu64 " lease%s: shufctl leases names the processes\n",
+               daemon.leases, daemon.leases == 1 ? "" : "s");
 }
 
 static void print_dropped_json(const shuf_dropped *d)
@@ -88,8 +97,11 @@ static int drop(shuf *handle, const struct drop_options *options)
         return shuf__fail_call(handle, status, &options->daemon);
     if (options->daemon.json)
         print_dropped_json(&dropped);
-    else if (!options->daemon.quiet)
+    else if (!options->daemon.quiet) {
         print_dropped(&dropped);
+        if (dropped.results == 0)
+            print_in_use(handle);
+    }
     return EX_OK;
 }
 

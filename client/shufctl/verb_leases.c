@@ -64,7 +64,7 @@ static void print_totals(struct totals *t)
         bytes += t->blocks[i].bytes;
     }
     printf("%" PRIu64 " lease%s of %" PRIu64 " block%s, %s\n", t->leases, t->leases == 1 ? "" : "s",
-           blocks, blocks == 1 ? "" : "s", shuf__units_bytes(text, bytes));
+           blocks, blocks == 1 ? "" : "s", shuf__units_memory(text, bytes));
 }
 
 /* ---- The list ----------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static bool print_entry(void *context, const shuf_lease_entry *e)
     count_block(context, e);
     printf("%-16" PRIu64 " %-8" PRIu64 " %-10s %-9s %-16" PRIu64 " %-8s %-9s %-10s ", e->id, e->pid,
            shuf__user_text(user, e->uid), shuf_transport_name(e->transport), e->block,
-           shuf__units_bytes(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
+           shuf__units_memory(bytes, e->block_bytes), shuf__units_time(age, e->age_ms * 1000000),
            state_of(e));
     print_request(e);
     return true;

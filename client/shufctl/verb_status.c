@@ -26,7 +26,8 @@ static bool has_own_memory(const shuf_daemon *d)
 static void print_budget(const char *key, uint64_t used, uint64_t limit)
 {
     char text[SHUF__UNITS_TEXT], most[SHUF__UNITS_TEXT];
-    printf("%-11s %s of %s\n", key, shuf__units_bytes(text, used), shuf__units_bytes(most, limit));
+    printf("%-11s %s of %s\n", key, shuf__units_memory(text, used),
+           shuf__units_memory(most, limit));
 }
 
 static void print_idle(const shuf_daemon *d)
@@ -58,7 +59,7 @@ static void print_mapped(const shuf_user *u)
     char bytes[SHUF__UNITS_TEXT];
     if (u->mapped == 0)
         return;
-    printf("            %s of it mapped without a lease", shuf__units_bytes(bytes, u->mapped));
+    printf("            %s of it mapped without a lease", shuf__units_memory(bytes, u->mapped));
     if (u->mapped_pid > 0)
         printf(", most by process %" PRIu64, u->mapped_pid);
     printf(": free after its next call or its end\n");
@@ -72,7 +73,7 @@ static void print_users(const shuf_daemon *d)
         printf("user        %s (%" PRIu32 "): clients %" PRIu64 ", leases %" PRIu64
                ", blocks %" PRIu64 ", %s, %s of it idle\n",
                shuf__user_text(name, u->uid), u->uid, u->clients, u->leases, u->blocks,
-               shuf__units_bytes(bytes, u->bytes), shuf__units_bytes(idle, u->idle));
+               shuf__units_memory(bytes, u->bytes), shuf__units_memory(idle, u->idle));
         print_mapped(u);
     }
 }
@@ -209,7 +210,7 @@ static void print_row(const char *socket, const shuf_daemon *d)
     char used[SHUF__UNITS_TEXT], limit[SHUF__UNITS_TEXT], up[SHUF__UNITS_TEXT];
     printf("%-45s %-24.24s %7" PRIu64 " %5" PRIu64 " %8" PRIu64 " %9s of %-9s %s\n",
            file_name(socket), d->device, d->clients, d->queued, d->served,
-           shuf__units_bytes(used, d->memory_used), shuf__units_bytes(limit, d->memory_limit),
+           shuf__units_memory(used, d->memory_used), shuf__units_memory(limit, d->memory_limit),
            shuf__units_time(up, d->uptime_ms * 1000000));
 }
 

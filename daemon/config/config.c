@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { TEXT, ENDPOINT, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
+enum kind { TEXT, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
 enum when { RELOAD, RESTART };
 
 static const struct param {
@@ -82,6 +82,20 @@ static shuf_status set_endpoint(const struct param *param, const char *value, ch
     return set_text(param, value, field, error);
 }
 
+/* The collector reads such names only. A relative path depends on the place of the start. */
+static shuf_status set_textfile(const struct param *param, const char *value, char *field,
+                                struct shuf__error *error)
+{
+    static const char end[] = ".prom";
+    const size_t length = strlen(value);
+    if (length > 0 &&
+        (*value != '/' || length < sizeof end || strcmp(value + length - strlen(end), end) != 0))
+        return shuf__fail(error, SHUF_INVALID,
+                          "%s %.128s: expected an absolute path that ends in .prom", param->key,
+                          value);
+    return set_text(param, value, field, error);
+}
+
 static shuf_status set_number(const struct param *param, const char *value, uint64_t *field,
                               struct shuf__error *error)
 {
@@ -124,6 +138,8 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
         return set_text(param, value, field, error);
     case ENDPOINT:
         return set_endpoint(param, value, field, error);
+    case TEXTFILE:
+        return set_textfile(param, value, field, error);
     case NUMBER:
     case DURATION:
         return set_number(param, value, field, error);
@@ -140,8 +156,10 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
 struct shuf__config_help shuf__config_help(enum shuf__config_key key)
 {
     static const char *const values[] = {
-        [TEXT] = "TEXT",     [ENDPOINT] = "ADDRESS", [NUMBER] = "NUMBER", [AMOUNT] = "SIZE",
-        [DURATION] = "TIME", [MODE] = "MODE",        [LEVEL] = "LEVEL",
+        [TEXT] = "TEXT",     [ENDPOINT] = "ADDRESS",
+        [TEXTFILE] = "FILE", [NUMBER] = "NUMBER",
+        [AMOUNT] = "SIZE",   [DURATION] = "TIME",
+        [MODE] = "MODE",     [LEVEL] = "error|warning|info|debug",
     };
     const struct param *param = &params[key];
     return (struct shuf__config_help){param->key, values[param->kind], param->help};
@@ -198,19 +216,39 @@ static void note_fault(struct reading *reading, const struct shuf__error *error)
     reading->fault_line = reading->line;
 }
 
-/* Counts lines, because libinih does not report their numbers, and finds lines that libinih would
- * silently cut in two. */
+/* Reads a line, without blanks at its begin, and keeps the first size - 1 bytes. Returns their
+ * number, or EOF. */
+static int copy_line(FILE *file, char *out, int size, bool *has_nul)
+{
+    int c, length = 0;
+    while ((c = getc(file)) != EOF && c != '\n') {
+        *has_nul |= c == '\0';
+        if (length < size - 1 && (length > 0 || (c != ' ' && c != '\t')))
+            out[length++] = (char)c;
+    }
+    out[length] = '\0';
+    return c == EOF && length == 0 ? EOF : length;
+}
+
+/* Counts lines, because libinih does not report their numbers. It would cut long lines in two, and
+ * take a line after blanks for more of the line before. */
 static char *read_line(char *out, int size, void *context)
 {
     struct reading *reading = context;
-    struct shuf__error error;
-    if (!fgets(out, size, reading->file))
+    struct shuf__error error = {.status = SHUF_OK};
+    bool has_nul = false;
+    const int length = copy_line(reading->file, out, size, &has_nul);
+    if (length == EOF)
         return NULL;
     reading->line++;
-    if (!strchr(out, '\n') && strlen(out) + 1 == (size_t)size) {
+    if (has_nul)
+        shuf__fail(&error, SHUF_INVALID, "a NUL byte: expected text");
+    else if (*out == '#' || *out == ';') /* of any length */
+        *out = '\0';
+    else if (length == size - 1)
         shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
+    if (error.status)
         note_fault(reading, &error);
-    }
     return out;
 }
 
@@ -265,12 +303,25 @@ shuf_status shuf__config_read(struct shuf__config *config, const char *path,
     if (broken || line < 0)
         return shuf__fail(error, SHUF_IO, "%.128s: reading failed", path);
     if (reading.fault_line && (line == 0 || reading.fault_line <= line))
-        return shuf__fail(error, reading.fault.status, "%.80s:%d: %.160s", path, reading.fault_line,
+        return shuf__fail(error, reading.fault.status, "%.80s:%d: %.400s", path, reading.fault_line,
                           reading.fault.text);
     if (line)
         return shuf__fail(error, SHUF_INVALID, "%.128s:%d: expected a line KEY = VALUE", path,
                           line);
     return SHUF_OK;
+}
+
+const char *shuf__config_locate(const struct shuf__config *config, struct shuf__error *error)
+{
+    char key[32], text[SHUF__ERROR_TEXT];
+    const struct param *param =
+        sscanf(error->text, "%31[a-z_] ", key) == 1 ? find_param(key) : NULL;
+    if (!param || !config->line[param - params] || config->source.value[param - params])
+        return error->text;
+    memcpy(text, error->text, sizeof text);
+    shuf__fail(error, error->status, "%.80s:%d: %.400s", config->file, config->line[param - params],
+               text);
+    return error->text;
 }
 
 static void print_help(const char *help, bool needs_restart, FILE *out)
@@ -292,6 +343,7 @@ static const char *value_text(const struct param *param, const struct shuf__conf
     switch (param->kind) {
     case TEXT:
     case ENDPOINT:
+    case TEXTFILE:
         return field;
     case NUMBER:
         snprintf(text, SHUF__NUMBER_TEXT, "%" PRIu64, *number);
@@ -317,9 +369,10 @@ void shuf__config_print(const struct shuf__config *config, FILE *out)
         "# SPDX-License-Identifier: MIT\n#\n"
         "# The configuration of shufd. Every key is optional, and has its default without a line.\n"
         "# Sizes are written 8Gi, 8G or 8589934592, durations 10min, 5s or 50us;\n"
-        "# `shufctl help units` lists all forms. A line that begins with a blank continues the\n"
-        "# line before it. A blank and a ';' after a value begin a comment. On SIGHUP shufd reads\n"
-        "# the file again. Keys marked (restart) take effect only at the next start.\n");
+        "# `shufctl help units` lists all forms. A blank and a ';' after a value begin a comment.\n"
+        "# On SIGHUP shufd reads the file again. Keys marked (restart) take effect only at the "
+        "next\n"
+        "# start.\n");
     for (size_t i = 0; i < PARAMS; i++) {
         const char *value = value_text(&params[i], config, text);
         fputc('\n', out);

@@ -17,6 +17,7 @@
 
 typedef char shuf__config_TEXT[108];
 typedef char shuf__config_ENDPOINT[108]; /* endpoint.h */
+typedef char shuf__config_TEXTFILE[108]; /* a path, of metrics */
 typedef uint64_t shuf__config_NUMBER;
 typedef struct shuf__amount shuf__config_AMOUNT; /* of memory */
 typedef uint64_t shuf__config_DURATION;          /* nanoseconds */
@@ -79,6 +80,10 @@ shuf_status shuf__config_read(struct shuf__config *config, const char *path,
 /* Sets one key from its text; fails with SHUF_INVALID. */
 shuf_status shuf__config_set(struct shuf__config *config, const char *key, const char *value,
                              struct shuf__error *error);
+
+/* Puts "FILE:LINE: " before an error that begins with a key, if the file gave this key its value.
+ * Returns the text. */
+const char *shuf__config_locate(const struct shuf__config *config, struct shuf__error *error);
 
 struct shuf__config_change {
     const char *key;

@@ -30,6 +30,12 @@ static void print_ENDPOINT(const struct row *row)
     printf("*off*, *unix:*_PATH_, *127.0.0.1:*_PORT_ or *[::1]:*_PORT_.");
 }
 
+static void print_TEXTFILE(const struct row *row)
+{
+    printf("Empty, or an absolute path of at most %" PRIu64 " bytes that ends in .prom.",
+           row->most);
+}
+
 static void print_NUMBER(const struct row *row)
 {
     char least[SHUF__NUMBER_TEXT], most[SHUF__NUMBER_TEXT];
@@ -40,18 +46,14 @@ static void print_NUMBER(const struct row *row)
 static void print_AMOUNT(const struct row *row)
 {
     (void)row;
-    printf("A size, or a part of the memory in percent.");
+    printf("A size, or a part in whole percent.");
 }
 
 static void print_DURATION(const struct row *row)
 {
     char least[SHUF__NUMBER_TEXT], most[SHUF__NUMBER_TEXT];
-    const uint64_t hours = row->most / UINT64_C(3600000000000);
-    if (hours > 1000) /* the limit only keeps sums below 2^63 */
-        printf("A duration from %s on.", shuf__duration_text(least, row->least));
-    else
-        printf("A duration from %s to %s.", shuf__duration_text(least, row->least),
-               shuf__duration_text(most, row->most));
+    printf("A duration from %s to %s.", shuf__duration_text(least, row->least),
+           shuf__duration_text(most, row->most));
 }
 
 static void print_MODE(const struct row *row)

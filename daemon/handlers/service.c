@@ -28,17 +28,17 @@ static void init_sessions(struct shuf__service *service)
     sessions->handle = shuf__dispatch;
 }
 
-/* The daemons of the GPUs of one machine share its host memory. */
-static uint64_t count_sharers(const struct shuf__log *log)
+uint64_t shuf__service_sharers(const struct shuf__log *log)
 {
     struct shuf__error error;
     uint64_t count = 1;
     const char *text = getenv("SHUFD_INSTANCES");
     if (text && (shuf__number_parse("SHUFD_INSTANCES", text, &count, &error) || count == 0)) {
-        shuf__log(log, SHUF__LOG_WARNING,
-                  "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
-                  text);
         count = 1;
+        if (log)
+            shuf__log(log, SHUF__LOG_WARNING,
+                      "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
+                      text);
     }
     return count;
 }
@@ -51,8 +51,8 @@ static void log_given_back(struct shuf__service *service)
               "memory is short: gave back %" PRIu64 " unused result%s, %s of host memory, %s of "
               "device memory",
               dropped->results, shuf__plural(dropped->results),
-              shuf__units_bytes(host, dropped->bytes[SHUF__SIDE_HOST]),
-              shuf__units_bytes(device, dropped->bytes[SHUF__SIDE_DEVICE]));
+              shuf__units_memory(host, dropped->bytes[SHUF__SIDE_HOST]),
+              shuf__units_memory(device, dropped->bytes[SHUF__SIDE_DEVICE]));
     *dropped = (struct shuf__dropped){0};
     service->next_log_ms = uv_now(service->loop) + LOG_PAUSE_MS;
 }
@@ -76,7 +76,7 @@ static void on_warm(struct shuf__warm *warm, const struct shuf__allocation *allo
     char text[SHUF__UNITS_TEXT];
     shuf__log(service->log, SHUF__LOG_INFO, "%s: a block of %s is ready",
               shuf__memory_is_host(allocation->kind) ? "host_pool" : "device_pool",
-              shuf__units_bytes(text, allocation->bytes));
+              shuf__units_memory(text, allocation->bytes));
 }
 
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
@@ -85,7 +85,7 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     service->config = config;
     service->log = log;
     service->loop = loop;
-    service->allocations.budgets[SHUF__SIDE_HOST].sharers = count_sharers(log);
+    service->allocations.budgets[SHUF__SIDE_HOST].sharers = shuf__service_sharers(log);
     service->allocations.budgets[SHUF__SIDE_DEVICE].sharers = 1;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;

@@ -57,6 +57,9 @@ void shuf__service_configure(struct shuf__service *service);
 
 /* Reads the named keys, at the start and on a reload. A failure changes nothing. */
 /* Whether they could be loaded. */
+/* The number of daemons that share the host memory of the machine. `log` NULL: says nothing. */
+uint64_t shuf__service_sharers(const struct shuf__log *log);
+
 shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error);
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
 

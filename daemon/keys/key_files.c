@@ -127,6 +127,16 @@ static shuf_status read_bits(const struct reading *r, const char *name, shuf_key
 
 /* ---- groups ---- */
 
+/* A longer text may be a key under a wrong name, and must not reach the log. */
+static shuf_status refuse_group(const struct reading *r, const char *file, const char *name)
+{
+    const char *shown = !*name ? "''" : strlen(name) < RAW ? name : "";
+    return shuf__fail(r->error, SHUF_INVALID,
+                      "key file %.100s/%.64s: %s%sexpected the name or number of a group of this "
+                      "machine",
+                      r->directory, file, shown, *shown ? ": " : "");
+}
+
 static shuf_status find_group(const struct reading *r, const char *file, const char *name,
                               gid_t *group)
 {
@@ -135,7 +145,7 @@ static shuf_status find_group(const struct reading *r, const char *file, const c
     getgrnam_r(name, &entry, buffer, sizeof buffer, &found);
     const unsigned long number = strtoul(name, &end, 10);
     if (!found && (!isdigit((unsigned char)name[0]) || *end || number >= (gid_t)-1))
-        return refuse_file(r, file, "the name or number of a group of this machine");
+        return refuse_group(r, file, name);
     *group = found ? found->gr_gid : (gid_t)number;
     return SHUF_OK;
 }

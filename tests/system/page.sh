@@ -53,7 +53,7 @@ test_page() {
     check "... equal fingerprints of eight daemons" says '^ *8 fingerprint'
     check "... the same sample in Python" says '^rank 3 of 8: 125000 samples, the first is ([0-9]+)$'
     check "... and in C" says "the first sample is $(sed -n 's/.*samples, the first is //p' "$work/page.out")\$"
-    check "... a smaller limit of one GPU" says '^memory .* of 2\.15 GB'
+    check "... a smaller limit of one GPU" says '^memory .* of 2 GiB'
     check "... metrics" says '^shufd_clients [0-9]'
     check "... nothing is left" is "$(named_files)" "$files_before"
     inside rm -r /run/systemd/system/shufd@.service.d
