@@ -37,14 +37,16 @@ static void check_budget(struct shuf__backend *backend, enum shuf__memory kind, 
     char text[SHUF__NUMBER_TEXT];
     struct shuf__error ignored;
     uint64_t available, total;
+    const char *results = kind == SHUF__MEMORY_MEMFD && amount.number > 0 ? "only small results fit"
+                                                                          : "no result fits";
     if (!backend->ops->makes[kind] ||
         backend->ops->memory(backend, kind, &available, &total, &ignored) ||
         shuf__amount_bytes(amount, total) >= SHUF__BLOCK_UNIT)
         return;
     if (amount.number > 0 || backend->ops->own == kind)
         shuf__log(log, SHUF__LOG_WARNING,
-                  "%s %s: below 2 MiB no result fits; expected 2Mi or more, as in the default", key,
-                  shuf__amount_text(text, amount));
+                  "%s %s: below 2 MiB %s; expected 2Mi or more, as in the default", key,
+                  shuf__amount_text(text, amount), results);
 }
 
 void shuf__check_file_leases(const struct shuf__log *log)

@@ -5,6 +5,7 @@
 #include "service.h"
 
 #include "dispatch.h"
+#include "net/slow_readers.h"
 #include "number.h"
 #include "units.h"
 
@@ -26,6 +27,8 @@ static void init_sessions(struct shuf__service *service)
     sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
+    service->pool.cut_off_reader = shuf__slow_readers_cut_off;
+    service->pool.reader_context = sessions;
 }
 
 /* The daemons of the GPUs of one machine share its host memory. */

@@ -148,6 +148,14 @@ static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t s
     return shuf__allocations_fit(pool->allocations, kind, size);
 }
 
+/* Whether more memory has become idle, for a size that can fit at all. */
+static bool cut_off_reader(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
+{
+    const enum shuf__side side = shuf__side_of(kind);
+    return size <= pool->allocations->budgets[side].limit && pool->cut_off_reader &&
+           pool->cut_off_reader(pool->reader_context, side);
+}
+
 /* The mappings of clients without a lease may be in the way. */
 static shuf_status refuse(struct shuf__pool *pool, const struct shuf__memory_request *request,
                           uint64_t size, struct shuf__error *error)
@@ -161,14 +169,17 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
                                   struct shuf__error *error)
 {
     const enum shuf__memory kind = request->kind;
-    const uint64_t size = shuf__allocations_least_size(request->bytes);
+    const uint64_t size = shuf__allocations_least_size(request->kind, request->bytes);
     if (shuf__allocations_measure(pool->allocations, kind, error))
         return error->status;
     if (shuf__allocations_fit(pool->allocations, kind, size))
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, kind, size);
-    return could_evict(pool, kind, size, true) ? SHUF_OK : refuse(pool, request, size, error);
+    while (!could_evict(pool, kind, size, true))
+        if (!cut_off_reader(pool, kind, size))
+            return refuse(pool, request, size, error);
+    return SHUF_OK;
 }
 
 void shuf__pool_hold_to_limits(struct shuf__pool *pool)
@@ -207,8 +218,11 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
         return true;
     if (make_fit(pool, kind, *size, all))
         return true;
-    *size = shuf__allocations_least_size(request->bytes);
-    return make_fit(pool, kind, *size, all);
+    *size = shuf__allocations_least_size(request->kind, request->bytes);
+    while (!make_fit(pool, kind, *size, all))
+        if (!all || !cut_off_reader(pool, kind, *size))
+            return false;
+    return true;
 }
 
 static struct shuf__allocation *acquire_new(struct shuf__pool *pool,

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
@@ -102,21 +103,29 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     return SHUF_OK;
 }
 
-uint64_t shuf__allocations_least_size(uint64_t bytes)
+/* The memory of a small host block is whole pages. That of a device, and of a workspace, which has
+ * huge pages, is whole units. */
+static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
 {
-    return round_up(bytes, SHUF__BLOCK_UNIT);
+    const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
+    return is_small ? (uint64_t)sysconf(_SC_PAGESIZE) : SHUF__BLOCK_UNIT;
+}
+
+uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes)
+{
+    return round_up(bytes, unit_of(kind, bytes));
 }
 
 /* Eight sizes between two powers of two. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
                                 uint64_t bytes)
 {
-    uint64_t step = SHUF__BLOCK_UNIT;
+    uint64_t step = unit_of(kind, bytes);
     while (step <= bytes / 16)
         step *= 2;
     uint64_t rounded = round_up(bytes, step);
     return rounded <= budget_of(allocations, kind)->limit ? rounded
-                                                          : shuf__allocations_least_size(bytes);
+                                                          : shuf__allocations_least_size(kind, bytes);
 }
 
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,

@@ -109,7 +109,7 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
                                 uint64_t bytes);
 
 /* The smallest size for `bytes` bytes. */
-uint64_t shuf__allocations_least_size(uint64_t bytes);
+uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
 
 /* Whether one more of that size is within the budget and the limit of their number. */
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
