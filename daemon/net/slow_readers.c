@@ -5,7 +5,7 @@
 #include "slow_readers.h"
 
 enum {
-    GRACE_MS = 500,
+    GRACE_MS = 1000,
     BYTES_PER_MS = 1024, /* a client that reads as fast is not cut off */
 };
 
