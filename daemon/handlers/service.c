@@ -122,6 +122,7 @@ void shuf__service_close(struct shuf__service *service)
     shuf__sessions_close(&service->sessions);
     shuf__leases_free(&service->leases);
     shuf__shortage_close(&service->shortage);
+    shuf__inode_watches_close(&service->allocations.watches);
 }
 
 void shuf__service_configure(struct shuf__service *service)

@@ -138,6 +138,17 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
 
 /* ---- one allocation ---- */
 
+static void insert(struct shuf__allocation *allocation)
+{
+    struct shuf__allocations *all = allocation->all;
+    struct shuf__budget *budget = &all->budgets[shuf__side_of(allocation->kind)];
+    LIST_INSERT_HEAD(&all->list, allocation, link);
+    all->count++;
+    all->buffers += allocation->buffer;
+    budget->used += allocation->bytes;
+    budget->uncommitted += allocation->bytes - allocation->committed;
+}
+
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer)
 {
@@ -153,11 +164,7 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     allocation->buffer = buffer;
     allocation->block.fd = -1;
     LIST_INIT(&allocation->mappings);
-    LIST_INSERT_HEAD(&allocations->list, allocation, link);
-    allocations->count++;
-    allocations->buffers += buffer;
-    allocations->budgets[shuf__side_of(kind)].used += size;
-    allocations->budgets[shuf__side_of(kind)].uncommitted += size;
+    insert(allocation);
     return allocation;
 }
 
@@ -177,7 +184,7 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)
-        return true;
+        return allocation->watch.id == 0;
     const enum shuf__mapped mapped = ops_of(allocation)->mapped(&allocation->block);
     return mapped == SHUF__UNMAPPED ||
            (mapped == SHUF__MAPPED_UNKNOWN && LIST_EMPTY(&allocation->mappings));
@@ -202,9 +209,22 @@ static void run_free(struct shuf__engine_job *job, struct shuf__backend *backend
         backend->ops->free(backend, &allocation->block);
 }
 
+static void free_later(struct shuf__allocation *allocation);
+
+/* The block is freed, but a process may have kept its memory: then the user is charged again, until
+ * the memory is gone. */
 static void forget(struct shuf__allocation *allocation)
 {
-    allocation->all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
+    struct shuf__allocations *all = allocation->all;
+    all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
+    shuf__inode_watches_update(&all->watches);
+    if (allocation->watch.id > 0 && !all->abandoned) {
+        allocation->client_writable = false;
+        insert(allocation);
+        free_later(allocation);
+        return;
+    }
+    shuf__inode_watch_end(&all->watches, &allocation->watch);
     free(allocation);
 }
 
@@ -246,6 +266,9 @@ static void unlink_allocation(struct shuf__allocation *allocation)
 void shuf__allocation_end_charge(struct shuf__allocation *allocation)
 {
     struct shuf__budget *budget = &allocation->all->budgets[shuf__side_of(allocation->kind)];
+    if (allocation->was_shared && allocation->block.memory)
+        shuf__inode_watch_begin(&allocation->all->watches, &allocation->watch,
+                                allocation->block.fd);
     unlink_allocation(allocation);
     budget->used -= allocation->bytes;
     budget->uncommitted -= allocation->bytes - allocation->committed;
@@ -311,6 +334,7 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 
 void shuf__allocations_sweep(struct shuf__allocations *allocations)
 {
+    shuf__inode_watches_update(&allocations->watches);
     struct shuf__allocation *allocation,
         *last = TAILQ_LAST(&allocations->pending_free, shuf__pending_free);
     for (int i = 0;
@@ -332,6 +356,7 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
     TAILQ_INIT(&allocations->pending_free);
     allocations->loop = loop;
     shuf__ids_init(&allocations->ids);
+    shuf__inode_watches_open(&allocations->watches);
     uv_timer_init(loop, &allocations->sweep);
     allocations->sweep.data = allocations;
 }
@@ -342,6 +367,7 @@ void shuf__allocations_abandon(struct shuf__allocations *allocations)
 {
     struct shuf__allocation *allocation;
     uv_timer_stop(&allocations->sweep);
+    allocations->abandoned = true;
     while ((allocation = TAILQ_FIRST(&allocations->pending_free)) != NULL) {
         if (allocation->kind == SHUF__MEMORY_MEMFD) {
             free_now(allocation);
