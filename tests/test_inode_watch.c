@@ -2,7 +2,7 @@
  *
  * Watches of inodes: they end with the inodes, also if the kernel's queue of events was full.
  */
-#include "inode_watch.h"
+#include "memory/inode_watch.h"
 #include "support/cmocka_all.h"
 
 #include <fcntl.h>
