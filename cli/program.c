@@ -175,7 +175,8 @@ static int run(const struct shuf__program *program, int verb, int argc, char **a
     const struct shuf__verb *found = find_verb(program, argv[verb]);
     if (!found)
         return refuse_verb(program, argv[verb]);
-    memmove(argv + 2, argv + 1, (size_t)(verb - 1) * sizeof *argv); /* its options follow it */
+    memmove(argv + 2, argv + 1,
+            (size_t)(verb - 1) * sizeof *argv); /* options before the verb move behind it */
     return run_verb(program, found, argc - 1, argv + 1);
 }
 

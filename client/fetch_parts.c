@@ -39,7 +39,7 @@ struct fetch_parts {
     bool alone;             /* there is no room for the next part beside this one */
     struct shuf__wait wait; /* for room, since the last part */
     Shuf__Sums sums;        /* of the complete parts */
-    shuf_result part;       /* of the last reply, as the sums */
+    shuf_result part;       /* of the last reply, as part_sums */
     Shuf__Sums part_sums;
 };
 
@@ -87,7 +87,8 @@ static shuf_status choose_part_size(struct fetch_parts *f)
     return SHUF_OK;
 }
 
-/* Results of others take the room, or another daemon has less. */
+/* A part did not fit: other results use the memory, or the next daemon has a lower limit. False if
+ * the part has the least size already. */
 static bool halve_part_size(struct fetch_parts *f)
 {
     const uint64_t least = PART_LEAST / f->whole->shape.width;

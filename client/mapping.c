@@ -99,21 +99,30 @@ const void *shuf__mapping_at(const struct shuf__mapping *m, uint64_t offset)
 
 void shuf__mappings_open(struct shuf__mappings *mappings)
 {
-    TAILQ_INIT(&mappings->idle);
+    TAILQ_INIT(&mappings->host.list);
+    TAILQ_INIT(&mappings->device.list);
+}
+
+static struct shuf__idle_mappings *idle_of(struct shuf__mappings *mappings,
+                                           const struct shuf__mapping *m)
+{
+    return m->host ? &mappings->host : &mappings->device;
 }
 
 static void set_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
 {
-    TAILQ_INSERT_TAIL(&mappings->idle, m, idle);
-    mappings->idle_count++;
-    mappings->idle_bytes += m->bytes;
+    struct shuf__idle_mappings *idle = idle_of(mappings, m);
+    TAILQ_INSERT_TAIL(&idle->list, m, idle);
+    idle->count++;
+    idle->bytes += m->bytes;
 }
 
 static void set_busy(struct shuf__mappings *mappings, struct shuf__mapping *m)
 {
-    TAILQ_REMOVE(&mappings->idle, m, idle);
-    mappings->idle_count--;
-    mappings->idle_bytes -= m->bytes;
+    struct shuf__idle_mappings *idle = idle_of(mappings, m);
+    TAILQ_REMOVE(&idle->list, m, idle);
+    idle->count--;
+    idle->bytes -= m->bytes;
 }
 
 static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mapping *m)
@@ -126,28 +135,29 @@ static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mappin
 }
 
 /* Unmaps the oldest idle mappings until the others are no more than that. */
-static size_t trim_to(struct shuf__mappings *mappings, unsigned count, uint64_t bytes,
-                      uint64_t blocks[SHUF__UNMAPPED_MAX])
+static size_t trim_to(struct shuf__mappings *mappings, const struct shuf__idle_mappings *idle,
+                      unsigned count, uint64_t bytes, uint64_t *blocks)
 {
     size_t unmapped = 0;
-    while (mappings->idle_count > count || mappings->idle_bytes > bytes)
-        blocks[unmapped++] = remove_idle(mappings, TAILQ_FIRST(&mappings->idle));
+    while (idle->count > count || idle->bytes > bytes)
+        blocks[unmapped++] = remove_idle(mappings, TAILQ_FIRST(&idle->list));
     return unmapped;
 }
 
 size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__UNMAPPED_MAX])
 {
-    return trim_to(mappings, 0, 0, blocks);
+    const size_t unmapped = trim_to(mappings, &mappings->host, 0, 0, blocks);
+    return unmapped + trim_to(mappings, &mappings->device, 0, 0, blocks + unmapped);
 }
 
 void shuf__mappings_set_generation(struct shuf__mappings *mappings, uint64_t generation)
 {
     struct shuf__mapping *m;
+    uint64_t ignored[SHUF__UNMAPPED_MAX];
     if (mappings->generation == generation)
         return;
     mappings->generation = generation;
-    while ((m = TAILQ_FIRST(&mappings->idle)))
-        remove_idle(mappings, m);
+    shuf__mappings_trim(mappings, ignored);
     for (int i = 0; i < SHUF__MAPPING_BUCKETS; i++)
         while ((m = LIST_FIRST(&mappings->buckets[i]))) {
             m->detached = true;
@@ -257,7 +267,8 @@ size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mappi
     }
     set_idle(mappings, m);
     if (keep && !m->writable && m->bytes <= SHUF__MAPPING_SMALL)
-        return trim_to(mappings, SHUF__IDLE_MAPPINGS, SHUF__IDLE_BYTES, blocks);
+        return trim_to(mappings, idle_of(mappings, m), SHUF__IDLE_MAPPINGS,
+                       m->host ? SHUF__IDLE_HOST_BYTES : SHUF__IDLE_DEVICE_BYTES, blocks);
     blocks[0] = remove_idle(mappings, m);
     return 1;
 }

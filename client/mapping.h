@@ -17,10 +17,13 @@
 #include <sys/queue.h>
 
 enum {
-    SHUF__IDLE_BYTES = 16 << 20,                  /* of mappings kept without a lease, at most */
-    SHUF__IDLE_MAPPINGS = 8,                      /* blocks of 2 MiB or more in these */
-    SHUF__MAPPING_SMALL = 4 << 20,                /* bytes; larger mappings are not kept */
-    SHUF__UNMAPPED_MAX = SHUF__IDLE_MAPPINGS + 1, /* blocks that one call here unmaps */
+    /* The most that is kept without a lease. To map device memory takes 80 us, so a loop over small
+     * results must find the blocks mapped that the daemon uses in turn: 65 of 2 MiB. */
+    SHUF__IDLE_HOST_BYTES = 16 << 20,
+    SHUF__IDLE_DEVICE_BYTES = 160 << 20,
+    SHUF__IDLE_MAPPINGS = 100,                        /* of either side */
+    SHUF__MAPPING_SMALL = 4 << 20,                    /* bytes; larger mappings are not kept */
+    SHUF__UNMAPPED_MAX = 2 * SHUF__IDLE_MAPPINGS + 1, /* blocks that one call here unmaps */
     SHUF__MAPPING_BUCKETS = 256,
 };
 
@@ -36,12 +39,17 @@ struct shuf__mapping {
     struct shuf__gpu_view view; /* device memory */
 };
 
+/* Mappings without a lease, in host or in device memory. */
+struct shuf__idle_mappings {
+    TAILQ_HEAD(, shuf__mapping) list; /* oldest first */
+    unsigned count;
+    uint64_t bytes;
+};
+
 struct shuf__mappings {
     uint64_t generation; /* of the connection that the block ids are valid for */
     struct shuf__gpu *gpus;
-    unsigned idle_count;
-    uint64_t idle_bytes;
-    TAILQ_HEAD(shuf__idle_mappings, shuf__mapping) idle; /* oldest first */
+    struct shuf__idle_mappings host, device;
     LIST_HEAD(, shuf__mapping) buckets[SHUF__MAPPING_BUCKETS];
 };
 

@@ -22,7 +22,7 @@ static struct shuf__heartbeat *heartbeat_of(struct shuf__engine_job *probe)
     return (struct shuf__heartbeat *)((char *)probe - offsetof(struct shuf__heartbeat, probe));
 }
 
-/* ---- the probe, on the engine's thread ---- */
+/* ---- the probe, on a lane's thread ---- */
 
 static shuf_status compute(struct shuf__backend *backend, struct shuf__block *block,
                            uint64_t *fingerprint, struct shuf__error *error)

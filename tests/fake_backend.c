@@ -21,7 +21,7 @@
 struct faults *faults;
 struct seen *seen;
 
-/* Each lane opens one. */
+/* Each lane and the loop open one. */
 struct fake {
     struct shuf__backend base;
     struct shuf__backend *cpu;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# packaging/serve-gpus with programs that stand for nvidia-smi and for shufd on a GPU: a daemon a GPU,
-# their shares of memory, reload, a drain at SIGTERM, the end of all when one ends.
+# packaging/serve-gpus, with programs that stand for nvidia-smi and shufd. Checks that each GPU has one
+# daemon, their shares of memory, reload, the drain at SIGTERM, and that all end when one ends.
 #     tests/serve_gpus.sh BUILD SOURCE
 set -eu
 build=$1

@@ -247,8 +247,8 @@ static void test_device_fails_in_bulk(void **state)
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
 }
 
-/* A client may shuffle a lease with an event before the event is ready: the engine runs the job
- * that fills it first. */
+/* A client may shuffle a leased result whose computation still runs, since its reply has an event:
+ * the engine completes that computation first. */
 static void test_shuffles_what_is_under_way(void **state)
 {
     (void)state;

@@ -23,13 +23,15 @@ enum { N = 1000000 };
 
 static struct harness h;
 
-/* fcntl(fd, F_SETLEASE, ...) fails with EINVAL, in this process and in the daemon that it starts. */
+/* fcntl(fd, F_SETLEASE, ...) fails with EINVAL, in this process and in the daemon that it starts.
+ */
 static void forbid_file_leases(void)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])), /* little endian */
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 offsetof(struct seccomp_data, args[1])), /* little endian */
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLEASE, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

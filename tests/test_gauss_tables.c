@@ -129,8 +129,8 @@ static void entry_counts_every_outcome(void **state)
     }
 }
 
-/* The search computes with a continuous uniform part. Its coefficients agree with those of the
- * proof. */
+/* The search takes the uniform number v + 1/2 as continuous, the proof takes each of its values.
+ * Their coefficients agree. */
 static void search_and_proof_agree(void **state)
 {
     (void)state;

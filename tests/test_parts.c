@@ -329,7 +329,7 @@ static void no_parts_of_a_lease(void **state)
     shuf_close(parts);
 }
 
-/* Leases of another client leave only a few MiB, for values and for a summary. */
+/* Leases of another client leave only a few MiB. Values and a summary still come, in parts. */
 static void beside_other_results(void **state)
 {
     (void)state;

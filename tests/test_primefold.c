@@ -322,8 +322,9 @@ static void primes_by_trial_division(void **state)
     }
 }
 
-/* The strong pseudoprimes to the first bases are from Jaeschke, "On strong pseudoprimes to several
- * bases" (Math. Comp. 61, 1993). The squares are those of Wieferich primes. */
+/* Composites: three Carmichael numbers; the least strong pseudoprimes to the first bases, up to
+ * 341550071728321 from Jaeschke (Math. Comp. 61, 1993), the last from Zhang (Math. Comp. 70, 2001);
+ * the squares of the two known Wieferich primes, and of two large primes. */
 static void primes_that_are_known(void **state)
 {
     (void)state;

@@ -263,7 +263,7 @@ static void listed_together(void **state)
     shuf *handles[HANDLES];
     for (uint64_t i = 0; i < HANDLES; i++) {
         shuf_lease *lease = NULL;
-        shuf_permutation request = {.n = 1001, .seed = 78, .epoch = i / 2};
+        shuf_permutation request = {.n = 1 << 19, .seed = 78, .epoch = i / 2};
         assert_int_equal(shuf_connect(&handles[i], shufctl_daemon.socket), SHUF_OK);
         assert_int_equal(shuf_lease_take(handles[i], &request, NULL, &lease), SHUF_OK);
     }

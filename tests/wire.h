@@ -36,8 +36,8 @@ struct wire {
 /* Starts a daemon with this configuration; the configuration is a file, so one at a time. */
 void wire_start(struct harness *h, const char *backend, const char *config);
 
-/* cmocka's fixtures: a daemon for each test, which is the state of the test, on harness_backend.
- * The second one starts a daemon that caches no results. */
+/* Fixtures of cmocka. The first starts a daemon on harness_backend for each test, and makes it the
+ * state of the test. The second starts a daemon that caches no results. */
 int wire_start_each(void **state);
 int wire_start_uncached(void **state);
 int wire_stop_each(void **state);

@@ -262,10 +262,11 @@ SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permu
 /* Gives the lease back, frees it and sets *lease to NULL, also where the daemon reports a failure:
  * it does not know the lease, or a timeout is over. The values must not be read any more: the
  * library unmaps them, or keeps their mapping for later leases, and the daemon may overwrite them.
- * It keeps blocks of at most 4 MiB, and at most 16 MiB of them: the daemon cannot use this memory
- * for other results. If the daemon is short of memory, the next call unmaps all of them. `lease`
- * and *lease may be NULL. The loss of the daemon is no failure. A copy of the pointer is invalid
- * afterwards: a second release through it is a double free. */
+ * It keeps blocks of at most 4 MiB, and of these at most 16 MiB of host and 160 MiB of device
+ * memory. The daemon cannot use this memory for other results. If the daemon is short of memory,
+ * the next call unmaps all of them. `lease` and *lease may be NULL. The loss of the daemon is no
+ * failure. A copy of the pointer is invalid afterwards: a second release through it is a double
+ * free. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or

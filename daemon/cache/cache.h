@@ -14,8 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Everything that decides the bytes of a result, and its user. A LOOK_UP is the key of a rank index
- * (rank_entry.h). */
+/* The key of an entry: the request, its user and the kind of memory. Entries with equal keys have
+ * equal bytes, except those of shuffles and buffers. A rank index (rank_entry.h) has a LOOK_UP as
+ * its request. */
 struct shuf__key {
     struct shuf__request request;
     uint32_t uid;

@@ -24,8 +24,8 @@ struct shuf__waiter {
     TAILQ_ENTRY(shuf__waiter) link;
 };
 
-/* Computes a small entry on the loop's thread, if memory is ready for it and the engine is idle.
- * *there: the summary has all that `options` request. Fails if the device does. */
+/* Computes a small entry on the loop's thread, if memory is ready for it and no job waits for the
+ * loop's backend. *there: the summary has all that `options` request. Fails if the device does. */
 shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
                               const struct shuf__compute_options *options, bool *there,
                               struct shuf__error *error);

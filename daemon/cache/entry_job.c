@@ -168,7 +168,7 @@ static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
     return SHUF__LOOP_COMPLETE;
 }
 
-/* ---- on the engine's thread ---- */
+/* ---- on a lane's thread ---- */
 
 static shuf_status allocate_block(struct shuf__backend *backend,
                                   struct shuf__allocation *allocation, struct shuf__error *error)
@@ -205,7 +205,7 @@ static shuf_status make_event(struct shuf__entry_job *job, struct shuf__backend 
     return SHUF_OK;
 }
 
-/* The client fills a buffer. */
+/* Allocates the block and launches the computation. */
 static shuf_status begin_values(struct shuf__entry_job *job, struct shuf__backend *backend)
 {
     struct shuf__allocation *allocation = job->entry->allocation;
@@ -213,7 +213,7 @@ static shuf_status begin_values(struct shuf__entry_job *job, struct shuf__backen
         return shuf__fail(&job->error, SHUF_CANCELLED, "result: cancelled");
     if (allocate_block(backend, allocation, &job->error))
         return job->error.status;
-    if (allocation->buffer)
+    if (allocation->buffer) /* the client fills it */
         return SHUF_OK;
     if (launch(job, backend))
         return job->error.status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The job that computes one entry of the cache: its states, the memory that it holds, and the calls
- * of the backend. One thread at a time has a job; the engine's lock hands it over.
+ * of the backend. One thread at a time has a job; the lanes' mutex hands it over.
  */
 #ifndef SHUFD_ENTRY_JOB_H
 #define SHUFD_ENTRY_JOB_H
@@ -16,7 +16,7 @@ struct shuf__waiter; /* compute.h */
 /* entry_job.c has the table of transitions. */
 enum shuf__job_state {
     SHUF__JOB_QUEUED,      /* waits in the engine's queue, without memory */
-    SHUF__JOB_STARTED,     /* has its memory; loop's thread -> either thread */
+    SHUF__JOB_STARTED,     /* has its memory; from here on also on a lane's thread */
     SHUF__JOB_LAUNCHED,    /* the device computes */
     SHUF__JOB_EVENT_READY, /* LAUNCHED, and waiters can get an event for the end of the
                             * computation */

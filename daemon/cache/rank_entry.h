@@ -18,7 +18,7 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, ui
                                                    const struct shuf__request *request,
                                                    struct shuf__error *error);
 
-/* On the engine's thread: the job's rank index; NULL when out of memory. */
+/* On a lane's thread: the job's rank index; NULL when out of memory. */
 struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
                                                struct shuf__backend *backend,
                                                struct shuf__error *error);

@@ -4,7 +4,7 @@
  * (turns.h): when a user's time slice is over and another user waits, the running job is paused
  * and the other user's job runs in a lane of its own (lane.h). A user's jobs run one after the
  * other. Small computations run on the loop's thread, which has a backend too, and urgent jobs,
- * such as reads and frees, in a lane of their own: neither waits for the computations of others.
+ * such as reads and frees, in a lane of their own: neither waits for long computations of others.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -31,8 +31,8 @@ shuf_status shuf__engine_start(struct shuf__engine **engine, uv_loop_t *loop,
                                const struct shuf__engine_options *options,
                                struct shuf__error *error);
 
-/* Ends the thread and closes the device; the engine must be idle. Its memory is freed when the loop
- * has run once more. */
+/* Ends the threads and closes the device; the engine must be idle. Its memory is freed when the
+ * loop has run once more. */
 void shuf__engine_stop(struct shuf__engine *engine);
 
 /* The functions below are for the loop's thread only. */

@@ -38,7 +38,7 @@ static shuf_status look_up(const struct shuf__cache *cache, struct shuf__backend
     return status;
 }
 
-/* ---- on the engine's thread ---- */
+/* ---- on a lane's thread ---- */
 
 static struct look_up_job *look_up_job_of(struct shuf__engine_job *engine_job)
 {

@@ -72,7 +72,7 @@ bool shuf__summary_job_fits(const struct shuf__result_request *r)
            can_begin_anywhere(request, backend);
 }
 
-/* ---- tiles, on the engine's thread ---- */
+/* ---- tiles, on a lane's thread ---- */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {

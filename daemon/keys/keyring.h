@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 struct shuf__keyring {
-    pthread_mutex_t lock; /* for `set`, which the engine's thread reads; no other is taken inside */
+    pthread_mutex_t lock; /* for `set`, which the threads of lanes read; no other is taken inside */
     struct shuf__key_set set;
     uint64_t generations;
 };

@@ -7,7 +7,7 @@
 #include "refusal.h"
 
 /* A size class with more idle allocations than this is full: the next request overwrites its least
- * recently used result instead of allocating. A full class has 64 results or 128 MiB, but at least
+ * recently used result instead of allocating. A class keeps 64 results or 128 MiB, but at least
  * two. Small results are cheap to compute again, and clients have these few blocks mapped. Fresh
  * memory costs more than computing a large result. */
 enum { KEEP_MOST = 64 };

@@ -275,7 +275,8 @@ void shuf__allocation_end_charge(struct shuf__allocation *allocation)
     budget->releasing += allocation->committed;
 }
 
-/* The engine frees the block before its next job, which needs the memory. */
+/* The urgent lane frees the block. A job that allocates before that may find no memory; it is then
+ * queued again. */
 static void free_now(struct shuf__allocation *allocation)
 {
     shuf__allocation_end_charge(allocation);

@@ -58,7 +58,7 @@ static bool is_warm_sized(const struct shuf__pool *pool, const struct shuf__allo
            pool->allocations->budgets[shuf__side_of(allocation->kind)].warm_size;
 }
 
-/* A spare allocation becomes the least recently used one, and as old as the one before it. */
+/* A spare allocation becomes the least recently used one, and as old as the one after it. */
 static void insert_idle(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     struct shuf__idle_allocations *lru = lru_of(pool, allocation);

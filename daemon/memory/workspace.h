@@ -41,7 +41,7 @@ shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__
                                     bool sparing, struct shuf__held_workspace *workspace,
                                     struct shuf__error *error);
 
-/* On the engine's thread: allocates the block. *block is NULL without a workspace, and if the
+/* On a lane's thread: allocates the block. *block is NULL without a workspace, and if the
  * device has no memory and the job can do without a workspace. */
 shuf_status shuf__workspace_open(const struct shuf__held_workspace *workspace,
                                  const struct shuf__workspace *needs, struct shuf__backend *backend,

@@ -347,7 +347,7 @@ static void on_deadline(uv_timer_t *timer)
 /* ---- pending work ---- */
 
 /* A socket nearly always has room: if it were watched for room, the loop would spin until the work
- * is over. on_readable() sees its bytes once. */
+ * is over. The bytes of a next request wake the loop once: then on_readable() stops watching. */
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending)
 {
     session->state = SHUF__SESSION_WORKING;

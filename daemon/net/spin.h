@@ -16,8 +16,8 @@ struct shuf__spin {
 
 void shuf__spin_init(struct shuf__spin *spin, uv_loop_t *loop);
 
-/* How long; 0: not at all, as at first. On a single processor it never spins, since it would delay
- * the clients that it waits for. */
+/* Sets how long the loop stays awake. 0, the initial value: it does not. On a single processor it
+ * never spins, since it would delay the clients that it waits for. */
 void shuf__spin_set(struct shuf__spin *spin, uint64_t nanoseconds);
 
 /* A reply was sent. */

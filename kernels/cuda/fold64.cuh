@@ -75,8 +75,8 @@ struct Fold64Base : SumsModP {
     }
 };
 
-/* a * b + c * d + e mod 2^64. The multiplier adds the products of the upper words, in an order that
- * the compiler would change. */
+/* a * b + c * d + e mod 2^64. Multiply-add instructions add the products of upper and lower words.
+ * Assembly keeps their order, which the compiler would change. */
 __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                                  uint64_t e)
 {

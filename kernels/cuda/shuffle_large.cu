@@ -24,7 +24,7 @@ struct Batch {
     const void *in;
     void *out;
     uint64_t units; /* words of a record */
-    uint64_t first; /* the batch has records first, first + 1, ... of the order */
+    uint64_t first; /* the batch has the positions first, first + 1, ... of the permutation */
     uint64_t index[together];
     bool inverse;
 };

@@ -172,6 +172,7 @@ def consumers():
     def with_jax(jax, a):
         import jax.dlpack
 
+        jax.config.update("jax_enable_x64", True)  # else JAX copies i64 to 32 bits
         j = jax.dlpack.from_dlpack(a)
         return j.unsafe_buffer_pointer(), np.asarray(j), j
 
