@@ -180,8 +180,14 @@ static void mounted_from_outside(void **state)
 static void absurd_files(void **state)
 {
     (void)state;
-    static const char *const none[] = {"max\n", "", "\n", "-1\n", "x\n", "12abc\n",
-                                       "99999999999999999999999999\n", "18446744073709551615\n"};
+    static const char *const none[] = {"max\n",
+                                       "",
+                                       "\n",
+                                       "-1\n",
+                                       "x\n",
+                                       "12abc\n",
+                                       "99999999999999999999999999\n",
+                                       "18446744073709551615\n"};
     write_machine("0::/g\n", V2_MOUNT);
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         write_v2("/sys/fs/cgroup/g", none[i], "104857600\n", "0");

@@ -124,8 +124,9 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
     while (step <= bytes / 16)
         step *= 2;
     uint64_t rounded = round_up(bytes, step);
-    return rounded <= budget_of(allocations, kind)->limit ? rounded
-                                                          : shuf__allocations_least_size(kind, bytes);
+    return rounded <= budget_of(allocations, kind)->limit
+               ? rounded
+               : shuf__allocations_least_size(kind, bytes);
 }
 
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,

@@ -35,8 +35,7 @@ void shuf__inode_watch_begin(struct shuf__inode_watches *watches, struct shuf__i
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    watch->id = watches->inotify < 0 ? -1
-                                     : inotify_add_watch(watches->inotify, path, IN_MOVE_SELF);
+    watch->id = watches->inotify < 0 ? -1 : inotify_add_watch(watches->inotify, path, IN_MOVE_SELF);
     if (watch->id <= 0 || !tsearch(watch, &watches->tree, compare))
         watch->id = 0;
 }
