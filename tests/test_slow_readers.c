@@ -59,14 +59,15 @@ static uint64_t read_to_end(int fd)
     return sum;
 }
 
-static void clients_that_do_not_read_give_way(void **state)
+/* `results`: from 1, which all of them share, to CLIENTS. */
+static void expect_to_give_way(unsigned results)
 {
-    (void)state;
     struct wire *clients[CLIENTS];
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    const uint64_t n = (uint64_t)N * CLIENTS / results;
+    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_greet(&h);
-        permute.seed = 100 + (uint64_t)i;
+        permute.seed = 100 + (uint64_t)i % results;
         wire_send_permute(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }
@@ -75,10 +76,41 @@ static void clients_that_do_not_read_give_way(void **state)
     unsigned cut_off = 0;
     for (int i = 0; i < CLIENTS; i++) {
         shutdown(clients[i]->fd, SHUT_WR);
-        cut_off += read_to_end(clients[i]->fd) < UINT64_C(4) * N;
+        cut_off += read_to_end(clients[i]->fd) < 4 * n;
         wire_close(clients[i]);
     }
     assert_in_range(cut_off, 4, CLIENTS);
+}
+
+static void clients_that_do_not_read_give_way(void **state)
+{
+    (void)state;
+    expect_to_give_way(CLIENTS);
+}
+
+static void clients_of_one_result_give_way(void **state)
+{
+    (void)state;
+    expect_to_give_way(1);
+}
+
+/* A lease that would not fit even then is refused, and nobody is cut off. */
+static void nobody_is_cut_off_in_vain(void **state)
+{
+    (void)state;
+    struct wire *slow = wire_greet(&h), *w = wire_greet(&h);
+    const Shuf__Transport own = wire_own_transport(harness_backend);
+    wire_lease(w, 2 * LARGE_N / 3, 1, own); /* 32 MiB */
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(slow, &permute);
+    const uint64_t bytes = wire_expect(slow, SHUF_OK, "")->payload_bytes;
+    usleep(1500000); /* it is late from the first second on */
+    permute = wire_permutation(LARGE_N, own);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_BUSY, "");
+    wire_read_permutation(slow, bytes, N);
+    wire_close(slow);
+    wire_close(w);
 }
 
 struct reading {
@@ -120,6 +152,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(clients_that_do_not_read_give_way, start, stop),
+        cmocka_unit_test_setup_teardown(clients_of_one_result_give_way, start, stop),
+        cmocka_unit_test_setup_teardown(nobody_is_cut_off_in_vain, start, stop),
         cmocka_unit_test_setup_teardown(libshuf_continues, start, stop),
     };
     harness_backend = harness_backend_or_skip(argc, argv);

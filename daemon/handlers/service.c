@@ -27,6 +27,7 @@ static void init_sessions(struct shuf__service *service)
     sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
+    service->pool.slow_reader_bytes = shuf__slow_readers_bytes;
     service->pool.cut_off_reader = shuf__slow_readers_cut_off;
     service->pool.reader_context = sessions;
 }

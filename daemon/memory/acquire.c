@@ -108,13 +108,12 @@ static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size
     return any;
 }
 
-/* Whether eviction would free enough: nothing is evicted in vain. */
+/* Whether eviction would free enough beside `freed` bytes: nothing is evicted in vain. */
 static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, uint64_t size,
-                        bool all)
+                        bool all, uint64_t freed)
 {
     enum shuf__side side = shuf__side_of(kind);
     const struct shuf__budget *budget = &pool->allocations->budgets[side];
-    uint64_t freed = 0;
     const struct shuf__allocation *allocation;
     if (size > budget->limit)
         return false;
@@ -142,17 +141,21 @@ static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t s
         return true;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, kind, size);
-    if (!could_evict(pool, kind, size, all))
+    if (!could_evict(pool, kind, size, all, 0))
         return false;
     evict(pool, kind, size, all);
     return shuf__allocations_fit(pool->allocations, kind, size);
 }
 
-/* Whether more memory has become idle, for a size that can fit at all. */
+/* Whether more memory has become idle. No reader is cut off in vain. */
 static bool cut_off_reader(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
 {
     const enum shuf__side side = shuf__side_of(kind);
-    return size <= pool->allocations->budgets[side].limit && pool->cut_off_reader &&
+    const uint64_t used = pool->allocations->budgets[side].used;
+    uint64_t slow =
+        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side) : 0;
+    slow = slow < used ? slow : used; /* readers may share a result */
+    return slow > 0 && could_evict(pool, kind, size, true, slow) &&
            pool->cut_off_reader(pool->reader_context, side);
 }
 
@@ -176,7 +179,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, kind, size);
-    while (!could_evict(pool, kind, size, true))
+    while (!could_evict(pool, kind, size, true, 0))
         if (!cut_off_reader(pool, kind, size))
             return refuse(pool, request, size, error);
     return SHUF_OK;

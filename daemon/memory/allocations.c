@@ -218,7 +218,8 @@ static void forget(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
     all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
-    shuf__inode_watches_update(&all->watches);
+    if (allocation->watch.id > 0)
+        shuf__inode_watches_update(&all->watches);
     if (allocation->watch.id > 0 && !all->abandoned) {
         allocation->client_writable = false;
         insert(allocation);

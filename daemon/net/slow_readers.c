@@ -34,6 +34,18 @@ static struct shuf__session *find_slowest(const struct shuf__sessions *sessions,
     return slowest;
 }
 
+uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side)
+{
+    uint64_t bytes = 0;
+    const struct shuf__sessions *sessions = context;
+    const uint64_t now_ns = uv_hrtime();
+    const struct shuf__session *session;
+    LIST_FOREACH (session, &sessions->list, link)
+        if (lag_of(session, side, now_ns) > 0)
+            bytes += session->outbox.payload.entry->allocation->bytes;
+    return bytes;
+}
+
 /* The caller is in the middle of a request, so the session is closed later. */
 bool shuf__slow_readers_cut_off(void *context, enum shuf__side side)
 {

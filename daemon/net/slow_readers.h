@@ -9,8 +9,11 @@
 
 #include "session.h"
 
-/* Gives back the result of the slowest reader, in host or in device memory, and cuts the reader off
- * in its next turn. `context`: the sessions. False if all of them read fast enough. */
+/* The bytes of host or device memory of results that are read slowly. `context`: the sessions. */
+uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side);
+
+/* Gives back the result of the slowest reader, and cuts the reader off in its next turn. False if
+ * all of them read fast enough. */
 bool shuf__slow_readers_cut_off(void *context, enum shuf__side side);
 
 #endif
