@@ -42,9 +42,11 @@ struct limits {
 static void warn_of_budget(const struct limits *limits, const struct shuf__log *log)
 {
     char text[SHUF__NUMBER_TEXT];
+    const bool small = limits->kind == SHUF__MEMORY_MEMFD && limits->memory.number > 0;
     shuf__log(log, SHUF__LOG_WARNING,
-              "%s %s: below 2 MiB no result fits; expected 2Mi or more, as in the default",
-              limits->memory_key, shuf__amount_text(text, limits->memory));
+              "%s %s: below 2 MiB %s; expected 2Mi or more, as in the default", limits->memory_key,
+              shuf__amount_text(text, limits->memory),
+              small ? "only small results fit" : "no result fits");
 }
 
 static void warn_of_pool(const struct limits *limits, const struct shuf__log *log)

@@ -117,10 +117,10 @@ struct shuf__backend_ops {
     /* Bytes of that kind: available to `alloc`, and in total. On any thread, at any time. */
     shuf_status (*memory)(struct shuf__backend *backend, enum shuf__memory kind,
                           uint64_t *available, uint64_t *total, struct shuf__error *error);
-    /* bytes: a multiple of SHUF__BLOCK_UNIT, or 0 for a block without memory. The memory is all
-     * zeros, so no earlier contents are visible in it. Other processes can map it. The text of
-     * SHUF_NO_MEMORY has the requested and the available bytes. Host memory: on any thread, at any
-     * time. */
+    /* bytes: a multiple of SHUF__BLOCK_UNIT, or of a page for a smaller MEMFD block, or 0 for a
+     * block without memory. The memory is all zeros, so no earlier contents are visible in it.
+     * Other processes can map it. The text of SHUF_NO_MEMORY has the requested and the available
+     * bytes. Host memory: on any thread, at any time. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
                          struct shuf__block *block, struct shuf__error *error);
     /* If a launch still uses the block, `free` waits for it. Host memory: on any thread, at any

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { UNIT = 2 << 20, N = 100000, BYTES = 4 * N };
+enum { UNIT = 2 << 20, N = UNIT / 4, BYTES = 4 * N };
 
 #define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
 

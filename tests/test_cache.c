@@ -53,9 +53,9 @@ static void equal_ones_share(void **state)
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
     struct wire *a = wire_greet(&h), *b = wire_greet(&h);
-    Shuf__ResultReply first = *wire_lease(a, 100000, 1, own);
-    Shuf__ResultReply again = *wire_lease(b, 100000, 1, own);
-    Shuf__ResultReply other = *wire_lease(b, 100000, 2, own);
+    Shuf__ResultReply first = *wire_lease(a, BLOCK_N, 1, own);
+    Shuf__ResultReply again = *wire_lease(b, BLOCK_N, 1, own);
+    Shuf__ResultReply other = *wire_lease(b, BLOCK_N, 2, own);
     assert_true(!first.shared && again.shared && !other.shared);
     assert_true(again.block == first.block && again.lease != first.lease);
     assert_int_not_equal(other.block, first.block);

@@ -193,7 +193,7 @@ static bool start_warns(const char *memory)
     assert_true(harness_start(&h, "cpu", options));
     shufd_await(h.log, log, sizeof log, "listening on ");
     assert_true(harness_stop(&h));
-    return strstr(log, ": below 2 MiB no result fits");
+    return strstr(log, ": below 2 MiB ");
 }
 
 /* A limit below one block would fail with the first request, so shufd warns at its start. */
@@ -202,7 +202,7 @@ static void test_small_budget(void **state)
     (void)state;
     const char *check[] = {"--backend",     "cpu", "--socket", "/tmp/none",
                            "--host-memory", "1Mi", "--check",  NULL};
-    shufd_expect_exit(check, EX_OK, "host_memory 1Mi: below 2 MiB no result fits");
+    shufd_expect_exit(check, EX_OK, "host_memory 1Mi: below 2 MiB only small results fit");
     assert_true(start_warns("1Mi"));
     assert_true(start_warns("0%"));
     assert_false(start_warns("2Mi"));
@@ -384,7 +384,7 @@ static void test_memory_limit(void **state)
     Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, "/conf (then kill -HUP ");
-    wire_check_alive(w); /* leaves an idle block of 2 MiB */
+    wire_check_alive(w); /* leaves an idle block */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
 
     /* Two results of more than half of the memory: the second fits after the first was read. */
@@ -400,7 +400,7 @@ static void test_memory_limit(void **state)
     wire_send_permute(other, &permute);
     wire_expect(other, SHUF_OK, "");
     /* The second result reuses the block of the first. */
-    assert_int_equal(wire_status(&h).memory_used, 12 * MI);
+    assert_in_range(wire_status(&h).memory_used, 10 * MI + 1, 12 * MI);
     wire_close(other);
     wire_close(w);
     assert_true(harness_stop(&h));

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { UNIT = 2 << 20, N = 1000 };
+enum { UNIT = 2 << 20, N = UNIT / 4 };
 
 static const char *backend;
 static struct harness shared;

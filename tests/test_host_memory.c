@@ -5,12 +5,15 @@
  */
 #include "host/memory_limits.h"
 #include "support/cmocka_all.h"
+#include "support/memory_group.h"
 
 #include <ftw.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MI (UINT64_C(1) << 20)
 #define UNLIMITED "9223372036854771712\n" /* no limit, as version 1 writes it */
@@ -149,6 +152,57 @@ static void namespace_of_version_2(void **state)
     expect_measured(300, 400);
 }
 
+/* After `unshare --cgroup` alone the hierarchy is mounted from outside of the namespace. The
+ * namespace hides the names of the groups in between, so the group is found by its processes. */
+static void mounted_from_outside(void **state)
+{
+    (void)state;
+    char pids[32];
+    snprintf(pids, sizeof pids, "1\n%ld\n", (long)getpid());
+    write_machine("4:memory:/\n0::/part\n",
+                  "35 31 0:32 /../.. /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+                  "41 31 0:38 /.. /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+    write_v1("/sys/fs/cgroup/memory", UNLIMITED, "900000000\n", "0");
+    write_v1("/sys/fs/cgroup/memory/a/other", "104857600\n", "0\n", "0");
+    write_file("/sys/fs/cgroup/memory/a/other/cgroup.procs", "1\n2\n");
+    expect_measured(600, 1000);
+    write_v1("/sys/fs/cgroup/memory/b/own", "419430400\n", "104857600\n", "0");
+    write_file("/sys/fs/cgroup/memory/b/own/cgroup.procs", pids);
+    expect_measured(300, 400);
+    write_v1("/sys/fs/cgroup/memory/b", "314572800\n", "104857600\n", "0");
+    expect_measured(200, 300);
+    write_v2("/sys/fs/cgroup/unified/c/part", "209715200\n", "104857600\n", "0");
+    write_file("/sys/fs/cgroup/unified/c/part/cgroup.procs", pids);
+    expect_measured(100, 200);
+}
+
+/* A limit without its usage holds; what is no number, or no limit, does not. */
+static void absurd_files(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"max\n",
+                                       "",
+                                       "\n",
+                                       "-1\n",
+                                       "x\n",
+                                       "12abc\n",
+                                       "99999999999999999999999999\n",
+                                       "18446744073709551615\n"};
+    write_machine("0::/g\n", V2_MOUNT);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        write_v2("/sys/fs/cgroup/g", none[i], "104857600\n", "0");
+        expect_measured(600, 1000);
+    }
+    write_v2("/sys/fs/cgroup/g", "419430400\n", "none\n", "none");
+    expect_measured(400, 400);
+    write_v2("/sys/fs/cgroup/g", "419430400", "99999999999999999999999999\n", "0");
+    expect_measured(0, 400);
+    write_v2("/sys/fs/cgroup/g", "419430400\n", "104857600\n", "99999999999999999999999999");
+    expect_measured(400, 400);
+    write_machine("0::/g\n::\n4:memory\nnonsense", "35 31\n - cgroup2\n" V2_MOUNT " - ");
+    expect_measured(400, 400);
+}
+
 /* The process was moved out of the root of its namespace. */
 static void outside_of_a_namespace(void **state)
 {
@@ -206,6 +260,28 @@ static void here(void **state)
     assert_true(total >= 16 * MI && available <= total);
 }
 
+/* In a real group of 400 MiB, and in a namespace of which it is the root. */
+static void in_a_real_group(void **state)
+{
+    (void)state;
+    uint64_t available, total;
+    struct shuf__error error;
+    if (!memory_group_make(400 * MI)) {
+        print_message("no control group of memory can be made here\n");
+        skip();
+    }
+    memory_group_enter();
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(shuf__host_memory_below("", &available, &total, &error), SHUF_OK);
+        assert_int_equal(total, 400 * MI);
+        assert_true(available <= total);
+        if (unshare(CLONE_NEWCGROUP) != 0)
+            break;
+    }
+    memory_group_leave();
+    memory_group_remove();
+}
+
 #define ROW(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
@@ -215,7 +291,8 @@ int main(void)
         ROW(high_of_version_2),      ROW(namespace_of_version_2),
         ROW(outside_of_a_namespace), ROW(version_1),
         ROW(container_of_version_1), ROW(similar_names),
-        cmocka_unit_test(here),
+        ROW(mounted_from_outside),   ROW(absurd_files),
+        cmocka_unit_test(here),      cmocka_unit_test(in_a_real_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -385,12 +385,12 @@ static void many_rank_indexes(void **state)
     struct harness h;
     shuf *handle;
     random_start("many_rank_indexes");
-    wire_start(&h, harness_backend, "host_memory = 8Mi\ndevice_memory = 8Mi\n");
+    wire_start(&h, harness_backend, "host_memory = 16Ki\ndevice_memory = 8Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t i = 0; i < 24; i++)
         check_counted(handle, 100 + i % 8, i % 2);
     Shuf__StatusReply s = wire_status(&h);
-    assert_true(s.host_used <= s.host_limit && s.host_limit == 8 << 20);
+    assert_true(s.host_used <= s.host_limit && s.host_limit == 16 << 10);
     assert_true(s.evicted > 10);
     assert_true(s.blocks > 1);
     shuf_close(handle);
@@ -412,20 +412,20 @@ static void no_room_for_a_table(void **state)
     slice.offset = COUNTED_N - 3;
     slice.count = 3;
     slice.stride = 1;
-    wire_start(&h, harness_backend, "host_memory = 2Mi\ndevice_memory = 2Mi\n");
+    wire_start(&h, harness_backend, "host_memory = 4Ki\ndevice_memory = 2Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     shuf_lease *lease = NULL; /* has the only block of the budget */
     expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
     assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
     expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
-           "2 MiB of 2 MiB are held by this user's own leases and requests (host_memory)");
+           "4 KiB of 4 KiB are held by this user's own leases and requests (host_memory)");
     shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
     assert_int_equal(place, plain_values(3)[0]);
     const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
     expect(handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
            "n 8589934593: for its rank index, the request needs 10 MiB of host memory, the limit "
-           "is 2 MiB: raise host_memory in ");
+           "is 4 KiB: raise host_memory in ");
     shuf_close(handle);
     assert_true(harness_stop(&h));
 }

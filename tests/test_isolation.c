@@ -291,7 +291,7 @@ static void expect_status(struct wire *w, size_t users, uint32_t uid, uint64_t l
         assert_int_equal(reply->users[i]->clients, 1);
     }
     assert_true(found);
-    assert_true(reply->host_used >= (uint64_t)users * UNIT && reply->host_limit > 0);
+    assert_true(reply->host_used >= users * 4096 && reply->host_limit > 0);
 }
 
 /* Leases in turns with root. */

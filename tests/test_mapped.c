@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #define MI (UINT64_C(1) << 20)
-enum { LEASES = 24 }; /* each in a block of 2 MiB */
+enum { LEASES = 24, N = 1 << 19 }; /* each in a block of 2 MiB */
 
 static shuf *idle_client, *other;
 
 static shuf_permutation small(uint64_t epoch)
 {
-    return (shuf_permutation){.n = 1000, .seed = 7, .epoch = epoch};
+    return (shuf_permutation){.n = N, .seed = 7, .epoch = epoch};
 }
 
 static shuf_user own_use(void)
@@ -91,7 +91,7 @@ static void the_next_call_unmaps(void **state)
                 SHUF_OK);
         assert_int_equal(own_use().mapped, 0);
         if (with_lease) {
-            uint32_t values[1000];
+            static uint32_t values[N];
             assert_int_equal(shuf_permute(other, &request, values, sizeof values, NULL), SHUF_OK);
             assert_memory_equal(lease->data, values, sizeof values);
         }

@@ -133,6 +133,9 @@ static void daemon_of_files(void **state)
     expect(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1 MiB", "host_memory");
     patient.daemon.memory_limit = UINT64_C(4) << 30;
     expect(checks, "memory", &patient, SHUF__FINDING_OK, "4 GiB for results", "");
+    expect(checks, "lending", &patient, SHUF__FINDING_OK, "host memory is lent", "");
+    patient.daemon.copies_host = true;
+    expect(checks, "lending", &patient, SHUF__FINDING_NOTE, "no file leases", "fs.leases-enable=1");
     expect(checks, "device", &patient, SHUF__FINDING_OK, "cpu: ", "");
     make_file("/proc/driver/nvidia/version", "NVRM\n");
     expect(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU", "shufd --check");

@@ -21,8 +21,6 @@
 
 #include <cmocka.h>
 
-enum { BLOCK_UNIT = 2 << 20 };
-
 void wire_start(struct harness *h, const char *backend, const char *config)
 {
     static char path[HARNESS_PATH + 8];
@@ -381,7 +379,8 @@ const Shuf__ResultReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
     assert_int_equal(reply->transport, transport);
     assert_int_not_equal(reply->lease, 0);
     assert_int_not_equal(reply->block, 0);
-    assert_true(reply->block_bytes >= reply->bytes && reply->block_bytes % BLOCK_UNIT == 0);
+    assert_true(reply->block_bytes >= reply->bytes &&
+                reply->block_bytes % (uint64_t)sysconf(_SC_PAGESIZE) == 0);
     return reply;
 }
 

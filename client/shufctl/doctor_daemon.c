@@ -138,6 +138,17 @@ static void check_memory(const struct shuf__patient *patient, struct shuf__findi
                    "only %s for results: larger leases are refused", limit);
 }
 
+static void check_lending(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    if (!patient->daemon.copies_host)
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "host memory is lent (memfd)");
+    else
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   "sysctl fs.leases-enable=1, as root, then restart shufd; a sandbox such as "
+                   "gVisor has no file leases",
+                   "the kernel grants no file leases, so results in host memory are copied");
+}
+
 static long status_field(const char *text, const char *name)
 {
     const char *line = strstr(text, name);
@@ -157,10 +168,8 @@ static void check_sandbox(const struct shuf__patient *patient, struct shuf__find
                    "the daemon runs without the sandbox of its unit");
 }
 
-const struct shuf__check shuf__daemon_checks[] = {{"socket", check_socket},
-                                                  {"version", check_version},
-                                                  {"device", check_device},
-                                                  {"limits", check_limits},
-                                                  {"memory", check_memory},
-                                                  {"sandbox", check_sandbox},
-                                                  {NULL, NULL}};
+const struct shuf__check shuf__daemon_checks[] = {
+    {"socket", check_socket},   {"version", check_version},
+    {"device", check_device},   {"limits", check_limits},
+    {"memory", check_memory},   {"lending", check_lending},
+    {"sandbox", check_sandbox}, {NULL, NULL}};

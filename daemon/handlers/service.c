@@ -5,6 +5,7 @@
 #include "service.h"
 
 #include "dispatch.h"
+#include "net/slow_readers.h"
 #include "number.h"
 #include "units.h"
 
@@ -26,6 +27,9 @@ static void init_sessions(struct shuf__service *service)
     sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
+    service->pool.slow_reader_bytes = shuf__slow_readers_bytes;
+    service->pool.cut_off_reader = shuf__slow_readers_cut_off;
+    service->pool.reader_context = sessions;
 }
 
 uint64_t shuf__service_sharers(const struct shuf__log *log)
@@ -119,6 +123,7 @@ void shuf__service_close(struct shuf__service *service)
     shuf__sessions_close(&service->sessions);
     shuf__leases_free(&service->leases);
     shuf__shortage_close(&service->shortage);
+    shuf__inode_watches_close(&service->allocations.watches);
 }
 
 void shuf__service_configure(struct shuf__service *service)

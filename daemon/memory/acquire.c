@@ -108,13 +108,12 @@ static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size
     return any;
 }
 
-/* Whether eviction would free enough: nothing is evicted in vain. */
+/* Whether eviction would free enough beside `freed` bytes: nothing is evicted in vain. */
 static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, uint64_t size,
-                        bool all)
+                        bool all, uint64_t freed)
 {
     enum shuf__side side = shuf__side_of(kind);
     const struct shuf__budget *budget = &pool->allocations->budgets[side];
-    uint64_t freed = 0;
     const struct shuf__allocation *allocation;
     if (size > budget->limit)
         return false;
@@ -142,10 +141,22 @@ static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t s
         return true;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, kind, size);
-    if (!could_evict(pool, kind, size, all))
+    if (!could_evict(pool, kind, size, all, 0))
         return false;
     evict(pool, kind, size, all);
     return shuf__allocations_fit(pool->allocations, kind, size);
+}
+
+/* Whether more memory has become idle. No reader is cut off in vain. */
+static bool cut_off_reader(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
+{
+    const enum shuf__side side = shuf__side_of(kind);
+    const uint64_t used = pool->allocations->budgets[side].used;
+    uint64_t slow =
+        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side) : 0;
+    slow = slow < used ? slow : used; /* readers may share a result */
+    return slow > 0 && could_evict(pool, kind, size, true, slow) &&
+           pool->cut_off_reader(pool->reader_context, side);
 }
 
 /* The mappings of clients without a lease may be in the way. */
@@ -161,14 +172,17 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
                                   struct shuf__error *error)
 {
     const enum shuf__memory kind = request->kind;
-    const uint64_t size = shuf__allocations_least_size(request->bytes);
+    const uint64_t size = shuf__allocations_least_size(request->kind, request->bytes);
     if (shuf__allocations_measure(pool->allocations, kind, error))
         return error->status;
     if (shuf__allocations_fit(pool->allocations, kind, size))
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, kind, size);
-    return could_evict(pool, kind, size, true) ? SHUF_OK : refuse(pool, request, size, error);
+    while (!could_evict(pool, kind, size, true, 0))
+        if (!cut_off_reader(pool, kind, size))
+            return refuse(pool, request, size, error);
+    return SHUF_OK;
 }
 
 void shuf__pool_hold_to_limits(struct shuf__pool *pool)
@@ -207,8 +221,11 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
         return true;
     if (make_fit(pool, kind, *size, all))
         return true;
-    *size = shuf__allocations_least_size(request->bytes);
-    return make_fit(pool, kind, *size, all);
+    *size = shuf__allocations_least_size(request->kind, request->bytes);
+    while (!make_fit(pool, kind, *size, all))
+        if (!all || !cut_off_reader(pool, kind, *size))
+            return false;
+    return true;
 }
 
 static struct shuf__allocation *acquire_new(struct shuf__pool *pool,

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
@@ -102,21 +103,30 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     return SHUF_OK;
 }
 
-uint64_t shuf__allocations_least_size(uint64_t bytes)
+/* The memory of a small host block is whole pages. That of a device, and of a workspace, which has
+ * huge pages, is whole units. */
+static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
 {
-    return round_up(bytes, SHUF__BLOCK_UNIT);
+    const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
+    return is_small ? (uint64_t)sysconf(_SC_PAGESIZE) : SHUF__BLOCK_UNIT;
+}
+
+uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes)
+{
+    return round_up(bytes, unit_of(kind, bytes));
 }
 
 /* Eight sizes between two powers of two. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
                                 uint64_t bytes)
 {
-    uint64_t step = SHUF__BLOCK_UNIT;
+    uint64_t step = unit_of(kind, bytes);
     while (step <= bytes / 16)
         step *= 2;
     uint64_t rounded = round_up(bytes, step);
-    return rounded <= budget_of(allocations, kind)->limit ? rounded
-                                                          : shuf__allocations_least_size(bytes);
+    return rounded <= budget_of(allocations, kind)->limit
+               ? rounded
+               : shuf__allocations_least_size(kind, bytes);
 }
 
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
@@ -128,6 +138,17 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
 }
 
 /* ---- one allocation ---- */
+
+static void insert(struct shuf__allocation *allocation)
+{
+    struct shuf__allocations *all = allocation->all;
+    struct shuf__budget *budget = &all->budgets[shuf__side_of(allocation->kind)];
+    LIST_INSERT_HEAD(&all->list, allocation, link);
+    all->count++;
+    all->buffers += allocation->buffer;
+    budget->used += allocation->bytes;
+    budget->uncommitted += allocation->bytes - allocation->committed;
+}
 
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer)
@@ -144,11 +165,7 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     allocation->buffer = buffer;
     allocation->block.fd = -1;
     LIST_INIT(&allocation->mappings);
-    LIST_INSERT_HEAD(&allocations->list, allocation, link);
-    allocations->count++;
-    allocations->buffers += buffer;
-    allocations->budgets[shuf__side_of(kind)].used += size;
-    allocations->budgets[shuf__side_of(kind)].uncommitted += size;
+    insert(allocation);
     return allocation;
 }
 
@@ -168,7 +185,7 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)
-        return true;
+        return allocation->watch.id == 0;
     const enum shuf__mapped mapped = ops_of(allocation)->mapped(&allocation->block);
     return mapped == SHUF__UNMAPPED ||
            (mapped == SHUF__MAPPED_UNKNOWN && LIST_EMPTY(&allocation->mappings));
@@ -193,9 +210,23 @@ static void run_free(struct shuf__engine_job *job, struct shuf__backend *backend
         backend->ops->free(backend, &allocation->block);
 }
 
+static void free_later(struct shuf__allocation *allocation);
+
+/* The block is freed, but a process may have kept its memory: then the user is charged again, until
+ * the memory is gone. */
 static void forget(struct shuf__allocation *allocation)
 {
-    allocation->all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
+    struct shuf__allocations *all = allocation->all;
+    all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
+    if (allocation->watch.id > 0)
+        shuf__inode_watches_update(&all->watches);
+    if (allocation->watch.id > 0 && !all->abandoned) {
+        allocation->client_writable = false;
+        insert(allocation);
+        free_later(allocation);
+        return;
+    }
+    shuf__inode_watch_end(&all->watches, &allocation->watch);
     free(allocation);
 }
 
@@ -237,6 +268,9 @@ static void unlink_allocation(struct shuf__allocation *allocation)
 void shuf__allocation_end_charge(struct shuf__allocation *allocation)
 {
     struct shuf__budget *budget = &allocation->all->budgets[shuf__side_of(allocation->kind)];
+    if (allocation->was_shared && allocation->block.memory)
+        shuf__inode_watch_begin(&allocation->all->watches, &allocation->watch,
+                                allocation->block.fd);
     unlink_allocation(allocation);
     budget->used -= allocation->bytes;
     budget->uncommitted -= allocation->bytes - allocation->committed;
@@ -303,6 +337,7 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 
 void shuf__allocations_sweep(struct shuf__allocations *allocations)
 {
+    shuf__inode_watches_update(&allocations->watches);
     struct shuf__allocation *allocation,
         *last = TAILQ_LAST(&allocations->pending_free, shuf__pending_free);
     for (int i = 0;
@@ -324,6 +359,7 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
     TAILQ_INIT(&allocations->pending_free);
     allocations->loop = loop;
     shuf__ids_init(&allocations->ids);
+    shuf__inode_watches_open(&allocations->watches);
     uv_timer_init(loop, &allocations->sweep);
     allocations->sweep.data = allocations;
 }
@@ -334,6 +370,7 @@ void shuf__allocations_abandon(struct shuf__allocations *allocations)
 {
     struct shuf__allocation *allocation;
     uv_timer_stop(&allocations->sweep);
+    allocations->abandoned = true;
     while ((allocation = TAILQ_FIRST(&allocations->pending_free)) != NULL) {
         if (allocation->kind == SHUF__MEMORY_MEMFD) {
             free_now(allocation);

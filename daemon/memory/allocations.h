@@ -10,6 +10,7 @@
 #include "amount.h"
 #include "engine/engine.h"
 #include "ids.h"
+#include "inode_watch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,7 @@ struct shuf__allocation {
     bool buffer;          /* a client writes to it */
     bool client_writable; /* the client may have written to it already */
     bool pending_free;    /* unused, but still mapped by some process */
+    bool was_shared;      /* some process got a descriptor of it */
     bool untracked;       /* host memory that a process without a connection may have mapped */
     LIST_HEAD(, shuf__process_mapping) mappings;
     /* Mappings by detached processes: the daemon cannot notify these that the block has new
@@ -38,6 +40,7 @@ struct shuf__allocation {
     unsigned detached;
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
+    struct shuf__inode_watch watch; /* of freed host memory that some process may have kept */
     struct shuf__engine_job free_job;
     uv_work_t free_work; /* frees it on a worker thread instead */
 
@@ -91,6 +94,8 @@ struct shuf__allocations {
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
     uint64_t worker_blocks;
     void (*workers_done)(struct shuf__allocations *allocations); /* no such block is left */
+    struct shuf__inode_watches watches;
+    bool abandoned; /* the daemon ends: it counts nothing any more */
     /* Called before an allocation is freed, to forget its mappings. */
     void (*on_free)(struct shuf__allocation *allocation);
 };
@@ -109,7 +114,7 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
                                 uint64_t bytes);
 
 /* The smallest size for `bytes` bytes. */
-uint64_t shuf__allocations_least_size(uint64_t bytes);
+uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
 
 /* Whether one more of that size is within the budget and the limit of their number. */
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,

@@ -180,6 +180,7 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
 {
     struct shuf__client_process *process = client->process ? client->process : make_process(client);
     bool kernel_knows = allocation->block.kind == SHUF__MEMORY_MEMFD;
+    allocation->was_shared |= kernel_knows;
     *fresh = false;
     if (!process)
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");

@@ -4,7 +4,11 @@
  */
 #include "pool.h"
 
+#include <search.h>
 #include <stdlib.h>
+
+/* Idle blocks of a side: a search for memory asks the kernel about each of them. */
+enum { IDLE_MOST = 2048 };
 
 /* ---- idle allocations ---- */
 
@@ -14,14 +18,22 @@ static struct shuf__idle_allocations *lru_of(struct shuf__pool *pool,
     return &pool->lru[shuf__side_of(allocation->kind)];
 }
 
+static int compare_classes(const void *a, const void *b)
+{
+    const struct shuf__size_class *k = a, *l = b;
+    if (k->uid != l->uid)
+        return k->uid < l->uid ? -1 : 1;
+    if (k->kind != l->kind)
+        return k->kind < l->kind ? -1 : 1;
+    return (k->size > l->size) - (k->size < l->size);
+}
+
 struct shuf__size_class *shuf__pool_find_class(const struct shuf__pool *pool, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size)
 {
-    struct shuf__size_class *class;
-    LIST_FOREACH (class, &pool->sizes, link)
-        if (class->uid == uid && class->kind == kind && class->size == size)
-            return class;
-    return NULL;
+    const struct shuf__size_class key = {.uid = uid, .kind = kind, .size = size};
+    struct shuf__size_class *const *found = tfind(&key, &pool->sizes, compare_classes);
+    return found ? *found : NULL;
 }
 
 static struct shuf__size_class *make_size_class(struct shuf__pool *pool,
@@ -34,8 +46,10 @@ static struct shuf__size_class *make_size_class(struct shuf__pool *pool,
     class->kind = allocation->kind;
     class->size = allocation->bytes;
     TAILQ_INIT(&class->free_list);
-    LIST_INSERT_HEAD(&pool->sizes, class, link);
-    return class;
+    if (tsearch(class, &pool->sizes, compare_classes))
+        return class;
+    free(class);
+    return NULL;
 }
 
 static bool is_warm_sized(const struct shuf__pool *pool, const struct shuf__allocation *allocation)
@@ -68,10 +82,11 @@ void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allo
     allocation->size_class = NULL;
     allocation->contents = NULL;
     pool->idle_bytes[shuf__side_of(allocation->kind)] -= class->size;
+    pool->idle_count[shuf__side_of(allocation->kind)]--;
     pool->warm_sized[shuf__side_of(allocation->kind)] -= allocation->is_warm_sized;
     if (--class->count > 0)
         return;
-    LIST_REMOVE(class, link);
+    tdelete(class, &pool->sizes, compare_classes);
     free(class);
 }
 
@@ -135,7 +150,8 @@ static struct shuf__allocation *first_limited(struct shuf__pool *pool, enum shuf
 
 void shuf__pool_hold_to_limit(struct shuf__pool *pool, enum shuf__side side)
 {
-    while (limited_bytes(pool, side) > pool->allocations->budgets[side].idle_limit)
+    while (pool->idle_count[side] > IDLE_MOST ||
+           limited_bytes(pool, side) > pool->allocations->budgets[side].idle_limit)
         shuf__pool_evict(pool, first_limited(pool, side));
 }
 
@@ -153,6 +169,7 @@ bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocatio
     allocation->contents = contents;
     class->count++;
     pool->idle_bytes[side] += class->size;
+    pool->idle_count[side]++;
     allocation->is_warm_sized = is_warm_sized(pool, allocation);
     pool->warm_sized[side] += allocation->is_warm_sized;
     insert_idle(pool, allocation);
@@ -270,7 +287,6 @@ void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop)
 {
     for (int side = 0; side < SHUF__SIDES; side++)
         TAILQ_INIT(&pool->lru[side]);
-    LIST_INIT(&pool->sizes);
     uv_timer_init(loop, &pool->trim);
     pool->trim.data = pool;
 }

@@ -19,16 +19,16 @@ TAILQ_HEAD(shuf__idle_allocations, shuf__allocation);
 struct shuf__size_class {
     uint32_t uid, kind;
     uint64_t size;
-    unsigned count;
+    unsigned count; /* the search tree compares classes by the fields before it */
     struct shuf__idle_allocations free_list; /* least recently used first */
-    LIST_ENTRY(shuf__size_class) link;
 };
 
 struct shuf__pool {
     struct shuf__allocations *allocations;
     uint64_t keep_ms; /* how long an allocation stays idle before it is freed */
     struct shuf__idle_allocations lru[SHUF__SIDES]; /* least recently used first */
-    LIST_HEAD(, shuf__size_class) sizes;            /* those that have idle allocations */
+    void *sizes; /* tsearch(3): the classes that have idle allocations */
+    unsigned idle_count[SHUF__SIDES];
     uv_timer_t trim;
     uint64_t idle_bytes[SHUF__SIDES];           /* with the warm blocks */
     unsigned warm_sized[SHUF__SIDES];           /* idle allocations of the warm block's size */
@@ -42,6 +42,11 @@ struct shuf__pool {
     /* Stops making the warm block and returns its charge. False if there is none. May be NULL. */
     bool (*abandon_warm)(void *context, enum shuf__side side);
     void *warm_context;
+    /* The bytes on that side of results that clients read slowly. May be NULL. */
+    uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side);
+    /* Ends the use of such a result by the slowest client. False if there is none. */
+    bool (*cut_off_reader)(void *context, enum shuf__side side);
+    void *reader_context;
 };
 
 void shuf__pool_init(struct shuf__pool *pool, uv_loop_t *loop);

@@ -81,9 +81,9 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
                                     enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                     struct shuf__error *error)
 {
-    const uint64_t size = shuf__allocations_least_size(bytes);
+    const uint64_t size = shuf__allocations_least_size(kind, bytes);
     const uint64_t limit = budget_of(allocations, kind)->max_limit;
-    const uint64_t taken = shuf__allocations_least_size(beside);
+    const uint64_t taken = shuf__allocations_least_size(kind, beside);
     if (size > limit)
         return too_large(allocations, size, "", limit, kind, error);
     if (taken <= limit - size)

@@ -38,9 +38,9 @@ static shuf_status check_sum(struct shuf__pool *pool, const struct shuf__job_mem
     struct shuf__memory_request request = {
         .uid = memory->result.uid,
         .kind = memory->workspace.kind,
-        .bytes = shuf__allocations_least_size(memory->workspace.least)};
+        .bytes = shuf__allocations_least_size(memory->workspace.kind, memory->workspace.least)};
     if (with_result)
-        request.bytes += shuf__allocations_least_size(memory->result.bytes);
+        request.bytes += shuf__allocations_least_size(memory->result.kind, memory->result.bytes);
     return shuf__pool_check_room(pool, &request, error);
 }
 

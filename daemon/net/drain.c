@@ -18,13 +18,6 @@ static void for_each_session(struct shuf__drain *drain,
     }
 }
 
-/* The socket has no room: its client has not read. */
-static bool waits_for_client(const struct shuf__session *session)
-{
-    return session->state == SHUF__SESSION_SENDING && (session->watched & UV_WRITABLE) &&
-           !session->ready.is_ready;
-}
-
 static void cut_off(struct shuf__drain *drain, struct shuf__session *session)
 {
     shuf__log_client(drain->sessions->log, SHUF__LOG_WARNING,
@@ -37,7 +30,7 @@ static void cut_off(struct shuf__drain *drain, struct shuf__session *session)
 
 static void check_progress(struct shuf__drain *drain, struct shuf__session *session)
 {
-    const bool waits = waits_for_client(session);
+    const bool waits = shuf__session_waits_for_client(session);
     const uint64_t sent = 1 + session->outbox.sent + session->outbox.payload.sent;
     const bool is_stuck = waits && session->sent_before == sent;
     session->sent_before = waits ? sent : 0;
@@ -72,7 +65,7 @@ void shuf__drain_start(struct shuf__drain *drain, uint64_t tick_ms)
 
 static void close_session(struct shuf__drain *drain, struct shuf__session *session)
 {
-    drain->unread += waits_for_client(session);
+    drain->unread += shuf__session_waits_for_client(session);
     shuf__session_close(session);
 }
 

@@ -76,6 +76,7 @@ shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cach
     payload->entry = entry;
     payload->size = entry->bytes;
     payload->sent = payload->fetched = 0;
+    payload->since_ns = uv_hrtime();
     payload->error.status = SHUF_OK;
     payload->fetch.name = "shufd: read";
     payload->fetch.run = run_fetch;
@@ -119,10 +120,10 @@ enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const
                                             size_t *size)
 {
     *size = 0;
-    if ((!payload->entry && !payload->text) || payload->sent == payload->size)
-        return SHUF__PAYLOAD_END;
     if (!payload->fetching && payload->error.status) /* a running fetch writes it */
         return SHUF__PAYLOAD_FAILED;
+    if ((!payload->entry && !payload->text) || payload->sent == payload->size)
+        return SHUF__PAYLOAD_END;
     if (!payload->host)
         return next_staged(payload, bytes, size);
     *bytes = payload->host + payload->sent;
@@ -134,6 +135,14 @@ void shuf__payload_advance(struct shuf__payload *payload, size_t sent)
 {
     payload->sent += sent;
     assert(payload->sent <= payload->size);
+}
+
+void shuf__payload_abandon(struct shuf__payload *payload, const char *why)
+{
+    const bool ended = shuf__payload_end(payload);
+    assert(ended);
+    (void)ended;
+    shuf__fail(&payload->error, SHUF_BUSY, "%s", why);
 }
 
 bool shuf__payload_end(struct shuf__payload *payload)

@@ -23,6 +23,7 @@ struct shuf__payload {
     char *text;                      /* from malloc(); NULL: none */
     const uint8_t *host;             /* the bytes; NULL: the host cannot read them */
     uint64_t size, sent;
+    uint64_t since_ns; /* when it began */
 
     /* If the host cannot read the block: chunk number i of the result goes through stage i mod 2.
      */
@@ -30,7 +31,7 @@ struct shuf__payload {
     uint64_t fetched; /* bytes of whole chunks that are in stages or sent */
     bool fetching;
     struct shuf__engine_job fetch;
-    struct shuf__error error; /* of the last fetch */
+    struct shuf__error error; /* of the last fetch, or why it was abandoned */
     void (*ready)(void *context);
     void *context;
 };
@@ -56,6 +57,10 @@ enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const
 
 /* `sent` of these bytes are sent. */
 void shuf__payload_advance(struct shuf__payload *payload, size_t sent);
+
+/* Gives the entry back before its values are sent: there are no more bytes, but an error with that
+ * text. Not during a fetch. */
+void shuf__payload_abandon(struct shuf__payload *payload, const char *why);
 
 /* Gives the entry, the text and the stages back. False during a fetch: call it again after `ready`.
  */

@@ -23,6 +23,9 @@ void shuf__sessions_close(struct shuf__sessions *sessions);
 /* Handles requests and sends replies, for a moment; to be called before the loop sleeps. */
 void shuf__sessions_serve(struct shuf__sessions *sessions);
 
+/* The socket has no room: its client has not read. */
+bool shuf__session_waits_for_client(const struct shuf__session *session);
+
 /* The daemon drains: closes the session, after its reply if it works on one. */
 void shuf__session_drain(struct shuf__session *session);
 

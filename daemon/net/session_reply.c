@@ -32,6 +32,12 @@ static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
     start_reply(session, reply);
 }
 
+bool shuf__session_waits_for_client(const struct shuf__session *session)
+{
+    return session->state == SHUF__SESSION_SENDING && (session->watched & UV_WRITABLE) &&
+           !session->ready.is_ready;
+}
+
 void shuf__session_fail(struct shuf__session *session, const struct shuf__error *error)
 {
     Shuf__Reply reply = SHUF__REPLY__INIT;

@@ -5,10 +5,12 @@
  */
 #include "host/cgroup.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { LINE = 2 * PATH_MAX + 1024 };
 
@@ -32,7 +34,7 @@ bool shuf__read_number(const char *path, const char *field, uint64_t *number)
         if (strncmp(line, field, length) != 0)
             continue;
         const uint64_t value = strtoull(line + length, &end, 10);
-        found = end != line + length; /* "max" is no number */
+        found = end != line + length && strchr(" \n", *end); /* "max" is no number */
         *number = found ? value : *number;
     }
     if (file)
@@ -119,6 +121,58 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* ---- a mount from outside of the namespace ---- */
+
+/* The number of levels between the mounted group and the namespace's root, as "/../.." shows them;
+ * 0: another group. */
+static unsigned levels_above(const char *mounted)
+{
+    unsigned levels = 0;
+    for (; strncmp(mounted, "/..", 3) == 0; mounted += 3)
+        levels++;
+    return *mounted ? 0 : levels;
+}
+
+static bool has_this_process(const char *directory)
+{
+    char path[PATH_MAX + 64];
+    long pid;
+    bool found = false;
+    snprintf(path, sizeof path, "%s/cgroup.procs", directory);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fscanf(file, "%ld", &pid) == 1)
+        found = pid == (long)getpid();
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* Appends the names of that many levels, which the namespace hides, and `below`. */
+static bool find_by_process(char path[PATH_MAX], unsigned levels, const char *below)
+{
+    const size_t length = strlen(path), room = PATH_MAX - length;
+    bool found = false;
+    if (levels == 0) {
+        if (strlen(below) < room)
+            strcpy(path + length, below);
+        found = has_this_process(path);
+    }
+    DIR *directory = levels > 0 ? opendir(path) : NULL;
+    const struct dirent *entry;
+    while (directory && !found && (entry = readdir(directory)) != NULL)
+        if (entry->d_type == DT_DIR && *entry->d_name != '.' && strlen(entry->d_name) + 1 < room) {
+            stpcpy(stpcpy(path + length, "/"), entry->d_name);
+            found = find_by_process(path, levels - 1, below);
+        }
+    if (directory)
+        closedir(directory);
+    if (!found)
+        path[length] = '\0';
+    return found;
+}
+
+/* ---- the group of a version ---- */
+
 static void find_group(const char *root, int version, struct shuf__cgroup *group)
 {
     struct search search = {.version = version};
@@ -129,6 +183,11 @@ static void find_group(const char *root, int version, struct shuf__cgroup *group
         return;
     const int length = snprintf(group->path, sizeof group->path, "%s%s", root, search.mount_point);
     group->mount_point = (size_t)length;
+    const unsigned levels = levels_above(search.mounted);
+    if (levels > 0) {
+        find_by_process(group->path, levels, strcmp(search.group, "/") == 0 ? "" : search.group);
+        return;
+    }
     if ((size_t)length + strlen(path_below(&search)) >= sizeof group->path)
         return;
     strcpy(group->path + length, path_below(&search));
@@ -157,12 +216,13 @@ static bool read_file(const char *directory, const char *name, const char *field
 static void apply_one(const char *directory, const struct files *names, uint64_t *available,
                       uint64_t *total)
 {
-    uint64_t most = UINT64_MAX, high = UINT64_MAX, used, cache = 0;
+    uint64_t most = UINT64_MAX, high = UINT64_MAX, used = 0, cache = 0;
     read_file(directory, names->most, "", &most);
     read_file(directory, names->high, "", &high);
     const uint64_t limit = high < most ? high : most;
-    if (limit == UINT64_MAX || !read_file(directory, names->used, "", &used))
+    if (limit == UINT64_MAX)
         return;
+    read_file(directory, names->used, "", &used);
     read_file(directory, names->stat, names->cache, &cache);
     used -= cache < used ? cache : used;
     const uint64_t left = used < limit ? limit - used : 0;

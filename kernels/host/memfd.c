@@ -65,7 +65,8 @@ static shuf_status fill(int fd, uint64_t bytes, bool writable, struct shuf__bloc
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return fail(error, bytes, "mmap");
-    madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: fewer page faults */
+    if (bytes >= SHUF__BLOCK_UNIT)
+        madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint: fewer page faults */
     if (seal(fd, bytes, writable, error))
         goto unmap;
     block->fd = reopen(fd, O_RDONLY);

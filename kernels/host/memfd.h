@@ -6,8 +6,8 @@
  *
  * Each process gets its own open file description, because the kernel counts these. It grants a
  * file lease (fcntl F_SETLEASE) on the daemon's descriptor only if no other process, such as a
- * forked child, has the file open or mapped. So a granted lease proves that no other process has
- * the block.
+ * forked child, has the file open or mapped. So a granted lease proves that no other process can
+ * read the block. An O_PATH descriptor is not counted: it keeps the memory.
  *
  * Needs /proc. All functions may be called on any thread.
  */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Watches of inodes: they end with the inodes, also if the kernel's queue of events was full.
+ */
+#include "memory/inode_watch.h"
+#include "support/cmocka_all.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MANY = 20000 }; /* the kernel's queue has 16384 events by default */
+
+static struct shuf__inode_watches watches;
+static struct shuf__inode_watch kept, gone[MANY];
+
+static int open_path(int fd)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_PATH | O_CLOEXEC);
+}
+
+/* Returns an O_PATH descriptor of a file that is watched and has no other descriptor. */
+static int watch_kept(void)
+{
+    const int fd = memfd_create("kept", MFD_CLOEXEC), path = open_path(fd);
+    assert_true(fd >= 0 && path >= 0);
+    shuf__inode_watch_begin(&watches, &kept, fd);
+    close(fd);
+    return path;
+}
+
+static void watch_gone(int count)
+{
+    for (int i = 0; i < count; i++) {
+        const int fd = memfd_create("gone", MFD_CLOEXEC);
+        assert_true(fd >= 0);
+        shuf__inode_watch_begin(&watches, &gone[i], fd);
+        assert_true(gone[i].id > 0);
+        close(fd);
+    }
+}
+
+static void end_with_their_inodes(void **state)
+{
+    const int count = *(const int *)*state;
+    shuf__inode_watches_open(&watches);
+    assert_true(watches.inotify >= 0);
+    const int path = watch_kept();
+    watch_gone(count);
+    shuf__inode_watches_update(&watches);
+    assert_true(kept.id > 0);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(gone[i].id, 0);
+    close(path);
+    shuf__inode_watches_update(&watches);
+    assert_int_equal(kept.id, 0);
+    assert_null(watches.tree);
+    shuf__inode_watches_close(&watches);
+}
+
+/* Without an instance of inotify nothing is watched. */
+static void without_inotify(void **state)
+{
+    (void)state;
+    watches = (struct shuf__inode_watches){.inotify = -1};
+    close(watch_kept());
+    assert_int_equal(kept.id, 0);
+    shuf__inode_watches_update(&watches);
+    shuf__inode_watch_end(&watches, &kept);
+}
+
+int main(void)
+{
+    static int some = 10, many = MANY;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(end_with_their_inodes, &some),
+        cmocka_unit_test_prestate(end_with_their_inodes, &many),
+        cmocka_unit_test(without_inotify),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

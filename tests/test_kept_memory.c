@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Clients that keep the memory of a block after they gave it back: by an O_PATH descriptor, which
+ * the kernel's file leases do not count, on their own or on its way through a socket. The memory
+ * stays charged to the user until it is gone.
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MI (UINT64_C(1) << 20)
+#define MEMFD SHUF__TRANSPORT__TRANSPORT_MEMFD
+
+enum { N = 4 << 20 }; /* values of 16 MiB: four results fit */
+
+static struct harness h;
+
+static int start(void **state)
+{
+    (void)state;
+    wire_start(&h, harness_backend, "cache_time = 0\nhost_memory = 64Mi\n");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
+static int open_path(int fd)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const int kept = open(path, O_PATH | O_CLOEXEC);
+    assert_true(kept >= 0);
+    return kept;
+}
+
+/* Returns an O_PATH descriptor of a block, whose lease and other descriptors are gone. */
+static int keep_result(struct wire *w, uint64_t seed)
+{
+    const Shuf__ResultReply *reply = wire_lease(w, N, seed, MEMFD);
+    const uint64_t lease = reply->lease, block = reply->block;
+    const int fd = wire_take_descriptor(w), kept = open_path(fd);
+    close(fd);
+    wire_release(w, lease, block);
+    return kept;
+}
+
+static int keep_buffer(struct wire *w)
+{
+    Shuf__Transport memfd = MEMFD;
+    Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    allocate.bytes = 16 * MI;
+    allocate.accept = &memfd;
+    allocate.n_accept = 1;
+    request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
+    request.allocate = &allocate;
+    wire_send(w, &request);
+    const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
+    const uint64_t lease = reply->lease, block = reply->block;
+    const int fd = wire_take_descriptor(w), kept = open_path(fd);
+    assert_true(pwrite(fd, "x", 1, 0) == 1);
+    close(fd);
+    wire_release(w, lease, block);
+    return kept;
+}
+
+static void expect_charged(uint64_t bytes)
+{
+    usleep(100000); /* the daemon sweeps several times meanwhile */
+    WIRE_AWAIT(&h, s, s.host_used == bytes);
+    usleep(100000);
+    const Shuf__StatusReply s = wire_status(&h);
+    assert_int_equal(s.host_used, bytes);
+    assert_int_equal(s.leases, 0);
+}
+
+static void charged_while_kept(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&h);
+    const int kept[] = {keep_result(w, 1), keep_buffer(w)};
+    expect_charged(32 * MI);
+    wire_close(w);
+    expect_charged(32 * MI);
+    close(kept[0]);
+    expect_charged(16 * MI);
+    close(kept[1]);
+    expect_charged(0);
+}
+
+/* The descriptor is in no process. */
+static void kept_in_a_socket(void **state)
+{
+    (void)state;
+    int ends[2];
+    char byte = 0;
+    struct wire *w = wire_greet(&h);
+    const int kept = keep_result(w, 1);
+    struct iovec part = {&byte, 1};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof kept)];
+    } control = {.header = {.cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS,
+                            .cmsg_len = CMSG_LEN(sizeof kept)}};
+    const struct msghdr message = {.msg_iov = &part,
+                                   .msg_iovlen = 1,
+                                   .msg_control = control.bytes,
+                                   .msg_controllen = sizeof control.bytes};
+    memcpy(CMSG_DATA(&control.header), &kept, sizeof kept);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(sendmsg(ends[0], &message, 0), 1);
+    close(kept);
+    wire_close(w);
+    expect_charged(16 * MI);
+    close(ends[0]);
+    close(ends[1]);
+    expect_charged(0);
+}
+
+static void no_more_than_the_budget(void **state)
+{
+    (void)state;
+    int kept[4];
+    struct wire *w = wire_greet(&h);
+    for (int i = 0; i < 4; i++) {
+        kept[i] = keep_result(w, 1 + (uint64_t)i);
+        expect_charged((uint64_t)(i + 1) * 16 * MI);
+    }
+    Shuf__Permute permute = wire_permutation(N, MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_BUSY, "64 MiB of these have no lease but are still mapped");
+    for (int i = 0; i < 4; i++)
+        close(kept[i]);
+    expect_charged(0);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+static void keep_until_killed(int channel, void *context)
+{
+    struct wire *w = wire_greet(context);
+    keep_result(w, 1);
+    child_say(channel, 1);
+    pause();
+}
+
+static void until_its_process_dies(void **state)
+{
+    (void)state;
+    struct child child = child_start(keep_until_killed, &h);
+    assert_int_equal(child_hear(child.channel), 1);
+    expect_charged(16 * MI);
+    child_kill(&child);
+    expect_charged(0);
+}
+
+/* The daemon does not wait for memory that others keep. */
+static void the_daemon_ends(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&h);
+    const int kept = keep_result(w, 1);
+    expect_charged(16 * MI);
+    wire_close(w);
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    close(kept);
+}
+
+/* Memory that is kept, among much that is freed at once. */
+static void many_at_once(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 4000 };
+    struct wire *w = wire_greet(&h);
+    const int kept = keep_result(w, 1);
+    for (uint64_t i = 0; i < BLOCKS; i++) {
+        wire_lease(w, 1000, 1 + i, MEMFD);
+        close(wire_take_descriptor(w));
+    }
+    wire_close(w);
+    expect_charged(16 * MI);
+    close(kept);
+    expect_charged(0);
+}
+
+#define ROW(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        ROW(charged_while_kept),     ROW(kept_in_a_socket), ROW(no_more_than_the_budget),
+        ROW(until_its_process_dies), ROW(the_daemon_ends),  ROW(many_at_once),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

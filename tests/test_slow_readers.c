@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Clients that do not read their replies hold the memory of the results only until another request
+ * needs it. libshuf survives being cut off: it asks again, from the first value that is missing.
+ */
+#include "shuf.h"
+#include "support/client.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CLIENTS = 6, N = 2500000, LARGE_N = 12 << 20 }; /* values of 10 and 48 MiB */
+
+static struct harness h;
+
+static int start(void **state)
+{
+    (void)state;
+    wire_start(&h, harness_backend, "host_memory = 64Mi\ndevice_memory = 64Mi\n");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
+/* Takes and releases a lease that needs most of the memory, as soon as the daemon has room. */
+static void take_large(void)
+{
+    shuf *handle;
+    shuf_lease *lease = NULL;
+    shuf_status status;
+    const shuf_permutation p = {.n = LARGE_N, .seed = 7};
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    const shuf_lease_options own = {
+        .transports = strcmp(harness_backend, "cpu") == 0 ? SHUF_MEMFD : SHUF_CUDA_IPC};
+    for (unsigned waited = 0; (status = shuf_lease_take(handle, &p, &own, &lease)) == SHUF_BUSY;)
+        wire_wait(&waited, "room for the large lease");
+    assert_int_equal(status, SHUF_OK);
+    assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
+    shuf_close(handle);
+}
+
+/* Bytes until the end of the connection. */
+static uint64_t read_to_end(int fd)
+{
+    static char bytes[1 << 16];
+    uint64_t sum = 0;
+    ssize_t got;
+    while ((got = recv(fd, bytes, sizeof bytes, 0)) > 0)
+        sum += (uint64_t)got;
+    assert_true(got == 0 || errno == ECONNRESET);
+    return sum;
+}
+
+/* `results`: from 1, which all of them share, to CLIENTS. */
+static void expect_to_give_way(unsigned results)
+{
+    struct wire *clients[CLIENTS];
+    const uint64_t n = (uint64_t)N * CLIENTS / results;
+    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = wire_greet(&h);
+        permute.seed = 100 + (uint64_t)i % results;
+        wire_send_permute(clients[i], &permute);
+        wire_expect(clients[i], SHUF_OK, "");
+    }
+    assert_true(wire_status(&h).memory_used >= CLIENTS * UINT64_C(4) * N);
+    take_large();
+    unsigned cut_off = 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        shutdown(clients[i]->fd, SHUT_WR);
+        cut_off += read_to_end(clients[i]->fd) < 4 * n;
+        wire_close(clients[i]);
+    }
+    assert_in_range(cut_off, 4, CLIENTS);
+}
+
+static void clients_that_do_not_read_give_way(void **state)
+{
+    (void)state;
+    expect_to_give_way(CLIENTS);
+}
+
+static void clients_of_one_result_give_way(void **state)
+{
+    (void)state;
+    expect_to_give_way(1);
+}
+
+/* A lease that would not fit even then is refused, and nobody is cut off. */
+static void nobody_is_cut_off_in_vain(void **state)
+{
+    (void)state;
+    struct wire *slow = wire_greet(&h), *w = wire_greet(&h);
+    const Shuf__Transport own = wire_own_transport(harness_backend);
+    wire_lease(w, 2 * LARGE_N / 3, 1, own); /* 32 MiB */
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(slow, &permute);
+    const uint64_t bytes = wire_expect(slow, SHUF_OK, "")->payload_bytes;
+    usleep(1500000); /* it is late from the first second on */
+    permute = wire_permutation(LARGE_N, own);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_BUSY, "");
+    wire_read_permutation(slow, bytes, N);
+    wire_close(slow);
+    wire_close(w);
+}
+
+struct reading {
+    uint64_t values;
+    uint32_t *to;
+    bool has_taken;
+};
+
+/* Stops reading in the middle, while another client needs the memory. */
+static bool read_slowly(void *context, const void *bytes, size_t size)
+{
+    struct reading *reading = context;
+    memcpy(reading->to + reading->values, bytes, size);
+    reading->values += size / sizeof(uint32_t);
+    if (!reading->has_taken && reading->values > N / 4)
+        take_large();
+    reading->has_taken = reading->values > N / 4;
+    return true;
+}
+
+static void libshuf_continues(void **state)
+{
+    (void)state;
+    enum { SLOW_N = 2 * N }; /* 20 MiB, which do not fit beside the large lease */
+    static uint32_t slowly[SLOW_N], whole[SLOW_N];
+    shuf *handle;
+    struct reading reading = {.to = slowly};
+    const shuf_permutation p = {.n = SLOW_N, .seed = 3};
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    assert_int_equal(shuf_permute_each(handle, &p, read_slowly, &reading, NULL), SHUF_OK);
+    assert_true(reading.has_taken);
+    assert_int_equal(reading.values, SLOW_N);
+    assert_int_equal(shuf_permute(handle, &p, whole, sizeof whole, NULL), SHUF_OK);
+    assert_memory_equal(slowly, whole, sizeof whole);
+    shuf_close(handle);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(clients_that_do_not_read_give_way, start, stop),
+        cmocka_unit_test_setup_teardown(clients_of_one_result_give_way, start, stop),
+        cmocka_unit_test_setup_teardown(nobody_is_cut_off_in_vain, start, stop),
+        cmocka_unit_test_setup_teardown(libshuf_continues, start, stop),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
