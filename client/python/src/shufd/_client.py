@@ -12,7 +12,7 @@ from typing import Any, Callable, Sequence, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _daemon, _dtype, _lifeline, _request, _wait
+from . import _daemon, _dtype, _fork, _lifeline, _request, _wait
 from ._connection import Connection
 from ._device import DeviceArray, device_of
 from ._errors import Closed, Invalid
@@ -47,7 +47,7 @@ class Client:
     def _connection(self) -> Connection:
         """The connection of this thread, in this process."""
         connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None or not connection.is_usable:
+        if connection is None or connection.generation != _fork.generation or connection.is_closing:
             if self._closed:
                 raise Closed(f"client of {self.socket}: it is closed; call shufd.connect() again")
             connection = self._local.connection = Connection(self._path, self._reconnect)
@@ -424,9 +424,10 @@ def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
     try:
         memory = ffi.buffer(buffer.buffer, source.nbytes)
         np.copyto(np.frombuffer(memory, source.dtype).reshape(source.shape), source)
-        return Lease(
-            connection,
-            connection.take(lib.shuf_shuffle_lease, request, buffer, _request.HOST),
-        )
+
+        def shuffle(handle: Any, records: Any, options: Any, lease: Any) -> int:
+            return int(lib.shuf_shuffle_lease(handle, records, buffer, options, lease))
+
+        return Lease(connection, connection.take(shuffle, request, _request.HOST))
     finally:
         connection.release(buffer, source.nbytes)

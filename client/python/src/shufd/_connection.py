@@ -24,19 +24,21 @@ _LEASE_POINTER = ffi.typeof("shuf_lease **")
 class Connection:
     """One handle of libshuf. Closes when it is garbage: a lease holds a reference to it."""
 
-    __slots__ = ("handle", "generation", "_lock", "_ended", "_leases", "_closing", "__weakref__")
+    __slots__ = ("handle", "generation", "_lock", "_pointer", "_ended", "_leases", "is_closing",
+                 "__weakref__")  # fmt: skip
 
     def __init__(self, socket: str | None, reconnect: float = 10.0) -> None:
         self.generation = _fork.generation
         self.handle: Any = ffi.NULL
         self._lock = threading.Lock()
+        self._pointer = ffi.new(_LEASE_POINTER)  # of the call that has the lock
         self._ended: deque[Any] = deque()
         self._leases = 0
-        self._closing = False
-        pointer = ffi.new(_HANDLE_POINTER)
+        self.is_closing = False
+        handle = ffi.new(_HANDLE_POINTER)
         path = ffi.NULL if socket is None else ffi.new("char[]", socket.encode())
-        status = lib.shuf_connect(pointer, path)
-        self.handle = pointer[0]
+        status = lib.shuf_connect(handle, path)
+        self.handle = handle[0]
         if status != lib.SHUF_OK:
             error = self._error(status, was_connected=False)
             self._close_handle()
@@ -47,11 +49,6 @@ class Connection:
         name = ffi.string(lib.shuf_status_name(status)).decode()
         message = ffi.string(lib.shuf_message(self.handle)).decode(errors="replace")
         return _errors.make(name, message, was_connected)
-
-    @property
-    def is_usable(self) -> bool:
-        """False after close(), and in a child of the process that connected."""
-        return self.generation == _fork.generation and not self._closing
 
     @property
     def socket(self) -> str:
@@ -69,32 +66,37 @@ class Connection:
         if error:
             raise error
 
-    def take(self, function: Callable[..., int], *arguments: Any) -> Any:
-        """As call(), with a last argument for the lease. Returns the lease."""
-        pointer = ffi.new(_LEASE_POINTER)
+    def take(self, function: Callable[..., int], request: Any, options: Any) -> Any:
+        """Calls function(handle, request, options, lease) and raises its error. Returns the lease."""
+        pointer, ended = self._pointer, self._ended
         with self._lock:
-            self._check()
-            if self._ended:  # the lease that this one replaces
-                pointer[0] = self._ended.popleft()
+            if self.is_closing:
+                self._check()
+            if ended:  # the lease that this one replaces
+                pointer[0] = ended.popleft()
                 self._leases -= 1
-            status = function(self.handle, *arguments, pointer)
+            else:
+                pointer[0] = ffi.NULL
+            status = function(self.handle, request, options, pointer)
+            lease = pointer[0]
             error = self._error(status) if status else None
-            self._leases += not status
-        if self._ended:
+            if error is None:
+                self._leases += 1
+        if ended:
             self._drain()
-        if error:
+        if error is not None:
             raise error
-        return pointer[0]
+        return lease
 
     def _check(self) -> None:
-        if self.handle == ffi.NULL or self._closing:
+        if self.is_closing:
             raise _errors.Closed("client: it is closed; expected one that is open")
 
-    def release(self, lease: Any, size: int) -> None:
+    def release(self, lease: Any, size: int, _address: Any = None) -> None:
         """Gives a lease of `size` bytes back: at once, after the call that runs in another thread, or
-        with the next call."""
+        with the next call. `_address` is unused: the garbage collector of cffi passes it."""
         self._ended.append(lease)
-        if size > _SMALL or len(self._ended) > 1 or self._closing:
+        if size > _SMALL or len(self._ended) > 1 or self.is_closing:
             self._drain()
 
     def _release_ended(self) -> None:
@@ -104,10 +106,10 @@ class Connection:
 
     def _drain(self) -> None:
         """The test of `_ended` after the lock was left sees leases that ended meanwhile."""
-        while (self._ended or self._closing) and self._lock.acquire(blocking=False):
+        while (self._ended or self.is_closing) and self._lock.acquire(blocking=False):
             try:
                 self._release_ended()
-                if self._closing and self._leases == 0:
+                if self.is_closing and self._leases == 0:
                     self._close_handle()
                     return
             finally:
@@ -117,7 +119,7 @@ class Connection:
 
     def close(self) -> None:
         """Closes the handle when its last lease has ended. Calls fail from now on."""
-        self._closing = True
+        self.is_closing = True
         self._drain()
 
     def _close_handle(self) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,40 +15,34 @@ from ._shuf import ffi
 
 
 class Lease:
-    """A lease of the daemon's memory in this process."""
+    """A lease of the daemon's memory in this process. It ends when nothing refers to `address`."""
 
-    __slots__ = ("connection", "_lease", "address", "bytes", "rows", "count", "dtype")
+    __slots__ = ("address", "bytes", "dtype", "_shape")
 
     def __init__(self, connection: Connection, lease: Any) -> None:
-        shape = lease.result.shape
-        self.connection = connection
-        self._lease: Any = lease
-        self.address = lease.data
+        self._shape = shape = lease.result.shape
         self.bytes: int = shape.bytes
-        self.rows: int = shape.rows
-        self.count: int = shape.count
         self.dtype = BY_NUMBER.get(shape.dtype)
+        self.address = ffi.gc(lease.data, partial(connection.release, lease, self.bytes))
 
-    def release(self, _address: Any = None) -> None:
-        """Gives the lease back. Further calls do nothing."""
-        lease, self._lease = self._lease, None
-        if lease is not None:
-            self.connection.release(lease, self.bytes)
+    @property
+    def rows(self) -> int:
+        return int(self._shape.rows)
 
-    def __del__(self) -> None:
-        self.release()
+    @property
+    def count(self) -> int:
+        """Values in a row."""
+        return int(self._shape.count)
 
-    def memory(self) -> memoryview:
-        """The bytes, read-only. They hold the lease."""
-        owner = ffi.gc(self.address, self.release)
-        return memoryview(ffi.buffer(owner, self.bytes)).toreadonly()
+    def release(self) -> None:
+        """Ends the lease now. Further calls do nothing."""
+        ffi.release(self.address)
 
     def array(self, dtype: npt.DTypeLike | None = None) -> np.ndarray[Any, Any]:
         """A read-only array without a copy, of one dimension, or of two with several rows."""
         kind: Any = self.dtype if dtype is None else dtype
         if self.bytes == 0:
-            self.release()
             empty: np.ndarray[Any, Any] = np.empty((self.rows * self.count,), kind)
             empty.flags.writeable = False
             return empty
-        return np.frombuffer(self.memory(), kind)
+        return np.frombuffer(memoryview(ffi.buffer(self.address, self.bytes)).toreadonly(), kind)

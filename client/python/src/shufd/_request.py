@@ -15,6 +15,8 @@ _PERMUTATION = ffi.typeof("shuf_permutation *")
 _NUMBERS = ffi.typeof("shuf_numbers *")
 _RECORDS = ffi.typeof("shuf_records *")
 _OPTIONS = ffi.typeof("shuf_lease_options *")
+_NO_SHARD = (None, None, False, None)
+_NO_PART = (None, None, None)
 _names: dict[str, Any] = {}
 
 METHODS = {"table": 0, "box-muller": 1}
@@ -66,13 +68,16 @@ def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
 def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str) -> Any:
     """A request for a whole permutation."""
     request = ffi.new(_PERMUTATION)
-    request.algorithm = _text("algorithm", algorithm)
-    _set_seed(request, seed, key)
+    request.algorithm = _names.get(algorithm) or _text("algorithm", algorithm)
+    if key is not None or seed is None:
+        _set_seed(request, seed, key)
+        seed = 0
     try:
         request.n = n
+        request.seed = seed
         request.epoch = epoch
     except (OverflowError, TypeError):
-        _explain({"n": n, "epoch": epoch})
+        _explain({"n": n, "seed": seed, "epoch": epoch})
     return request
 
 
@@ -120,20 +125,22 @@ def permutation(
     """A shuf_permutation. `shard` is rank, world, drop_last and step; `part` is offset, count and
     stride. A count belongs to either."""
     request = whole(n, seed, key, epoch, algorithm)
-    rank, world, drop_last, step = shard
-    offset, count, stride = part
+    if dtype is not None:
+        request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
     if epochs is not None:
         _set_epochs(request, epochs)
+    if shard == _NO_SHARD and part == _NO_PART:
+        return request
+    rank, world, drop_last, step = shard
+    offset, count, stride = part
     if (rank, world) != (None, None):
         if (offset, stride) != (None, None):
             raise Invalid("rank, offset: expected rank, world and step, or offset and stride")
         _set_shard(request, rank, world, drop_last, step, count)
     elif drop_last or step is not None:
         raise Invalid(f"drop_last: {drop_last}, step: {step}: expected rank and world, too")
-    elif part != (None, None, None):
+    else:
         _set_slice(request, n, *part)
-    if dtype is not None:
-        request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
     return request
 
 
