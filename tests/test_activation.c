@@ -129,7 +129,7 @@ static void test_refuses_other_descriptors(void **state)
     expect_refusal(&h, "descriptor 3, named shufd: expected a listening Unix stream socket");
 }
 
-/* A daemon that someone starts by hand leaves the socket to the service manager. */
+/* A daemon that a user starts by hand does not take the socket from the service manager. */
 static void test_another_daemon_is_refused(void **state)
 {
     struct harness h;

@@ -145,15 +145,15 @@ static void lease_own(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     uint64_t id = wire_lease(w, N, 7, own)->lease;
-    wire_take_descriptor(w); /* and keeps it open */
+    wire_take_descriptor(w); /* keeps the descriptor open */
     wire_lease(w, N, 8, own);
     wire_release(w, id, 0);
     child_say(channel, 0);
     pause();
 }
 
-/* When a process dies, the kernel closes its descriptors and mappings, so the daemon frees both
- * kinds of memory. */
+/* When a process dies, the kernel closes its descriptors and removes its mappings. So the daemon
+ * frees both kinds of memory. */
 static void had_by_one_who_dies(void **state)
 {
     unsigned late = 0;
@@ -187,7 +187,7 @@ static void had_by_one_who_hangs_up(void **state)
 
 /* ---- not overwritten while a detached process may have it mapped ------------------- */
 
-/* Takes more results of one size than the daemon keeps idle. None of them may be in that block. */
+/* Takes more results of one size than the daemon keeps idle. None of them may be in `block`. */
 static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport transport)
 {
     struct wire *w = wire_greet(h);
@@ -247,8 +247,8 @@ static void view_of_one_who_is_not_seen(void **state)
     child_join(&child);
 }
 
-/* Clients that end without a release leave no more idle blocks than the daemon keeps for other
- * clients. */
+/* Clients end without releasing their leases. The daemon then keeps only its usual number of idle
+ * blocks. */
 static void reconnecting(void **state)
 {
     const struct harness *h = *state;

@@ -57,7 +57,7 @@ static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
     return *wire_expect(by, SHUF_OK, "")->result;
 }
 
-/* Returns the limit. An allocation makes the daemon compute it anew. */
+/* Makes an allocation, so that the daemon computes the limit anew. Returns the limit. */
 static uint64_t limit(void)
 {
     const uint64_t blocks = wire_status(&h).blocks;
@@ -78,8 +78,7 @@ static void await_limit(uint64_t bytes)
 
 /* ---- buffers ---------------------------------------------------------------------- */
 
-/* The daemon counts the pages of a buffer that were written, by any process, and that still
- * exist. */
+/* The daemon counts the pages of a buffer that exist because a process has written to them. */
 static void buffers(void **state)
 {
     (void)state;

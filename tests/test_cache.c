@@ -155,8 +155,8 @@ static void request_many(int channel, void *context)
     wire_close(w);
 }
 
-/* All eight processes send an equal request: at any time, or with `held` while a job blocks the
- * engine. */
+/* Eight processes send an equal request. If `held`, a job blocks the engine until all have sent
+ * theirs. */
 static void eight_processes(bool held)
 {
     struct harness h;

@@ -21,7 +21,7 @@ struct events {
     unsigned count[SHUF_EVENT_PART + 1];
     uint64_t done[SHUF_EVENT_PART + 1];
     bool kills;
-    uint64_t bytes; /* bytes that the sink has received */
+    uint64_t bytes; /* bytes received by the sink */
 };
 
 static void note(void *context, shuf_event event, uint64_t done, uint64_t all)
