@@ -227,8 +227,8 @@ static void marginal_of_one_order(void **state)
                 1e-8);
 }
 
-/* cos(a) cos(b) is the mean of cos(a + b) and cos(a - b). For two values of a block, the sum and the
- * difference are each twice the sum of 16 entries. */
+/* cos(a) cos(b) is the mean of cos(a + b) and cos(a - b). For two values of a block, the sum and
+ * the difference are each twice the sum of 16 entries. */
 static void cosines_of_two_values(void **state)
 {
     (void)state;
