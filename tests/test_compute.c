@@ -172,8 +172,7 @@ static void in_the_least(void **state)
     expect_given(2, 2, 1);
 }
 
-/* The best workspace does not fit, but the computation can run without one. It gets an empty block.
- */
+/* The best workspace does not fit, but the computation can do without. It gets an empty block. */
 static void in_nothing_rather_than_not(void **state)
 {
     (void)state;
