@@ -310,7 +310,7 @@ static unsigned count_descriptors(pid_t pid, bool show)
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1);
         if (length <= 0)
-            continue; /* the directory itself, or a descriptor that is closed by now */
+            continue; /* skips the directory itself, and a descriptor that has been closed since */
         target[length] = '\0';
         count++;
         segments += strstr(target, "/cuda.shm.") != NULL;
@@ -351,7 +351,8 @@ Shuf__Permute wire_endless(Shuf__Slice *slice)
 {
     static uint64_t seed; /* different seeds, because equal requests share a job */
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.algorithm = (char *)"philox24"; /* has to scan up to a late position */
+    /* philox24 has to scan the permutation up to a late position */
+    permute.algorithm = (char *)"philox24";
     shuf__slice__init(slice);
     seed += 1000;
     permute.seed = seed;
@@ -434,7 +435,7 @@ void wire_check_unread(const struct harness *h, bool host_memory)
         wire_send_permute(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }
-    usleep(100000); /* time in which the daemon could buffer more */
+    usleep(100000); /* gives the daemon time to buffer more */
     uint64_t used = wire_status(h).memory_used;
     assert_true(used >= CLIENTS * UINT64_C(4) * N);
     uint64_t after = wire_private_bytes(h->pid), own = host_memory ? used : 0;
