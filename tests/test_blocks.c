@@ -51,7 +51,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* ---- charged until unmapped ------------------------------------------------------ */
+/* ---- blocks are charged until unmapped ------------------------------------------------ */
 
 static void expect_charged(const struct harness *h)
 {
@@ -185,7 +185,7 @@ static void had_by_one_who_hangs_up(void **state)
     assert_int_equal(wire_status(*state).blocks, host ? 0 : 1);
 }
 
-/* ---- not overwritten while a detached process may have it mapped ------------------- */
+/* ---- blocks that a detached process may have mapped are not overwritten ------------- */
 
 /* Takes more results of one size than the daemon keeps idle. None of them may be in `block`. */
 static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport transport)
@@ -260,7 +260,7 @@ static void reconnecting(void **state)
     WIRE_AWAIT(h, s, s.leases == 0 && s.pending_free == 0);
     uint64_t blocks = wire_status(h).blocks;
     if (blocks > 70)
-        fail_msg("%d blocks, expected about the 64 that are kept of a size", (int)blocks);
+        fail_msg("%d blocks, expected about 64: the daemon keeps so many of one size", (int)blocks);
 }
 
 int main(int argc, char **argv)

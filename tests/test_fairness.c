@@ -118,7 +118,7 @@ static void start_hogs(void)
     wire_await_queued(&h, HOGS * 5); /* of each user one job runs and four wait */
 }
 
-/* ---- requests beside them ---- */
+/* ---- requests while hogs run ---- */
 
 static void expect_ok(shuf *handle, shuf_status status)
 {

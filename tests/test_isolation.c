@@ -85,8 +85,8 @@ static void check_block(struct user *user, const shuf_lease *lease)
     assert_non_null(found);
     read_block(lease, found);
     if (memcmp(known + values, found + values, lease->block_bytes - values) != 0)
-        fail_msg("block %d has something behind its %d bytes of values that is not this user's",
-                 (int)lease->block, (int)values);
+        fail_msg("block %d has foreign bytes after its %d bytes of values", (int)lease->block,
+                 (int)values);
     memcpy(known, found, values);
     free(found);
 }
@@ -266,7 +266,7 @@ static void equal_requests_do_not_meet(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- what a user learns of others ------------------------------------------------- */
+/* ---- data about other users ------------------------------------------------------- */
 
 /* Ids must be far apart, so that they do not tell how many leases or blocks other users have. */
 static void expect_far(uint64_t a, uint64_t b)

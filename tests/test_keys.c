@@ -251,7 +251,7 @@ static void shuffles(void **state)
     shuf_close(handle);
 }
 
-/* ---- who may use which ---- */
+/* ---- the users of a key ---- */
 
 static shuf_status try_key(shuf *handle, const char *name)
 {
@@ -428,7 +428,7 @@ static void a_wrong_key_stops_the_start(void **state)
     remove_key(h, "c");
 }
 
-/* ---- where the bits are ---- */
+/* ---- the memory with the bits of keys ---- */
 
 /* Whether the daemon's memory from `start` to `end` has these 16 bytes. */
 static bool range_has(int memory, uint64_t start, uint64_t end, const uint8_t *bytes)

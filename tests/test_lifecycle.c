@@ -256,7 +256,7 @@ static void test_own_socket_only(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- the lock beside it ---- */
+/* ---- the lock of the socket ---- */
 
 static void lock_path(const struct harness *h, char *path, size_t size)
 {

@@ -63,7 +63,7 @@ static void end_flood(const struct child flooders[FLOODERS])
         child_kill(&flooders[i]);
 }
 
-/* ---- a reader that stops ---- */
+/* ---- a log that nobody reads ---- */
 
 /* The daemon's standard error becomes a small pipe. Returns the end that reads it. */
 static int start_on_pipe(struct harness *h)

@@ -408,7 +408,7 @@ static void cancelled(void **state)
     stop();
 }
 
-/* ---- its owner, and computations that need none ---- */
+/* ---- the owner of a workspace, and computations without a workspace ---- */
 
 static void request_as_another(int channel, void *context)
 {

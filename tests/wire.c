@@ -173,7 +173,7 @@ void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n)
     const uint32_t *numbers = (const uint32_t *)(const void *)values;
     for (uint64_t i = 0; i < bytes / 4; i++) {
         if (numbers[i] >= n || (seen[numbers[i] / 8] >> numbers[i] % 8 & 1))
-            fail_msg("value %u is out of range or came twice", numbers[i]);
+            fail_msg("value %u is out of range or occurs twice", numbers[i]);
         seen[numbers[i] / 8] |= (uint8_t)(1 << numbers[i] % 8);
     }
     free(seen);
@@ -254,7 +254,7 @@ Shuf__StatusReply wire_status(const struct harness *h)
 void wire_wait(unsigned *waited, const char *condition)
 {
     if (*waited > HARNESS_WAIT_MS)
-        fail_msg("in vain: %s", condition);
+        fail_msg("not within the time limit: %s", condition);
     usleep(1000);
     ++*waited;
 }
