@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks that a client may still have mapped. They are charged to the budget until no process can
- * have them mapped, are freed soon after, and are not overwritten if the client cannot be notified.
+ * Blocks that a client may still have mapped. The budget counts them until no process can have them
+ * mapped, and they are freed soon after that. The daemon does not overwrite such a block if it
+ * cannot notify the client.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory limit of a daemon on a machine where other programs use memory. The limit is the free
- * memory, less a reserve, plus the memory of the daemon's own blocks. The daemon counts the pages
- * of a block that have memory, not the size that was requested.
+ * The memory limit of a daemon when other programs use memory too. The limit is the free memory,
+ * minus a reserve, plus the memory of the daemon's own blocks. For a block, the daemon counts only
+ * the pages that exist, not the requested size.
  */
 #include "fake_backend.h"
 #include "support/cmocka_all.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocate and Write messages without libshuf: what a client may do with a buffer, the error of
- * every wrong field, who may use a lease, the memory that a buffer costs, and when it is freed.
+ * Allocate and Write messages without libshuf. The tests check which operations a client may do
+ * with a buffer and who may use a lease, the error of every wrong field, the memory that a buffer
+ * costs, and when it is freed.
  */
 #include "parse.h"
 #include "support/child.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups at a peer that sends wrong replies, and at a peer that closes the connection between two
- * requests of one call.
+ * Look-ups at a fake peer. It sends wrong replies, or closes the connection between two requests of
+ * one call.
  */
 #include "peer.h"
 #include "shuf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inline C alone: known answers of Philox4x64-10, the words of the key schedule, the golden
- * tables by a plain loop, and that every algorithm gives a permutation.
+ * The inline C alone: known answers of Philox4x64-10, the words of the key schedule, and the golden
+ * tables by a plain loop. Every algorithm must give a permutation.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"

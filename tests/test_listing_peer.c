@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lists of leases and users from a peer that sends them in pages, in frames of every length,
- * and with faults.
+ * The lists of leases and users, from a fake peer. It sends the lists in pages, in frames of every
+ * length, and with faults.
  */
 #include "peer.h"
 #include "shuf.h"

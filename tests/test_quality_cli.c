@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program shuf-quality. All its sources give equal reports, bad input and wrong options have
- * clear errors, an interrupted run reports its findings so far, and --plot writes an SVG file.
+ * The program shuf-quality. All its sources give equal reports. Bad input and wrong options have
+ * clear errors. An interrupted run reports its findings so far. --plot writes an SVG file.
  */
 #include "command.h"
 #include "harness.h"

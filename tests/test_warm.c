@@ -125,8 +125,8 @@ static void taken_and_kept_in_the_cache(void **state)
     take_and_keep(true);
 }
 
-/* A result gets its own block if it has at most half the size of the warm block, or more than the
- * whole size. */
+/* A result of at most half the size of the warm block gets its own block. So does a result larger
+ * than the warm block. */
 static void other_sizes(void **state)
 {
     (void)state;
