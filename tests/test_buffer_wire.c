@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocate and Write messages without libshuf. The tests check which operations a client may do
- * with a buffer and who may use a lease, the error of every wrong field, the memory that a buffer
- * costs, and when it is freed.
+ * Allocate and Write messages without libshuf: the operations that a client may do with a buffer,
+ * the error of every wrong field, and the users of a lease. Also the memory of a buffer, until it
+ * is freed.
  */
 #include "parse.h"
 #include "support/child.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The result cache: equal requests share one computation, later requests find its result, eviction
- * follows LRU order, and prefetches compute results early.
+ * The result cache. Equal requests share one computation, and later requests find its result. The
+ * least recently used result is evicted first. Prefetches compute results early.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"

@@ -133,8 +133,8 @@ static struct wire *begin_after_requests(const struct harness *h)
     return w;
 }
 
-/* Returns a client whose job begins after a result that exceeds the socket's buffer, so the loop
- * has waited for room in the socket. */
+/* Returns a client whose job begins after a large result. The result exceeds the socket's buffer,
+ * so the loop has waited for room in the socket. */
 static struct wire *begin_after_bulk(const struct harness *h)
 {
     enum { N = 1 << 20 };

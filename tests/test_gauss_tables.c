@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of Gaussian streams in the library: their proof succeeds, and fails for other tables.
- * The functions of the proof are compared with sums over all outcomes, and the slopes of the search
- * with differences.
+ * The tables of Gaussian streams in the library. Their proof succeeds, and fails for other tables.
+ * The functions of the proof are compared with sums over all outcomes. The slopes of the search are
+ * compared with differences.
  */
 #include "proof.h"
 

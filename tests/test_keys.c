@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Named keys: the values of the specification for every kind of request, the users who may use a
- * key, and reloads. The bits of a key are only in one locked part of the daemon's memory.
+ * key, and reloads. Also the memory that holds the bits of keys.
  */
 #include "command.h"
 #include "shuf.h"

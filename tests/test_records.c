@@ -118,8 +118,8 @@ static void there_and_back(void **state)
     shuf_close(handle);
 }
 
-/* The records are images of 224 x 224 x 3 bytes, bytes that are not a multiple of a page, or a
- * single record of 100 MB. They come from the caller's memory and from a buffer. */
+/* Shuffles images of 224 x 224 x 3 bytes, records that do not fill whole pages, and a single record
+ * of 100 MB. The records come from the caller's memory and from a buffer. */
 static void images(void **state)
 {
     (void)state;

@@ -97,8 +97,8 @@ void wire_await_memory_free(const struct harness *h);
 
 /* The bytes of the process's private dirty memory. */
 uint64_t wire_private_bytes(pid_t pid);
-/* Counts the open descriptors of the process. The first one for a segment of shared memory with
- * CUDA's events does not count, because the driver may close it at any time. */
+/* Counts the open descriptors of the process. One segment of shared memory with CUDA's events does
+ * not count, because the driver may close it at any time. */
 unsigned wire_descriptors(pid_t pid);
 void wire_show_descriptors(pid_t pid); /* prints them to stderr */
 
