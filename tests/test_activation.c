@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A daemon that a service manager has started for a socket. The daemon serves that socket and does
- * not remove its file. While no daemon runs, connections wait in the backlog.
+ * not touch its file. While no daemon runs, connections wait in the backlog.
  */
 #include "support/cmocka_all.h"
 #include "support/shufd.h"

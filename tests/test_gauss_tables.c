@@ -207,8 +207,8 @@ static void walsh_moments_are_means(void **state)
         assert_near(sum[m], shuf__walsh_moment(powers[m]), 6 * sqrt(square[m] / samples));
 }
 
-/* Every entry's law differs from the normal law in one coefficient, a_4. The law of their sum may
- * differ only by a term of first order and its square. */
+/* Every entry's law differs from the normal law in one Hermite coefficient, a_4. The law of their
+ * sum may differ only by a term of first order and its square. */
 static void marginal_of_one_order(void **state)
 {
     (void)state;

@@ -199,8 +199,9 @@ struct Inverse {
     }
 };
 
-/* Compares all remainders of the inverse multiplications up to 1100, and all numbers from `whole`
- * on, which no fold changes. Also compares positions with cycle walking, and random positions. */
+/* Compares the values for which an inverse multiplication gives at most 1100 or at least `whole`.
+ * No fold changes a number of at least `whole`. Also compares values with cycle walking, and random
+ * values. */
 void check_inverse(uint64_t n, bool with_windows)
 {
     const Inverse row(n, with_windows);

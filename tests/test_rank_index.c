@@ -276,8 +276,8 @@ static unsigned cost_of(struct fixture *s, uint64_t offset, uint64_t count, uint
     return atomic_load(&cancel_calls);
 }
 
-/* The CPU calls `cancelled` once for the row and once for each tile, and perhaps once more in a few
- * threads. The GPU is not tested, because it computes more tiles at once. */
+/* The calls of `cancelled` show the cost on the CPU: one for the row, one for each tile, and at
+ * most one more for each thread. The GPU is not tested, because it computes many tiles at once. */
 static void only_needed_tiles(void **state)
 {
     (void)state;

@@ -154,8 +154,8 @@ struct reference {
     shuf_primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
-    /* The first values, if outputs of n or more are left out. Otherwise NULL: the value at a
-     * position is reference_f(position). */
+    /* The values of the first positions, if the algorithm leaves out outputs of n or more. NULL if
+     * it leaves nothing out: then the value at a position is reference_f(position). */
     uint64_t *values;
 };
 

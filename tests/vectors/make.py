@@ -663,9 +663,10 @@ NORMALS = {
     "bf16": [("0", "1"), ("-2.5", "0.001")],
 }
 STREAMS = [(7, 0), (0xFEDCBA9876543210, (1 << 40) + 5)]
-# Offsets and counts of parts: within a superblock and across its end; where the rounding of h' decides a
-# value; where the index of a word exceeds 32 bits; where a float of stream (7, 0) would be 2^-12 or -2^-12
-# with the short dither; beyond 2^40; and the last values of a stream.
+# Offsets and counts of parts of a stream. They are within a superblock, across its end, at indices of more
+# than 32 bits, beyond 2^40, and at the end of the stream. Three parts are single values. The rounding of h'
+# decides the first one. The other two would be 2^-12 and -2^-12 in f32 and stream (7, 0), if they had the
+# short dither.
 PARTS = [
     (0, 1), (0, 100), (31, 3), (1021, 5), (1023, 1026), (405399, 1),
     ((1 << 33) - 3, 7), ((1 << 34) - 3, 7), (31747823942, 1), (39362094265, 1),
