@@ -22,7 +22,7 @@ static _Noreturn void give_up(const char *call)
     exit(EXIT_FAILURE);
 }
 
-/* Makes a pipe. Returns the end that the test reads; *theirs is the end of the program. */
+/* Makes a pipe. Returns the read end for the test. *theirs is the write end for the program. */
 static int make_pipe(int *theirs)
 {
     int fds[2];
@@ -83,7 +83,7 @@ void command_start(struct command *command, unsigned flags, const char *const *a
     close(err);
 }
 
-/* A terminal whose other side is closed returns EIO. */
+/* A read from a terminal fails with EIO after the other side has closed it. */
 static void read_some(struct command_stream *stream)
 {
     enum { STEP = 65536 };

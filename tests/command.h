@@ -29,14 +29,14 @@ struct command {
     struct command_stream out, err;
 };
 
-/* argv ends with NULL; argv[0] is searched in PATH. `flags` are of the enum above. If the machine
- * cannot start the program, the test process ends. */
+/* argv ends with NULL. argv[0] is searched in PATH. `flags` is a set of the flags above. If the
+ * machine cannot start the program, the test process ends. */
 void command_start(struct command *command, unsigned flags, const char *const *argv);
 
-/* Reads both streams to their end and waits; sends SIGKILL after COMMAND_WAIT_MS. */
+/* Reads both streams to their end and waits for the program. Kills it after COMMAND_WAIT_MS. */
 void command_finish(struct command *command);
 
-/* command_start() and command_finish(); returns the exit status. */
+/* Calls command_start() and command_finish(). Returns the exit status. */
 int command_run(struct command *command, unsigned flags, const char *const *argv);
 
 void command_free(struct command *command);

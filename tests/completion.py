@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Completes command lines of shufctl and shufd in interactive shells, with the scripts that the build made, and
+"""Completes command lines of shufctl and shufd in interactive shells, with the scripts of the build. Also
 compares the offered values with those that shufctl accepts.
 
     tests/completion.py SHUFCTL SCRIPTS SCRIPTS-OF-SHUFD
@@ -42,7 +42,8 @@ LINES_OF_SHUFD = (
 )
 LISTED = "primefold", "philox24", "lcg"  # after --algorithm
 
-# How each shell loads a script of PROGRAM, and replaces PROGRAM by a function that shows its arguments.
+# For each shell: its command, the file with the script for PROGRAM, and the commands that load this script.
+# They replace PROGRAM by a function that prints its arguments.
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], "PROGRAM",
              "bind 'set bell-style none'; source {}; PROGRAM() {{ echo \"<$*>\"; }}; PS1='rea''dy '"),
@@ -70,7 +71,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def expect(self, pattern):
-        """The output of the shell up to the pattern, or None."""
+        """Reads the output of the shell up to the pattern. Returns the match, or None after the timeout."""
         end = time.monotonic() + TIMEOUT
         while not (found := re.search(pattern, self.text, re.DOTALL)):
             if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
@@ -86,7 +87,7 @@ class Terminal:
 
 
 def complete(name, program, lines, scripts, folder):
-    """The lines that the shell completes wrongly."""
+    """The faults of the shell's completions."""
     command, script, setup = SHELLS[name]
     script, setup = script.replace("PROGRAM", program), setup.replace("PROGRAM", program)
     terminal = Terminal(command, folder)
@@ -138,7 +139,7 @@ def run(shufctl, verb, option, value):
 
 
 def compare_values(shufctl, script):
-    """Values that shufctl refuses, and values of its message that are not offered."""
+    """The offered values that shufctl refuses, and the values that its error names but that are not offered."""
     compared = 0
     for verb, option, values in offered(script):
         for value in values:
@@ -146,7 +147,7 @@ def compare_values(shufctl, script):
                 yield f"{verb} {option} {value}: offered, but refused"
         refused = run(shufctl, verb, option, "nonsense")
         if refused.returncode != 64:
-            continue  # the daemon refuses it
+            continue  # only the daemon checks this option
         compared += 1
         named = set(re.findall(r"[a-z0-9-]+", refused.stderr.partition("expected ")[2].partition(";")[0]))
         if named - {"or", "one", "of"} != set(values):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the dashboard and the alert rules: they use only metrics that the daemon has, with labels that
-these have. If the machine has promtool, it finds no error.
+"""Checks the dashboard and the alert rules. They may use only metrics and labels that the daemon has. If
+the machine has promtool, it must find no error.
 
     tests/dashboards.py TABLE-PROGRAM
 """
@@ -14,8 +14,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DASHBOARDS = ROOT / "dashboards"
-SCRAPED = {"instance", "job", "daemon", "le"}  # labels that no row of the table names
-# node_exporter drops the samples of a file whose help differs from that of its own, Prometheus' client for Go.
+SCRAPED = {"instance", "job", "daemon", "le"}  # labels that the scrape adds, so no row of the table has them
+# node_exporter has these metrics too, from Prometheus' client for Go. It drops the samples of a file whose
+# help text differs from its own.
 HELP_OF_GO = {
     "process_start_time_seconds": "Start time of the process since unix epoch in seconds.",
     "process_cpu_seconds_total": "Total user and system CPU time spent in seconds.",
@@ -25,7 +26,7 @@ wrong = []
 
 
 def known_metrics(program):
-    """Name of each series: its labels."""
+    """For each name of a series, its labels."""
     known = {}
     table = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     wrong.extend(f"{name}: expected the help '{text}'" for name, text in HELP_OF_GO.items()
@@ -67,7 +68,7 @@ def main():
     for name, expression in re.findall(r"alert: (\w+)\n +expr: (.*?)\n +(?:for|labels):", alerts, re.DOTALL):
         check(name, expression, known)
     if len(known) < 30 or len(dashboard["panels"]) < 10 or alerts.count("alert:") < 5:
-        wrong.append("fewer metrics, panels or alerts than there were")
+        wrong.append("expected at least 30 metrics, 10 panels and 5 alerts")
     tested = (DASHBOARDS / "alerts_test.yml").read_text()
     for name in re.findall(r"alert: (\w+)", alerts):
         if f"alertname: {name}\n" not in tested:

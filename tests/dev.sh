@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Tests the messages of ./dev while it builds and installs, with a cmake that only says what it would do:
+# Tests the messages of ./dev while it builds and installs. A fake cmake only records its arguments.
 #     dev.sh SOURCE BUILD
 set -eu
 directory=$2/dev-test
@@ -25,7 +25,7 @@ chmod +x "$directory"/bin/*
 export PATH="$directory/bin:$PATH" CACHE="CMAKE_INSTALL_LIBDIR:PATH=lib64" DEV_REPORT_SECONDS=1
 cd "$directory"
 
-# expect TEXT: of the last run
+# expect TEXT: the last run must have printed this
 expect() {
     grep -qF -- "$1" output || {
         echo "expected '$1' in:" >&2
@@ -34,7 +34,7 @@ expect() {
     }
 }
 
-# refuse TEXT: the same
+# refuse TEXT: the last run must not have printed this
 refuse() {
     if grep -qF -- "$1" output; then
         echo "expected no '$1' in:" >&2
@@ -66,7 +66,7 @@ fi
 expect "x.c:1: error: broken"
 expect "dev: failed with status 1: cmake --build --preset release"
 
-# The steps themselves on a terminal.
+# On a terminal, ./dev shows the output of cmake itself.
 if command -v script >/dev/null; then
     PREFIX=$directory/prefix script -qec "./dev install" output >/dev/null
     expect "[17/629]"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# libshuf.so exports what the public headers declare and nothing else, and leans
-# on no library but protobuf-c and libc.
+# Checks that libshuf.so exports exactly the functions of the public headers, and needs only the
+# libraries protobuf-c and libc.
 #     cmake -DLIBRARY=... -DHEADERS="a.h;b.h" -DNM=... -DREADELF=... -P exports.cmake
 foreach(header IN LISTS HEADERS)
   file(STRINGS ${header} lines REGEX "^SHUF_API ")

@@ -21,7 +21,7 @@
 struct faults *faults;
 struct seen *seen;
 
-/* Each lane and the loop open one. */
+/* The server opens one for each lane, and one for the loop. */
 struct fake {
     struct shuf__backend base;
     struct shuf__backend *cpu;
@@ -125,7 +125,7 @@ static struct shuf__workspace device_workspace(const struct shuf__backend *backe
                                     faults->best, faults->least};
 }
 
-/* Overwrites the workspace: a computation may write all of it. */
+/* Overwrites the workspace, because a computation may write to all of it. */
 static void note_launch(const struct shuf__block *workspace)
 {
     seen->launches++;

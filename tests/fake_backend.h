@@ -17,21 +17,21 @@ enum { WAITING_N = 12345 }; /* a computation with this n runs until it is cancel
 /* Faults of the device, and the workspaces of its computations. */
 struct faults {
     unsigned read_us;         /* duration of each read */
-    uint64_t read_fails_from; /* reads from this offset on fail; 0: none */
+    uint64_t read_fails_from; /* a read at or after this offset fails; 0: none fails */
     bool permute_fails, hangs;
     uint64_t best, least;       /* bytes of a permutation's workspace */
     bool elsewhere;             /* the workspace is in device memory, results in host memory */
     uint64_t available, total;  /* bytes of host memory; 0: the real values */
-    bool blocks_count;          /* blocks of host memory reduce `available` */
-    uint64_t device;            /* bytes of device memory; 0: as host memory */
-    uint64_t others;            /* bytes of it that other programs use */
+    bool blocks_count;          /* the server's own blocks of host memory reduce `available` */
+    uint64_t device;            /* total bytes of device memory; 0: the figures of host memory */
+    uint64_t others;            /* bytes of device memory that other programs use */
     unsigned wait_us;           /* duration of each computation */
-    unsigned first_full, fulls; /* `fulls` allocations fail, from number `first_full` on */
+    unsigned first_full, fulls; /* `fulls` allocations fail, starting with number `first_full` */
     bool fails_when_full;       /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */
     char root[64]; /* a directory with /proc and /sys for the server; "": the harness's */
 };
 
-/* Counters of the device. */
+/* Counters of the fake device. */
 struct seen {
     _Atomic unsigned allocations;
     unsigned launches;

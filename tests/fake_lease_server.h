@@ -13,11 +13,12 @@
 #include <stdbool.h>
 
 enum {
-    LEASE_SERVER_SMALL = 10,      /* values in 2 MiB */
-    LEASE_SERVER_LARGE = 1500000, /* values in 6 MiB; clients do not keep them mapped */
-    LEASE_SERVER_BLOCKS = 300,    /* every seed is less */
-    LEASE_SERVER_BUFFER = 299,    /* the id of a buffer's block */
-    LEASE_SERVER_OFFSET = 64,     /* bytes from the front of a block to its values */
+    LEASE_SERVER_SMALL = 10, /* values of a small result, in a block of 2 MiB */
+    /* values of a result of 6 MiB; clients do not keep its block mapped */
+    LEASE_SERVER_LARGE = 1500000,
+    LEASE_SERVER_BLOCKS = 300, /* the number of blocks; every seed must be less */
+    LEASE_SERVER_BUFFER = 299, /* the id of a buffer's block */
+    LEASE_SERVER_OFFSET = 64,  /* bytes from the front of a block to its values */
     LEASE_SERVER_UNIT = 2 << 20,
 };
 
@@ -25,25 +26,26 @@ enum {
 struct lease_server_reply {
     Shuf__ResultReply reply;
     uint64_t payload; /* bytes after the reply */
-    size_t file;      /* bytes of the file of a descriptor */
+    size_t file;      /* the size of the file that a descriptor refers to */
     bool unsealed;
     unsigned descriptors;
 };
 
-/* Set the first part before lease_server_start(). lease_server_finish() sets all to zero. */
+/* Set the fields under "Behaviour" before lease_server_start(). lease_server_finish() sets all
+ * fields to zero. */
 extern struct lease_server {
     /* Behaviour: */
     Shuf__Transport transport; /* 0: MEMFD */
     char *device_id;
     void (*corrupt)(struct lease_server_reply *reply);
     void (*set_ipc_handles)(struct lease_server_reply *reply); /* for CUDA_IPC */
-    int lost_at;            /* closes the connection at this request; Hello is 0 */
-    int lost_connections;   /* the number of connections that it closes */
-    int busy_takes;         /* how many requests for leases fail with BUSY, from the second one
-                             * on */
-    bool wrong_write_reply; /* replies to a Write with a ReleaseReply */
+    int lost_at;          /* the server closes the connection at this request; Hello is 0 */
+    int lost_connections; /* the number of connections that the server closes */
+    /* the number of lease requests that fail with BUSY; the first request succeeds */
+    int busy_takes;
+    bool wrong_write_reply; /* the reply to a Write is a ReleaseReply */
     /* State: */
-    /* The connection has received the block's descriptor. */
+    /* Whether the connection has received the block's descriptor. */
     bool has_descriptor[LEASE_SERVER_BLOCKS];
     uint64_t leases;
     int takes;
@@ -68,7 +70,8 @@ void lease_server_finish(shuf *handle, const char *log);
 void lease_server_take(shuf *handle, uint64_t block, uint64_t n, shuf_lease **lease);
 void lease_server_release(shuf *handle, shuf_lease **lease);
 
-/* Value `i` of a block, a different one for each connection. A copy has the values of block 0. */
+/* Returns value `i` of a block. Each connection has other values. An inline result has the values
+ * of block 0. */
 uint32_t lease_server_value(int connection, uint64_t block, uint64_t i);
 
 /* Checks the first thousand values of a lease in host memory. */

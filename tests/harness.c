@@ -28,7 +28,7 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* $SHUF_TEST_SHUFD may name another program, such as one that traces shufd. */
+/* $SHUF_TEST_SHUFD may name a program to start in place of shufd, such as one that traces shufd. */
 static const char *shufd_path(void)
 {
     const char *path = getenv("SHUF_TEST_SHUFD");
@@ -148,7 +148,7 @@ int harness_connect(const char *path)
     return -1;
 }
 
-/* Returns after the daemon has closed the probing connection, so that no test counts this
+/* Waits until the daemon has closed the probing connection too, so that no test counts this
  * connection or its descriptor. */
 static bool is_listening(const char *path)
 {

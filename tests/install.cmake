@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# What is installed is enough to build on: other projects compile the example against the installed
-# headers with both libraries, by pkg-config or by find_package(), and it runs. Each header
-# compiles by itself, and all do together in each version of C and C++, without a warning of the
-# strictest kind.
+# Checks that other projects can use an installation. They compile the example with the installed
+# headers and either library, by pkg-config and by find_package(), and run it. Each header compiles
+# by itself. All headers together compile in each version of C and C++ without a strict warning.
 #     cmake -DBUILD=... -DEXAMPLE=epoch.c -DCC=... -DFLAGS="..." -DPKG_CONFIG=... -P install.cmake
 set(prefix ${BUILD}/install-test)
 file(REMOVE_RECURSE ${prefix})
@@ -13,7 +12,8 @@ file(GLOB_RECURSE pc ${prefix}/libshuf.pc)
 get_filename_component(directory "${pc}" DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${directory})
 
-# Without a daemon the example ends with 1 and says so: it links, loads and runs.
+# Runs the example without a daemon. It must report this and end with 1, which shows that it links,
+# loads and runs.
 function(check program)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env SHUFD_SOCKET=/nonexistent/s
                           LD_LIBRARY_PATH=${directory}/.. ${program}
@@ -40,7 +40,7 @@ foreach(program by-make/shared by-make/static by-cmake/shared by-cmake/static)
   check(${prefix}/${program})
 endforeach()
 
-# Each function has a manual page, or a link to one, in a build with scdoc.
+# A build with scdoc installs a manual page for each function, or a link to one.
 foreach(header IN LISTS HEADERS)
   file(STRINGS ${header} lines REGEX "^SHUF_API ")
   foreach(line IN LISTS lines)

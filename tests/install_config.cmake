@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The configuration file of an installation: its place under each prefix, an edited file that a
-# second installation keeps, a daemon that reads it, and the end of everything by `uninstall`.
+# The configuration file of an installation: its path under each prefix, and a daemon that reads it.
+# A second installation keeps an edited file. `uninstall` removes all other files.
 #     cmake -DBUILD=... -DSHIPPED=shufd.conf -P install_config.cmake
 set(root ${BUILD}/install-config-test)
 file(REMOVE_RECURSE ${root})
@@ -24,7 +24,7 @@ function(expect_content file text)
   endif()
 endfunction()
 
-# No files are left below `directory`, or only those named after it.
+# Expects that only the files in the other arguments are left below `directory`.
 function(expect_files directory)
   file(GLOB_RECURSE found RELATIVE ${directory} ${directory}/*)
   if(NOT found STREQUAL "${ARGN}")
@@ -34,7 +34,7 @@ endfunction()
 
 file(READ ${SHIPPED} shipped)
 
-# The place of the file.
+# The path of the file under each prefix.
 foreach(row "/usr:/etc" "/usr/local:/usr/local/etc" "/opt/x:/etc/opt/x" "/home/a:/home/a/etc")
   string(REPLACE ":" ";" row ${row})
   list(GET row 0 prefix)
@@ -49,29 +49,29 @@ foreach(row "/usr:/etc" "/usr/local:/usr/local/etc" "/opt/x:/etc/opt/x" "/home/a
   file(REMOVE_RECURSE ${root}/place)
 endforeach()
 
-# An edited file stays, and the new one comes beside it.
+# An edited file stays, and the new one is installed as shufd.conf.new.
 install_to("" ${root}/kept)
 set(conf ${root}/kept/etc/shufd/shufd.conf)
 install_to("" ${root}/kept)
 if(EXISTS ${conf}.new)
-  message(FATAL_ERROR "${conf}.new: made though nothing was edited")
+  message(FATAL_ERROR "${conf}.new: expected no such file, because nothing was edited")
 endif()
 file(WRITE ${conf} "queue = 17\n")
 install_to("" ${root}/kept)
 expect_content(${conf} "queue = 17\n")
 expect_content(${conf}.new "${shipped}")
 if(NOT output MATCHES "Kept: [^\n]*/shufd.conf, which was edited")
-  message(FATAL_ERROR "no word about the kept file: ${output}")
+  message(FATAL_ERROR "expected a message about the kept file: ${output}")
 endif()
 
-# The installed daemon reads it without an option.
+# The installed daemon reads the file without an option.
 execute_process(COMMAND ${root}/kept/bin/shufd --print-config OUTPUT_VARIABLE printed
                 COMMAND_ERROR_IS_FATAL ANY)
 if(NOT printed MATCHES "\nqueue = 17\n")
   message(FATAL_ERROR "${conf} was not read: ${printed}")
 endif()
 
-# What was edited survives the uninstallation, and nothing else does.
+# After the uninstallation, only the edited file is left.
 file(WRITE ${conf} "${shipped}")
 install_to("" ${root}/kept)
 file(REMOVE ${conf}.new)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the includes of the product's code against docs/architecture.md: each arrow between two folders
-is one that the section "Layers" allows, all code is in a folder that it lists, no folders form a circle,
-and no modules form one. A module is a source file with the header and the other files of its name.
+"""Checks the includes of the product's code against the section "Layers" of docs/architecture.md. An
+arrow is an include from one folder to another. The section must list each arrow, and each folder with
+code. Neither folders nor modules may form a circle. A module is a source file with the header and the
+other files of the same name.
 
-    tests/layers.py [--list]   --list prints the arrows that there are
+    tests/layers.py [--list]   --list prints all arrows
 """
 import pathlib
 import re
@@ -14,12 +15,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
-PUBLIC = ["client/include", "kernels/inline"]  # <...> names their headers; all other headers in <...> are the system's
+PUBLIC = ["client/include", "kernels/inline"]  # the folders of headers in <...>; the others are the system's
 ROW = re.compile(r"^    (\S+) ->(.*)$", re.MULTILINE)
 
 
 def allowed():
-    """Folder: folders that its files may include."""
+    """For each folder, the folders that its files may include."""
     text = (ROOT / "docs/architecture.md").read_text()
     section = re.search(r"^## Layers$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if not section:
@@ -35,7 +36,7 @@ def sources(folders):
 
 
 def folder_of(path, folders):
-    """The layer of the file: the deepest one that contains it."""
+    """The layer of the file: the deepest listed folder that contains it."""
     for parent in path.parents:
         if str(parent) in folders:
             return str(parent)
@@ -49,8 +50,8 @@ def common(a, b):
 
 
 def resolve(name, path, known, roots):
-    """The file of the tree that the include names, or None: below one of the roots, the closest to the
-    including file where several have it."""
+    """The file of the tree that the include names, or None. If several roots have such a file, the one
+    closest to the including file."""
     found = [p for p in (pathlib.Path(root, name) for root in roots) if p in known]
     found = sorted(set(found), key=lambda p: (p.parent != path.parent, -common(p, path)))
     if len(found) > 1 and found[0].parent != path.parent:

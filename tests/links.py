@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the documents: each relative link in a *.md file names a file and a heading that exist, and
-docs/index.md leads to every document.
+"""Checks the documents. Each relative link in a *.md file must name an existing file and heading, and
+docs/index.md must have a link to every document.
 
     tests/links.py [ROOT]
 """
@@ -13,7 +13,7 @@ import sys
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-CODE = re.compile(r"^    .*$|`[^`\n]*`", re.MULTILINE)  # indented, or within a line
+CODE = re.compile(r"^    .*$|`[^`\n]*`", re.MULTILINE)  # an indented line, or code within a line
 SKIPPED = {"build", ".git", ".cache"}
 
 
@@ -24,7 +24,7 @@ def documents(root):
 
 
 def anchors(text):
-    """The names that a forge gives to the headings: those that repeat are numbered from 1 on."""
+    """The names of the headings in links, as a forge such as GitHub makes them. A repeated name gets a number, from 1 on."""
     names, counts = set(), {}
     for heading in HEADING.findall(FENCED.sub("", text)):
         name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
@@ -34,7 +34,7 @@ def anchors(text):
 
 
 def links(page, text):
-    """Each relative link: as written, the file that it names, and the heading."""
+    """Each relative link as (its text, the file that it names, the heading)."""
     for link in LINK.findall(CODE.sub("", FENCED.sub("", text))):
         if re.match(r"[a-z]+:", link):
             continue

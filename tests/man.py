@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the manual pages: groff has no warning about any compiled page, SEE ALSO names pages that
-exist, and the pages of section 3 describe each public function once, with the type and the parameters
-that the header gives it, each public type with its definition, and each status.
+"""Checks the manual pages. groff must have no warning about a compiled page, and SEE ALSO may name only
+existing pages. The pages of section 3 must describe each public function once, with the type and the
+parameters of the header. They must also describe each public type with its definition, and each status.
 
     man.py BUILD HEADER...
 """
@@ -17,7 +17,7 @@ OTHERS = re.compile(r"(dieharder|fork|nvidia-persistenced|sd_listen_fds|sd_notif
 
 
 def functions(text):
-    """Function: its return type and parameters."""
+    """For each function, its return type and parameters."""
     return {
         name: (returned.strip(), [" ".join(one.split()) for one in parameters.split(",")])
         for returned, name, parameters in re.findall(
@@ -42,7 +42,7 @@ def warnings(page):
 
 
 def broken_references(page):
-    """References to pages that neither shufd nor another package has."""
+    """References to pages that exist neither in shufd nor in OTHERS."""
     for name, number in re.findall(r"\*([a-z_.@-]+)\*\((\d)\)", page.read_text()):
         named = any(re.search(rf"\b{name}\b", section(p, "NAME")) for p in MAN.glob(f"*.{number}.scd"))
         if not named and not OTHERS.match(f"{name}("):
@@ -50,7 +50,7 @@ def broken_references(page):
 
 
 def described(pages):
-    """The functions of the pages, and the faults of the pages."""
+    """The functions that the pages describe, and the faults of the pages."""
     found, faults = {}, []
     for page in pages:
         names = set(re.findall(r"shuf_\w+", section(page, "NAME")))
@@ -63,14 +63,14 @@ def described(pages):
 
 
 def types(text):
-    """Public types with a definition that a page can show: not of the rows of a table."""
+    """The public types whose definition a page can show. Types made from the rows of a table are not among them."""
     return set(re.findall(r"^typedef \w+ (?:\w+ )?\{[^}#]*\} (\w+);", text, re.MULTILINE)) | set(
         re.findall(r"^typedef \w+ \(\*(\w+)\)", text, re.MULTILINE)
     )
 
 
 def undescribed(pages, text):
-    """Types that no page shows and names, and statuses that shuf(3) lacks."""
+    """Types that are not shown and named on exactly one page, and statuses that shuf(3) lacks."""
     for name in sorted(types(text)):
         shown = [p for p in pages if f"; type {name}\n" in section(p, "SYNOPSIS")]
         if len(shown) != 1 or name not in re.findall(r"\w+", section(shown[0], "NAME")):

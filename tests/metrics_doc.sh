@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Compares the table of docs/metrics.md with that of the daemon; with --write, replaces it.
+# Compares the table in docs/metrics.md with the daemon's table of metrics. With --write, replaces the
+# table in the document.
 #     tests/metrics_doc.sh [--write] TABLE-PROGRAM DOCUMENT
 set -eu
 write=

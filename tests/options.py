@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares the options that each program prints with --help and those that its manual page describes:
-for shufctl, each verb has a page, with all options in its synopsis and explained. Also the keys of
-shufd.conf(5), and the help topics and exit statuses of shufctl.
+"""Compares the options that each program prints with --help with those in its manual page. Each verb of
+shufctl must have a page, with all its options in the synopsis and in the section OPTIONS. Also compares
+the keys of shufd.conf(5), and the help topics, exit statuses and environment variables of shufctl.
 
     tests/options.py SHUFCTL SHUFD SHUF_QUALITY BUILD
 """
@@ -51,7 +51,7 @@ def section(text, name):
 
 
 def terms(text):
-    """The terms of the lists: the lines above an indented one."""
+    """The terms of the lists. A term is a line above an indented line."""
     return re.findall(r"^(?![\t`])(\S.*)\n\t", text, re.MULTILINE)
 
 
@@ -61,9 +61,9 @@ def items(text):
 
 def compare(where, printed, described):
     for name in sorted(printed - described):
-        wrong.append(f"{where}: {name} is in the program and not in the manual")
+        wrong.append(f"{where}: {name} is in the program, but not in the manual")
     for name in sorted(described - printed):
-        wrong.append(f"{where}: {name} is in the manual and not in the program")
+        wrong.append(f"{where}: {name} is in the manual, but not in the program")
 
 
 def verbs_of(program):
@@ -72,7 +72,7 @@ def verbs_of(program):
 
 
 def compare_verbs(program):
-    """Each verb with its page, and the list of verbs."""
+    """Compares each verb with its page, and the list of verbs in shufctl(1)."""
     verbs = verbs_of(program)
     compare("shufctl, pages", verbs, {one.name.split("-")[1].split(".")[0] for one in MAN.glob("shufctl-*.1.scd")})
     listed = re.findall(r"\*shufctl-([a-z]+)\*\(1\)", "\n".join(terms(page("shufctl.1"))))
@@ -85,7 +85,7 @@ def compare_verbs(program):
 
 
 def compare_names(program, text):
-    """The options of all verbs with those that the page names anywhere."""
+    """Compares the options of all verbs with all options that the page names."""
     used = set()
     for verb in verbs_of(program):
         used |= options(output(program, verb, "--help"))
@@ -102,7 +102,7 @@ def key_options(program):
 
 
 def compare_keys(program, text):
-    """The keys and their defaults."""
+    """Compares the keys and their defaults."""
     pairs = keys_of(program)
     described = re.findall(r"^\*([a-z_]+)\* = (.*)$", section(text, "KEYS"), re.MULTILINE)
     compare("shufd.conf(5)", {f"{k} = {v or '(empty)'}" for k, v in pairs}, {" = ".join(one) for one in described})

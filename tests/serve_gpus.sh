@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# packaging/serve-gpus, with programs that stand for nvidia-smi and shufd. Checks that each GPU has one
-# daemon, their shares of memory, reload, the drain at SIGTERM, and that all end when one ends.
+# Tests packaging/serve-gpus, with programs in place of nvidia-smi and shufd. Each GPU must get one
+# daemon with its share of the memory. Reload and the drain at SIGTERM must work. If one daemon ends,
+# all must end.
 #     tests/serve_gpus.sh BUILD SOURCE
 set -eu
 build=$1
@@ -30,7 +31,7 @@ exec "$build/daemon/shufd" "\${@/#cuda:*/cpu}"
 PROGRAM
 chmod +x "$work/bin/nvidia-smi" "$work/bin/shufd"
 
-# start UUID...
+# start UUID...: serves these GPUs
 start() {
     printf '%s\n' "$@" >"$work/gpus"
     printf 'host_memory = 25%%\nclients = 100\n' >"$work/shufd.conf"
@@ -38,7 +39,7 @@ start() {
     server=$!
 }
 
-# stop STATUS: it ends with this status
+# stop STATUS: waits for the end, and expects this status
 stop() {
     status=0
     wait "$server" || status=$?
@@ -79,7 +80,7 @@ kill -TERM "$server"
 stop 0
 start GPU-1 GPU-2
 kill -KILL "$(number_of GPU-2 pid)"
-rm -f "$work/GPU-2.sock" # a killed daemon leaves it
+rm -f "$work/GPU-2.sock" # a killed daemon leaves its socket
 stop 137
 
 start GPU-1

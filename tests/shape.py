@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the sizes that CONTRIBUTING.md promises: lengths of functions and files, and the share of
-comments among the lines that are not blank. A function's length is the number of lines between its braces; clang-format
-puts these in the first column."""
+"""Checks the limits of CONTRIBUTING.md: the lengths of functions and files, and the share of comments in
+the lines that are not blank. A function's length is the number of lines between its braces, which
+clang-format puts into the first column."""
 
 import argparse
 import pathlib
@@ -18,8 +18,8 @@ COMMENTS = (0.10, 0.13)
 
 
 def functions(path, lines):
-    """Length and place of each. The line before a function's brace ends its parameters, or, in C++,
-    its initialisers."""
+    """The length and the place of each function. The line before a function's opening brace ends its
+    parameters, or in C++ its initialisers."""
     for number, line in enumerate(lines):
         before = lines[number - 1].split("//")[0].rstrip() if number else ""
         if line.strip() != "{" or not re.search(r"(\)|\) const|\}|\w\{\})$", before):
@@ -30,7 +30,7 @@ def functions(path, lines):
 
 
 def comment_lines(lines):
-    """Lines that are comments and nothing else, without the first comment's license line."""
+    """The number of lines with only a comment. The line with the license does not count."""
     count, inside = 0, False
     for line in lines:
         text = line.strip()

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs what the documents show: their shell commands in order, in one shell and an empty directory,
-against a private daemon; their Python blocks; their C blocks, compiled with the installed library.
+"""Runs the examples of the documents, with a daemon of their own. The shell commands of a document run in
+order, in one shell and an empty directory. The Python blocks run too. The C blocks are compiled with the
+installed library.
 
     snippets.py BUILD WORK CC FLAGS DOCUMENT...
 
-A C block that has a file name (```c epoch.c) becomes this file. The others of a document are parts
-of one program, in order. A comment behind a command that begins with numbers is its output.
+A C block with a file name (```c epoch.c) becomes this file. The other C blocks of a document become one
+program, in order. If the comment after a command begins with numbers, these are the expected output.
 """
 import importlib.util
 import os
@@ -19,14 +20,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Commands that build, or need what a test machine has not; and doctests, which the Python package runs.
+# These are not run: builds, commands that a test machine cannot run, and doctests, which the tests of
+# the Python package run.
 SKIPPED = re.compile(r"\./dev (demo|test)|cc program\.c|\$ |>>> |\[")
 FENCE = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^    .*\n)+", re.MULTILINE)
 
 
 def scaled(line):
-    """A billion values are more than a small machine holds; look-ups compute none."""
+    """The line with fewer values, because a small machine cannot hold a billion. A look-up needs no memory for them."""
     return line if " index " in line else line.replace("--n 1e9", "--n 1e7").replace("--count 1e9", "--count 1e7")
 
 
@@ -36,7 +38,7 @@ def expected_numbers(comment):
 
 
 def shell_line(line, directory):
-    """The line, with a check of its output where its comment tells it."""
+    """The command of the line. If its comment has the output, also a check of the output."""
     command, _, comment = line.partition(" #")
     command = scaled(command.strip()).replace("/tmp/", f"{directory}/")
     if SKIPPED.match(command) or not command:
@@ -50,7 +52,7 @@ def shell_line(line, directory):
 
 
 def blocks(text):
-    """(language, file name, text) in order; an indented block is a shell's."""
+    """(language, file name, text) of each block, in order. An indented block is for the shell."""
     found = [(m.start(), m[1], m[2], m[3]) for m in FENCE.finditer(text)]
     spaces = FENCE.sub(lambda m: re.sub(r"[^\n]", "-", m[0]), text)
     found += [(m.start(), "sh", "", m[0]) for m in INDENTED.finditer(spaces)]
@@ -58,7 +60,7 @@ def blocks(text):
 
 
 def program_of(fragments):
-    """One program of C fragments: a later one is in a block of its own."""
+    """One program made of C fragments. Each fragment after the first is in braces of its own."""
     includes = [line for part in fragments for line in part.splitlines() if line.startswith("#include")]
     bodies = [re.sub(r"^#include.*\n", "", part, flags=re.MULTILINE) for part in fragments]
     rest = "".join(f"{{\n{body}}}\n" for body in bodies[1:])
@@ -84,7 +86,7 @@ def script_of(document, directory):
 
 
 def prepare(directory, build, compiler, flags):
-    """An empty directory where the documents' files are, and cc is the compiler of this build."""
+    """Makes a new directory with the files that the documents use, and with this build's compiler as cc."""
     shutil.rmtree(directory, ignore_errors=True)
     (directory / "bin").mkdir(parents=True)
     (directory / "bin/cc").write_text(f'#!/bin/sh\nexec {shutil.which(compiler)} {flags} "$@"\n')

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Traces the daemons of some tests: the filter of the units admits each of their system calls.
-# systemd/list-syscalls without tests traces all, for systemd/syscalls.txt.
+# Traces the daemons of some tests, and checks that the filter of the units admits each of their
+# system calls. systemd/list-syscalls traces all tests if it gets no names, for systemd/syscalls.txt.
 #     tests/syscalls.sh BUILD SOURCE
 set -eu
 build=$1

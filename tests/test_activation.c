@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A daemon that a service manager started for a socket. It serves that socket and leaves the file
- * of the socket alone. Connections wait in the backlog while no daemon runs.
+ * A daemon that a service manager has started for a socket. The daemon serves that socket and does
+ * not touch its file. While no daemon runs, connections wait in the backlog.
  */
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
@@ -129,7 +129,7 @@ static void test_refuses_other_descriptors(void **state)
     expect_refusal(&h, "descriptor 3, named shufd: expected a listening Unix stream socket");
 }
 
-/* A daemon that someone starts by hand leaves the socket to the service manager. */
+/* A daemon that a user starts by hand does not take the socket from the service manager. */
 static void test_another_daemon_is_refused(void **state)
 {
     struct harness h;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes NULL as every pointer argument of every public function. The call returns SHUF_INVALID
- * with the argument's name, or has the meaning that the header gives to NULL. The test reads the
- * headers, so it fails for a function without rows.
+ * Passes NULL for every pointer argument of every public function. The call must return
+ * SHUF_INVALID with the argument's name, or NULL must have a meaning that the header defines. The
+ * test reads the headers, so it fails if a function has no rows.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks that a client may still have mapped. They are charged to the budget until no process can
- * have them mapped, are freed soon after, and are not overwritten if the client cannot be notified.
+ * Blocks that a client may still have mapped. The budget counts them until no process can have them
+ * mapped, and they are freed soon after that. The daemon does not overwrite such a block if it
+ * cannot notify the client.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -51,7 +52,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* ---- charged until unmapped ------------------------------------------------------ */
+/* ---- blocks are charged until unmapped ------------------------------------------------ */
 
 static void expect_charged(const struct harness *h)
 {
@@ -145,15 +146,15 @@ static void lease_own(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     uint64_t id = wire_lease(w, N, 7, own)->lease;
-    wire_take_descriptor(w); /* and keeps it open */
+    wire_take_descriptor(w); /* keeps the descriptor open */
     wire_lease(w, N, 8, own);
     wire_release(w, id, 0);
     child_say(channel, 0);
     pause();
 }
 
-/* When a process dies, the kernel closes its descriptors and mappings, so the daemon frees both
- * kinds of memory. */
+/* When a process dies, the kernel closes its descriptors and removes its mappings. So the daemon
+ * frees both kinds of memory. */
 static void had_by_one_who_dies(void **state)
 {
     unsigned late = 0;
@@ -185,9 +186,9 @@ static void had_by_one_who_hangs_up(void **state)
     assert_int_equal(wire_status(*state).blocks, host ? 0 : 1);
 }
 
-/* ---- not overwritten while a detached process may have it mapped ------------------- */
+/* ---- blocks that a detached process may have mapped are not overwritten ------------- */
 
-/* Takes more results of one size than the daemon keeps idle. None of them may be in that block. */
+/* Takes more results of one size than the daemon keeps idle. None of them may be in `block`. */
 static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport transport)
 {
     struct wire *w = wire_greet(h);
@@ -247,8 +248,8 @@ static void view_of_one_who_is_not_seen(void **state)
     child_join(&child);
 }
 
-/* Clients that end without a release leave no more idle blocks than the daemon keeps for other
- * clients. */
+/* Clients end without releasing their leases. The daemon then keeps only its usual number of idle
+ * blocks. */
 static void reconnecting(void **state)
 {
     const struct harness *h = *state;
@@ -260,7 +261,7 @@ static void reconnecting(void **state)
     WIRE_AWAIT(h, s, s.leases == 0 && s.pending_free == 0);
     uint64_t blocks = wire_status(h).blocks;
     if (blocks > 70)
-        fail_msg("%d blocks, expected about the 64 that are kept of a size", (int)blocks);
+        fail_msg("%d blocks, expected about 64: the daemon keeps so many of one size", (int)blocks);
 }
 
 int main(int argc, char **argv)

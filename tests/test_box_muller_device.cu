@@ -32,7 +32,8 @@ __global__ void wrong_roots_f32(uint32_t first, uint32_t count, unsigned long lo
     }
 }
 
-/* Random numbers, and numbers around the square of each. */
+/* Counts wrong square roots of numbers near the squares of random numbers. Also counts wrong
+ * conversions of random integers. */
 __global__ void wrong_roots_f64(const uint64_t *bits, int count, unsigned long long *wrong)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

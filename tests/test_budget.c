@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory limit of a daemon on a machine where other programs use memory. The limit is the free
- * memory, less a reserve, plus the memory of the daemon's own blocks. The daemon counts the pages
- * of a block that have memory, not the size that was requested.
+ * The memory limit of a daemon when other programs use memory too. The limit is the free memory,
+ * minus a reserve, plus the memory of the daemon's own blocks. For a block, the daemon counts only
+ * the pages that exist, not the requested size.
  */
 #include "fake_backend.h"
 #include "support/cmocka_all.h"
@@ -57,7 +57,7 @@ static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
     return *wire_expect(by, SHUF_OK, "")->result;
 }
 
-/* Returns the limit. An allocation makes the daemon compute it anew. */
+/* Makes an allocation, so that the daemon computes the limit anew. Returns the limit. */
 static uint64_t limit(void)
 {
     const uint64_t blocks = wire_status(&h).blocks;
@@ -78,8 +78,7 @@ static void await_limit(uint64_t bytes)
 
 /* ---- buffers ---------------------------------------------------------------------- */
 
-/* The daemon counts the pages of a buffer that were written, by any process, and that still
- * exist. */
+/* The daemon counts the pages of a buffer that exist because a process has written to them. */
 static void buffers(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Buffers of a client whose peer is a fake daemon: the messages that it sends to allocate, write
- * and release a buffer, and the replies that it refuses.
+ * Buffers of a client, whose peer is a fake daemon. The client sends messages to allocate, write
+ * and release a buffer, and refuses wrong replies.
  */
 #include "fake_lease_server.h"
 #include "support/cmocka_all.h"

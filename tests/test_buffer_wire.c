@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocate and Write messages without libshuf: what a client may do with a buffer, the error of
- * every wrong field, who may use a lease, the memory that a buffer costs, and when it is freed.
+ * Allocate and Write messages without libshuf: the operations that a client may do with a buffer,
+ * the error of every wrong field, and the users of a lease. Also the memory of a buffer, until it
+ * is freed.
  */
 #include "parse.h"
 #include "support/child.h"
@@ -146,8 +147,8 @@ static void expect_used(const struct harness *h, uint64_t host_used, uint64_t pe
     assert_int_equal(s.pending_free, pending_free);
 }
 
-/* The client has released the buffer and still has it mapped. It could write to the memory, so
- * nobody else gets it. */
+/* The client has released the buffer, but still has it mapped. It could write to the memory, so no
+ * other client gets the block. */
 static void given_back_and_mapped(void **state)
 {
     struct wire *w = wire_greet(*state);
@@ -187,8 +188,8 @@ struct part {
     bool shuffles;
 };
 
-/* A shuffle of SLOW records takes so long that the signal arrives before its end: lcg has to skip
- * values. */
+/* The number of records of a slow shuffle. It still runs when the signal arrives, because lcg has
+ * to skip values. */
 enum { SLOW = (64 << 20) - 1 };
 
 static void hold(int channel, void *context)

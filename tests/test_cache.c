@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The result cache: equal requests share one computation, later requests find its result, eviction
- * follows LRU order, and prefetches compute results early.
+ * The result cache. Equal requests share one computation, and later requests find its result. The
+ * least recently used result is evicted first. Prefetches compute results early.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -155,8 +155,8 @@ static void request_many(int channel, void *context)
     wire_close(w);
 }
 
-/* All eight processes send an equal request: at any time, or with `held` while a job blocks the
- * engine. */
+/* Eight processes send an equal request. If `held`, a job blocks the engine until all have sent
+ * theirs. */
 static void eight_processes(bool held)
 {
     struct harness h;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The callbacks of a call: its events report the received bytes. A sink, an observer or a visitor
- * must not call a function with the same handle. Such a call fails, and the outer call continues.
+ * The callbacks of a call. Its events report the received bytes. A sink, an observer or a visitor
+ * must not call a function with the same handle: that call fails, and the outer call continues.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -21,7 +21,7 @@ struct events {
     unsigned count[SHUF_EVENT_PART + 1];
     uint64_t done[SHUF_EVENT_PART + 1];
     bool kills;
-    uint64_t bytes; /* bytes that the sink has received */
+    uint64_t bytes; /* bytes received by the sink */
 };
 
 static void note(void *context, shuf_event event, uint64_t done, uint64_t all)

@@ -59,7 +59,8 @@ static void path_too_long(void **state)
     shuf_close(handle);
 }
 
-/* The connection does not get the descriptor number of a closed standard stream. */
+/* A program may run with closed standard streams. The connection does not take their descriptor
+ * numbers, so no output of the program goes to the daemon. */
 static void closed_streams_stay_closed(void **state)
 {
     (void)state;

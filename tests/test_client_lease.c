@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases of libshuf from a real daemon on the backend of the command line: the values of every
- * transport, daemons that are killed while leases exist, and limits that end in a status without
- * leaks.
+ * Leases of libshuf from a real daemon, on the backend of the command line: the values of every
+ * transport, daemons that are killed while leases exist, and limits. A limit ends in a status,
+ * without leaks.
  */
 #include "harness.h"
 #include "shuf.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * libshuf against peers that are not shufd: a thread on a raw socket that sends garbage or wrong
- * replies, or closes the connection in the middle of a call. Each fault has its status, and no call
- * hangs.
+ * libshuf with peers that are not shufd. The peer is a thread with a raw socket. It sends garbage
+ * or wrong replies, or closes the connection in the middle of a call. Each fault has its status,
+ * and no call hangs.
  */
 #include "peer.h"
 #include "shuf.h"

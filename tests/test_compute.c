@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces of computations, on a fake backend with as little memory as a test sets: a computation
- * gets a workspace, and the workspace is freed after it.
+ * Workspaces of computations: each computation gets one, which is freed after it. Each test sets
+ * the memory of the fake backend.
  */
 #include "backend.h"
 #include "support/cmocka_all.h"
@@ -172,8 +172,7 @@ static void in_the_least(void **state)
     expect_given(2, 2, 1);
 }
 
-/* The best workspace does not fit, and the least one has no bytes: the computation gets an empty
- * block. */
+/* The best workspace does not fit, but the computation can do without. It gets an empty block. */
 static void in_nothing_rather_than_not(void **state)
 {
     (void)state;
@@ -195,8 +194,8 @@ static void in_its_own(void **state)
     assert_int_equal(seen.allocations + seen.frees, 0);
 }
 
-/* The backend does not retry an allocation of the same size. It does not retry at all if the device
- * fails. */
+/* The computation cannot run without a workspace, and the best size is also the least. So the
+ * allocation is not repeated. It is not repeated after a failure of the device either. */
 static void not_without_it(void **state)
 {
     (void)state;
@@ -219,7 +218,7 @@ static void given_back_by_what_fails(void **state)
     expect_given(1, 1, 1);
 }
 
-/* ---- buffers ---------------------------------------------------------------------- */
+/* A buffer may not exceed the available memory, even if the device has more memory in total. */
 
 /* A buffer may not exceed the available memory, although the backend has more in total. */
 static void buffers_fit(void **state)

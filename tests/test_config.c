@@ -166,7 +166,7 @@ static void test_command_line(void **state)
     shufd_expect_exit(check, EX_OK, harness_backend);
 }
 
-/* Every key is an option too. */
+/* Every key of the file is also an option of the command line. */
 static void test_key_options(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void test_small_budget(void **state)
     assert_false(start_warns("2Mi"));
 }
 
-/* No block of that size would ever be ready. */
+/* --check warns of a pool that exceeds the memory limit, because the daemon could never fill it. */
 static void test_large_pool(void **state)
 {
     (void)state;
@@ -220,14 +220,15 @@ static void test_large_pool(void **state)
     shufd_expect_exit(check, EX_OK, "host_pool 99Ti: more than host_memory = 25%, which limits it");
     assert_int_equal(harness_run(fits, text, sizeof text), 0);
     assert_null(strstr(text, "host_pool"));
-    check[5] = "128Mi"; /* each daemon has 64 MiB of the quarter */
+    /* a quarter of the memory, divided by the number of daemons, is 64 MiB for each */
+    check[5] = "128Mi";
     snprintf(text, sizeof text, "%ld", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) >> 28);
     setenv("SHUFD_INSTANCES", text, 1);
     shufd_expect_exit(check, EX_OK, "host_pool 128Mi: more than host_memory = 25%");
     unsetenv("SHUFD_INSTANCES");
 }
 
-/* A wrong option is reported although the socket is in use by a running daemon. */
+/* shufd reports a wrong option first, even if a running daemon uses the socket. */
 static void test_wrong_backend_beside(void **state)
 {
     (void)state;
@@ -251,7 +252,8 @@ static void expect_bad_config(const char *path, const char *socket, int code, co
     shufd_expect_exit(start, code, text);
 }
 
-/* The value of the option is wrong, not the one in the file. */
+/* The file and the option both have a bad value. The option overrides the file, so the error names
+ * the option. */
 static void expect_option_at_fault(const char *path, const char *socket)
 {
     const char *arguments[] = {"--config", path,    "--socket", socket,
@@ -318,7 +320,8 @@ static void test_full_output(void **state)
         shufd_expect_code(system(commands[i]), EX_IOERR);
 }
 
-/* A mistake of the command line that a start would find, or that another default would hide. */
+/* shufd finds these mistakes of the command line. An empty or missing value does not select a
+ * default. */
 static void test_wrong_arguments(void **state)
 {
     (void)state;
@@ -334,7 +337,8 @@ static void test_wrong_arguments(void **state)
     shufd_expect_exit(no_value, EX_USAGE, "requires an argument; expected --config FILE");
 }
 
-/* Without standard streams, no file or socket of the daemon takes their place. */
+/* shufd starts with closed standard streams. No file or socket of the daemon gets their descriptor
+ * numbers. */
 static void test_closed_streams(void **state)
 {
     (void)state;
@@ -387,7 +391,8 @@ static void test_memory_limit(void **state)
     wire_check_alive(w); /* leaves an idle block */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
 
-    /* Two results of more than half of the memory: the second fits after the first was read. */
+    /* Two results, each of more than half of the memory. The second fits after the client has read
+     * the first. */
     struct wire *other = wire_greet(&h);
     permute.n = 10 * MI / 4;
     wire_send_permute(w, &permute);
@@ -406,7 +411,8 @@ static void test_memory_limit(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A program that starts a daemon has arguments for its limits. */
+/* A program can start a daemon and set its limits. The error then names the argument of that
+ * program, not a configuration file. */
 static void test_limit_of_the_starter(void **state)
 {
     (void)state;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a malicious process can do with the descriptor of a cuda-fd lease, as the daemon's user and
- * as another one. It proves the facts of docs/protocol.md, "What protects what", for the present
- * driver. The test calls CUDA itself, as such a process would.
+ * Attacks by a malicious process that has the descriptor of a cuda-fd lease: it tries to read and
+ * to write the memory, as the daemon's user and as another user. The test proves the facts of
+ * docs/protocol.md, "What protects what", for the present driver. It calls CUDA itself, like such a
+ * process.
  */
 #include "wire.h"
 
@@ -19,7 +20,7 @@
 
 enum { N = 1000, NOBODY = 65534, READ = 1, READ_AND_WRITE = 3 };
 
-/* The result of the attempt: the step at which it failed. */
+/* The result of an attempt: the first step that failed, or WRITTEN. */
 enum outcome { NOT_IMPORTED, NOT_MAPPED, NOT_READ, NOT_WRITTEN, WRITTEN, BROKEN };
 
 static const char *backend;

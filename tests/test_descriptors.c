@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The descriptor of a block: when a reply has it, and that every process can only read with it,
- * even after it opens the file again.
+ * The descriptor of a block. The daemon sends it only to a client that does not have it yet. No
+ * process can write through it, even if the process opens the file again.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -57,7 +57,7 @@ static void descriptor_comes_once(void **state)
     WIRE_AWAIT(&shared, s, s.leases == 0);
 }
 
-/* While a client has not received a descriptor, the daemon sends no second one. */
+/* While a descriptor is still unread in the client's socket, the daemon sends no second one. */
 static void one_on_its_way(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void one_on_its_way(void **state)
     wire_send_permute(w, &first);
     WIRE_AWAIT(&shared, s, s.leases == 1);
     wire_send_permute(w, &second);
-    wire_send_permute(w, &first); /* needs no descriptor */
+    wire_send_permute(w, &first); /* the client already gets this descriptor from the first reply */
     WIRE_AWAIT(&shared, s, s.leases == 2);
     w->id -= 2;
     assert_true(wire_expect(w, SHUF_OK, "")->result->descriptor);

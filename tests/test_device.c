@@ -112,9 +112,7 @@ static void test_leaves_in_a_fetch(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Two clients that make the loop wait for room in the socket when their job begins. The first sends
- * more requests than one iteration of the loop takes. The second requests a result that exceeds the
- * socket's buffer. */
+/* Returns a client whose job begins after more requests than one iteration of the loop takes. */
 static struct wire *begin_after_requests(const struct harness *h)
 {
     enum { REQUESTS = 17 };
@@ -135,6 +133,8 @@ static struct wire *begin_after_requests(const struct harness *h)
     return w;
 }
 
+/* Returns a client whose job begins after a large result. The result exceeds the socket's buffer,
+ * so the loop has waited for room in the socket. */
 static struct wire *begin_after_bulk(const struct harness *h)
 {
     enum { N = 1 << 20 };
@@ -159,6 +159,7 @@ static double cpu_seconds(pid_t pid)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* The loop sleeps while a job runs: the daemon uses almost no time of the CPU. */
 static void test_sleeps_while_computing(void **state)
 {
     (void)state;
@@ -214,7 +215,7 @@ static void test_device_fails(void **state)
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: permute: the device is on fire");
 }
 
-/* The first bytes of the permutation of n that wire_permutation requests. */
+/* Checks the first bytes of the permutation of n that wire_permutation() requests. */
 static void expect_values(const uint8_t *bytes, size_t size, uint64_t n)
 {
     shuf_primefold f = shuf_primefold_make(n, 7, 0);
@@ -247,8 +248,8 @@ static void test_device_fails_in_bulk(void **state)
     expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
 }
 
-/* A client may shuffle a leased result whose computation still runs, since its reply has an event:
- * the engine completes that computation first. */
+/* A client gets a lease with an event before the result is computed. It may shuffle that result at
+ * once: the engine completes the computation first. */
 static void test_shuffles_what_is_under_way(void **state)
 {
     (void)state;
@@ -295,7 +296,8 @@ static void test_device_hangs(void **state)
     wire_close(w);
 }
 
-/* A copy and a summary use a prefetched result, in either kind of memory. */
+/* A prefetch has filled device memory. A summary and an inline copy use that result, so the device
+ * computes only once. */
 static void test_result_in_other_memory(void **state)
 {
     (void)state;

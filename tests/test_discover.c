@@ -21,7 +21,7 @@
 
 enum { DAEMONS = 3 };
 
-/* The GPUs of fake/cuda.c, then the daemon without a GPU. */
+/* Two daemons with the GPUs of fake/cuda.c, and a third one without a GPU. */
 static struct harness daemons[DAEMONS];
 static char directory[64], sockets[DAEMONS][128], gpus[80];
 static const char *const names[DAEMONS] = {FAKE_ID_0, FAKE_ID_1, "shufd"};
@@ -74,8 +74,8 @@ static int stop(void **state)
     return stopped ? 0 : -1;
 }
 
-/* A client that searches in a process of its own, because the environment and a loaded library
- * stay. */
+/* A search for a daemon. A child process makes it, because its environment and its loaded libraries
+ * must not affect later searches. */
 struct attempt {
     const char *visible, *order; /* CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER; NULL: not set */
     int device;                  /* of the current context; -1: none; -2: no libcuda */
@@ -173,7 +173,8 @@ static void by_variable(void **state)
     try((struct attempt){.device = NO_CONTEXT, .visible = names[1], .expected = 1});
 }
 
-/* In the order of the PCI bus GPU 1 is first. The order of CUDA is unknown. */
+/* GPU 1 comes first in the order of the PCI bus. An index in CUDA's own order selects no GPU,
+ * because the client does not know that order. */
 static void by_index(void **state)
 {
     (void)state;

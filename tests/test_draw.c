@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Streams of numbers by libshuf from a real daemon, on the backend of the command line: every kind
- * with all its values and by every transport, moments against a plain computation, and daemons that
- * are killed while they send.
+ * with all its values by every transport, and moments compared with a plain computation. Some
+ * daemons are killed while they send.
  */
 #include "harness.h"
 #include "shuf.h"

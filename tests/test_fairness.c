@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Users take turns: the jobs of one, however long and many, do not keep the others waiting.
+ * Users take turns: many long jobs of one user do not make the other users wait.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-    HOGS = 5,     /* users, each with more jobs than may run */
-    HOG_JOBS = 6, /* connections of each */
+    HOGS = 5,     /* users, each with more jobs than the queue accepts */
+    HOG_JOBS = 6, /* connections of each user */
     HOG_UID = 61000,
-    N = 3000000, /* takes milliseconds, but not on the loop's thread */
+    N = 3000000, /* large enough to take milliseconds, and too large for the loop's thread */
     TIMEOUT_MS = 60000,
 };
 
@@ -27,7 +27,7 @@ static pid_t hogs[HOGS * HOG_JOBS];
 static unsigned n_hogs;
 static pid_t parent;
 
-/* All 2^61 values before it would have to be computed. */
+/* A job that never ends: it would have to compute 2^61 values to find the first position. */
 static const shuf_permutation endless = {.algorithm = "philox24",
                                          .n = (UINT64_C(1) << 61) + 1,
                                          .view = SHUF_VIEW_SLICE,
@@ -38,7 +38,7 @@ static const shuf_permutation endless = {.algorithm = "philox24",
 static int start(void **state)
 {
     (void)state;
-    if (geteuid() != 0) /* only root can be several users */
+    if (geteuid() != 0) /* only root can become several users */
         exit(HARNESS_SKIP);
     wire_start(&h, harness_backend,
                "socket_mode = 0666\nqueue = 4\nhost_memory = 256Mi\n"
@@ -52,7 +52,8 @@ static int stop(void **state)
     return harness_stop(&h) ? 0 : -1;
 }
 
-/* A failed assertion of cmocka would go on with the next test, in a child too. */
+/* Fails the test in the parent, and ends a child. After a failed assertion of cmocka, a child would
+ * go on with the next tests. */
 static void check(bool condition, const char *text)
 {
     if (condition)
@@ -93,7 +94,7 @@ static void start_hog(uid_t uid, uint64_t seed)
     hogs[n_hogs++] = pid;
 }
 
-/* Jobs beyond the queue of their user have failed with BUSY. */
+/* Ends all hogs. Each job beyond its user's queue has failed with BUSY. */
 static void end_hogs(unsigned expected_busy)
 {
     unsigned busy = 0;
@@ -114,10 +115,10 @@ static void start_hogs(void)
     for (unsigned user = 0; user < HOGS; user++)
         for (unsigned job = 0; job < HOG_JOBS; job++)
             start_hog((uid_t)(HOG_UID + user), job);
-    wire_await_queued(&h, HOGS * 5); /* one runs, four wait */
+    wire_await_queued(&h, HOGS * 5); /* of each user one job runs and four wait */
 }
 
-/* ---- requests beside them ---- */
+/* ---- requests while hogs run ---- */
 
 static void expect_ok(shuf *handle, shuf_status status)
 {
@@ -185,7 +186,7 @@ static void lease(shuf *handle, uint64_t seed)
     expect_ok(handle, shuf_lease_release(handle, &taken));
 }
 
-/* Every kind of request, small and large, with jobs of others that never end. */
+/* Every kind of request is served, small and large, while endless jobs of other users run. */
 static void beside_endless_jobs(void **state)
 {
     (void)state;
@@ -204,7 +205,8 @@ static void beside_endless_jobs(void **state)
     end_hogs(HOGS * (HOG_JOBS - 5));
 }
 
-/* Jobs that end, of users that take turns all the time, give the right values. */
+/* Four users take turns all the time. Their jobs are paused again and again, and still give the
+ * right values. */
 static void with_pauses(void **state)
 {
     (void)state;
@@ -231,7 +233,7 @@ static void with_pauses(void **state)
     }
 }
 
-/* A paused job ends when its client leaves, and the daemon when it is told to. */
+/* A paused job ends when its client leaves. The daemon ends on SIGTERM. */
 static void clients_leave_and_the_daemon_ends(void **state)
 {
     (void)state;

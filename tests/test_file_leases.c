@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel without file leases, by a filter of system calls: the daemon says so, copies instead of
- * lending, and no memory stays charged.
+ * A daemon on a kernel without file leases: it warns, sends copies instead of lending memory, and
+ * leaves no memory charged. A filter of system calls imitates such a kernel.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -23,8 +23,8 @@ enum { N = 1000000 };
 
 static struct harness h;
 
-/* fcntl(fd, F_SETLEASE, ...) fails with EINVAL, in this process and in the daemon that it starts.
- */
+/* Makes fcntl(fd, F_SETLEASE, ...) fail with EINVAL in this process and in the daemon that it
+ * starts. */
 static void forbid_file_leases(void)
 {
     struct sock_filter code[] = {
@@ -74,7 +74,7 @@ static bool log_has(const char *text)
     return strstr(log, text) != NULL;
 }
 
-/* Another thread of the daemon writes the log. */
+/* Waits for the warning, because another thread of the daemon writes the log. */
 static void the_daemon_says_so(void **state)
 {
     static const char text[] = "warning: host memory: this kernel grants no file leases";
@@ -114,7 +114,8 @@ static void copies_and_shuffles_work(void **state)
     free(values);
 }
 
-/* More results than the budget has room for: each one's memory is free again. */
+/* Computes more results than the budget has room for. This succeeds only if the memory of each is
+ * free again. */
 static void nothing_stays_charged(void **state)
 {
     (void)state;

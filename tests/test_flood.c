@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Clients that send descriptors which no request needs, and clients that open connections without
- * end. The daemon serves other clients meanwhile, and has no more descriptors open afterwards than
+ * end. The daemon still serves other clients. Afterwards it has no more descriptors open than
  * before.
  */
 #include "support/child.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of shufctl that make text: values in pieces of any length, and quantities with
- * units at the ends of their ranges.
+ * shufctl's functions that make text: values that arrive in pieces of any length, and quantities
+ * with units at the ends of their ranges.
  */
 #include "format_value.h"
 #include "output.h"
@@ -26,7 +26,7 @@ static void fill(uint8_t *values, unsigned width)
     }
 }
 
-/* The expected text by printf(), which text.c does not use. */
+/* Makes the expected text with printf(), which text.c does not use. */
 static size_t expect_text(const uint8_t *values, unsigned width, bool batch, char *out)
 {
     size_t size = 0;
@@ -117,8 +117,8 @@ static void single_values(void **state)
 
 /* ---- Fractions ---- */
 
-/* Compares with the C library: the fewest digits that read back, and at least 15 (f64) or 6
- * (f32). */
+/* Compares with the C library. The text has the fewest digits that read back as the same value, but
+ * at least 15 (f64) or 6 (f32). */
 static void expect_fraction(double value, bool wide)
 {
     char text[SHUF__VALUE_TEXT], expected[SHUF__VALUE_TEXT];
@@ -151,7 +151,7 @@ static double beside(double value, int steps)
     return value;
 }
 
-/* Values at which the decimal exponent, the binary exponent or the method of conversion changes. */
+/* At these values the decimal exponent, the binary exponent or the method of conversion changes. */
 static void fractions_at_edges(void **state)
 {
     (void)state;

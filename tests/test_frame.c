@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The parser of frame headers, at every length where its result changes. Each input is a heap block
- * of its exact size, so AddressSanitizer detects a read beyond it.
+ * of its exact size, so AddressSanitizer detects a read past its end.
  */
 #include "support/cmocka_all.h"
 

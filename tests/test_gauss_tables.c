@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of Gaussian streams in the library: their proof succeeds, and fails for other tables.
- * The functions of the proof are compared with sums over all outcomes, and the slopes of the search
- * with differences.
+ * The tables of Gaussian streams in the library. Their proof succeeds, and fails for other tables.
+ * The functions of the proof are compared with sums over all outcomes. The slopes of the search are
+ * compared with differences.
  */
 #include "proof.h"
 
@@ -70,8 +70,8 @@ static int faults_of(const shuf__tables *off)
     return shuf__proof_faults(&other);
 }
 
-/* One entry is larger by 1: the sum of squares detects it. For a few entries the distance of
- * distribution functions exceeds its limit too. */
+/* The proof detects a single entry that is larger by 1, because the sum of squares changes. For a
+ * few entries the distance of the distribution functions exceeds its limit too. */
 static void proof_sees_one_quantum(void **state)
 {
     (void)state;
@@ -81,7 +81,8 @@ static void proof_sees_one_quantum(void **state)
     assert_in_range(faults_of(&off), 1, 2);
 }
 
-/* Faults of the old tables: an entry far too large, and equal neighbouring entries. */
+/* The proof detects grossly wrong tables: an entry far too large, equal neighbouring entries, and
+ * an entry above the largest allowed one. */
 static void proof_sees_other_laws(void **state)
 {
     (void)state;
@@ -129,8 +130,8 @@ static void entry_counts_every_outcome(void **state)
     }
 }
 
-/* The search takes the uniform number v + 1/2 as continuous, the proof takes each of its values.
- * Their coefficients agree. */
+/* The search treats the uniform part as continuous. The proof sums over each of its values. Both
+ * get the same coefficients. */
 static void search_and_proof_agree(void **state)
 {
     (void)state;
@@ -176,8 +177,8 @@ static void slopes_are_differences(void **state)
 
 /* ---- Blocks ------------------------------------------------------------------- */
 
-/* Compares the moments of Walsh coefficients of random signs, at indices whose exclusive or is 0,
- * with the mean of a sample. */
+/* Compares exact moments of Walsh coefficients of random signs with the means of a random sample.
+ * The exclusive or of the four indices is 0. */
 static void walsh_moments_are_means(void **state)
 {
     (void)state;
@@ -206,8 +207,8 @@ static void walsh_moments_are_means(void **state)
         assert_near(sum[m], shuf__walsh_moment(powers[m]), 6 * sqrt(square[m] / samples));
 }
 
-/* If every entry differs from the normal law only in a_4, the sum of 32 entries differs only by the
- * first-order term and its square. */
+/* Every entry's law differs from the normal law in one Hermite coefficient, a_4. The law of their
+ * sum may differ only by a term of first order and its square. */
 static void marginal_of_one_order(void **state)
 {
     (void)state;
@@ -219,15 +220,15 @@ static void marginal_of_one_order(void **state)
     }
     const struct shuf__marginal m = shuf__marginal_look(a);
     assert_near(m.c.of[2], 1e-3 / 32, 1e-15);
-    /* the products of two entries, 32 * 31 / 2 pairs: sqrt(8!) / 4! / 32^4 */
+    /* the products of the 32 * 31 / 2 pairs of entries, each times sqrt(8!) / 4! / 32^4 */
     assert_near(m.c.of[4], 1e-6 * 496 * sqrt(40320) / 24 / 1048576, 1e-15);
-    /* psi_3(1) / 2 times the density at 1, divided by the normal law's tail */
+    /* psi_3(1) / 2 times the normal density at 1, divided by the tail of the normal law */
     assert_near(m.tail[1], 1e-3 / 32 * (-2 / sqrt(6)) / 2 * 0.24197072451914 / 0.158655253931457,
                 1e-8);
 }
 
-/* E cos(t y_0) cos(t y_p) is the mean of two cosines, one of the sum and one of the difference.
- * Each is twice the sum of 16 entries. */
+/* cos(a) cos(b) is the mean of cos(a + b) and cos(a - b). For two values of a block, the sum and
+ * the difference are each twice the sum of 16 entries. */
 static void cosines_of_two_values(void **state)
 {
     (void)state;

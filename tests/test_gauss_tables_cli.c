@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program gauss-tables: it proves the tables of the library, makes the same tables again (with
- * the argument "again", because this takes long), and reports mistakes.
+ * The program gauss-tables. It proves the tables of the library, and reports mistakes. With the
+ * argument "again" the test makes the same tables again, which takes long.
  */
 #include "command.h"
 #include "support/cmocka_all.h"

@@ -45,8 +45,8 @@ static void every_bf16_is_itself(void **state)
     }
 }
 
-/* Checks floats between the neighbours `bits` and bits + 1: a float rounds to the nearer one, and
- * the middle to the even one. */
+/* Checks floats between the neighbours `bits` and bits + 1. A float rounds to the nearer neighbour.
+ * The middle rounds to the neighbour with even bits. */
 static void check_between(unsigned bits, double below, double above, uint16_t (*round)(float))
 {
     const double middle = (below + above) / 2; /* exact; it is a float */
@@ -75,7 +75,7 @@ static void nearest_and_even(void **state)
         check_between(bits, value_of(bits, 8, 7), value_of(bits + 1, 8, 7), round_bf16);
 }
 
-/* Checks doubles next to the middle of two neighbours. No float is so near to the middle. */
+/* Checks doubles that are nearer to the middle of two neighbours than any float is. */
 static void check_sticky(double below, double above, unsigned bits, uint16_t (*round)(float))
 {
     const double middle = (below + above) / 2;

@@ -57,7 +57,7 @@ static void write_file(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* A machine with 1000 MiB, 600 MiB of them available. */
+/* A machine with 1000 MiB of memory, and 600 MiB of it available. */
 static void write_machine(const char *groups, const char *mounts)
 {
     write_file("/proc/meminfo", "MemTotal:        1024000 kB\nMemFree:          1 kB\n"
@@ -115,7 +115,8 @@ static void without_groups(void **state)
     expect_measured(600, 1000);
 }
 
-/* The limits of a group and of its parent both hold. The page cache does not count as used. */
+/* Both the limit of a group and the limit of its parent hold. The page cache does not count as
+ * used. */
 static void version_2(void **state)
 {
     (void)state;
@@ -152,8 +153,9 @@ static void namespace_of_version_2(void **state)
     expect_measured(300, 400);
 }
 
-/* After `unshare --cgroup` alone the hierarchy is mounted from outside of the namespace. The
- * namespace hides the names of the groups in between, so the group is found by its processes. */
+/* After `unshare --cgroup` alone, the mounted hierarchy still begins outside of the namespace. The
+ * namespace hides the names of the groups in between, so the process finds its group by the list of
+ * processes. */
 static void mounted_from_outside(void **state)
 {
     (void)state;
@@ -176,7 +178,8 @@ static void mounted_from_outside(void **state)
     expect_measured(100, 200);
 }
 
-/* A limit without its usage holds; what is no number, or no limit, does not. */
+/* Files with absurd contents. A limit that is no number is ignored. If only the usage is
+ * unreadable, the limit still holds. */
 static void absurd_files(void **state)
 {
     (void)state;
@@ -234,7 +237,8 @@ static void container_of_version_1(void **state)
     write_machine("4:hugetlb,memory:/docker/abc/part\n",
                   "35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
     write_v1("/sys/fs/cgroup/memory", "419430400\n", "104857600\n", "0");
-    expect_measured(300, 400); /* no folder `part`, so the mount point */
+    /* there is no folder `part`, so the limits of the mount point hold */
+    expect_measured(300, 400);
     write_v1("/sys/fs/cgroup/memory/part", "209715200\n", "104857600\n", "0");
     expect_measured(100, 200);
 }
@@ -260,7 +264,8 @@ static void here(void **state)
     assert_true(total >= 16 * MI && available <= total);
 }
 
-/* In a real group of 400 MiB, and in a namespace of which it is the root. */
+/* The process is in a real group of 400 MiB. It then makes a namespace, which has this group as its
+ * root. */
 static void in_a_real_group(void **state)
 {
     (void)state;

@@ -133,7 +133,7 @@ static void defaults(void **state)
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 2 GiB of host memory, the limit is 1 GiB: raise host_memory in "
                 "shufd.conf or start shufd with --host-memory");
-    permute = wire_permutation(104 * MI, DEVICE); /* a tenth of 4 GiB is less than 416 MiB */
+    permute = wire_permutation(104 * MI, DEVICE); /* 416 MiB; the limit is a tenth of 4 GiB */
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 416 MiB of device memory, the limit is 410 MiB: raise device_memory in "
@@ -199,7 +199,7 @@ static void device_is_short(void **state)
     stop();
 }
 
-/* Device memory goes back whatever the device does. */
+/* Idle device memory is freed even while the device is busy. */
 static void device_while_a_job_runs(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void device_while_a_job_runs(void **state)
     stop();
 }
 
-/* Idle host memory is freed although the device is busy. */
+/* Idle host memory is freed even while the device is busy. */
 static void host_while_a_job_runs(void **state)
 {
     (void)state;
@@ -256,8 +256,8 @@ static void run_below_root(const char *command)
     assert_int_equal(system(script), 0);
 }
 
-/* Processes that wait for memory raise the limit below which memory counts as short. `name`: the
- * file of the pressure stall information. */
+/* Processes that wait for memory make memory count as short earlier. `name` is the file that
+ * reports how long processes have waited (pressure stall information). */
 static void check_stalls(const char *name)
 {
     uint64_t stalled = 1000;
@@ -268,13 +268,13 @@ static void check_stalls(const char *name)
     usleep(900000);
     expect_idle(4 * MI, 0);
     for (unsigned waited = 0; wire_status(&h).host_idle > 0;) {
-        write_psi(name, stalled += 100000); /* more than a twentieth of the time */
+        write_psi(name, stalled += 100000); /* more than a twentieth of the time that has passed */
         wire_wait(&waited, "the daemon gives back");
     }
     stop();
 }
 
-/* The stalls of the machine, and those of the control group. */
+/* The waiting times of the machine, and those of the control group. */
 static void processes_stall(void **state)
 {
     static const char *const names[] = {"proc/pressure/memory", "cg/a/memory.pressure"};

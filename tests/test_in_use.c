@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One handle and several threads: a call while another thread is in a call fails, and changes
- * nothing there.
+ * One handle in several threads. While one thread is in a call, the calls of the other threads fail
+ * and do not change the running call.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -17,7 +17,7 @@
 #define REFUSED "handle: in use by another thread; expected a handle for each thread"
 static const shuf_permutation request = {.n = 1000, .seed = 7};
 
-/* A call that waits for a daemon that has been stopped. */
+/* A call that waits, because its daemon is stopped by SIGSTOP. */
 struct waiting_call {
     shuf *handle;
     pthread_t thread;
@@ -32,7 +32,7 @@ static void *summarize(void *context)
     return NULL;
 }
 
-/* The call has begun when the calls of this thread are refused. */
+/* Starts the call in another thread. The call has begun once calls of this thread are refused. */
 static void begin_waiting(struct waiting_call *c)
 {
     int status;
@@ -69,7 +69,7 @@ static void calls_beside_a_call(void **state)
     end_waiting(&c);
 }
 
-/* The thread in the call does not exist in the child, which may free the handle. */
+/* The calling thread does not exist in the child. So the child may free the handle. */
 static void a_fork_beside_a_call(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static shuf *shared;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int served, refused;
 
-/* Either right values or the refusal. */
+/* Each call gives either the right values or the refusal. */
 static void *call_often(void *context)
 {
     const bool in_turn = context != NULL;

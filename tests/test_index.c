@@ -80,7 +80,7 @@ static void whole_permutations(void **state)
     shuf_close(handle);
 }
 
-/* Algorithms that leave values out, so the daemon has to count for a look-up. */
+/* These algorithms leave values out, so the daemon has to count values for a look-up. */
 static void counted_permutations(void **state)
 {
     (void)state;
@@ -160,8 +160,8 @@ static void samples_of_large_ones(void **state)
     shuf_close(handle);
 }
 
-/* Numbers of queries around the limit of one request, and around the limit for look-ups on the
- * loop's thread. `out` and `at` are the same array. */
+/* Calls with numbers of queries around two limits: the most queries of one request, and the most
+ * look-ups on the loop's thread. `out` and `at` are the same array. */
 static void many_at_once(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups at a peer that sends wrong replies, and at a peer that closes the connection between two
- * requests of one call.
+ * Look-ups at a fake peer. It sends wrong replies, or closes the connection between two requests of
+ * one call.
  */
 #include "peer.h"
 #include "shuf.h"
@@ -12,11 +12,12 @@
 
 enum { N = 20000 };
 
-/* Faults of the peer's replies. A correct reply has N - 1 - position for each position. */
+/* How the peer's reply differs from a correct one. The correct value of position i is
+ * N - 1 - i. */
 static struct {
     Shuf__Reply__BodyCase body;
-    int more;         /* additional values */
-    bool large;       /* the last one is n */
+    int more;         /* the number of additional values */
+    bool large;       /* the last value is n, which no permutation has */
     uint64_t payload; /* the claimed size of a payload */
     char *algorithm;
     int leaves_after; /* replies until the peer closes the connection; 0: never closes */
@@ -115,8 +116,8 @@ static void wrong_replies(void **state)
     finish(handle, 5);
 }
 
-/* Each query has one reply, in spite of lost connections, and all replies are by the algorithm of
- * the first one. */
+/* Checks that each query gets one reply although connections are lost. All replies come from the
+ * algorithm of the first reply. */
 static void check_all(int leaves_after, int connections)
 {
     static uint64_t at[N];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inline C alone: known answers of Philox4x64-10, the words of the key schedule, the golden
- * tables by a plain loop, and that every algorithm gives a permutation.
+ * The inline C alone: known answers of Philox4x64-10, the words of the key schedule, and the golden
+ * tables by a plain loop. Every algorithm must give a permutation.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -58,8 +58,8 @@ static void philox_known_answers(void **state)
     assert_in_range(rows, 3, 1000);
 }
 
-/* The words of Philox4x64-10 with key (7, 0) and counter (2, 3, 1, 0), from philox4x64.txt. The low
- * half of each comes first. */
+/* The words of Philox4x64-10 with key (7, 0) and counter (2, 3, 1, 0), from philox4x64.txt. Each
+ * word gives its low 32 bits first. */
 static void key_words(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void domain_bits(void **state)
         assert_int_equal(shuf_domain_bits(rows[i].n), rows[i].bits);
 }
 
-/* Either bijection of a power of two, chosen by its name. */
+/* One of the two bijections of a domain of 2^k values, chosen by its name. */
 struct bijection {
     bool is_lcg;
     shuf_philox24 philox24;
@@ -196,8 +196,8 @@ static void specification_vectors(void **state)
         check_vector(rows[i].name, rows[i].n, rows[i].epoch, rows[i].values);
 }
 
-/* A value that rounds to the limit 2^-12 as a float is replaced by the exact number below the
- * limit. */
+/* A value that would round to the limit 2^-12 in f32 is replaced. Its replacement is the nearest
+ * number below the limit. */
 static void a_number_on_the_limit_is_made_again(void **state)
 {
     (void)state;
@@ -233,8 +233,8 @@ static void every_domain_is_permuted(void **state)
         }
 }
 
-/* A wide domain is too large to test whole: the images of random inputs stay inside, and the
- * inverse returns the inputs. */
+/* A wide domain is too large for a test of every input. Random inputs have images inside the
+ * domain, and the inverse returns the inputs. */
 static void wide_domains_are_kept(void **state)
 {
     (void)state;

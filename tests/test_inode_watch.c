@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Watches of inodes: they end with the inodes, also if the kernel's queue of events was full.
+ * Watches of inodes. A watch ends with its inode, even if the kernel's queue of events was full.
  */
 #include "memory/inode_watch.h"
 #include "support/cmocka_all.h"
@@ -61,7 +61,7 @@ static void end_with_their_inodes(void **state)
     shuf__inode_watches_close(&watches);
 }
 
-/* Without an instance of inotify nothing is watched. */
+/* If inotify is not available, no inode is watched. */
 static void without_inotify(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ enum { UNIT = 2 << 20, MOST_UNITS = 3, MOST_BLOCKS = 256 };
 
 static const char *backend;
 
-/* Memory for a few blocks only, so that each user needs blocks that the other has released. */
+/* Memory for only a few blocks, so each user gets blocks that the other has released. */
 static const char config[] = "socket_mode = 0666\nhost_memory = 24Mi\ndevice_memory = 24Mi\n";
 
 static void start(struct harness *h)
@@ -44,7 +44,7 @@ static bool is_cuda(void)
 struct user {
     shuf *handle;
     shuf_lease_options options;
-    /* The seed of the next result, and the bytes that it may have beyond the values. */
+    /* The seed of the next result, and the bytes that are added to its random size. */
     uint64_t seed, more;
     int blocks;
     uint64_t block[MOST_BLOCKS];
@@ -85,8 +85,8 @@ static void check_block(struct user *user, const shuf_lease *lease)
     assert_non_null(found);
     read_block(lease, found);
     if (memcmp(known + values, found + values, lease->block_bytes - values) != 0)
-        fail_msg("block %d has something behind its %d bytes of values that is not this user's",
-                 (int)lease->block, (int)values);
+        fail_msg("block %d has foreign bytes after its %d bytes of values", (int)lease->block,
+                 (int)values);
     memcpy(known, found, values);
     free(found);
 }
@@ -118,8 +118,8 @@ static uint64_t random_bytes(void)
     return (1 + random_below(MOST_UNITS * UNIT / 8)) * 8;
 }
 
-/* A new buffer has only zeros, and is no block that this user has seen. The test fills it, so that
- * another user could find the bytes. */
+/* A new buffer has only zeros, and its block is none that this user has seen. The test fills the
+ * buffer with bytes that the other user could find. */
 static void fill_buffer(struct user *user, uint64_t bytes)
 {
     shuf_lease *buffer = NULL;
@@ -157,7 +157,8 @@ static void tell_blocks(int channel, const struct user *user)
 struct part {
     const struct harness *h;
     shuf_transport transport;
-    /* Connected while the other works; its blocks are too large for libshuf to keep mapped. */
+    /* Whether the connection stays open while the other user works. If so, results are so large
+     * that libshuf does not keep their blocks mapped. */
     bool stays;
     uint64_t seed;
 };
@@ -170,7 +171,7 @@ static void open_user(struct user *user, const struct part *part)
         expect_ok(user->handle, shuf_connect(&user->handle, part->h->socket));
 }
 
-/* Works in its turns, and frees its memory between them for the other user. */
+/* Works in its turns. Between them it frees its memory for the other user. */
 static void play(int channel, void *context)
 {
     const struct part *part = context;
@@ -265,12 +266,13 @@ static void equal_requests_do_not_meet(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- what a user learns of others ------------------------------------------------- */
+/* ---- data about other users ------------------------------------------------------- */
 
-/* The difference of two ids, which tells nothing of the number of ids between them. */
+/* Ids must be far apart, so that they do not tell how many leases or blocks other users have. */
 static void expect_far(uint64_t a, uint64_t b)
 {
-    assert_true((a > b ? a - b : b - a) > 1 << 20); /* by chance once in 2^31 times */
+    /* a random difference is this small once in 2^31 times */
+    assert_true((a > b ? a - b : b - a) > 1 << 20);
 }
 
 static void expect_status(struct wire *w, size_t users, uint32_t uid, uint64_t leases)
@@ -294,7 +296,7 @@ static void expect_status(struct wire *w, size_t users, uint32_t uid, uint64_t l
     assert_true(reply->host_used >= users * 4096 && reply->host_limit > 0);
 }
 
-/* Leases in turns with root. */
+/* Takes leases while root also takes some, and expects to see only its own. */
 static void look_at_others(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
@@ -385,7 +387,8 @@ static void request_from_elsewhere(int channel, const struct harness *h)
     pause();
 }
 
-/* The process is in a child PID namespace. The daemon sees its processes, so it can watch them. */
+/* The client is in a child PID namespace. The daemon can see processes of that namespace, so it can
+ * watch the client. */
 static void live_elsewhere(int channel, void *context)
 {
     assert_int_equal(unshare(CLONE_NEWPID), 0); /* the children are in the new namespace */
@@ -406,7 +409,8 @@ static void another_namespace(void **state)
     start(&h);
     struct child child = child_start(live_elsewhere, &h);
     uint64_t first = child_hear(child.channel);
-    uint64_t second = child_hear(child.channel); /* one is 0, the other the pid, in any order */
+    /* one of the two numbers is 0 and the other is the pid */
+    uint64_t second = child_hear(child.channel);
     WIRE_AWAIT(&h, s, s.leases == (is_cuda() ? 2 : 1));
     kill((pid_t)(first + second), SIGKILL);
     WIRE_AWAIT(&h, s, s.leases == 0 && s.pending_free == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients that keep the memory of a block after they gave it back: by an O_PATH descriptor, which
- * the kernel's file leases do not count, on their own or on its way through a socket. The memory
- * stays charged to the user until it is gone.
+ * Clients that keep the memory of a block after its release, by an O_PATH descriptor. The kernel's
+ * file leases do not count such a descriptor, in a process or in a message of a socket. The memory
+ * stays charged to the user until the kernel frees it.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -99,7 +99,7 @@ static void charged_while_kept(void **state)
     expect_charged(0);
 }
 
-/* The descriptor is in no process. */
+/* No process has the descriptor: it is in a message that nobody has received. */
 static void kept_in_a_socket(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void until_its_process_dies(void **state)
     expect_charged(0);
 }
 
-/* The daemon does not wait for memory that others keep. */
+/* The daemon can end while a client still keeps memory. */
 static void the_daemon_ends(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void the_daemon_ends(void **state)
     close(kept);
 }
 
-/* Memory that is kept, among much that is freed at once. */
+/* One block is kept, while thousands of others are freed at once. */
 static void many_at_once(void **state)
 {
     (void)state;

@@ -75,7 +75,8 @@ static void golden_places(void **state)
     assert_in_range(rows, 300, 10000);
 }
 
-/* Sizes around the limit of quick computations, by the domain and by the number of rows. */
+/* Requests around the limit of quick computations. For each row, philox24 and lcg cost as much as
+ * the size of their domain. */
 static void quick_computations(void **state)
 {
     (void)state;
@@ -104,8 +105,8 @@ static void quick_computations(void **state)
     }
 }
 
-/* The cost of primefold depends only on the number of requested values, except for small n, where
- * it follows each of n exchanges. */
+/* The cost of primefold depends on the number of requested values. For small n it depends on n,
+ * because each value needs all n exchanges. */
 static void quick_jobs_by_position(void **state)
 {
     (void)state;
@@ -139,7 +140,8 @@ static void quick_jobs_by_position(void **state)
     }
 }
 
-/* Fingerprints of prefixes, whose lengths are around the sizes at which backends split the work. */
+/* Fingerprints of the first values. Their number is around the sizes at which backends split the
+ * work. */
 static void fingerprint_of_any_length(void **state)
 {
     (void)state;
@@ -192,7 +194,7 @@ static void read_at_any_offset(void **state)
     free(part);
 }
 
-/* A write changes no byte outside its range: a plain copy has the same bytes. */
+/* A write changes no byte outside its range: it is compared with a write to a plain copy. */
 static void write_at_any_offset(void **state)
 {
     (void)state;
@@ -362,8 +364,8 @@ static void long_row_is_cancelled(void **state)
     check_cancelled_at_once(computation_whole(SHUF_ALGORITHM_PRIMEFOLD, 1 << 26, 7, 0));
 }
 
-/* A call of `cancelled` that returns false does not change the result. After a cancelled
- * computation, the backend still works. */
+/* A call of `cancelled` that returns false does not change the result. After a computation was
+ * cancelled, the backend still works. */
 static void cancel_check_changes_nothing(void **state)
 {
     (void)state;

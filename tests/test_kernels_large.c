@@ -106,8 +106,8 @@ static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
     compare_shuffled(&computation);
 }
 
-/* Whole tiles, and the smallest numbers of records that the GPU moves by partitions. They are small
- * enough for compute-sanitizer. */
+/* The smallest shuffles that the GPU makes by partitions, and a number of records that fills its
+ * tiles. These sizes are small enough for compute-sanitizer. */
 static void fewest_by_windows(void **state)
 {
     (void)state;
@@ -123,7 +123,8 @@ static void large_shuffles(void **state)
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++)
         for (int inverse = 0; inverse < 2; inverse++)
             compare_shuffle((UINT64_C(300) << 20) / records[i] + 1, records[i], inverse);
-    compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false); /* uses another form of the maps */
+    /* the GPU uses another form for this prime */
+    compare_shuffle((UINT64_C(1) << 28) + 4321, 8, false);
     compare_shuffle((UINT64_C(1) << 28) + 4321, 8, true);
     compare_shuffle((UINT64_C(1) << 31) - 1, 4, false);
     compare_shuffle((UINT64_C(10) << 20) - 1, 8, false);
@@ -152,7 +153,7 @@ static uint64_t fingerprint_of(const struct shuf__block *block, unsigned width, 
     return fingerprint;
 }
 
-/* Replaces the block by its shuffle. */
+/* Replaces the contents of the block by their shuffle. */
 static void shuffle_block(const struct shuf__computation *original, bool inverse,
                           struct shuf__block *block)
 {
@@ -187,8 +188,8 @@ static uint64_t fingerprint_in_order(uint64_t n)
     return sum;
 }
 
-/* An inverse shuffle puts the values of a permutation into ascending order, and a shuffle restores
- * them. So the test needs no second result to compare with. */
+/* An inverse shuffle sorts the values of a permutation, and a shuffle then restores them. So the
+ * test needs no second result to compare with. */
 static void check_values(uint64_t n, unsigned width)
 {
     const uint64_t in_order = fingerprint_in_order(n);
@@ -252,7 +253,7 @@ static void past_32_bits(void **state)
     compare_whole((UINT64_C(1) << 32) + 1);
 }
 
-/* Rows of many tiles over several launches. */
+/* A batch of rows, each with many tiles. It takes several launches. */
 static void batch_of_long_rows(void **state)
 {
     (void)state;
@@ -263,7 +264,7 @@ static void batch_of_long_rows(void **state)
     compare(&computation);
 }
 
-/* Padded shards of two rows. The last value of each is from the front of its row. */
+/* Padded shards of two rows. The last value of each shard is a value from the front of its row. */
 static void batch_of_wrapping_shards(void **state)
 {
     (void)state;
@@ -279,7 +280,7 @@ static void batch_of_wrapping_shards(void **state)
 
 /* ---- late slices ---- */
 
-/* The CPU's rank index is complete. The launches of the GPU fill the other one. */
+/* The CPU has filled `cpus` completely. The launches of the GPU fill `gpus`. */
 struct rank_indexes {
     struct shuf__computation computation;
     struct shuf__rank_index *cpus, *gpus;
@@ -330,11 +331,11 @@ static void check_cancelled(struct rank_indexes *t)
     assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
                      SHUF_CANCELLED);
     backend->ops->free(backend, &block);
-    assert_int_equal(t->gpus->known, LAUNCH); /* the counts of the finished launch stay */
+    assert_int_equal(t->gpus->known, LAUNCH); /* the counts of the first launch are kept */
     check_rank_index(t);
 }
 
-/* A shuffle also calls `cancelled` before its first launch. */
+/* `cancelled` is called before the first launch, and stops the shuffle at its second call. */
 static void cancelled_shuffles(void **state)
 {
     (void)state;
@@ -362,7 +363,7 @@ static void cancelled_shuffles(void **state)
     }
 }
 
-/* The domain takes four launches. */
+/* The GPU needs four launches to count all tiles of the domain. */
 static void check_late_slices(struct rank_indexes *t)
 {
     const uint64_t n = t->computation.request.permutation.n, *before = t->cpus->before;

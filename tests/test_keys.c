@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Named keys: the values of the specification by every kind of request, who may use which key, how
- * a reload changes them, and where their bits never are.
+ * Named keys: the values of the specification for every kind of request, the users who may use a
+ * key, and reloads. Also the memory that holds the bits of keys.
  */
 #include "command.h"
 #include "shuf.h"
@@ -251,7 +251,7 @@ static void shuffles(void **state)
     shuf_close(handle);
 }
 
-/* ---- who may use which ---- */
+/* ---- the users of a key ---- */
 
 static shuf_status try_key(shuf *handle, const char *name)
 {
@@ -260,7 +260,7 @@ static shuf_status try_key(shuf *handle, const char *name)
     return shuf_permute(handle, &request, values, sizeof values, NULL);
 }
 
-/* A user without the right to a key gets the same error whether the key exists or not. */
+/* A user without the right to a key gets one and the same error for existing and missing keys. */
 static void expect_denied(shuf *handle, const char *name)
 {
     char words[96];
@@ -324,7 +324,8 @@ static void groups(void **state)
     run_as(use_as_member, h);
     write_key(h, "b.group", "no-such-group\n");
     reload(h, "/b.group: no-such-group: expected the name or number of a group of this machine");
-    write_key(h, "b.group", "0123456789abcdef0123456789abcdef\n"); /* a key under a wrong name */
+    /* the text is a key, but the name is that of a group file */
+    write_key(h, "b.group", "0123456789abcdef0123456789abcdef\n");
     reload(h, "/b.group: expected the name or number of a group of this machine");
     remove_key(h, "b.group");
     reload(h, "2 named keys from ");
@@ -341,7 +342,8 @@ static void wrong_requests(void **state)
     expect(handle, try_key(handle, "../a"), SHUF_INVALID, "key ../a: expected a name of 1 to 31");
     expect(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
     expect(handle, try_key(handle, "none"), SHUF_DENIED, "key none: expected a key of the daemon");
-    expect(handle, try_key(handle, ""), SHUF_OK, ""); /* as NULL: the key of seed 0 */
+    /* "" means the same as NULL: the key of seed 0 */
+    expect(handle, try_key(handle, ""), SHUF_OK, "");
     shuf_close(handle);
 }
 
@@ -365,9 +367,10 @@ static void reload_changes_keys(void **state)
     reload(h, "3 named keys from ");
     const uint64_t first = fingerprint_by(handle, "late", &shared);
     assert_true(fingerprint_by(handle, "late", &shared) == first && shared);
-    assert_true(fingerprint_by(handle, "a", &shared) == first && !shared); /* another name */
+    /* the same bits under another name share no result */
+    assert_true(fingerprint_by(handle, "a", &shared) == first && !shared);
     reload(h, "3 named keys from ");
-    /* Another name with the same bits. */
+    /* The reload has changed nothing, so the result is still in the cache. */
     assert_true(fingerprint_by(handle, "late", &shared) == first && shared);
     write_key(h, "late", other);
     reload(h, "3 named keys from ");
@@ -401,7 +404,7 @@ static void mistakes_change_nothing(void **state)
         assert_true(fingerprint_by(handle, "a", &shared) == before && shared);
         expect(handle, try_key(handle, "c"), SHUF_DENIED, "");
     }
-    write_key(h, "c", "\t2345678\n0abcde\n"); /* raw bytes, white space included */
+    write_key(h, "c", "\t2345678\n0abcde\n"); /* 16 raw bytes may include white space */
     reload(h, "3 named keys from ");
     expect(handle, try_key(handle, "c"), SHUF_OK, "");
     char path[HARNESS_PATH + 64];
@@ -425,7 +428,7 @@ static void a_wrong_key_stops_the_start(void **state)
     remove_key(h, "c");
 }
 
-/* ---- where the bits are ---- */
+/* ---- the memory with the bits of keys ---- */
 
 /* Whether the daemon's memory from `start` to `end` has these 16 bytes. */
 static bool range_has(int memory, uint64_t start, uint64_t end, const uint8_t *bytes)
@@ -440,8 +443,8 @@ static bool range_has(int memory, uint64_t start, uint64_t end, const uint8_t *b
     return found;
 }
 
-/* The mappings of the daemon that have these bytes. *exposed: some of these may be in a core dump
- * or in swap. The kernel's flags of a mapping follow it in smaps. */
+/* Counts the daemon's mappings that have these bytes. *exposed: one of them may be in a core dump
+ * or in swap. In smaps the line of a mapping comes before its flags. */
 static int count_mappings(pid_t pid, const uint8_t *bytes, bool *exposed)
 {
     char path[64], line[512];
@@ -490,8 +493,8 @@ static void use_widely(shuf *handle, const char *key)
     expect(handle, shuf_draw(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
 }
 
-/* The daemon has a key only in its locked mapping, and wipes it when the key is removed. With a
- * GPU, the command buffers of the driver also have the arguments of recent launches. */
+/* The daemon has a key only in one locked mapping, and wipes it when the key is removed. On a GPU,
+ * the driver's command buffers also have the arguments of recent launches. */
 static void bits_stay_in_their_mapping(void **state)
 {
     struct harness *h = *state;
@@ -511,7 +514,8 @@ static void bits_stay_in_their_mapping(void **state)
     assert_true(gpu ? mappings >= 1 : mappings == 1 && !exposed);
     snprintf(path, sizeof path, "/proc/%d/environ", (int)h->pid);
     assert_int_equal(stat(path, &process), 0);
-    assert_int_equal(process.st_uid, 0); /* of a process without core dumps */
+    /* root owns the /proc files of a process that makes no core dumps */
+    assert_int_equal(process.st_uid, 0);
     remove_key(h, "late");
     reload(h, "2 named keys from ");
     assert_true(gpu || count_mappings(h->pid, bytes, &exposed) == 0);

@@ -158,8 +158,8 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Most clients die before they have their first values, and some later. CUDA needs a long time
- * until the first values. */
+/* Most clients die before they have their first values, and some later. With CUDA the first values
+ * take long. */
 static uint64_t random_life_us(void)
 {
     if (is_cuda())
@@ -206,8 +206,7 @@ static void kill_many(struct harness *h, int deaths)
         await_death(&slots[i]);
 }
 
-/* A client that uses every function once, so that the daemon opens the descriptors that it
- * keeps. */
+/* A client that uses every function once. The daemon opens all descriptors that it keeps. */
 static void warm_up(int channel, void *context)
 {
     const struct harness *h = context;
@@ -237,7 +236,7 @@ static void expect_baseline(const struct harness *h, unsigned descriptors)
     }
 }
 
-/* Most clients must get far enough to have a result computed. */
+/* Most clients must live until the daemon has computed a result for them. */
 static void report(const struct harness *h, int deaths)
 {
     Shuf__StatusReply s = wire_status(h);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Large rows of primefold on the GPU, and large inverse shuffles. The GPU computes most values by
- * shortcuts that are wrong for a few numbers. The test compares all of these with the inline C, and
- * a random part of the rest.
+ * Large rows of primefold on the GPU, and large inverse shuffles. The GPU uses shortcuts that are
+ * wrong for a few inputs, and then corrects these. The test compares all such inputs with the
+ * inline C, and a random part of the others.
  */
 #include "cuda/shuffle.cuh"
 
@@ -30,7 +30,7 @@ shuf__permutation permutation_of(uint64_t n, uint64_t offset, uint64_t count)
     return p;
 }
 
-/* The input that is x after maps 0 to r, before the fold. */
+/* Returns the position whose value is x after maps 0 to r, before fold r. */
 uint64_t position_before(const shuf_primefold &f, unsigned r, uint64_t x)
 {
     for (unsigned k = r + 1; k-- > 0;) {
@@ -77,8 +77,8 @@ template <typename Value> struct Row {
     }
 };
 
-/* All numbers up to 1100 and from `whole` on after every map, some values with cycle walking, and
- * random values. */
+/* Compares the positions whose value before some fold is at most 1100, or at least `whole`. Also
+ * compares some positions with cycle walking, and random positions. */
 template <typename Value>
 void check_row(uint64_t n, uint64_t offset, uint64_t count, bool is_corrected = true)
 {
@@ -122,7 +122,7 @@ void slices(void **)
 {
     random_start("slices");
     constexpr uint64_t n = 1000000000, large = 1 << 22;
-    /* With more, there would be more corrections than values. */
+    /* Too many values of such a short slice would need a correction, so there is none. */
     check_row<uint32_t>(n, 0, large, false);
     check_row<uint32_t>((1u << 30) + 1, 7, large - 1, false);
     check_row<uint32_t>(n, n / 2 + 1, n / 3);
@@ -199,8 +199,9 @@ struct Inverse {
     }
 };
 
-/* Remainders up to 1100 of the inverse multiplications, all numbers from `whole` on, which no fold
- * changes, positions of values with cycle walking, and random positions. */
+/* Compares the values for which an inverse multiplication gives at most 1100 or at least `whole`.
+ * No fold changes a number of at least `whole`. Also compares values with cycle walking, and random
+ * values. */
 void check_inverse(uint64_t n, bool with_windows)
 {
     const Inverse row(n, with_windows);

@@ -50,7 +50,7 @@ static shuf *begin(Shuf__Transport transport)
     return lease_server_start(lease_server_script);
 }
 
-/* Closes the handle. Nothing of CUDA stays acquired. */
+/* Closes the handle, and checks that nothing of CUDA stays acquired. */
 static void finish(shuf *handle, const char *said)
 {
     lease_server_finish(handle, said);
@@ -92,7 +92,8 @@ static void by_descriptor(void **state)
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     check(handle, lease, 5);
     assert_int_equal(cuda->primaries[1], 1);
-    assert_int_equal(cuda->allocations, 0); /* the mapping alone keeps the memory */
+    /* the mapping keeps the memory, so the handle of the allocation was released */
+    assert_int_equal(cuda->allocations, 0);
     for (int i = 0; i < 4; i++) {
         lease_server_take(handle, 5 + (uint64_t)i % 2, LEASE_SERVER_SMALL, &lease);
         check(handle, lease, 5 + (uint64_t)i % 2);
@@ -116,7 +117,7 @@ static void by_handle(void **state)
     check(handle, lease, 5);
     assert_ptr_equal(lease->data, memories[5].bytes + LEASE_SERVER_OFFSET);
     assert_ptr_equal(memories[5].opened_in, &cuda->primary[1]);
-    /* CUDA opens a handle once in a process. */
+    /* CUDA opens a handle only once in a process, so both leases share one opening. */
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &other);
     check(handle, other, 5);
     lease_server_take(handle, 7, LEASE_SERVER_LARGE, &lease);

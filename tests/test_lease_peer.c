@@ -190,8 +190,8 @@ static void closed_with_leases_out(void **state)
 
 /* ---- Failures -------------------------------------------------------------------- */
 
-/* The old lease is released, and the daemon has its release, even if the request for the new lease
- * was not sent. */
+/* The request for the new lease fails, and may not even be sent. libshuf still releases the old
+ * lease, and reports this to the daemon. */
 static void failed_exchange(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void failed_exchange(void **state)
 }
 
 /* The daemon may lack the memory that this client keeps mapped. libshuf unmaps its idle blocks,
- * reports them, and repeats the request once. */
+ * reports this to the daemon, and repeats the request once. */
 static void busy_by_own_doing(void **state)
 {
     (void)state;
@@ -253,8 +253,8 @@ static void denied_release(void **state)
     lease_server_finish(handle, "hello take+ release-1/1 take+");
 }
 
-/* libshuf releases no leases and blocks of a lost daemon at the next one. Block 1 of the next
- * daemon is another block. */
+/* The daemon is lost between two calls. libshuf does not release its leases and blocks at the next
+ * daemon, where block 1 is another block. */
 static void lost_between(void **state)
 {
     (void)state;
@@ -298,10 +298,11 @@ static void leases_of_a_lost_daemon(void **state)
     lease_server_release(handle, &old);
     lease_server_check(shared, 0, 1);
     lease_server_take(handle, 2, LEASE_SERVER_SMALL,
-                      &shared); /* the old lease belongs to the lost daemon, so libshuf does not
-                                 * release it */
+                      /* libshuf does not release the old lease, because that lease belongs to the
+                       * lost daemon */
+                      &shared);
     assert_int_equal(lease_server_mappings(), 2);
-    /* In the block of `new`, which is still mapped. */
+    /* The result goes into the block of `new`, which is still mapped. */
     lease_server_take(handle, 1, LEASE_SERVER_SMALL, &old);
     lease_server_check(old, 1, 1);
     lease_server_release(handle, &new);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of leases by number: against a plain array of all numbers.
+ * The table that finds leases by number, compared with a plain array of all numbers.
  */
 #include "cache/lease_table.h"
 
@@ -13,7 +13,7 @@
 
 enum { NUMBERS = 20000, STEPS = 60000 };
 
-/* Only addresses matter to the table. */
+/* Makes a unique address for a number, because the table never reads a lease. */
 static struct shuf__lease *lease_of(uint64_t number)
 {
     return (struct shuf__lease *)(uintptr_t)(16 * number);
@@ -29,7 +29,7 @@ static void empty(void **state)
     shuf__lease_table_free(&table);
 }
 
-/* The first lease above the number, without the table. */
+/* The expected answer: the first lease above the number. */
 static struct shuf__lease *expected_above(const bool *live, uint64_t last, uint64_t number)
 {
     for (uint64_t i = number + 1; i <= last; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases without libshuf: who may release a lease, who sees it in the list, and that it ends with
- * its process and outlives the daemon.
+ * Leases without libshuf. The test checks which clients may release or list a lease. A lease ends
+ * with its process, and its memory outlives the daemon.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -86,7 +86,7 @@ static void wrong_leases(void **state)
     expect_no_such_lease(w, same, 2, mine);
     assert_int_equal(wire_status(&shared).leases, before); /* no lease was released */
     wire_release(w, mine, 0);
-    expect_no_such_lease(w, &mine, 1, mine); /* the lease has ended already */
+    expect_no_such_lease(w, &mine, 1, mine); /* the lease has already ended */
     wire_release(other, theirs, 0);
     wire_check_alive(w);
     wire_close(w);
@@ -131,7 +131,7 @@ static void give_back_with_the_next(void **state)
     wire_send_permute(w, &permute);
     assert_int_not_equal(wire_expect(w, SHUF_OK, "")->result->lease, id);
     assert_int_equal(wire_status(&shared).leases, before);
-    wire_send_permute(w, &permute); /* the released lease again */
+    wire_send_permute(w, &permute); /* the lease to release has already ended */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     wire_close(w);
 }
@@ -149,10 +149,10 @@ static void most_leases(void **state)
     for (uint64_t i = 0; i < 3; i++)
         ids[i] = lease_id(w, i);
     uint64_t computed = wire_status(&h).computed;
-    /* Of another seed, so in a block whose descriptor the client does not have. */
+    /* The seed is new, so the client has no descriptor of the result's block. */
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_BUSY, "leases 3: the most that one connection may hold");
-    /* The daemon refused it before the computation. */
+    /* The daemon refused the request before the computation. */
     assert_int_equal(wire_status(&h).computed, computed);
     wire_release(w, ids[1], 0);
     wire_send_permute(w, &permute);

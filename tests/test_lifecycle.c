@@ -122,8 +122,8 @@ static void test_drain_timeout(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A client that reads nothing of its reply holds up the end for a short time only, and the end is a
- * success: the deadline of reading is over, or that of the drain. */
+/* A client that does not read its reply delays the end of the daemon only for a short time. The
+ * exit status is 0 after either deadline: of the read, or of the drain. */
 static void test_unread_reply(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void test_live_daemon(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* A socket with a listener that is not shufd, and without a lock. */
+/* Another program than shufd listens at the socket. There is no lock. */
 static void test_live_stranger(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void test_own_socket_only(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- the lock beside it ---- */
+/* ---- the lock of the socket ---- */
 
 static void lock_path(const struct harness *h, char *path, size_t size)
 {
@@ -280,7 +280,7 @@ static void test_lock_goes_too(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* If another process holds the lock but nobody listens, shufd reports this reason. */
+/* Another process holds the lock, but nobody listens at the socket. The error says so. */
 static void test_lock_without_socket(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void test_lock_without_socket(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Runs in a child that gives up root: whether shufd names the owner of the lock. */
+/* Runs in a child that gives up root. Checks that shufd names the owner of the lock file. */
 static _Noreturn void meet_foreign_lock(const char *socket)
 {
     enum { SOMEBODY = 12345, NOT_EXECUTED = 127 };
@@ -376,7 +376,8 @@ static void hold_foreign_lock(int channel, void *context)
     child_hear(channel);
 }
 
-/* As the user of the process. `has_lock`: whether the daemon could replace the file. */
+/* Serves while another user holds the lock. `has_lock`: this process has the right to replace the
+ * lock file. */
 static void serve_beside_squatter(struct harness *h, bool has_lock)
 {
     static const char *const version[] = {"--version", NULL};

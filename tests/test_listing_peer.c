@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lists of leases and users from a peer that sends them in pages, in frames of every length,
- * and with faults.
+ * The lists of leases and users, from a fake peer. It sends the lists in pages, in frames of every
+ * length, and with faults.
  */
 #include "peer.h"
 #include "shuf.h"
@@ -13,8 +13,8 @@
 enum { PAGE = 440 }; /* leases that nearly fill the arena that a reply is unpacked into */
 
 static struct {
-    uint64_t total, page; /* the number of leases, and of leases in a reply */
-    bool endless;         /* names the same page again at the end */
+    uint64_t total, page; /* the number of all leases, and of the leases in a reply */
+    bool endless;         /* the last page points to itself as the next page */
     int users;
 } part;
 
@@ -214,7 +214,7 @@ static void check_users(unsigned users)
                 daemon.joined == 7 && daemon.computed == 8 && daemon.evicted == 9);
 }
 
-/* The users with the most bytes come first, as many as the array has room for. */
+/* The array gets the users with the most bytes, in descending order. */
 static void users(void **state)
 {
     (void)state;

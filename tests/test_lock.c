@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock of a killed daemon whose memory the kernel still frees. A child stands for that daemon:
- * its first thread has ended, and its second thread keeps the lock until the test ends it.
+ * The lock of a killed daemon, while the kernel still frees the memory of that daemon. A child
+ * imitates it: its first thread has ended, and its second thread keeps the lock until the test ends
+ * it.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -99,7 +100,7 @@ static void next_one_waits(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Runs a daemon in a process of its own, and expects that it is refused the lock. */
+/* The arguments of a child that starts a daemon, which must not get the lock. */
 struct refusal {
     const struct harness *h;
     pid_t lock_owner;
@@ -120,7 +121,7 @@ static void expect_refused(int channel, void *context)
         fail_msg("\"%s\" is not in \"%s\"", text, output);
 }
 
-/* The old lock stays, with and without a socket: the next daemon stops waiting. */
+/* The old lock stays, with a socket or without. The next daemon gives up after a while. */
 static void waiting_ends(void **state)
 {
     (void)state;

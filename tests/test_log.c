@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The log under attack: its reader stops, and clients cause lines without end. The daemon serves
- * and ends all the same, and says how many lines are missing.
+ * The log under attack: nobody reads it, or clients cause lines without end. The daemon still
+ * serves and ends, and reports how many lines are missing.
  */
 #include "config/log_limit.h"
 #include "support/child.h"
@@ -33,7 +33,7 @@ static void send_bad_frame(const struct harness *h)
     wire_close(w);
 }
 
-/* Until there is no daemon. */
+/* Sends bad frames until the daemon has ended. */
 static void flood(int channel, void *context)
 {
     const struct harness *h = context;
@@ -46,7 +46,7 @@ static void flood(int channel, void *context)
                 continue;
         close(fd);
     }
-    pause(); /* for child_kill() */
+    pause(); /* child_kill() ends the child */
 }
 
 enum { FLOODERS = 4 };
@@ -63,7 +63,7 @@ static void end_flood(const struct child flooders[FLOODERS])
         child_kill(&flooders[i]);
 }
 
-/* ---- a reader that stops ---- */
+/* ---- a log that nobody reads ---- */
 
 /* The daemon's standard error becomes a small pipe. Returns the end that reads it. */
 static int start_on_pipe(struct harness *h)
@@ -81,7 +81,7 @@ static int start_on_pipe(struct harness *h)
     return reader;
 }
 
-/* Calls of the bystander are answered until that many more lines have been dropped. */
+/* Serves another client until the daemon has dropped so many more lines. */
 static void serve_until_dropped(const struct harness *h, uint64_t lines)
 {
     const uint64_t before = wire_status(h).log_dropped;
@@ -91,7 +91,7 @@ static void serve_until_dropped(const struct harness *h, uint64_t lines)
     wire_close(bystander);
 }
 
-/* Adds up the numbers of dropped lines that the log tells. */
+/* Returns the sum of the dropped lines that the log reports. */
 static uint64_t read_told(int reader)
 {
     static char line[1024];
@@ -137,7 +137,7 @@ static void stopped_reader(void **state)
 
 /* ---- the rate ---- */
 
-/* What comes in the buffer at the end is told too. */
+/* The log reports every line, one by one or in a sum. The last sum comes at the end. */
 static void rate_of_refused_frames(void **state)
 {
     (void)state;
@@ -195,12 +195,13 @@ static void windows_grow_while_a_flood_lasts(void **state)
     static const char flood[] = "flood", other[] = "other";
     uint64_t now = 100 * SECOND;
     assert_int_equal(admitted(&limits, flood, 1000, now), 10);
-    assert_int_equal(admitted(&limits, other, 10, now), 10); /* another kind */
+    /* lines of another kind are not limited by the flood */
+    assert_int_equal(admitted(&limits, other, 10, now), 10);
     expect_sum(&limits, now += SECOND, "990 more of these in 1 s: a line");
     assert_int_equal(admitted(&limits, flood, 12, now), 10);
     expect_sum(&limits, now += 2 * SECOND, "2 more of these in 2 s: a line");
     assert_int_equal(admitted(&limits, flood, 10, now), 10);
-    now += 4 * SECOND; /* over */
+    now += 4 * SECOND; /* the long window is over, so the next one has 1 s again */
     assert_int_equal(admitted(&limits, flood, 11, now), 10);
     expect_sum(&limits, now += SECOND, "1 more of these in 1 s: a line");
     assert_int_equal(limits.total, 993);

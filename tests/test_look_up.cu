@@ -65,7 +65,7 @@ void every_end(void **)
         look_up<uint32_t>(300, count);
 }
 
-/* So many look-ups that cycle walks and wrong estimates occur, although they are rare. */
+/* The number of look-ups is so large that some need a cycle walk or correct a wrong estimate. */
 void many(void **)
 {
     random_start("many");
@@ -75,8 +75,8 @@ void many(void **)
     look_up<uint64_t>((uint64_t{1} << 38) + 1, 2000003);
 }
 
-/* A look-up in a small permutation, which is made by exchanges, is an error and not a wrong
- * value. */
+/* A small permutation is made by exchanges, so this look-up cannot compute it. The look-up returns
+ * an error, not a wrong value. */
 void too_few(void **)
 {
     shuf__permutation p{};

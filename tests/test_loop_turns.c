@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread of the daemon's loop is shared between users: one who sends requests without end, over
- * many connections, leaves the others their share of it.
+ * Users share the thread of the daemon's loop. One user sends requests without end over many
+ * connections, and the other users still get their share of time.
  */
 #include "support/cmocka_all.h"
 #include "wire.h"
@@ -20,19 +20,20 @@
 enum {
     HOSTILE_UID = 61000,
     CONNECTIONS = 96,
-    LEASES = 500, /* of each of the first connections, so that lists are long */
+    LEASES = 500, /* leases of each connection below LEASING; they make the lists long */
     LEASING = 8,
-    RELEASES = 200, /* in a request; the last one is wrong */
-    BATCH = 16,     /* requests in a write */
+    RELEASES = 200, /* leases in one Release request; the last one does not exist */
+    BATCH = 16,     /* requests in one write to the socket */
     ROUNDS = 200,
-    MOST_MS = WIRE_SANITIZED ? 200 : 50, /* median of a bystander's request; idle: 0.1 */
+    /* the most for the median time of a bystander's request; 0.1 on an idle machine */
+    MOST_MS = WIRE_SANITIZED ? 200 : 50,
 };
 
 static struct harness h;
 
 static int start(const char *config)
 {
-    if (geteuid() != 0) /* only root can be several users */
+    if (geteuid() != 0) /* only root can become several users */
         exit(HARNESS_SKIP);
     wire_start(&h, harness_backend, config);
     return chmod(h.directory, 0755);
@@ -58,7 +59,7 @@ static int stop(void **state)
 
 /* ---- the hostile user ---- */
 
-/* What a connection sends again and again. */
+/* The bytes that a connection sends again and again. */
 struct flood {
     uint8_t bytes[BATCH * 4096];
     size_t size;
@@ -216,7 +217,7 @@ static void beside_floods(void **state)
 
 /* ---- connections of a user ---- */
 
-/* The kernel tells the daemon the effective user of the connecting process. */
+/* Connects as another user. The kernel reports the effective user to the daemon. */
 static struct wire *open_as(uid_t uid)
 {
     assert_int_equal(seteuid(uid), 0);
@@ -225,7 +226,8 @@ static struct wire *open_as(uid_t uid)
     return w;
 }
 
-/* The daemon may have closed a refused connection before the greeting is sent. */
+/* Sends the greeting and returns the reply. The daemon may have refused the connection before the
+ * greeting. */
 static const Shuf__Reply *greet(struct wire *w)
 {
     struct pollfd answer = {.fd = w->fd, .events = POLLIN};
@@ -240,7 +242,7 @@ static const Shuf__Reply *greet(struct wire *w)
     return wire_receive(w);
 }
 
-/* Opens connections until one is refused with that text; their number. */
+/* Opens connections until one is refused with this text. Returns their number. */
 static unsigned open_all(uid_t uid, struct wire **w, const char *text)
 {
     for (unsigned count = 0;; count++) {

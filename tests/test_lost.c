@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf_shuffle() whose daemon is killed in the middle, and no other comes: the call waits for the
- * reconnect time once, and says what happened. Limits on times are far from what is measured: the
+ * The daemon is killed during a call of shuf_shuffle(), and no other daemon starts. The call waits
+ * for the reconnect time once, and reports the loss. The limits on times are wide, because a
  * machine may be slow.
  */
 #include "support/client.h"
@@ -24,7 +24,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* In that time, by another process. */
+/* Kills the daemon after this time, from a child process. */
 static pid_t kill_later(unsigned us)
 {
     const pid_t child = fork();
@@ -44,7 +44,7 @@ static void reap(pid_t child)
     harness_kill(&harness_shared, 0);
 }
 
-/* A daemon that is stopped accepts a request, so the loss comes while the call waits for a reply.
+/* Stops the daemon. It still accepts a request, so its loss comes while the call waits for a reply.
  */
 static void stop_daemon(void)
 {
@@ -79,7 +79,7 @@ static void one_reconnect_time(void **state)
     shuf_close(handle);
 }
 
-/* The timeout is the shorter one. */
+/* The timeout is shorter than the reconnect time, so it ends the call. */
 static void within_the_timeout(void **state)
 {
     (void)state;
@@ -95,7 +95,8 @@ static void within_the_timeout(void **state)
     shuf_close(handle);
 }
 
-/* With the buffer, or while it is filled, or while the daemon works; or after the call. */
+/* The daemon is killed at many points of the call: while the client fills the buffer, while the
+ * daemon works, and after the call. */
 static void killed_at_any_time(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that a process has mapped without a lease: it has a limit, the daemon names it where it is
- * in the way, and gets it back at the next call of the process.
+ * Memory that a process keeps mapped without a lease. Its size has a limit. If another request
+ * needs the memory, the error names the process, and the process unmaps it at its next call.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -32,7 +32,7 @@ static shuf_user own_use(void)
     return (shuf_user){0};
 }
 
-/* Holds that many leases at once, and gives them back. */
+/* Takes LEASES leases at once, and then releases them. */
 static void take_and_release(shuf *handle)
 {
     shuf_lease *leases[LEASES] = {NULL};
@@ -73,8 +73,8 @@ static void what_is_in_the_way_has_a_name(void **state)
     client_expect(other, take_most(&lease), SHUF_BUSY, words);
 }
 
-/* The reply to any call asks for it. The first of these calls maps no block, the second one a block
- * that the client has kept. */
+/* The daemon asks for the memory in its next reply to the process, whatever the call. The first
+ * call here maps no block. The second call maps a block that the client has kept. */
 static void the_next_call_unmaps(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void a_drop_asks_for_it(void **state)
     assert_int_equal(own_use().mapped, 0);
 }
 
-/* The daemon knows only that the memory is mapped. */
+/* A forked child keeps the memory mapped. The daemon knows only that some process has it mapped. */
 static void a_child_has_no_name(void **state)
 {
     (void)state;

@@ -223,7 +223,7 @@ static void sends_one_with_the_values(int fd, int connection)
     memory = lease_server_memory(&p, 0);
     static uint8_t values[16384];
     peer_put(fd, values, sizeof values);
-    reply.result = NULL; /* any frame serves as bytes of the payload */
+    reply.result = NULL; /* any frame can stand for bytes of the payload */
     reply.body_case = SHUF__REPLY__BODY__NOT_SET;
     peer_put_reply(fd, &reply, &memory, 1);
     close(memory);
@@ -268,8 +268,8 @@ static void uses_up_descriptors(int fd, int connection)
     close(memory);
 }
 
-/* The process has reached its limit of open files. The client reports its own error, and not one of
- * the daemon. */
+/* The process has reached its limit of open files. The error is the client's own, and does not
+ * blame the daemon. */
 static void no_room_for_a_descriptor(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract of kernels/host/memfd.h for blocks that are memfds: a process that gets a descriptor
- * cannot change the block, and the daemon notices every process that still has it open or mapped.
- * The backend of the command line makes the blocks.
+ * The contract of kernels/host/memfd.h for blocks that are memfds. A process that gets a descriptor
+ * cannot change the block. The daemon notices every process that has the block open or mapped. The
+ * backend of the command line makes the blocks.
  */
 #include "host/memfd.h"
 #include "support/cmocka_all.h"
@@ -249,8 +249,8 @@ static void a_childs_mapping_is_noticed(void **state)
     backend->ops->free(backend, &block);
 }
 
-/* The daemon's own user can open the block during the probe. The kernel then sends a signal to the
- * probing process, which must survive it. */
+/* A process of the daemon's user can open the block during the probe. The kernel then sends a
+ * signal to the probing process, which must survive this signal. */
 static void an_opener_in_between_is_survived(void **state)
 {
     (void)state;

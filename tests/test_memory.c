@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract of kernels/backend.h for blocks, on the backend of the command line: they are
- * zeroed, have the fields of their kind, and free all their resources. Also computations that are
- * waited for with short timeouts or cancelled. test_memfd.c tests memfds further.
+ * The contract of kernels/backend.h for blocks, on the backend of the command line. Blocks are
+ * zeroed, have the fields of their kind, and free all their resources. Other tests here wait for
+ * computations with short timeouts, or cancel them. test_memfd.c has more tests of memfds.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -68,7 +68,7 @@ static void a_block_tells_how_it_is_shared(void **state)
     backend->ops->free(backend, &block); /* freeing a freed block has no effect */
 }
 
-/* Two blocks keep their own values. */
+/* Two blocks at the same time keep their own values. */
 static void a_second_block_while_the_first_is_out(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void descriptors_are_given_back(void **state)
 {
     (void)state;
     struct shuf__block block;
-    computation_alloc(UNIT, &block); /* opens what a driver opens only once */
+    computation_alloc(UNIT, &block); /* the first use opens resources that a driver keeps */
     computation_fill_whole(&block);
     backend->ops->free(backend, &block);
     int before = count_descriptors();
@@ -119,7 +119,7 @@ static void device_memory_is_given_back(void **state)
     struct shuf__block block;
     struct shuf__error error = {0};
     if (computation_kind == SHUF__MEMORY_MEMFD)
-        return; /* other processes use host memory too */
+        return; /* other processes use host memory too, so its amount cannot be compared */
     computation_alloc(64 * UNIT, &block);
     backend->ops->free(backend, &block);
     assert_int_equal(backend->ops->memory(backend, computation_kind, &before, &total, &error),
@@ -192,8 +192,7 @@ static bool yes(void *context)
     return true;
 }
 
-/* With 2^24 values the computation is a single launch on a GPU, so the cancelling stops the
- * copy. */
+/* 2^24 values take a single launch on a GPU, so the cancelling must stop the copy of the result. */
 static void a_cancelled_launch_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -243,7 +242,8 @@ static void an_event_lies_behind_each_launch(void **state)
 
 /* ---- Threads -------------------------------------------------------------- */
 
-/* This test must be the first: later the process has a team of threads. */
+/* This test must be the first one, because a later computation starts the process's team of
+ * threads. */
 static void a_quick_job_starts_no_thread(void **state)
 {
     (void)state;

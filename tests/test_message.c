@@ -86,8 +86,8 @@ static void reply_there_and_back(void **state)
     assert_int_equal(r->payload_bytes, UINT64_C(1) << 40);
 }
 
-/* Packing writes all or nothing: it leaves the byte after the buffer unchanged, at every size of
- * the buffer. */
+/* Packing writes the whole message or nothing. At every size of the buffer, the byte after the
+ * buffer stays unchanged. */
 static void pack_fits_or_gives_zero(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void a_frame_has_a_limit(void **state)
     free(buffer);
 }
 
-/* The tag and length of a field that holds bytes. */
+/* Writes the tag and the length of a field of bytes. Returns their size. */
 static size_t put_field(uint8_t *to, unsigned field, size_t length)
 {
     size_t used = 0;
@@ -149,8 +149,8 @@ static size_t put_field(uint8_t *to, unsigned field, size_t length)
     return used;
 }
 
-/* ResultReply.first, packed: each byte of input would take eight bytes. The arena refuses, and the
- * parser does not use the heap. */
+/* A malicious ResultReply.first, packed: each byte of input would take eight bytes of memory. The
+ * arena refuses, and the parser does not use the heap. */
 static void hostile_growth_is_refused(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void truncated_bytes_are_refused(void **state)
         refused += shuf__request_unpack(&arena, exact, length) == NULL;
         free(exact);
     }
-    /* Some prefixes end between two fields, and those alone are messages. */
+    /* Some prefixes end between two fields. Only these are valid messages. */
     assert_in_range(refused, size - 3, size);
 }
 
@@ -199,7 +199,7 @@ static void garbage_is_survived(void **state)
         assert_non_null(bytes);
         for (size_t k = 0; k < length; k++)
             bytes[k] = (uint8_t)random_u64();
-        if (i % 2) { /* otherwise a good message with one byte changed */
+        if (i % 2) { /* otherwise the bytes are a good message with one byte changed */
             length = length < size ? length : size;
             memcpy(bytes, out + SHUF__FRAME_HEADER, length);
             bytes[random_below(length)] = (uint8_t)random_u64();

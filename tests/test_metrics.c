@@ -112,7 +112,7 @@ static void refusals(void **state)
     EXPECT_CHANGES(before, after, changes);
 }
 
-/* A request waits behind one that never ends, until that client leaves. */
+/* A request waits behind an endless one until the client of the endless one leaves. */
 static void queue_time_and_cancelling(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void buckets_add_up(void **state)
     free(text);
 }
 
-/* The exemplar of a bucket is the last request in it. */
+/* The exemplar of a bucket names the last request in this bucket. */
 static void exemplars_name_requests(void **state)
 {
     (void)state;
@@ -286,7 +286,8 @@ static void users_see_themselves(void **state)
     command_free(&c);
     assert_int_equal(shufctl_run(&c, COMMAND_AS_NOBODY, "metrics --openmetrics"), 0);
     assert_non_null(strstr(c.out.bytes, "shufd_request_duration_seconds_bucket{"));
-    assert_null(strstr(c.out.bytes, "request_id")); /* they count the connections of all users */
+    /* request ids count the connections of all users, so they are not shown */
+    assert_null(strstr(c.out.bytes, "request_id"));
     command_free(&c);
 }
 

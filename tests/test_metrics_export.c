@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics by HTTP and in a file: the output for readers, and that HTTP clients of any kind do not
- * disturb the clients of the daemon.
+ * Metrics by HTTP and in a file. The test checks the output, and that HTTP clients of any kind do
+ * not disturb the clients of the daemon.
  */
 #include "command.h"
 #include "support/child.h"
@@ -222,7 +222,7 @@ static int connect_http(void)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
-    close(fd); /* its backlog is full */
+    close(fd); /* the daemon's backlog is full */
     return -1;
 }
 
@@ -316,7 +316,7 @@ static void greedy_clients(void **state)
     survive(run_greedy_clients);
 }
 
-/* The daemon closes a connection at its deadline, although the client sends all the time. */
+/* The daemon closes a connection at its deadline, even if the client still sends. */
 static void deadline(void **state)
 {
     (void)state;
@@ -430,7 +430,8 @@ static void file(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* The file is replaced by renames only, and never written in place. */
+/* A reader never sees half a file: the daemon replaces the file by a rename, and never writes to it
+ * in place. */
 static void file_by_renames(void **state)
 {
     (void)state;

@@ -20,11 +20,12 @@
 enum {
     LIMIT_MI = 400,
     RESULTS = 8,
-    FIRST_MI = 20, /* the first result */
-    STEP_MI = 2,   /* each next result is larger by this */
-    IDLE_MI = RESULTS * FIRST_MI + STEP_MI * RESULTS * (RESULTS - 1) / 2, /* all results */
-    EATEN_MI = 300,   /* IDLE_MI and this exceed the limit */
-    PAUSE_US = 10000, /* after each MiB: a moderate 100 MB/s, for slow machines */
+    FIRST_MI = 20, /* MiB of the first result */
+    STEP_MI = 2,   /* MiB by which each next result is larger */
+    IDLE_MI = RESULTS * FIRST_MI + STEP_MI * RESULTS * (RESULTS - 1) / 2, /* MiB of all results */
+    EATEN_MI = 300, /* MiB that the program allocates; with IDLE_MI this exceeds the limit */
+    /* pause of the program after each MiB; 100 MB/s is moderate for a slow machine */
+    PAUSE_US = 10000,
 };
 
 static struct harness h;
@@ -50,7 +51,7 @@ static void shares_of_the_group(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* The results have different sizes, because the daemon keeps fewer of one size. */
+/* The results have different sizes, because the daemon keeps only a limited number of one size. */
 static void leave_idle_results(void)
 {
     struct wire *w = wire_greet(&h);

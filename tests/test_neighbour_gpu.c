@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A daemon with idle results on a GPU, and a program that allocates nearly all memory of the GPU
- * and retries when there is none, as PyTorch does. The program gets the memory of the daemon's idle
- * blocks within a second. The test uses CUDA itself.
+ * A daemon has idle results on a GPU. A program allocates nearly all memory of the GPU, and retries
+ * when an allocation fails, like PyTorch. The program gets the memory of the idle blocks within a
+ * second. The test calls CUDA itself.
  */
 #include "support/cmocka_all.h"
 #include "wire.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The reader of .npy headers in shufctl: every version, plain types and structures, and the errors.
- * No truncated header and no changed byte makes it read outside the header.
+ * A truncated or changed header never makes the reader read outside the header.
  */
 #include "npy_read.h"
 #include "support/cmocka_all.h"
@@ -55,8 +55,8 @@ static void reads(void **state)
     }
 }
 
-/* The keys are in any order, without a final comma. In one dimension Fortran's order is C's
- * order. */
+/* The keys may be in any order, and the last comma may be missing. In one dimension, Fortran's
+ * order equals C's order. */
 static void reads_other_forms(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void begins(void **state)
     }
 }
 
-/* Copies the header into memory of its exact size, so that a sanitizer reports a read behind it. */
+/* Copies the header into memory of its exact size. A sanitizer then reports a read past the end. */
 static bool read_copy(const char *dict, size_t size)
 {
     struct shuf__npy npy;

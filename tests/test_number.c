@@ -256,7 +256,7 @@ static void durations(void **state)
         {"10MIN", 0, NULL},
         {"-1s", 0, NULL},
         {"0.5ns", 0, NULL},
-        {"25h", 0, NULL}, /* more than the limit in the call below */
+        {"25h", 0, NULL}, /* longer than the most that the call below allows */
         {"", 0, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles in two passes on the CPU, in parts so small that there are many of them. The results are
- * compared with shuffles that move each record directly, which test_shuffle.c compares with the
- * definition.
+ * Shuffles in two passes on the CPU, with very small parts so that there are many of them. The
+ * results are compared with shuffles that move each record directly. test_shuffle.c compares those
+ * with the definition.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -78,8 +78,8 @@ static void check(uint64_t n, uint64_t record, unsigned bits, int threads)
     free(in);
 }
 
-/* Each record size with a loop of its own, and others. The sizes are a single part, and those
- * around the ends of parts and of chunks. */
+/* Record sizes that have a loop of their own, and other sizes. The numbers of records fit one part,
+ * or are around the ends of parts and chunks. */
 static void edges(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void edges(void **state)
             check(sizes[s], records[r], LEAST_BITS, 1 + (int)(s % 3));
 }
 
-/* Positions in a part have two bytes, or four. */
+/* These parts need positions of two bytes and of four bytes. */
 static void widths_of_places(void **state)
 {
     (void)state;
@@ -136,8 +136,8 @@ static void when_it_pays(void **state)
         }
 }
 
-/* Whether a partition pays depends on the bytes, and not on the number of records. So does the size
- * of a part. */
+/* The number of bytes decides whether a partition pays, and how large a part is. The number of
+ * records does not. */
 static void pays_by_bytes(void **state)
 {
     (void)state;
@@ -160,12 +160,12 @@ struct cancel_after {
 
 static bool at_last(void *context)
 {
-    struct cancel_after *cancel_after = context; /* called by any thread */
+    struct cancel_after *cancel_after = context; /* any thread may call this function */
     return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
 }
 
-/* `cancelled` returns true from its third call on, then from the third call of the second pass on.
- * After that, each thread makes at most one more call in each pass. */
+/* `cancelled` returns true from its third call on: the third of all, or the third of the second
+ * pass. After that, each thread makes at most one more call in each pass. */
 static void cancelled(void **state)
 {
     (void)state;
@@ -190,8 +190,8 @@ static void cancelled(void **state)
     free(workspace);
 }
 
-/* Cancels a shuffle that moves the records directly, with one thread: at the first call of
- * `cancelled`, and at the last. */
+/* Cancels a shuffle that moves the records directly, with one thread. First the first call of
+ * `cancelled` returns true, then only the last call. */
 static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
 {
     struct cancel_after cancel_after = {.limit = UINT_MAX};
@@ -218,12 +218,12 @@ static void cancelled_at_once(void **state)
     (void)state;
     check_cancelled(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1);
     check_cancelled(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1); /* uses a list of positions */
-    check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);          /* permutes the whole domain, so it
-                                                              * needs no list */
+    /* permutes a whole domain, so it needs no list */
+    check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);
 }
 
-/* A computation with its best workspace uses a partition, and writes to the workspace. With less it
- * moves the records directly, and leaves the workspace unchanged. */
+/* A computation with its best workspace uses a partition, and writes to the workspace. With a
+ * smaller workspace, it moves the records directly and does not write to the workspace. */
 static void with_and_without_workspace(void **state)
 {
     (void)state;

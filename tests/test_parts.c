@@ -48,7 +48,7 @@ static void expect_ok(shuf *handle, shuf_status got)
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
 }
 
-/* One request of either kind. */
+/* A request for a permutation or for a stream. */
 struct request {
     const shuf_permutation *permutation;
     const shuf_numbers *numbers;
@@ -146,7 +146,7 @@ static void check_sink(shuf *handle, const struct request *r, const char *expect
     assert_int_equal(result.shape.bytes, shape.bytes);
 }
 
-/* Every call gives the same values and summary with the narrow daemon as with the other one. */
+/* Every call gives the same values and the same summary from both daemons. */
 static void check_parts(const struct request *r)
 {
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
@@ -181,9 +181,9 @@ static void permutations(void **state)
          .offset = 5,
          .count = 3000000,
          .stride = 1000},
-        /* the last value of this shard wraps */
+        /* the last value of this shard is at the front of the permutation */
         {.n = 10000001, .seed = 3, .view = SHUF_VIEW_SHARD, .rank = 1, .world = 2},
-        /* rows that are larger than a part, and smaller */
+        /* rows that are larger than a part, and rows that are smaller */
         {.n = 3000000, .seed = 9, .epoch = UINT64_MAX - 1, .epochs = 3},
         {.n = 70001,
          .seed = 9,
@@ -227,8 +227,8 @@ static void numbers(void **state)
         check_parts(&(struct request){.numbers = &cases[i]});
 }
 
-/* libshuf reads the frame of a reply together with the first bytes of the payload, which may end
- * inside a value. */
+/* libshuf reads the frame of a reply together with the first bytes of the payload. These bytes may
+ * end inside a value. */
 static void whole_values_of_small_results(void **state)
 {
     (void)state;
@@ -267,8 +267,8 @@ static void fingerprint_with_values(void **state)
     shuf_close(parts);
 }
 
-/* A part is also the result of a request for that slice. It has its own fingerprint, before and
- * after the whole result was requested. */
+/* A part of a large result is in the cache as the result of a slice. A request for that slice gets
+ * the slice's own fingerprint, not that of the large result. */
 static void part_and_result(void **state)
 {
     (void)state;
@@ -329,7 +329,8 @@ static void no_parts_of_a_lease(void **state)
     shuf_close(parts);
 }
 
-/* Leases of another client leave only a few MiB. Values and a summary still come, in parts. */
+/* The leases of another client leave only a few MiB. The values and the summary still arrive, in
+ * parts. */
 static void beside_other_results(void **state)
 {
     (void)state;
@@ -479,8 +480,8 @@ static void idle_limit_within_the_budget(void **state)
     shuf_close(handle);
 }
 
-/* The daemon acquires memory when the computation begins. The caller may release its lease before
- * that. */
+/* The daemon acquires memory only when the computation begins. The caller may release its own lease
+ * before that. */
 static void prefetch_without_room(void **state)
 {
     (void)state;
@@ -518,7 +519,7 @@ static void note_event(void *context, shuf_event event, uint64_t done, uint64_t 
     e->parts++;
 }
 
-/* The number of requests that found their result, or a computation of it. */
+/* The number of requests that shared a finished result or a running computation. */
 static uint64_t count_shared(shuf *handle)
 {
     shuf_daemon daemon;
@@ -555,8 +556,8 @@ struct hanging {
     unsigned parts, lost;
 };
 
-/* Stops the daemon at the second part. Counts losses: a loss of the daemon would make the call wait
- * again. */
+/* Stops the daemon at the second part. Counts losses, because a call that loses its daemon would
+ * wait again. */
 static void hang_after_two_parts(void *context, shuf_event event, uint64_t done, uint64_t all)
 {
     struct hanging *h = context;
@@ -619,9 +620,9 @@ static void daemon_lost(void **state)
     shuf_close(parts);
 }
 
-/* Each next daemon has less memory, so the rest of a part is requested in smaller parts. */
+/* Each new daemon has less memory, so the rest of the part is requested in smaller parts. */
 static const struct {
-    uint64_t at; /* bytes */
+    uint64_t at; /* bytes received when the daemon is replaced */
     const char *config;
 } shrinking[] = {
     {3 << 20, "host_memory = 16Mi\ndevice_memory = 16Mi\n"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prefetches: the daemon replies at once, later leases share the result, a connection has at most
- * four, and they end with it.
+ * Prefetches. The daemon replies at once, and later leases share the result. A connection has at
+ * most four prefetches, and they end with the connection.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -54,8 +54,8 @@ static void block_engine(struct harness *h, struct wire *w)
     wire_await_queued(h, 1);
 }
 
-/* The daemon replies at once although a job blocks the engine. A lease of the same result waits for
- * the computation. */
+/* The daemon replies at once although another job blocks the engine. A lease of the same result
+ * waits until it is computed. */
 static void at_once_and_joined(void **state)
 {
     struct harness *h = *state;
@@ -116,10 +116,10 @@ static void oldest_goes(void **state)
     (void)state;
     wire_start(&h, backend, "cache_time = 0\n");
     struct wire *w = wire_greet(&h), *other = wire_greet(&h);
-    prefetch_seed(other, 100); /* counts for the other connection */
+    prefetch_seed(other, 100); /* counts as a prefetch of the other connection */
     for (uint64_t seed = 1; seed <= PREFETCHES + 2; seed++)
         prefetch_seed(w, seed);
-    prefetch_seed(w, 6); /* again: it is the same prefetch */
+    prefetch_seed(w, 6); /* an equal request is no new prefetch */
     assert_int_equal(list(other, seeds, 1), 1);
     assert_int_equal(list(w, seeds, PREFETCHES + 1), PREFETCHES + 1);
     for (uint64_t i = 0; i < PREFETCHES; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inline C of primefold: single positions against the table, forward and inverse against each
- * other, folds and multipliers against their definition, and the prime of each n.
+ * The inline C of primefold: single positions against the table, forward against inverse, folds and
+ * multipliers against their definitions, and the prime for each n.
  */
 #include "support/cmocka_all.h"
 #include "support/golden.h"
@@ -116,8 +116,8 @@ static void numbers_of_maps(void **state)
                 {BIT(17), BIT(17) + 29, 8, 6},
                 {BIT(17) + 1, BIT(17) + 29, 8, 6},
                 {BIT(20) + 1, BIT(20) + 7, 8, 6},
-                {BIT(20) + 1023, BIT(20) + 1023, 8, 6}, /* the longest tail behind the last whole
-                                                         * block */
+                /* the most numbers after the last whole block */
+                {BIT(20) + 1023, BIT(20) + 1023, 8, 6},
                 {BIT(20) + 1024, BIT(20) + BIT(15) + 7, 8, 6},
                 {BIT(21), BIT(21) + 17, 8, 6},
                 {BIT(21) + 1, BIT(21) + 17, 7, 8},
@@ -135,7 +135,7 @@ static void numbers_of_maps(void **state)
     }
 }
 
-/* The size of the block in which x is folded: tries every size, from the largest down. */
+/* Finds the size of the block in which x is folded. Tries every size, from the largest down. */
 static uint64_t block_of(const shuf_primefold_shape *s, uint64_t x)
 {
     const uint64_t most = BIT(s->bits - s->shift);
@@ -171,13 +171,13 @@ static void folds_permute(void **state)
         check_folds(n);
     check_folds(65521);
     check_folds(65522);
-    check_folds(BIT(16) + 1017); /* the longest tail behind the last whole block */
+    check_folds(BIT(16) + 1017); /* the most numbers after the last whole block */
     check_folds(BIT(16) + 1018);
     check_folds(BIT(17) + 999);
 }
 
-/* The definition of a weak multiplier: it is a power of two or minus one, or its product with a
- * power of two is 1 or -1. */
+/* The definition of a weak multiplier m modulo p: m or -m is a power of two, or the product of m
+ * and a power of two is 1 or -1. */
 static bool is_weak(uint64_t m, uint64_t p)
 {
     for (uint64_t power = 1; power < p; power *= 2) {
@@ -221,8 +221,8 @@ static void weak_multipliers_are_tripled(void **state)
     assert_in_range(moved, 5000, 50000);
 }
 
-/* At p = 2^31 - 1 the powers of two repeat after 31 steps. At 65537 their inverses are powers of
- * two too, with a minus sign. */
+/* Finds weak multipliers at special primes. At p = 2^31 - 1 the powers of two repeat after 31
+ * steps. At p = 65537 the inverse of a power of two is minus a power of two. */
 static void weak_ones_are_recognized(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void weak_ones_are_recognized(void **state)
     }
 }
 
-/* The largest number of times that a weak multiplier is tripled. */
+/* Returns how often a weak multiplier must be tripled until it is not weak, at most. */
 static unsigned most_triples(uint64_t p)
 {
     const shuf_primefold_shape s = shuf_primefold_shape_of(p);
@@ -264,7 +264,8 @@ static unsigned most_triples(uint64_t p)
     return most;
 }
 
-/* Tripling ends for every weak multiplier, at every small prime and at some large ones. */
+/* Tripling makes every weak multiplier strong after a few steps, at every small prime and at some
+ * large ones. */
 static void tripling_ends(void **state)
 {
     (void)state;
@@ -278,7 +279,8 @@ static void tripling_ends(void **state)
     assert_int_equal(shuf__primefold_tripled(p / 2, p), shuf__multiply_mod(3, p / 2, p));
 }
 
-/* Permutations of neighbouring n, and of the same prime, are unrelated too. */
+/* Permutations of different keys are unrelated. So are those of n and n + 1, even if both use the
+ * same prime. */
 static void keys_are_unrelated(void **state)
 {
     (void)state;
@@ -322,9 +324,10 @@ static void primes_by_trial_division(void **state)
     }
 }
 
-/* Composites: three Carmichael numbers; the least strong pseudoprimes to the first bases, up to
- * 341550071728321 from Jaeschke (Math. Comp. 61, 1993), the last from Zhang (Math. Comp. 70, 2001);
- * the squares of the two known Wieferich primes, and of two large primes. */
+/* Composite numbers that simple tests take for primes. Three Carmichael numbers. The least strong
+ * pseudoprimes to the first bases, up to 341550071728321 from Jaeschke (Math. Comp. 61, 1993), the
+ * last from Zhang (Math. Comp. 70, 2001). The squares of the two known Wieferich primes, and of two
+ * large primes. */
 static void primes_that_are_known(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel's pressure stall information: read from a file, and by a trigger of this machine.
+ * The kernel's pressure stall information: how long processes have waited for memory. The test
+ * reads it from a file, and by a trigger of this machine.
  */
 #include "memory/psi.h"
 #include "support/child.h"
@@ -65,7 +66,7 @@ static void read_when_asked(void **state)
     assert_int_equal(psi.fd, -1); /* a plain file has no triggers */
     write_stalled(path, 5000000);
     usleep(150000);
-    /* The first read has no earlier one to compare with. */
+    /* There is no earlier read to compare the first one with. */
     assert_false(shuf__psi_is_stalled(&psi));
     usleep(150000);
     write_stalled(path, 5000100);
@@ -73,7 +74,7 @@ static void read_when_asked(void **state)
     usleep(150000);
     write_stalled(path, 65000000);
     assert_true(shuf__psi_is_stalled(&psi));
-    write_stalled(path, 5); /* as after a boot */
+    write_stalled(path, 5); /* the total falls, as after a boot */
     usleep(150000);
     assert_false(shuf__psi_is_stalled(&psi));
     unlink(path);
@@ -82,8 +83,8 @@ static void read_when_asked(void **state)
     end_loop(&loop, &psi);
 }
 
-/* Stalls of a twentieth of the time count as a shortage. The test sets the time of the last read
- * far back. */
+/* Memory is short if processes waited for a twentieth of the time. The test moves the time of the
+ * last read far back. */
 static void how_much_is_too_much(void **state)
 {
     (void)state;
@@ -103,7 +104,7 @@ static void how_much_is_too_much(void **state)
         write_stalled(path, psi.stalled_us + rows[i].stalled_s * UINT64_C(1000000));
         assert_int_equal(shuf__psi_is_stalled(&psi), rows[i].too_much);
     }
-    psi.read_us = 0; /* no read so far */
+    psi.read_us = 0; /* as if the file had not been read so far */
     write_stalled(path, UINT64_C(1) << 61);
     assert_false(shuf__psi_is_stalled(&psi));
     unlink(path);
@@ -124,8 +125,8 @@ static void thrash(int channel, void *context)
             lseek(fd, 0, SEEK_SET);
 }
 
-/* Makes a file without pages in the cache, because pages are charged to the group that reads them
- * first. */
+/* Makes a file without pages in the cache. Otherwise its pages would stay charged to the group of
+ * the first reader, not to the group of the test. */
 static bool make_file(char *path)
 {
     static char part[1 << 20];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf-quality fails bad generators, by the tests that should detect them, and passes good ones.
- * Its p-values are uniform.
+ * shuf-quality fails bad generators by the tests that should detect them, and passes good ones. The
+ * p-values of good ones are uniform.
  */
 #include "generator.h"
 #include "run.h"
@@ -33,7 +33,7 @@ static void add_findings(const char *generator, unsigned rounds, uint32_t n, uin
     assert_int_equal(outcome.rows, samples);
 }
 
-/* The tests whose names contain `part`. */
+/* Returns a bit for each test whose name contains `part`. */
 static uint32_t only(const char *part)
 {
     uint32_t tests = 0;
@@ -52,7 +52,7 @@ static struct shuf__findings judge(const char *generator, unsigned rounds, uint3
     return findings;
 }
 
-/* Decides over all findings together. */
+/* Decides over all findings together, and expects that none has failed. */
 static void expect_none_failed(const char *generator, struct shuf__findings *all)
 {
     shuf__findings_decide(all);
@@ -114,8 +114,8 @@ static void philox_with_eight_rounds_fails(void **state)
     expect_failures("philox24", 8, 16, 20000, SHUF__TESTS_ALL, large);
 }
 
-/* At a power of two philox24 makes only even permutations. With a domain of five bits its
- * differences are not uniform. */
+/* philox24 has two known limits. At a power of two it makes only even permutations. With a domain
+ * of five bits its differences are not uniform. */
 static void philox_fails_at_its_limits(void **state)
 {
     (void)state;
@@ -129,8 +129,8 @@ static void philox_fails_at_its_limits(void **state)
     shuf__findings_free(&all);
 }
 
-/* Parallelograms cost n^2 a row for n up to 1000. With fewer than 50 rows their statistic has
- * another distribution. */
+/* The test of parallelograms costs n^2 steps a row for n up to 1000, so the number of rows is
+ * small. It is at least 50: with fewer rows the statistic has another distribution. */
 static uint64_t few_rows(uint32_t n)
 {
     return n < 32 ? 3000 : n <= 64 ? 1000 : n <= 300 ? 200 : n <= 1025 ? 60 : 50;
@@ -150,7 +150,7 @@ static void fisher_yates_passes(void **state)
         }
 }
 
-/* Like the verb `suite`, with fewer rows. */
+/* Does the same as the verb `suite`, with fewer rows. */
 static void primefold_passes_at_all_sizes(void **state)
 {
     (void)state;
@@ -170,8 +170,8 @@ static void primefold_passes_at_all_sizes(void **state)
     shuf__findings_free(&all);
 }
 
-/* Too few maps show first in the variance of the number of descents. Two maps fail; a deviation of
- * 2 % would fail at each n. */
+/* If primefold had too few maps, the variance of the number of descents would show it first. Two
+ * maps fail. A deviation of 2 % would fail at each n. */
 static void primefold_has_the_variance_of_descents(void **state)
 {
     (void)state;
@@ -209,9 +209,9 @@ static void one_thread_finds_the_same(void **state)
     shuf__findings_free(&two);
 }
 
-/* Over many seeds the p-values of each finding are uniform. Kolmogorov's distance of `count`
- * p-values exceeds the limit once in a million. Discrete p-values are as uniform as their steps
- * allow. */
+/* Over many seeds the p-values of each finding are uniform. Their distance from the uniform
+ * distribution (Kolmogorov's) exceeds the limit below once in a million. The p-values of counts can
+ * only be as uniform as their steps allow. */
 enum { SEEDS = 120, FINDINGS = 64 };
 
 static int by_value(const void *left, const void *right)

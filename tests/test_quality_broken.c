@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The generators `broken-primefold` and `broken-gauss` repeat the bits of former, broken versions:
- * some values and a hash of each sample, recorded from these versions. No row ever changes.
+ * The generators `broken-primefold` and `broken-gauss` repeat the bits of former, broken versions.
+ * The rows below were recorded from those versions: some values, and a hash of each sample. They
+ * never change.
  */
 #include "generator.h"
 #include "stream.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program shuf-quality: all its sources give equal reports, bad input and wrong options have
- * clear errors, an interrupted run reports what it did, and --plot writes an SVG file.
+ * The program shuf-quality. All its sources give equal reports. Bad input and wrong options have
+ * clear errors. An interrupted run reports its findings so far. --plot writes an SVG file.
  */
 #include "command.h"
 #include "harness.h"
@@ -38,7 +38,7 @@ static json_t *report_of(const char *text, int status)
 
 /* ---- Sources -------------------------------------------------------------------- */
 
-/* The reports of both scripts have the same findings. Both scripts exit with `end`. */
+/* Both scripts report the same findings, and exit with `end`. */
 static void expect_same(const char *one, const char *other, int end)
 {
     json_t *a = report_of(one, end), *b = report_of(other, end);
@@ -102,8 +102,8 @@ static void streams_are_what_shufctl_wrote(void **state)
                 0);
 }
 
-/* At a power of two each value gives all its bits; at n = 48 a value gives 5 bits if it is below
- * 32, else none. */
+/* If n is a power of two, each value gives all its bits. At n = 48 a value below 32 gives 5 bits,
+ * and a larger value gives none. */
 static void bits_are_values(void **state)
 {
     (void)state;
@@ -294,10 +294,12 @@ static void interrupt_tells_what_was_done(void **state)
     nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
     kill(c.pid, SIGINT);
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    kill(c.pid, SIGINT); /* as timeout(1) does: once to the process, once to its group */
+    /* sends the signal twice, as timeout(1) does: to the process and to its group */
+    kill(c.pid, SIGINT);
     command_finish(&c);
     assert_int_equal(c.status, 75);
-    assert_non_null(strstr(c.err.bytes, "\rn = ")); /* the progress line of a terminal */
+    /* the progress line, which only a terminal shows */
+    assert_non_null(strstr(c.err.bytes, "\rn = "));
     assert_non_null(strstr(c.err.bytes, "interrupted"));
     free(c.err.bytes);
     json_t *r = json_parse(c.out.bytes);
@@ -306,8 +308,8 @@ static void interrupt_tells_what_was_done(void **state)
     json_decref(r);
 }
 
-/* The number of rows until the signal depends on the machine. With alpha = 1e-12 no number of rows
- * fails by chance. */
+/* The machine's speed decides how many rows are tested before the signal. With alpha = 1e-12 no
+ * number of rows fails by chance. */
 static void interrupted_is_not_passed(void **state)
 {
     (void)state;

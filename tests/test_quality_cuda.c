@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shuf-quality has the same counts on a GPU as on the CPU: whole numbers exactly, sums of cosines
- * up to rounding. Exits with 77 without a GPU.
+ * shuf-quality gets the same counts on a GPU as on the CPU. Whole numbers are equal, and sums of
+ * cosines are equal up to rounding. Exits with 77 without a GPU.
  */
 #include "device.h"
 #include "device_run.h"
@@ -97,7 +97,7 @@ static struct shuf__findings judge_stream(shuf_dtype dtype, bool device)
     return findings;
 }
 
-/* Finds the same finding in another list, because the device has its tests in another order. */
+/* Finds the equal finding in the other list. The device has its tests in another order. */
 static const struct shuf__finding *find(const struct shuf__findings *all,
                                         const struct shuf__finding *like)
 {
@@ -138,7 +138,8 @@ static struct shuf__device *open_device(void)
     return device;
 }
 
-/* The words of `signs` and `digits` for values that do not begin at the front of the stream. */
+/* Counts the words of the tests `signs` and `digits` on the CPU. The values may begin anywhere in
+ * the stream. */
 static void count_here(const struct shuf__stream_law *law, uint64_t first, size_t count,
                        uint64_t *signs, uint64_t *places)
 {
@@ -189,7 +190,7 @@ static void expect_same(shuf_dtype dtype, const struct shuf__stream_test *test,
                      i, (unsigned long long)there[i], (unsigned long long)here[i]);
 }
 
-/* Counts of a second part are added to those of the first. */
+/* The device adds the counts of a second part of the stream to those of the first. */
 static void words_are_the_same(void **state)
 {
     (void)state;
@@ -216,7 +217,8 @@ static void words_are_the_same(void **state)
     shuf__device_close(device);
 }
 
-/* The sums of the norms, whose tests need many values, and the products of sets. */
+/* Compares two kinds of sums with plain loops: those of the norms, whose tests need many values,
+ * and those of products over sets of values. */
 static void sums_are_near(void **state)
 {
     (void)state;
@@ -259,7 +261,9 @@ static void sums_are_near(void **state)
     if (shuf__device_count_subsets(device, &parameters, t, cosine->mean, scale, gram, &error) !=
         SHUF_OK)
         print_message("%s\n", error.text);
-    else { /* values 0 and 1 with value 2, with 2 and 3, and with 2, 3 and 4: the first column */
+    /* products of values 0 and 1 with 2, with 2 and 3, and with 2 to 4; they are in the first
+     * column */
+    else {
         double one = 0, two = 0, three = 0;
         for (size_t i = 0; i < COUNT; i += 1024)
             for (unsigned b = 0; b < 32; b++) {
@@ -270,7 +274,7 @@ static void sums_are_near(void **state)
                 two += c[0] * c[1] * c[2] * c[3];
                 three += c[0] * c[1] * c[2] * c[3] * c[4];
             }
-        /* The rows of (2, 3) and (2, 3, 4) */
+        /* the rows of the sets (2, 3) and (2, 3, 4) */
         const size_t pair = 32 + 61, triple = 32 + 496 + 465 + 435;
         assert_true(fabs(gram[2 * SHUF__DEVICE_PAIRS] - one) < 1);
         assert_true(fabs(gram[pair * SHUF__DEVICE_PAIRS] - two) < 1);

@@ -34,7 +34,7 @@ static uint64_t lcg(uint64_t n, uint64_t seed, uint64_t epoch, uint64_t position
     return shuf_lcg_forward(&f, position);
 }
 
-/* Makes the rows of two keys, one after the other, because a generator reuses its state. */
+/* Makes the rows of two keys one after the other, because a generator reuses its state. */
 static void expect_rows(const char *name, forward_fn *forward, uint32_t n)
 {
     const struct shuf__generator *g = shuf__generator_find(name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The distributions, means and variances that shuf-quality compares with, against all permutations
- * of few elements. If the covariances of a sum of squares are right, its mean is exactly its
- * degrees of freedom.
+ * The distributions, means and variances that shuf-quality compares with. The test checks them
+ * against all permutations of few elements. A sum of squares has exactly its degrees of freedom as
+ * its mean, if its covariances are right.
  */
 #include "families.h"
 #include "inversions.h"
@@ -71,7 +71,7 @@ static uint64_t cycles(uint32_t n, const uint32_t *row)
         uint32_t x = row[start];
         while (x > start)
             x = row[x];
-        count += x == start; /* the least element of its cycle */
+        count += x == start; /* counts a cycle at its least element */
     }
     return count;
 }
@@ -121,7 +121,8 @@ enum { COUNTS = sizeof counts / sizeof *counts };
 struct histogram {
     int which;
     double count[64], sum, squares;
-    double mean, fourth; /* the mean of the law; the sum of fourth powers of distances from it */
+    /* the law's mean; the sum of the fourth powers of the distances from the mean */
+    double mean, fourth;
 };
 
 static void count_one(uint32_t n, const uint32_t *row, void *context)
@@ -155,7 +156,7 @@ static void distributions_are_exact(void **state)
         }
 }
 
-/* The words that a test adds for a row agree with its own count, for long rows too. */
+/* A test's own fast count adds the same words for a row as a plain count, for long rows too. */
 static void tests_count_right(void **state)
 {
     (void)state;
@@ -182,7 +183,8 @@ static void tests_count_right(void **state)
         }
 }
 
-/* At the largest n with an exact law, the normal law is nearly equal to it. */
+/* At the largest n that has an exact law, the normal law nearly equals it. A larger n uses the
+ * normal law. */
 static void normal_law_follows_the_exact_one(void **state)
 {
     (void)state;
@@ -225,15 +227,16 @@ static void fast_inversions_are_inversions(void **state)
 
 /* ---- Sums of squares ------------------------------------------------------------ */
 
-/* The statistic of one row that occurs `times` times. It grows with `times`. */
+/* A test, and sums of its statistics over all permutations. Each permutation is one row, counted as
+ * if it had occurred `times` times. */
 struct repeated {
     size_t (*words)(uint32_t n);
     void (*add)(const struct shuf__rows *, uint64_t *);
     void (*judge)(uint32_t n, const uint64_t *, struct shuf__findings *);
     unsigned times;
-    bool in_pairs;              /* each row is compared with the identity */
+    bool in_pairs;              /* the test gets each row together with the identity */
     double sum[16];             /* sums of each finding's statistic over all permutations */
-    double squares[16];         /* sums of its squares */
+    double squares[16];         /* sums of the squares of the same statistics */
     struct shuf__findings last; /* findings of the last permutation */
     uint64_t *memory;
 };
@@ -283,7 +286,8 @@ static size_t place_of(const struct shuf__findings *all, const char *detail)
     return i;
 }
 
-/* The mean and the variance of the statistic "variance", over all permutations. */
+/* Compares the mean and the variance of the statistic "variance" over all permutations with the
+ * law. */
 static void variances_have_their_moments(void **state)
 {
     (void)state;
@@ -304,7 +308,8 @@ static void variances_have_their_moments(void **state)
         }
 }
 
-/* The deviation from the mean exceeds 32 bits, so the test sums its squares in parts. */
+/* The deviation from the mean has more than 32 bits. The test must still add its square without an
+ * overflow. */
 static void variance_of_many_inversions(void **state)
 {
     (void)state;
@@ -352,7 +357,8 @@ static void places_have_their_degrees(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++)
-        for (unsigned times = 10; times <= 10 * n; times += 5) { /* few rows: cells are pooled */
+        /* with few rows, cells with small expected counts are pooled */
+        for (unsigned times = 10; times <= 10 * n; times += 5) {
             struct repeated r = REPEATED(places, times, false);
             if (times * n >= 40)
                 expect_degrees(&r, n, 0, 1);
@@ -403,8 +409,8 @@ static void rank_correlation_has_its_variance(void **state)
     }
 }
 
-/* The mean of the kernel over all permutations is the constant of the law. Its variance decides the
- * region. */
+/* The mean of the Mallows kernel over all permutations is the constant of its law. The variance of
+ * the kernel decides which deviations fail. */
 static void mallows_kernel_has_its_moments(void **state)
 {
     (void)state;
@@ -413,15 +419,15 @@ static void mallows_kernel_has_its_moments(void **state)
         repeat(&r, n);
         const struct shuf__finding *f = &r.last.finding[0];
         const double deviation = sqrt(r.squares[0] / factorial(n) / r.times);
-        assert_near(r.sum[0] / factorial(n), 0, 1e-10); /* the kernel has 36 bits */
+        assert_near(r.sum[0] / factorial(n), 0, 1e-10); /* the kernel is rounded to 36 bits */
         assert_near(f->normal.high / deviation, 3.2905267314919255, 1e-8);
         assert_near(f->hoeffding.high, sqrt(log(2000.0) / 50), 1e-12);
         shuf__findings_free(&r.last);
     }
 }
 
-/* At a large n, nearly half of all pairs are discordant, so the mean of the kernel is near
- * exp(-lambda / 2). */
+/* At a large n nearly half of all pairs are discordant (in opposite order in both rows). So the
+ * mean of the kernel is near exp(-lambda / 2). */
 static void mallows_constant_has_its_limit(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counts of parallelograms in shuf-quality: the expectation against all permutations of few
- * values, the variance against many shuffles. The old primefold fails, and an exact shuffle passes.
+ * The counts of parallelograms in shuf-quality. The expectation is checked against all permutations
+ * of few values, and the variance against many shuffles. The old primefold fails the test, and an
+ * exact shuffle passes.
  */
 #include "generator.h"
 #include "parallelograms.h"
@@ -34,7 +35,7 @@ static bool next_permutation(uint32_t *row, uint32_t n)
     return true;
 }
 
-/* Counts by the definition: compares every pair of pairs. */
+/* Counts as the definition says: compares every pair of pairs. */
 static void count_plainly(uint32_t n, uint64_t modulus, const uint32_t *row, uint32_t d,
                           uint64_t *equal, uint64_t *either)
 {
@@ -89,7 +90,7 @@ static void expectation_is_exact(void **state)
 
 /* ---- The variance ---------------------------------------------------------------- */
 
-/* The variance of the sum over all distances. Each equality of differences occurs at two
+/* The variance of the sum of the counts of all distances. Two equal differences count at two
  * distances. */
 static void variance_is_near(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The way from statistics to a verdict: p-values against known ones, pooling, Holm's procedure and
- * lists of sizes. Also the generators against the inline algorithms.
+ * The steps from statistics to a verdict: p-values against known ones, pooling, Holm's procedure
+ * and lists of sizes. Also compares the generators with the inline algorithms.
  */
 #include "findings.h"
 #include "generator.h"
@@ -48,7 +48,8 @@ static void rare_cells_are_pooled(void **state)
     const uint64_t count[] = {50, 30, 5, 15, 0};
     const double p[] = {0.4, 0.4, 0.12, 0.08, 0};
     const struct shuf__chi_squared x = shuf__pearson(count, p, 5);
-    /* The pooled cell has 20, too few for a cell of its own, so it is added to the second. */
+    /* The pooled cell has 20, which is too few for a cell of its own. It is added to the second
+     * cell. */
     assert_near(x.dof, 1, 0);
     assert_near(x.sum, 100.0 / 40 + 100.0 / 60, 1e-12);
     const uint64_t none[] = {10, 10};
@@ -93,7 +94,8 @@ static void holm_decides(void **state)
     assert_near(all.finding[1].p_holm, 0.02, 1e-15);
     assert_near(all.finding[3].p_holm, 0.03, 1e-15);
     assert_near(all.finding[0].p_holm, 0.06, 1e-15);
-    assert_near(all.finding[2].p_holm, 0.06, 1e-15); /* no less than the p-value before */
+    /* raised to the adjusted p-value of the finding before */
+    assert_near(all.finding[2].p_holm, 0.06, 1e-15);
     assert_string_equal(all.finding[3].detail, "d1");
     shuf__findings_free(&all);
 }
@@ -171,7 +173,7 @@ static void generators_are_the_algorithms(void **state)
     }
 }
 
-/* Every generator makes permutations, and other ones for other seeds and epochs. */
+/* Every generator makes permutations. Another seed or epoch gives another permutation. */
 static void generators_make_permutations(void **state)
 {
     (void)state;

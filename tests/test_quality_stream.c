@@ -67,8 +67,8 @@ static void moments_are_exact(void **state)
     drop(law);
 }
 
-/* Compares with a brute-force sum: the density on a fine grid, with each point rounded to the
- * type. */
+/* Compares with a plain sum over the normal density on a fine grid. Each point of the grid is
+ * rounded to the type. */
 static void rounded_moments_are_exact(void **state)
 {
     (void)state;
@@ -130,12 +130,13 @@ static void cells_are_even(void **state)
     drop(law);
 }
 
-/* The spread of a value covers the interval of the numbers that are rounded to it. */
+/* A rounded value is spread again: it is replaced by numbers from the interval that rounds to it.
+ * They cover the whole interval. */
 static void rounded_values_are_spread(void **state)
 {
     (void)state;
     struct shuf__stream_law *law = law_of(false, SHUF_BF16);
-    /* Below 1 the steps are half as wide. */
+    /* Below 1 the interval is half as wide as above 1. */
     const double low = 0.5 * erfc(-(1 - 0x1p-9) * M_SQRT1_2);
     const double high = 0.5 * erfc(-(1 + 0x1p-8) * M_SQRT1_2);
     double sum = 0, least = 1, most = 0;
@@ -152,8 +153,8 @@ static void rounded_values_are_spread(void **state)
     drop(law);
 }
 
-/* A spread value rounds to the same number again. Spread values cover the whole interval, and have
- * the variance of the law. */
+/* A spread value rounds to the same number again. The spread values of a number cover its interval,
+ * and all together have the variance of the law. */
 static void moved_values_stay(void **state)
 {
     (void)state;
@@ -181,8 +182,8 @@ static void moved_values_stay(void **state)
     }
 }
 
-/* The statistic of Anderson and Darling: its mean is 1, its variance 2 (pi^2 - 9) / 3, and its
- * quantiles are those of the table of Lewis (1961). */
+/* The Anderson-Darling statistic has mean 1 and variance 2 (pi^2 - 9) / 3. Its quantiles are those
+ * in the table of Lewis (1961). */
 static void anderson_darling_is_theirs(void **state)
 {
     (void)state;
@@ -233,7 +234,7 @@ static void add_findings(const char *name, shuf_dtype dtype, uint64_t samples, u
     drop(law);
 }
 
-/* The bit of the test with this name. */
+/* Returns the bit of the test with this name. */
 static uint32_t only(const char *test)
 {
     int i = 0;
@@ -276,7 +277,7 @@ static const struct shuf__finding *find(const struct shuf__findings *all, const 
     return NULL;
 }
 
-/* Runs this test alone and expects a failed finding; `detail` is the front of the finding's
+/* Runs only this test and expects a failed finding. `detail` is the beginning of the finding's
  * detail. */
 static void expect_failure(const char *name, shuf_dtype dtype, uint64_t samples, const char *test,
                            const char *detail)
@@ -304,7 +305,7 @@ static void bad_ones_fail(void **state)
     expect_failure("box-muller-32", SHUF_F64, 2097152, "repeats", "1048576 radii");
 }
 
-/* Each test that was added for the broken stream detects it. */
+/* Some tests were added because of a broken stream. Each of them detects it. */
 static void broken_gauss_fails(void **state)
 {
     (void)state;
@@ -320,7 +321,7 @@ static void broken_gauss_fails(void **state)
 
 /* ---- Injected faults ------------------------------------------------------------- */
 
-/* The injected fault: changes the values of a good stream. */
+/* The injected fault of the present test, a function that changes the values of a good stream. */
 static void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
 
 static void fill_spoilt(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
@@ -332,8 +333,8 @@ static void fill_spoilt(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64
 
 static const struct shuf__stream_generator spoilt = {"spoilt", "", false, fill_spoilt};
 
-/* Adds a part of value `from` to value `to`, and keeps the variance. The caller does this in each
- * superblock. */
+/* Adds a part of value `from` to value `to`, and keeps the variance. The caller does this once in
+ * each superblock of 32 blocks. */
 static void mix(double *value, unsigned from, unsigned to, double part)
 {
     value[to] = sqrt(1 - part * part) * value[to] + part * value[from];
@@ -347,7 +348,8 @@ static void spoil_lag(uint64_t stream, uint64_t first, size_t count, double *val
         mix(value + i - 512, 0, 512, 0.02);
 }
 
-/* Positions 3 and 30 of each block; value p of a block is at 64 * (p / 2) + p % 2. */
+/* Correlates positions 3 and 30 of each block. Position p of a block is at index 64 * (p / 2) + p %
+ * 2. */
 static void spoil_pair(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -357,7 +359,7 @@ static void spoil_pair(uint64_t stream, uint64_t first, size_t count, double *va
             mix(value + i + 2 * block, 65, 960, 0.1);
 }
 
-/* All values of a block are scaled by the same factor. */
+/* Scales all values of a block by the same factor. */
 static void spoil_scale(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -405,7 +407,7 @@ static void spoil_bit(uint64_t stream, uint64_t first, size_t count, double *val
         }
 }
 
-/* One in a thousand values loses its last 29 bits. */
+/* Clears the last 29 bits of one in a thousand values. */
 static void spoil_digits(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -422,7 +424,7 @@ static void spoil_repeat(uint64_t stream, uint64_t first, size_t count, double *
         value[i] = value[i - 70];
 }
 
-/* The two halves of a block have different scales. */
+/* Gives the two halves of a block different scales. */
 static void spoil_halves(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -431,7 +433,7 @@ static void spoil_halves(uint64_t stream, uint64_t first, size_t count, double *
 }
 
 /* Whether an odd number of the values at positions 1, 2, 4 and 7 is large. The exclusive or of
- * these positions is 0. `block`: its first value. */
+ * these positions is 0. `block` is the address of the first value. */
 static bool has_odd_large(const double *block)
 {
     const double median = 0.67448975;
@@ -439,8 +441,8 @@ static bool has_odd_large(const double *block)
            (fabs(block[193]) > median);
 }
 
-/* If two blocks have an odd number of large values each, exchanges their last values if that makes
- * both numbers even. Any three of the four values stay independent. */
+/* Takes two blocks with an odd number of large values each. Exchanges their last values if this
+ * makes both numbers even. Any three of the four values stay independent. */
 static void spoil_quad(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -460,7 +462,7 @@ static void spoil_quad(uint64_t stream, uint64_t first, size_t count, double *va
         }
 }
 
-/* One in fifty values gets an even last digit of f16. */
+/* Makes the last digit of one in fifty values even, in the precision of f16. */
 static void spoil_tie(uint64_t stream, uint64_t first, size_t count, double *value)
 {
     (void)stream;
@@ -521,8 +523,8 @@ static void faults_are_found(void **state)
 
 /* ---- p-values -------------------------------------------------------------------- */
 
-/* In each test about a tenth of a good stream's p-values is below 0.1. The p-values are not
- * independent, and those of counts are conservative, so the bounds are wide; the seeds are
+/* For each test, about a tenth of the p-values of a good stream is below 0.1. The bounds are wide,
+ * because the p-values are not independent and those of counts are conservative. The seeds are
  * fixed. */
 static void p_values_are_even(void **state)
 {

@@ -72,7 +72,7 @@ static void write_stream(const char *generator, shuf_dtype dtype)
     assert_int_equal(fclose(to), 0);
 }
 
-/* A file, standard input and the generator itself have the same report. */
+/* Checks that a file, standard input and the generator itself give the same report. */
 static void expect_same(const char *generator, shuf_dtype dtype, const char *law, const char *tests)
 {
     static const char *const texts[] = {
@@ -254,7 +254,7 @@ static void enough_for_each_test(void **state)
     }
 }
 
-/* A value gives 32 bits: the probability of a smaller value. */
+/* A value gives 32 bits: the probability that a value is smaller, as a fraction of 2^32. */
 static void bits_are_values(void **state)
 {
     (void)state;
@@ -273,8 +273,9 @@ static void bits_are_values(void **state)
     command_free(&c);
 }
 
-/* The program waits for input that never comes, and SIGINT ends it. It has one thread, because
- * ThreadSanitizer delays a signal while its thread waits for another one. */
+/* The program waits for input that never comes, and SIGINT ends it. The program has one thread
+ * here. With more, ThreadSanitizer would delay the signal while the main thread waits for another
+ * one. */
 static void interrupt_ends_a_wait(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Slices and look-ups of the algorithms that leave values out, with a rank index that is empty,
- * partly filled or complete. The values are always those of the whole permutation, and known counts
- * are not computed again.
+ * partly filled or complete. Their values are always those of the whole permutation. A known count
+ * is not computed again.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -79,7 +79,8 @@ static void check_rank_index(const struct fixture *s)
     assert_int_equal(s->rank_index->before[s->rank_index->known], kept);
 }
 
-/* A backend that uses a rank index also fills it. */
+/* Checks that the backend has filled the rank index, completely if `all`. Some backends use no rank
+ * index. */
 static void check_known(const struct fixture *s, bool all)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
@@ -95,8 +96,8 @@ static const uint64_t sizes[] = {16385,  20000,       32767,       32769,       
                                  100003, BIT(17) - 1, BIT(17) + 1, BIT(18) - 1, BIT(18) + 1};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* Calls `visit` with each algorithm that needs a rank index and each size, with 4-byte and 8-byte
- * values in turn. */
+/* Calls `visit` for each algorithm that needs a rank index, and for each size. The values have 4
+ * bytes and 8 bytes in turn. */
 static void each_fixture(void (*visit)(struct fixture *s))
 {
     for (int i = 0; i < SIZES; i++)
@@ -115,7 +116,7 @@ static void visit_in_any_order(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n;
-    check_slice(s, n / 2, n / 4, 1); /* half of the counts are known */
+    check_slice(s, n / 2, n / 4, 1); /* counts about half of the tiles */
     check_known(s, false);
     for (int i = 0; i < 12; i++) {
         const uint64_t offset = random_below(n), stride = random_size(n);
@@ -182,8 +183,8 @@ static void shards_wrap(void **state)
     each_fixture(visit_shards);
 }
 
-/* A computation uses the counts of the index. If all counts are one too large, every slice is
- * shifted by one. */
+/* A computation trusts the counts of the rank index. Here all counts are too large by one, so every
+ * slice is shifted by one. */
 static void what_is_known_is_believed(void **state)
 {
     (void)state;
@@ -204,8 +205,8 @@ static void what_is_known_is_believed(void **state)
     }
 }
 
-/* The values are so far apart that a GPU skips tiles between them. Some of these tiles are not
- * counted yet. */
+/* The requested values are so far apart that a GPU skips the tiles between them. Some of these
+ * tiles are not counted yet. */
 static void far_apart(void **state)
 {
     (void)state;
@@ -216,7 +217,7 @@ static void far_apart(void **state)
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
         for (size_t i = 0; i < 2; i++) {
             const uint64_t stride = strides[i];
-            check_slice(&s, stride - 2, 2, stride); /* wraps */
+            check_slice(&s, stride - 2, 2, stride); /* wraps to the front of the permutation */
             check_slice(&s, 7, 2, stride);
             check_slice(&s, n / 2, 2, stride); /* wraps to a position just before the first one */
             if (known[k] < s.rank_index->known)
@@ -228,7 +229,7 @@ static void far_apart(void **state)
     fixture_free(&s);
 }
 
-/* These permutations are too large to compute whole. The expected values are the same slices
+/* These permutations are too large to compute whole. The expected values come from the same slices
  * without a rank index. */
 static void beyond_32_bits(void **state)
 {
@@ -257,7 +258,7 @@ static void beyond_32_bits(void **state)
 
 static atomic_uint cancel_calls;
 
-/* Counts the calls, one for each tile; the call number `context` cancels the computation. */
+/* Counts its calls, one for each tile. The call with number *context cancels the computation. */
 static bool count_and_cancel(void *context)
 {
     const unsigned *after = context;
@@ -275,8 +276,8 @@ static unsigned cost_of(struct fixture *s, uint64_t offset, uint64_t count, uint
     return atomic_load(&cancel_calls);
 }
 
-/* One call of `cancelled` for the row and one for each tile. A few threads may make another one. A
- * GPU computes more tiles at once. */
+/* The calls of `cancelled` show the cost on the CPU: one for the row, one for each tile, and at
+ * most one more for each thread. The GPU is not tested, because it computes many tiles at once. */
 static void only_needed_tiles(void **state)
 {
     (void)state;
@@ -419,7 +420,7 @@ static void places(void **state)
     each_fixture(visit_places);
 }
 
-/* A look-up counts only the tiles that it needs. */
+/* A look-up does not count more tiles than it needs. */
 static void places_near_the_front(void **state)
 {
     (void)state;
@@ -442,7 +443,7 @@ static void places_near_the_front(void **state)
     fixture_free(&s);
 }
 
-/* A permutation of at most one tile, or of a power of two, has no rank index. */
+/* A permutation has no rank index if it fits one tile, or if n is a power of two. */
 static void places_without_a_table(void **state)
 {
     (void)state;
@@ -467,7 +468,7 @@ static void places_without_a_table(void **state)
         }
 }
 
-/* A look-up in n = 2^62 costs as much as in any other power of two. */
+/* A look-up in n = 2^62 takes as little time as in a smaller power of two. */
 static void places_of_large_powers(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which session the loop serves next: the order of sessions and the shares of users.
+ * The order in which the loop serves sessions, and the shares of users.
  */
 #include "net/ready.h"
 
@@ -11,7 +11,7 @@ enum { SESSIONS = 6, COST = 10 };
 static struct shuf__ready_queue queue;
 static struct shuf__ready session[SESSIONS];
 
-/* Sessions 0 to 3 are of user 1, session 4 of user 2, session 5 of user 3. */
+/* Sessions 0 to 3 belong to user 1, session 4 to user 2, and session 5 to user 3. */
 static int start(void **state)
 {
     static const uint32_t uid[SESSIONS] = {1, 1, 1, 1, 2, 3};
@@ -32,7 +32,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* Serves the next session for the time, and returns its number. */
+/* Serves the next session for this time, and returns its number. */
 static long serve(uint64_t ns)
 {
     struct shuf__ready *next = shuf__ready_next(&queue);
@@ -66,7 +66,7 @@ static void another_user_is_next(void **state)
     }
 }
 
-/* A user whose requests cost ten times as much is served a tenth as often. */
+/* If a user's requests cost ten times as much, the user is served a tenth as often. */
 static void shares_of_time(void **state)
 {
     unsigned count[SESSIONS] = {0};
@@ -83,7 +83,7 @@ static void shares_of_time(void **state)
     assert_in_range(count[5], 99, 101);
 }
 
-/* A user who did nothing for long has no right to the time that was not used. */
+/* A user who was idle for long gets no extra time for it. */
 static void idleness_earns_nothing(void **state)
 {
     unsigned of_user_3 = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * libshuf with real daemons that are killed while they send, on the backend of the command line.
- * The values arrive complete, in memory and in a sink, also if the sink is slow or stops. If
- * reconnecting is off, the call fails with the reason.
+ * The values arrive complete, in memory and in a sink, even if the sink is slow or stops. If
+ * reconnecting is off, the call fails and names the reason.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A sink that collects bytes, and at given positions waits, stops, or kills the daemon. */
+/* A sink that collects bytes. At given positions it waits, stops, or kills the daemon. */
 struct collector {
     uint8_t *bytes;
     size_t size, largest;
@@ -167,7 +167,7 @@ static void without_reconnecting(void **state)
     shuf_close(handle);
 }
 
-/* In that time, another process opens the socket to all. */
+/* Opens the socket to all users after this time, from another process. */
 static pid_t open_to_all_later(unsigned us)
 {
     const pid_t child = fork();
@@ -179,14 +179,15 @@ static pid_t open_to_all_later(unsigned us)
     return child;
 }
 
-/* A service manager makes the socket, and gives it to its group a moment later. */
+/* A service manager makes the socket, but gives it to its group only a moment later. The client
+ * retries in between. */
 static void next_socket_is_closed_at_first(void **state)
 {
     enum { USER = 61000 };
     (void)state;
     shuf_daemon status;
     int ended;
-    if (geteuid() != 0) /* only root can be another user */
+    if (geteuid() != 0) /* only root can become another user */
         skip();
     assert_int_equal(chmod(harness_shared.directory, 0755), 0);
     shuf *handle = client_open();
@@ -200,7 +201,8 @@ static void next_socket_is_closed_at_first(void **state)
     assert_int_equal(ended, 0);
     assert_int_equal(chmod(harness_shared.socket, 0600), 0);
     shuf_close(handle);
-    assert_int_equal(seteuid(USER), 0); /* without a loss there is nothing to wait for */
+    /* no daemon was lost, so a denied socket is an error at once */
+    assert_int_equal(seteuid(USER), 0);
     assert_int_equal(shuf_connect(&handle, harness_shared.socket), SHUF_DENIED);
     assert_int_equal(seteuid(0), 0);
     shuf_close(handle);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles of records by libshuf from a real daemon, on the backend of the command line: of the
- * caller's memory, of buffers by every transport, of leases of other results, and with daemons that
- * are killed.
+ * Shuffles of records by libshuf from a real daemon, on the backend of the command line. The
+ * records are in the caller's memory, in buffers of every transport, or in leases of other results.
+ * Some daemons are killed.
  */
 #include "harness.h"
 #include "shuf.h"
@@ -118,8 +118,8 @@ static void there_and_back(void **state)
     shuf_close(handle);
 }
 
-/* An image of 224 x 224 x 3 bytes, a record that is not a multiple of a page, and a single record
- * of 100 MB: from the caller's memory and from a buffer. */
+/* Shuffles images of 224 x 224 x 3 bytes, records that do not fill whole pages, and a single record
+ * of 100 MB. The records come from the caller's memory and from a buffer. */
 static void images(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void images(void **state)
     shuf_close(handle);
 }
 
-/* If the process has no free descriptor, the bytes travel through the socket both ways. */
+/* If the process has no free descriptor, the bytes travel through the socket in both directions. */
 static void without_descriptors(void **state)
 {
     (void)state;
@@ -227,8 +227,8 @@ static bool all_zero(const uint8_t *bytes, uint64_t count)
     return true;
 }
 
-/* Takes a buffer by transport `there` and fills it in parts. Shuffles it twice by transport `back`,
- * the second time in exchange for the lease of the first result. */
+/* Takes a buffer by transport `there` and fills it in parts. Shuffles it twice by transport `back`.
+ * The second shuffle also releases the lease of the first result. */
 static void check_buffer(shuf_transport there, shuf_transport back)
 {
     enum { N = 3001, RECORD = 41, BYTES = N * RECORD };
@@ -294,8 +294,8 @@ static void device_transports(void **state)
     check_buffer(SHUF_CUDA_FD, SHUF_CUDA_IPC);
 }
 
-/* A shuffle uses the bytes that the client has written to the mapping until then. Its results,
- * which nobody can find again, reuse the same block. */
+/* A shuffle uses the bytes that the mapping has at the time of the request. No later request can
+ * find its result, so the next shuffle reuses the block. */
 static void written_again(void **state)
 {
     (void)state;
@@ -453,8 +453,8 @@ static void lost_with_a_buffer(void **state)
     shuf_permutation permutation = {.n = 10};
     uint32_t values[10];
     expect_ok(handle,
-              shuf_permute(handle, &permutation, values, sizeof values, NULL)); /* by the next
-                                                                                 * daemon */
+              /* the next daemon serves this call */
+              shuf_permute(handle, &permutation, values, sizeof values, NULL));
     expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
            "the daemon that held the lease is gone");
     expect_ok(handle, shuf_lease_release(handle, &buffer));
@@ -463,7 +463,7 @@ static void lost_with_a_buffer(void **state)
     shuf_close(handle);
 }
 
-/* With reconnecting off, a call that loses its daemon fails with NO_DAEMON, although another daemon
+/* If reconnecting is off, a call that loses its daemon fails with NO_DAEMON, even if another daemon
  * listens. */
 static void lost_and_not_replaced(void **state)
 {
@@ -481,7 +481,7 @@ static void lost_and_not_replaced(void **state)
     shuf_close(handle);
 }
 
-/* The daemon is killed while it shuffles; the next daemon gets the records again, and the result is
+/* The daemon is killed while it shuffles. The next daemon gets the records again, and the result is
  * correct. */
 static void lost_on_the_way(void **state)
 {

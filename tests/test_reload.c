@@ -24,8 +24,8 @@ static void await_log(const struct harness *h, const char *text)
     shufd_await(h->log, log, sizeof log, text);
 }
 
-/* By a rename: the daemon may still be at the reload before this one, and must not read half a
- * file. */
+/* Replaces the file by a rename. The daemon may still be at the previous reload, and must not read
+ * half a file. */
 static void rewrite(const struct harness *h, const char *text)
 {
     char path[HARNESS_PATH + 8], fresh[HARNESS_PATH + 8];
@@ -53,7 +53,7 @@ static void each_key_is_named(void **state)
     await_log(&h, " info: reload: cache_time = 5min, before 10min\n");
     await_log(&h, " warning: reload: queue = 10 takes effect only after a restart, now 8\n");
     await_log(&h, " warning: reload: threads = 2 takes effect only after a restart, now 0\n");
-    kill(h.pid, SIGHUP); /* names the keys again that need a restart */
+    kill(h.pid, SIGHUP); /* the daemon names the keys that need a restart again */
     await_log(&h, "now 8\n");
     rewrite(&h, "clients = 9\nqueue = 8\ncache_time = 300s\n");
     await_log(&h, ": nothing has changed\n");
@@ -180,7 +180,7 @@ static void uninstall(const char *directory)
     assert_int_equal(system(command), 0);
 }
 
-/* Of a lease of 20 MiB of host memory. */
+/* Requests a lease of 20 MiB of host memory, and expects a refusal. */
 static void expect_refusal(const struct harness *h, const char *words)
 {
     struct wire *w = wire_greet(h);
@@ -190,7 +190,7 @@ static void expect_refusal(const struct harness *h, const char *words)
     wire_close(w);
 }
 
-/* A key of the file that an option overrides is named, with its line and the option. */
+/* The log names each key of the file that an option overrides, with its line and the option. */
 static void options_override_the_file(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void options_override_the_file(void **state)
     shufd_write(h.log, "");
     command_start(&c, 0, argv);
     await_log(&h, "/s (set by --socket)\n");
-    kill(c.pid, SIGHUP); /* both have the same value */
+    kill(c.pid, SIGHUP); /* the file and the option have the same value */
     await_log(&h, "conf: nothing has changed\n");
     shufd_write(conf, "queue = 8\nclients = 9\nhost_cache = 1Gi\ncache_time = 5min\n");
     kill(c.pid, SIGHUP);
@@ -362,7 +362,8 @@ static void every_line_has_its_time(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* If stderr is the stream that JOURNAL_STREAM names, a line has a priority and no time. */
+/* The journal adds the time itself. If JOURNAL_STREAM names stderr, a line has a priority and no
+ * time. */
 static void the_journal_has_its_own_time(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The common functions of all kinds of requests: their order, by which the cache finds equal ones,
- * their shapes and their descriptions.
+ * The functions that all kinds of requests share: their order, which the cache uses to find equal
+ * requests, their shapes and their descriptions.
  */
 #include "support/cmocka_all.h"
 
@@ -65,7 +65,7 @@ static void expect_less(const struct shuf__request *a, const struct shuf__reques
     assert_int_equal(shuf__request_compare(b, b), 0);
 }
 
-/* Adds 1 to the field, and expects a larger request. */
+/* Adds 1 to one field, and expects that the request becomes larger. */
 #define EXPECT_FIELD(make, field)                    \
     do {                                             \
         const struct shuf__request small = (make)(); \
@@ -119,7 +119,7 @@ static void kinds_differ(void **state)
             expect_less(&all[i], &all[j]);
 }
 
-/* A permutation has the same bits as u64 and as i64, and other bits as u32. */
+/* A permutation has the same bits as u64 and as i64. As u32 it has other bits. */
 static void signs_do_not_count(void **state)
 {
     (void)state;

@@ -106,7 +106,7 @@ static void everything_is_carried(void **state)
     assert_int_equal(shuf__request_shape(&p).bytes, 80);
 }
 
-/* The stride of a single value has no meaning, so the daemon replaces it by 1: it could
+/* A single value needs no stride. The daemon replaces the stride by 1, because a large one could
  * overflow. */
 static void stride_of_one_value(void **state)
 {
@@ -191,7 +191,7 @@ static void slices(void **state)
     refused(&r, SHUF_INVALID, "stride 0: expected at least 1");
 }
 
-/* count * stride would overflow before a comparison with n. */
+/* In these slices count * stride overflows, so the check must not multiply. */
 static void slices_do_not_overflow(void **state)
 {
     (void)state;

@@ -121,7 +121,8 @@ static void wire_numbers(void **state)
     assert_int_equal(shuf__wire_method(SHUF_DISTRIBUTION_GAUSS), SHUF__METHOD__METHOD_TABLE);
 }
 
-/* The width of each type in each distribution; 0: the distribution does not have the type. */
+/* The width of each value in bytes, by type and distribution; 0: the distribution does not have the
+ * type. */
 static void types(void **state)
 {
     (void)state;
@@ -241,7 +242,7 @@ static void deviations(void **state)
     check_std((double)NAN, "nan");
 }
 
-/* No f16 of a stream is infinite. */
+/* The largest number of a stream of f16 must be finite, so mean and std have a limit. */
 static void small_numbers(void **state)
 {
     (void)state;

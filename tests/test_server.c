@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A real shufd with correct, faulty and hostile clients: each gets a status and a line with the
- * reason, and the other clients are not disturbed.
+ * A real shufd with correct, faulty and hostile clients. Each client gets a status and a line with
+ * the reason. The other clients are not disturbed.
  */
 #include "wire.h"
 
@@ -18,7 +18,7 @@
 
 static const char *backend;
 
-/* One daemon for all tests that need no settings of their own. */
+/* The daemon of all tests that need no settings of their own. */
 static struct harness shared;
 
 static int start_shared(void **state)
@@ -109,14 +109,14 @@ static void test_garbage(void **state)
     }
 }
 
-/* Each field of this frame is valid, but the frame would be large in unpacked form. */
+/* Each field of this frame is valid, but the unpacked message would be very large. */
 static void test_greedy_frame(void **state)
 {
     (void)state;
     static uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
     size_t used = SHUF__FRAME_HEADER;
     while (used + 2 <= sizeof frame) {
-        frame[used++] = 0x22; /* another Status, which protobuf merges */
+        frame[used++] = 0x22; /* another Status; protobuf merges it with the ones before */
         frame[used++] = 0x00;
     }
     shuf__frame_header(frame, used - SHUF__FRAME_HEADER);
@@ -218,7 +218,7 @@ static void test_summary(void **state)
     assert_memory_equal(reply->result->first, first, sizeof first);
     assert_memory_equal(reply->result->last, last, sizeof last);
 
-    permute.n = 5; /* first and last do not overlap */
+    permute.n = 5; /* five values, so the first ones and the last ones do not overlap */
     permute.fingerprint = true;
     wire_send_permute(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
@@ -228,7 +228,7 @@ static void test_summary(void **state)
     wire_close(w);
 }
 
-/* With world > n and drop_last a shard has no values, for any number of epochs. */
+/* If world > n and drop_last is set, a shard has no values. This holds for any number of epochs. */
 static void test_empty_shard(void **state)
 {
     (void)state;
@@ -427,7 +427,8 @@ static void test_queue_full(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Jobs of clients that have left free their places in the queue at once, while another job runs. */
+/* A client leaves while its job waits in the queue. Its place is free at once, even if another job
+ * runs. */
 static void test_left_queue_is_free(void **state)
 {
     (void)state;
@@ -445,7 +446,7 @@ static void test_left_queue_is_free(void **state)
         endless.seed++; /* a different request, so another job */
         wire_send_permute(b, &endless);
         wire_await_queued(&h, 3);
-        wire_close(i % 2 ? a : b); /* the newer or the older waiting job first */
+        wire_close(i % 2 ? a : b); /* once the newer waiting job first, once the older one */
         wire_await_queued(&h, 2);
         wire_close(i % 2 ? b : a);
         wire_await_queued(&h, 1);
@@ -471,7 +472,7 @@ static void test_too_many_clients(void **state)
     wire_close(c);
     wire_check_alive(a);
     wire_close(b);
-    /* The daemon accepts another connection when it has noticed that b is closed. */
+    /* The daemon accepts another connection after it has noticed that b is closed. */
     for (bool refused = true; refused;) {
         c = wire_open(&h);
         wire_send_hello(c, SHUF__PROTOCOL_VERSION);
@@ -489,7 +490,7 @@ static void test_slow_frames(void **state)
     struct harness h;
     wire_start(&h, backend, "frame_timeout = 300ms\n");
     struct wire *idle = wire_greet(&h), *silent = wire_open(&h), *slow = wire_greet(&h);
-    for (size_t i = 0; i < sizeof half; i++) { /* a byte does not restart the timeout */
+    for (size_t i = 0; i < sizeof half; i++) { /* a received byte does not restart the timeout */
         wire_send_bytes(slow, half + i, 1);
         usleep(20000);
     }
@@ -533,8 +534,8 @@ static void test_unasked_descriptors(void **state)
         assert_int_equal(sendmsg(w->fd, &message, MSG_NOSIGNAL), part.iov_len);
         wire_expect(w, SHUF_OK, "");
     }
-    /* The client sent 30 descriptors. One or two more may belong to connections that open or close
-     * now. */
+    /* The daemon has closed the client's 30 descriptors. One or two others may belong to
+     * connections that open or close now. */
     assert_true(wire_descriptors(shared.pid) < before + 10);
     wire_close(w);
 }

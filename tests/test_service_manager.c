@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The messages of the daemon to its service manager, which the test replaces: when it serves, when
- * it ends, and that it is alive unless its device hangs.
+ * The daemon's messages to its service manager: it serves, it ends, or it is alive. If the device
+ * hangs, no more messages say that the daemon is alive. The test takes the place of the service
+ * manager.
  */
 #include "fake_backend.h"
 #include "service_manager.h"
@@ -22,7 +23,7 @@
 enum {
     MESSAGE = 1024,
     WATCHDOG_MS = 400,
-    SILENCE_MS = 3 * WATCHDOG_MS, /* a daemon that is alive sends several messages meanwhile */
+    SILENCE_MS = 3 * WATCHDOG_MS, /* a live daemon sends several messages in this time */
 };
 
 static int manager = -1; /* the service manager's socket */
@@ -55,7 +56,7 @@ static void start(struct harness *h, bool watchdog)
     unsetenv("NOTIFY_SOCKET");
 }
 
-/* Returns false if no message arrives in that time. */
+/* Receives a message. Returns false if none arrives in this time. */
 static bool hear(char text[MESSAGE], int ms)
 {
     struct pollfd poll_fd = {.fd = manager, .events = POLLIN};
@@ -84,7 +85,7 @@ static void expect_ready(const struct harness *h)
     expect_message(text);
 }
 
-/* Waits until the earlier messages have arrived and no more follow. */
+/* Discards messages that were sent before, and waits until no more follow. */
 static void expect_silence(void)
 {
     char text[MESSAGE];
@@ -186,7 +187,8 @@ static void test_no_heartbeat_of_a_hanging_probe(void **state)
     expect_no_heartbeat(&h);
 }
 
-/* A cancelled job ends without the device, so it proves nothing about the device. */
+/* A cancelled job says nothing about the device, because its end needs no device. So it causes no
+ * heartbeat. */
 static void test_no_heartbeat_of_a_hanging_computation(void **state)
 {
     struct harness h;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The output of shufctl, on the backend of the command line: the golden values, every format read
- * back, and every summary.
+ * The output of shufctl, on the backend of the command line: the golden values, the summaries, and
+ * every format, which the test reads back.
  */
 #include "shuf.h"
 #include "shufctl.h"
@@ -162,7 +162,7 @@ static void slices_and_shards(void **state)
     free(bytes);
 }
 
-/* A rank that resumes within an epoch, with all remaining values or some of them. */
+/* A rank continues in the middle of an epoch. It gets all remaining values, or some of them. */
 static void shards_from_a_step(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void shards_from_a_step(void **state)
     free(bytes);
     bytes =
         shufctl_succeed(&size, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 126 --out -");
-    assert_int_equal(size, 0); /* the end of the epoch */
+    assert_int_equal(size, 0); /* at the end of the epoch no value remains */
     free(bytes);
     char *text = shufctl_succeed(NULL, "permute --n 1001 --seed 7 --rank 3 --world 8 --step 100");
     assert_non_null(strstr(text, "\nslice       rank 3 of 8, padded, step 100, count 26\n"));
@@ -198,7 +198,8 @@ static void shards_from_a_step(void **state)
 
 /* ---- Formats ------------------------------------------------------------ */
 
-/* Compares the whole header with that of NumPy: 128 bytes, 118 of them after the length. */
+/* Compares the whole header with the header that NumPy writes. It has 128 bytes; 118 of them follow
+ * the length. */
 static void check_npy(const char *name, const char *arguments, const char *dictionary,
                       const shuf_permutation *request, unsigned width)
 {
@@ -235,7 +236,8 @@ static void npy_files(void **state)
               "{'descr': '<u4', 'fortran_order': False, 'shape': (3, 1001), }", &request, 4);
 }
 
-/* One value a line; for a batch, one row a line. The output is larger than shufctl's buffers. */
+/* The text has one value a line, or for a batch one row a line. The output is larger than shufctl's
+ * buffers. */
 static void check_text(const char *text, const shuf_permutation *request, uint64_t per_line)
 {
     uint64_t count, *values = expected_values(request, &count);
@@ -287,7 +289,7 @@ static void summary_for_people(void **state)
     static const char *const options[] = {"", " --out /dev/null --format text"};
     char start[64], *fingerprints[2];
     snprintf(start, sizeof start, "backend     %s, ", shufctl_backend);
-    for (int k = 0; k < 2; k++) { /* the same with and without the output of values */
+    for (int k = 0; k < 2; k++) { /* once without and once with the output of values */
         char *text =
             shufctl_succeed(NULL, "permute --n 10 --seed 7 --algorithm philox24%s", options[k]);
         char *begin = k == 0 ? text : strchr(text, '\n') + 1;
@@ -394,7 +396,7 @@ static void status_and_version(void **state)
     free(text);
 }
 
-/* `version` prints its own version, and fails like any other verb without a daemon. */
+/* Without a daemon, `version` prints its own version and then fails like any other verb. */
 static void version_without_a_daemon(void **state)
 {
     (void)state;
@@ -431,7 +433,8 @@ static void options_before_the_verb(void **state)
     setenv("SHUFD_SOCKET", socket, 1);
 }
 
-/* A type by the names of shufd, C, NumPy and PyTorch; sizes with prefixes. */
+/* shufctl knows a type by its names in shufd, C, NumPy and PyTorch. A size may have a
+ * prefix such as Ki. */
 static void usual_names_and_sizes(void **state)
 {
     (void)state;

@@ -97,7 +97,7 @@ static void no_permission(void **state)
     make_file("/dev/nvidia-uvm", "");
     snprintf(full, sizeof full, "%s/dev/nvidia-uvm", root);
     assert_int_equal(chmod(full, 0), 0);
-    if (geteuid() == 0) /* root may read the file in spite of its mode */
+    if (geteuid() == 0) /* root may read the file, whatever its mode */
         skip();
     expect(shuf__machine_checks, "devices", &patient, SHUF__FINDING_FAULT,
            "/dev/nvidia-uvm: no permission", "usermod --append --groups ");
@@ -157,7 +157,8 @@ static void with_a_daemon(void **state)
 {
     (void)state;
     struct command c;
-    /* The machine may have a fault, for example of its GPU. */
+    /* The status is not checked, because the machine may really have a fault, for example of its
+     * GPU. */
     const int status = shufctl_run(&c, 0, "doctor");
     assert_true(status == 0 || status == 69);
     assert_int_equal(status == 69, strstr(c.out.bytes, "FAULT") != NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shufctl gauss and shufctl uniform, on the backend of the command line: the golden table, every
- * format read back, every summary, and the message of every mistake.
+ * shufctl gauss and shufctl uniform, on the backend of the command line: the golden table, the
+ * summaries, the message of every mistake, and every format, which the test reads back.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -78,7 +78,8 @@ static void golden_table(void **state)
 /* ---- formats ------------------------------------------------------------------ */
 
 static const struct {
-    const char *verb, *dtype, *descr; /* descr of NumPy; NULL: NumPy has no such type */
+    /* descr: the type's name in NumPy, or NULL if NumPy has no such type */
+    const char *verb, *dtype, *descr;
 } kinds[] = {
     {"gauss", "f64", "<f8"},   {"gauss", "f32", "<f4"},   {"gauss", "f16", "<f2"},
     {"gauss", "bf16", NULL},   {"uniform", "f64", "<f8"}, {"uniform", "f32", "<f4"},
@@ -96,7 +97,7 @@ static char *raw_values(int kind)
     return bytes;
 }
 
-/* The bytes that numpy.load() reads. */
+/* The .npy file has exactly the header and the bytes that numpy.load() expects. */
 static void npy_files(void **state)
 {
     (void)state;
@@ -122,7 +123,7 @@ static void npy_files(void **state)
     }
 }
 
-/* A line reads back as exactly this value. */
+/* Checks that a line reads back as exactly this value. */
 static void check_line(const char *line, char **end, shuf_dtype dtype, uint64_t bits)
 {
     const double value = draw_value(dtype, bits);
@@ -291,8 +292,8 @@ static void expect_line(const char *text, const char *key, const char *words)
         fail_msg("no line \"%s %s\" in\n%s", key, words, text);
 }
 
-/* The least and the largest value as the summary prints them: as in the text format, and those of
- * u64 as rounded doubles. */
+/* Finds the least and the largest value, as the summary prints them. They look as in the text
+ * format; those of u64 are rounded doubles. */
 static void extremes_of(int kind, char least[64], char largest[64])
 {
     double low = (double)INFINITY, high = -(double)INFINITY;
@@ -369,7 +370,7 @@ static void beside_the_values(void **state)
     shufctl_remove("x.bin");
 }
 
-/* If stderr is full, the values arrive and shufctl reports the failure by its exit status. */
+/* If stderr is full, the values still arrive. shufctl reports the failure by its exit status. */
 static void full_standard_error(void **state)
 {
     (void)state;
@@ -386,7 +387,8 @@ static void full_standard_error(void **state)
     }
 }
 
-/* For one value, or for values that all round to the mean, the undefined moments are null. */
+/* Some moments are undefined for one value, or if all values round to the mean. The summary then
+ * has null for them. */
 static void equal_values(void **state)
 {
     (void)state;

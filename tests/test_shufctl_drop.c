@@ -41,8 +41,8 @@ static uint64_t drop(const char *options, uint64_t *results)
     return bytes;
 }
 
-/* Each option drops all idle results and reports their number and bytes, which agree with the
- * status. */
+/* Each option drops all idle results and reports their number and bytes. The status gives the same
+ * figures. */
 static void whoever_is_named(void **state)
 {
     (void)state;
@@ -88,7 +88,8 @@ static void mistakes(void **state)
     shufctl_refuse(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
 }
 
-/* A prefetch above host_cache fails, because the daemon would not keep its result. */
+/* A prefetch of a result larger than host_cache fails, because the daemon would not keep the
+ * result. */
 static void prefetched_in_vain(void **state)
 {
     (void)state;
@@ -151,7 +152,8 @@ static void all_in_use(void **state)
     shuf_close(handle);
 }
 
-/* The status names the process that has memory mapped without a lease, to its own user. */
+/* Some memory is mapped without a lease. The status tells the user which of the user's processes
+ * has it mapped. */
 static void mapped_without_a_lease(void **state)
 {
     (void)state;

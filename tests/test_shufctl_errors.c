@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The failures of shufctl: the exit status and the message of every mistake. A file is complete or
- * does not exist, after a full disk, a closed terminal or a signal.
+ * The failures of shufctl: the exit status and the message of every mistake. After a full disk, a
+ * closed terminal or a signal, an output file is complete or does not exist.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -165,7 +165,7 @@ static void every_mistake(void **state)
         shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
-/* Every message begins with the program and the verb, whichever function finds the mistake. */
+/* Every message begins with the program and the verb, whichever function writes it. */
 static void one_prefix(void **state)
 {
     (void)state;
@@ -264,8 +264,8 @@ static void closed_standard_streams(void **state)
     command_free(&c);
 }
 
-/* A file above ulimit -f is an error with a message, not the end by a signal, and leaves nothing.
- */
+/* If a file would exceed ulimit -f, shufctl prints an error. It does not end by a signal, and
+ * leaves no file. */
 static void file_above_the_limit(void **state)
 {
     (void)state;
@@ -283,7 +283,7 @@ static void file_above_the_limit(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* Which paths were tried, in order, and the variables that set them. */
+/* The error lists the paths that shufctl tried, in order, and the variables that set them. */
 static void places_are_named(void **state)
 {
     (void)state;
@@ -321,7 +321,7 @@ static void waiting_for_a_daemon(void **state)
     command_free(&c);
 }
 
-/* A daemon that hangs is waited for as long, and may go on in this time. */
+/* shufctl also waits for a daemon that hangs. The daemon may continue within the waiting time. */
 static void waiting_for_a_hung_daemon(void **state)
 {
     (void)state;
@@ -332,14 +332,16 @@ static void waiting_for_a_hung_daemon(void **state)
     assert_null(strstr(c.err.bytes, "for 10000 ms"));
     command_free(&c);
     shufctl_start(&c, 0, "permute --n 3 --seed 7 --wait 120");
-    nanosleep(&(struct timespec){.tv_sec = 11}, NULL); /* longer than without --wait */
+    /* longer than shufctl waits without --wait */
+    nanosleep(&(struct timespec){.tv_sec = 11}, NULL);
     kill(shufctl_daemon.pid, SIGCONT);
     command_finish(&c);
     assert_int_equal(c.status, 0);
     command_free(&c);
 }
 
-/* Two verbs that need the daemon fail, and `version` prints its version and the reason. */
+/* Expects that two verbs that need the daemon fail. `version` prints its version and the same
+ * reason. */
 static void expect_refused(unsigned flags, const char *socket, int code, const char *words)
 {
     static const char *const verbs[] = {"status", "permute --n 10 --seed 7"};
@@ -382,7 +384,7 @@ static void denied(void **state)
     expect_refused(COMMAND_AS_NOBODY, shufctl_daemon.socket, 77, "closed to uid 65534");
 }
 
-/* The reader closes the pipe early, with the default action of SIGPIPE and with SIGPIPE ignored. */
+/* The reader closes the pipe early. SIGPIPE has its default action, or is ignored. */
 static void reader_that_leaves(void **state)
 {
     (void)state;
@@ -424,7 +426,7 @@ static void terminals(void **state)
     command_free(&c);
 }
 
-/* Writing so much text takes seconds on any machine, so the progress line appears. */
+/* Writing this much text takes seconds on any machine, so the progress line appears. */
 static void progress_line(void **state)
 {
     (void)state;
@@ -464,7 +466,7 @@ static void progress_of_waiting(void **state)
     command_free(&c);
 }
 
-/* The width of the widest line on standard error, without its last column. */
+/* Returns the width of the widest progress line on standard error. */
 static size_t widest_line(const char *text)
 {
     size_t widest = 0;
@@ -473,7 +475,8 @@ static size_t widest_line(const char *text)
     return widest;
 }
 
-/* A line wider than the terminal would wrap, and the next one would not replace it. */
+/* A progress line that is wider than the terminal would wrap. The next line could not replace it
+ * then. */
 static void narrow_terminals(void **state)
 {
     (void)state;
@@ -492,13 +495,13 @@ static void narrow_terminals(void **state)
     }
 }
 
-/* A line shows the values that fit, and "..." for the others. */
+/* The line shows as many values as fit, and "..." for the others. */
 static void values_in_a_line(void **state)
 {
     (void)state;
     static const struct {
         unsigned columns;
-        const char *line; /* NULL: none */
+        const char *line; /* NULL: the output has no such line */
     } rows[] = {
         {1, NULL},
         {17, NULL},
@@ -546,7 +549,7 @@ static void file_modes_and_links(void **state)
     assert_int_equal(shufctl_files(), 2);
     assert_int_equal(status.st_mode & 0777, 0600); /* the mode of the old file */
     shufctl_remove("values.bin");
-    /* The link points to no file. */
+    /* The link refers to a file that does not exist. */
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link));
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_size, 40);
@@ -555,7 +558,7 @@ static void file_modes_and_links(void **state)
     shufctl_remove("values.bin");
 }
 
-/* In a folder where everybody may create files, shufctl does not follow a link of another user. */
+/* A folder may be writable for all users. There, shufctl does not follow a link of another user. */
 static void links_of_others(void **state)
 {
     (void)state;
@@ -584,8 +587,9 @@ static void links_of_others(void **state)
     assert_int_equal(rmdir(shufctl_path("shared")), 0);
 }
 
-/* The name of a descriptor, such as /dev/stdout, writes to the open file at its position, and does
- * not replace it. A descriptor that shufctl opened itself has no valid name. */
+/* The path of a descriptor, such as /dev/stdout, stands for the open file. shufctl writes to it at
+ * its position, and does not replace the file. The path of a descriptor that shufctl itself has
+ * opened is refused. */
 static void descriptors_by_name(void **state)
 {
     (void)state;
@@ -648,7 +652,7 @@ static bool wait_for_output(pid_t pid)
     return writes_there(pid);
 }
 
-/* Whether the file system has unnamed files. There, not even SIGKILL leaves a partial file. */
+/* Whether the file system supports unnamed files. If so, even SIGKILL leaves no partial file. */
 static bool unnamed_files(void)
 {
     int fd = open(shufctl_directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -657,7 +661,7 @@ static bool unnamed_files(void)
     return fd >= 0;
 }
 
-/* A signal does not change the old file, and leaves no other file. */
+/* After a signal the old file is unchanged, and there is no other file. */
 static void signals_leave_nothing(void **state)
 {
     (void)state;
@@ -680,7 +684,7 @@ static void signals_leave_nothing(void **state)
     shufctl_remove("values.bin");
 }
 
-/* A limit on the size of files stands for a full disk. */
+/* A limit on the size of files imitates a full disk. */
 static void full_disk(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ends of shufctl without a daemon: the exit code of each status, and the command that it
- * proposes for the start of a daemon.
+ * The end of shufctl without a daemon: the exit code of each status, and the command that shufctl
+ * proposes to start a daemon.
  */
 #include "exit.h"
 #include "start_command.h"
@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The numbers are published: docs/man/shufctl.1.scd. */
+/* Users rely on these numbers, which docs/man/shufctl.1.scd lists. */
 static void each_status_has_its_code(void **state)
 {
     (void)state;
@@ -33,7 +33,8 @@ static void each_status_has_its_code(void **state)
     assert_int_equal(sizeof codes / sizeof *codes, sizeof all / sizeof *all);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         assert_int_equal(shuf__exit_code(all[i]), codes[all[i]]);
-    assert_int_equal(shuf__exit_code((shuf_status)4711), 70); /* a status of a newer daemon */
+    /* an unknown status, as of a newer daemon */
+    assert_int_equal(shuf__exit_code((shuf_status)4711), 70);
 }
 
 static char directory[] = "/tmp/shuf-exit-XXXXXX";
@@ -50,7 +51,8 @@ static int remove_directory(void **state)
     return rmdir(directory);
 }
 
-/* Expects a command for DIRECTORY/name whose text ends with `end`; NULL: no command. */
+/* Expects that shufctl proposes a command for DIRECTORY/name that ends with `end`. NULL: expects no
+ * command. */
 static void expect_command(const char *name, const char *end)
 {
     char path[108], command[SHUF__START_COMMAND];
@@ -108,8 +110,8 @@ static void command_works_or_is_not_told(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-/* shufd has the same default path, so the command does not name it. The daemon's environment may
- * lack $SHUFD_SOCKET, so the command names that path. */
+/* The command does not name the default path, because shufd has the same default. It names a path
+ * from $SHUFD_SOCKET, because the daemon's environment may not have this variable. */
 static void default_socket_is_not_named(void **state)
 {
     (void)state;
@@ -124,7 +126,7 @@ static void default_socket_is_not_named(void **state)
     assert_true(shuf__start_command(path, NULL, command));
     assert_string_equal(command, named);
     unsetenv("SHUFD_SOCKET");
-    unsetenv("XDG_RUNTIME_DIR"); /* without it only root's daemon has a default path */
+    unsetenv("XDG_RUNTIME_DIR"); /* without this variable, only root's daemon has a default path */
     if (geteuid() == 0)
         assert_int_equal(seteuid(65534), 0);
     assert_true(shuf__start_command(path, NULL, command));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl index`: the output in each format, the input, and the message of every mistake. Also the
- * example that needs no daemon.
+ * `shufctl index`: the output in each format, the input, and the message of every mistake. Also
+ * tests the example program that needs no daemon.
  */
 #include "shuf/primefold.h"
 #include "shufctl.h"
@@ -143,7 +143,7 @@ static void every_mistake(void **state)
 {
     (void)state;
 #define RIGHT "index --n 10 --seed 7 --at 1 "
-#define NOBODY "/tmp/shuf-none" /* a wrong option is reported before a missing daemon */
+#define NOBODY "/tmp/shuf-none" /* a wrong option is reported first, before the missing daemon */
     static const struct {
         const char *arguments;
         int status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases of shufctl and of the example of a training loop, on the backend of the command line, by
- * each of its transports.
+ * Leases of shufctl and of the example of a training loop, on the backend of the command line. The
+ * tests use each transport of that backend.
  */
 #include "shuf.h"
 #include "shufctl.h"
@@ -23,7 +23,7 @@ static int transport_count(void)
     return strcmp(shufctl_backend, "cuda") == 0 ? 4 : 2;
 }
 
-/* A result that is larger than a read, and not a multiple of it. */
+/* The result is larger than one read of shufctl, and not a multiple of it. */
 static void values_by_each_transport(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void files_by_each_transport(void **state)
     shufctl_remove("leased.npy");
 }
 
-/* A summary is the same with a lease, and also has the fields of the lease. */
+/* A summary has the same fields with a lease as without one, and also the fields of the lease. */
 static void summaries_by_each_transport(void **state)
 {
     (void)state;
@@ -78,7 +78,7 @@ static void summaries_by_each_transport(void **state)
         assert_int_equal(json_member_integer(o, "block") == 0, copy);
         if (device)
             assert_int_equal(json_member_integer(o, "block_bytes"), 2 << 20);
-        else /* 16674 values */
+        else /* the bytes of 16674 values */
             assert_in_range(json_member_integer(o, "block_bytes"), copy ? 0 : 66696,
                             copy ? 0 : 66696 + 65536);
         assert_int_equal(strncmp(json_member_text(o, "device_id"), "GPU-", 4) == 0, device);
@@ -301,7 +301,8 @@ static void status_of_sharing(void **state)
     free(text);
 }
 
-/* Processes share memory: together they read each sample once, and each epoch is computed once. */
+/* Processes share memory. Together they read each sample once, and the daemon computes each epoch
+ * once. */
 static void training_loop(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shufctl when its daemon dies and no other daemon starts: `shuffle` while the daemon has the
- * array, and the messages that a user sees meanwhile.
+ * The daemon of shufctl dies and no other daemon starts: `shuffle` while the daemon has the array,
+ * and the messages that a user sees in this time.
  */
 #include "shufctl.h"
 
@@ -17,14 +17,14 @@
 
 enum { TRIES = 20 };
 
-/* Stops shufctl while the daemon has its buffer. The buffer ends when shufctl has received the
- * shuffled array. Returns false if that was earlier. */
+/* Stops shufctl while the daemon still has the buffer of its array. Returns false if that was too
+ * late: the buffer ends when shufctl has received the shuffled array. */
 static bool stop_with_buffer(shuf *handle, pid_t pid)
 {
     shuf_daemon status = {.buffers = 0};
     for (int waited = 0; status.buffers == 0; waited++) {
         if (waited == 1000)
-            return false; /* the buffer has ended already */
+            return false; /* the buffer has already ended */
         usleep(1000);
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
     }
@@ -72,13 +72,13 @@ static void no_other_comes(void **state)
     assert_true(harness_restart(&shufctl_daemon));
     shufctl_remove("in");
     assert_int_equal(shufctl_files(), access(shufctl_path("out"), F_OK) == 0);
-    if (shufctl_files() > 0) /* from an earlier try */
+    if (shufctl_files() > 0) /* an earlier attempt has written the file */
         shufctl_remove("out");
 }
 
 /* ---- a daemon that is lost while it computes ---- */
 
-static const char request[] = "permute --n 68e9 --seed 7"; /* longer than this test */
+static const char request[] = "permute --n 68e9 --seed 7"; /* takes longer than this test */
 
 static void await_jobs(uint64_t jobs)
 {
@@ -93,7 +93,8 @@ static void await_jobs(uint64_t jobs)
     shuf_close(handle);
 }
 
-/* On a terminal it counts the seconds, on a pipe it is one line, and with -q nothing. */
+/* While shufctl waits, it counts the seconds on a terminal. On a pipe it prints one line, and with
+ * -q nothing. */
 static void waiting_is_shown(void **state)
 {
     (void)state;

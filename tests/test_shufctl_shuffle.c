@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl shuffle` of arrays in both formats, forward and inverse: its results and reports, the
- * message of every mistake, and that an interrupted run leaves no file behind.
+ * `shufctl shuffle` of arrays in both formats, forward and inverse: its results, its reports, and
+ * the message of every mistake. An interrupted run leaves no file.
  */
 #include "shuf.h"
 #include "shufctl.h"
@@ -38,7 +38,7 @@ static char *noise(size_t size)
     return bytes;
 }
 
-/* Writes a header of this version with these values of its dictionary; returns its size. */
+/* Makes a header of this version, with these values in its dictionary. Returns its size. */
 static size_t make_header(char out[256], int version, const char *descr, const char *shape)
 {
     const size_t prefix = version == 1 ? 10 : 12;
@@ -101,7 +101,7 @@ static void npy(void **state)
     check_npy(3, "'<U5'", "(50, 2, 3)", 50, 120);
 }
 
-/* Arrays of more than one part, in place, with every algorithm. */
+/* Arrays of more than one part are shuffled in place, with every algorithm. */
 static void raw(void **state)
 {
     (void)state;
@@ -266,7 +266,7 @@ static void wrong_files(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* Input from a pipe, standard input and a FIFO, raw and as .npy. */
+/* Input from a pipe, from standard input and from a FIFO, both raw and as .npy. */
 static void pipes(void **state)
 {
     (void)state;
@@ -343,8 +343,8 @@ static void suffixes(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* A file of /sys reports a larger size than its contents have, as a file that is truncated during
- * the read. */
+/* A file of /sys reports a larger size than its contents have. A file that is truncated during the
+ * read looks the same. */
 static void shorter_than_it_looks(void **state)
 {
     (void)state;
@@ -380,7 +380,7 @@ static void wrong_outputs(void **state)
     assert_int_equal(shufctl_files(), 0);
 }
 
-/* A sparse file that is larger than the memory and the disk. ThreadSanitizer leaves too little
+/* The file is sparse, and larger than the memory and the disk. ThreadSanitizer leaves too little
  * address space for it. */
 static void larger_than_the_disk(void **state)
 {
@@ -401,7 +401,7 @@ static void larger_than_the_disk(void **state)
 
 enum { LARGE_RECORD = 7, LARGE_N = 5000003, LARGE_BYTES = LARGE_N * LARGE_RECORD };
 
-/* Shuffles the file and shuffles it back, with a header of `front` bytes. */
+/* Shuffles the file, and then shuffles the result back. The header has `front` bytes. */
 static void check_large(const char *socket, const char *header, size_t front, const char *in)
 {
     static const char *const ways[] = {
@@ -434,7 +434,8 @@ static void check_large(const char *socket, const char *header, size_t front, co
     }
 }
 
-/* A daemon without room for the array computes the permutation, and shufctl moves the records. */
+/* The daemon has no room for the array. So it computes only the permutation, and shufctl
+ * moves the records. */
 static void larger_than_the_budget(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Output of shufctl that is larger than the memory of its daemon, and its interruptions: a full
- * disk, a closed pipe, signals, a lost daemon. Also the progress on a terminal.
+ * Output of shufctl that is larger than the memory of its daemon. It is interrupted by a full disk,
+ * a closed pipe, signals or a lost daemon. Also tests the progress on a terminal.
  */
 #include "shufctl.h"
 #include "support/cmocka_all.h"
@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct harness narrow; /* has 16 MiB; shufctl_daemon has memory for all results */
+/* this daemon has 16 MiB; shufctl_daemon has memory for all results */
+static struct harness narrow;
 
 static int set_up(void **state)
 {
@@ -54,7 +55,7 @@ static const char *const requests[] = {
 
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
-/* The files and pipes of both daemons have the same bytes. */
+/* Both daemons give the same bytes, to a file and to a pipe. */
 static void equal_values(void **state)
 {
     (void)state;
@@ -111,8 +112,8 @@ static void leases_need_room(void **state)
     shufctl_refuse(71, "without --transport the result is computed in parts", arguments);
 }
 
-/* shufctl needs memory for a few chunks, for a result of any size. Skipped with a sanitizer, which
- * needs an address space without a limit. */
+/* shufctl needs memory for only a few chunks, whatever the size of the result. The test is skipped
+ * with a sanitizer, which needs an address space without a limit. */
 static void bounded_memory(void **state)
 {
     (void)state;
@@ -138,7 +139,7 @@ static json_int_t computed_by(const char *socket)
     return computed;
 }
 
-/* If the cache has no room for the whole result, the daemon computes parts of it, so that the first
+/* The cache has no room for the whole result. So the daemon computes parts of it, and the first
  * values arrive soon. */
 static void sent_while_computed(void **state)
 {
@@ -202,7 +203,7 @@ static void csv_files(void **state)
 
 /* ---- ends ------------------------------------------------------------------------------ */
 
-/* A limit on the size of files stands for a full disk: the write fails with EFBIG. */
+/* A limit on the size of files imitates a full disk: the write fails with EFBIG. */
 static void full_disk(void **state)
 {
     (void)state;
@@ -284,7 +285,7 @@ static void values_on_a_terminal(void **state)
     unsetenv("NO_COLOR");
 }
 
-/* A summary of a larger result counts its parts. */
+/* The summary is of a result larger than the memory, so the progress line counts parts. */
 static void progress_of_parts(void **state)
 {
     (void)state;
@@ -303,7 +304,7 @@ static void progress_of_parts(void **state)
     command_free(&c);
 }
 
-/* -q: only errors and the requested output. */
+/* With -q shufctl prints only errors and the requested output. */
 static void quiet(void **state)
 {
     (void)state;
@@ -337,7 +338,7 @@ static void quiet(void **state)
     shufctl_remove("q.npy");
 }
 
-/* The values continue with the next daemon. shufctl waits for its reader while the daemon dies. */
+/* The daemon dies while shufctl waits for its reader. The values continue from the next daemon. */
 static void lost_daemon(void **state)
 {
     (void)state;
@@ -365,7 +366,7 @@ static void lost_daemon(void **state)
     free(whole);
 }
 
-/* The note appears at once, not after the seconds of reconnecting. */
+/* The message of the loss appears at once, before the seconds of reconnecting. */
 static void no_other_daemon(void **state)
 {
     (void)state;

@@ -85,7 +85,7 @@ static void mistakes(void **state)
 
 #ifdef SHUF_HAVE_NCURSES
 
-/* Runs shufctl on a terminal of its own by script(1), which types the key. */
+/* Runs shufctl by script(1) on a terminal of its own. script(1) also types the key. */
 static void on_a_terminal(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void quantiles(void **state)
     memcpy(now.bucket, (double[]){150, 190, 200}, 3 * sizeof(double));
     assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 1000000);
     assert_int_equal(shuf__top_quantile(&before, &now, 0.9), 10000000);
-    /* The bound of the last bucket, although the value may be larger. */
+    /* The result is the bound of the last bucket, although the value may be larger. */
     assert_int_equal(shuf__top_quantile(&before, &now, 0.99), 10000000);
     before.buckets = 0;
     assert_int_equal(shuf__top_quantile(&before, &now, 0.5), 1000000);

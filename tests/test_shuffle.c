@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles on the backend of the command line: every record is compared with the permutation by the
- * inline algorithms, forward and inverse, in every kind of memory. The bytes after the result and
- * the input do not change.
+ * Shuffles on the backend of the command line, forward and inverse, in every kind of memory. Each
+ * record is compared with the permutation of the inline algorithms. The bytes after the result and
+ * after the input do not change.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -16,8 +16,7 @@ enum { GUARD = 64, LARGE = 1 << 20 };
 
 /* ---- Blocks with random bytes ---- */
 
-/* Fills a block with a stream, because a backend cannot write other bytes into every kind of
- * memory. */
+/* Fills a block with a stream. A backend cannot copy other bytes into every kind of memory. */
 static void make_noise(uint64_t bytes, uint64_t seed, struct shuf__block *block)
 {
     struct shuf__computation computation =
@@ -36,7 +35,7 @@ static uint8_t *bytes_of(const struct shuf__block *block, uint64_t bytes)
     return copy;
 }
 
-/* Expects that `block` has the bytes `expected`, and frees these. */
+/* Expects that `block` has the bytes `expected`, and frees `expected`. */
 static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uint64_t bytes,
                          const char *label, const struct shuf__computation *computation)
 {
@@ -84,7 +83,7 @@ static void check_one(struct shuf__computation *computation, const struct shuf__
     expect_bytes(input, in, bytes + GUARD, "input", computation);
 }
 
-/* A shuffle, and the inverse shuffle of its result. */
+/* Checks a shuffle, and then the inverse shuffle of its result. */
 static void check(struct shuf__computation computation)
 {
     struct shuf__block first, second, third;
@@ -120,7 +119,7 @@ static void every_algorithm(uint64_t n, uint64_t record)
         check(computation_of((enum shuf_algorithm)a, n, record));
 }
 
-/* Arrays of up to 8 MiB and one record. */
+/* Arrays of up to 8 MiB, and an array of one record. */
 static void sizes_and_records(void **state)
 {
     (void)state;
@@ -151,8 +150,8 @@ static void many_records(void **state)
     check(computation_of(SHUF_ALGORITHM_LCG, LARGE, 12));
 }
 
-/* Several tiles, each shared by several thread blocks of a GPU. The sizes are half of the domain,
- * all of it, and three quarters. */
+/* Arrays of several tiles. A GPU uses several thread blocks for each tile. n is half of the domain,
+ * all of it, or three quarters. */
 static void many_large_records(void **state)
 {
     (void)state;
@@ -161,7 +160,8 @@ static void many_large_records(void **state)
     every_algorithm(3 << 13, 200);
 }
 
-/* More bytes than a launch of the CUDA backend moves, and records that all threads share. */
+/* More bytes than one launch of the CUDA backend moves. The records are so large that all threads
+ * share each one. */
 static void huge_records(void **state)
 {
     (void)state;
@@ -193,7 +193,8 @@ static void random_computations(void **state)
 static bool at_the_third(void *context)
 {
     unsigned *calls = context;
-    return __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED) >= 3; /* called by any thread */
+    /* any thread may call this function */
+    return __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED) >= 3;
 }
 
 static void cancelled(void **state)

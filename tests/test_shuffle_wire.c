@@ -29,7 +29,7 @@ static void write_all(struct wire *w, uint64_t lease, const uint8_t *data, uint6
     }
 }
 
-/* Bytes of which no two records are equal. */
+/* Makes bytes so that no two records are equal. */
 static uint8_t *numbered(void)
 {
     uint8_t *bytes = calloc(N, RECORD);
@@ -114,8 +114,8 @@ static void nothing_accepted(void **state)
     wire_close(w);
 }
 
-/* A shuffle of a part of the buffer uses its bytes at that time. Another client gets none of
- * them. */
+/* A shuffle of a part of the buffer uses the bytes that the buffer has at that time. Another
+ * client's buffer has none of them. */
 static void as_it_is(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
@@ -176,8 +176,8 @@ static void wrong_shuffles(void **state)
     wire_close(w);
 }
 
-/* The result is in the memory of the input, host or device, whatever transports the client
- * accepts. */
+/* The result is on the same side as the input, host or device. The client cannot choose the other
+ * side. */
 static void sides(void **state)
 {
     struct wire *w = wire_greet(*state);

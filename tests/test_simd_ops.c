@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's loops of `primefold`, forward and inverse, for every word and every instruction set.
- * Values of positions and positions of values are compared with the inline C.
+ * The CPU's loops of `primefold`, forward and inverse, for every width of word and every
+ * instruction set. Values of positions and positions of values are compared with the inline C.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -76,7 +76,8 @@ static void about_powers_of_two(void **state)
     check_ends(BIT(62), 1);
 }
 
-/* Sizes around the limits of each word, where p is rounded up or is the next prime. */
+/* Sizes around the largest n of each width of word. For some of them p is the next prime; for
+ * others n is rounded up to a whole block first. */
 static void about_words(void **state)
 {
     (void)state;

@@ -63,8 +63,8 @@ static void edges_of_slices(void **state)
     }
 }
 
-/* The last requested value is on either side of each possible front of a tile. A backend that stops
- * too early would miss it. */
+/* The last requested value is just before or just after each possible beginning of a tile. A
+ * backend that stops too early would miss it. */
 static void ends_at_tiles(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void ends_at_tiles(void **state)
     }
 }
 
-/* In a padded shard the last position is at n or above and wraps to the front. */
+/* In a padded shard, the last position may be n or more. It then wraps to the front. */
 static void shards_wrap(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void powers_of_two(void **state)
             }
 }
 
-/* Small domains have their own code for each length of their halves. */
+/* For small domains, each length of the halves of a philox24 input has its own code. */
 static void every_small_size(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void check_batch(uint64_t n, uint64_t rows, uint64_t epoch)
     check(computation);
 }
 
-/* Short and long rows, few enough for tools that slow a GPU down. */
+/* Short and long rows, but only a few: some tools make a GPU very slow. */
 static void few_rows(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void batches_of_slices(void **state)
     p->rows = 33;
     p->offset = 3;
     p->stride = 4;
-    p->count = 251; /* the last position wraps: 3 + 250 * 4 = 1003 */
+    p->count = 251; /* the last position wraps to the front: 3 + 250 * 4 = 1003 */
     check(computation);
     p->n = 1000003;
     p->rows = 3;
@@ -178,7 +178,8 @@ static void batches_of_slices(void **state)
     check(computation);
 }
 
-/* Only values near the front are requested, and a backend may stop after them. */
+/* Only values near the front are requested, or n is a power of two. So no backend computes the
+ * whole permutation. */
 static void beyond_32_bits(void **state)
 {
     (void)state;
@@ -194,8 +195,8 @@ static void beyond_32_bits(void **state)
     check_slice(BIT(62), 1, 5, BIT(60) - 1);
 }
 
-/* Both sides of the sizes at which the words or the number of maps of primefold change, and a size
- * with cycle walking: the prime above 31400 is 31469. */
+/* Sizes on both sides of the limits at which primefold changes the width of its words or the number
+ * of its maps. The last size needs cycle walking: the prime above 31400 is 31469. */
 static void edges_of_words(void **state)
 {
     (void)state;
@@ -206,8 +207,8 @@ static void edges_of_words(void **state)
             computation_whole(SHUF_ALGORITHM_PRIMEFOLD, edges[i], 7, i);
         computation_check(&computation);
     }
-    /* For large n, cycle walking computes up to one value in 32, most of them if n is one more than
-     * a power of two. */
+    /* For large n, up to one value in 32 needs cycle walking. The most need it if n is a power of
+     * two plus one. */
     static const unsigned bits[] = {18, 24, 28, 29, 31, 33, 40, 50};
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
         for (uint64_t n = BIT(bits[i]) - 1; n <= BIT(bits[i]) + 1; n++) {
@@ -231,7 +232,7 @@ static struct shuf__computation random_computation(void)
     p->offset = random_below(n);
     p->stride = random_size(n);
     p->count = random_size(most(n, p->offset, p->stride));
-    if (random_below(4) == 0) { /* up to the end, and past it for a shard */
+    if (random_below(4) == 0) { /* the part reaches to the end, or for a shard past the end */
         p->offset = random_below(p->stride);
         p->count = (n + p->stride - 1) / p->stride;
     }

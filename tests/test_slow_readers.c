@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients that do not read their replies hold the memory of the results only until another request
- * needs it. libshuf survives being cut off: it asks again, from the first value that is missing.
+ * Clients that do not read their replies. They hold the memory of their results only until another
+ * request needs it. Then the daemon closes their connections. libshuf connects again, and continues
+ * at the first missing value.
  */
 #include "shuf.h"
 #include "support/client.h"
@@ -30,7 +31,7 @@ static int stop(void **state)
     return harness_stop(&h) ? 0 : -1;
 }
 
-/* Takes and releases a lease that needs most of the memory, as soon as the daemon has room. */
+/* Takes and releases a lease that needs most of the memory. Retries until the daemon has room. */
 static void take_large(void)
 {
     shuf *handle;
@@ -47,7 +48,7 @@ static void take_large(void)
     shuf_close(handle);
 }
 
-/* Bytes until the end of the connection. */
+/* Returns the number of bytes until the end of the connection. */
 static uint64_t read_to_end(int fd)
 {
     static char bytes[1 << 16];
@@ -59,7 +60,8 @@ static uint64_t read_to_end(int fd)
     return sum;
 }
 
-/* `results`: from 1, which all of them share, to CLIENTS. */
+/* All clients stop reading, and a large lease then cuts most of them off. `results` is the number
+ * of different results: with 1, all clients share it. */
 static void expect_to_give_way(unsigned results)
 {
     struct wire *clients[CLIENTS];
@@ -94,7 +96,8 @@ static void clients_of_one_result_give_way(void **state)
     expect_to_give_way(1);
 }
 
-/* A lease that would not fit even then is refused, and nobody is cut off. */
+/* A lease would not fit even if the daemon closed the slow connection. So the daemon refuses the
+ * lease, and closes no connection. */
 static void nobody_is_cut_off_in_vain(void **state)
 {
     (void)state;
@@ -104,7 +107,7 @@ static void nobody_is_cut_off_in_vain(void **state)
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(slow, &permute);
     const uint64_t bytes = wire_expect(slow, SHUF_OK, "")->payload_bytes;
-    usleep(1500000); /* it is late from the first second on */
+    usleep(1500000); /* a client counts as slow after one second */
     permute = wire_permutation(LARGE_N, own);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_BUSY, "");
@@ -119,7 +122,7 @@ struct reading {
     bool has_taken;
 };
 
-/* Stops reading in the middle, while another client needs the memory. */
+/* Stops reading in the middle, and takes a large lease meanwhile. */
 static bool read_slowly(void *context, const void *bytes, size_t size)
 {
     struct reading *reading = context;

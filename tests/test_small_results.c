@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small results cost about their size, so a user with thousands of them leaves room for others.
+ * A small result costs about its own size in memory. So a user with thousands of them leaves room
+ * for others.
  */
 #include "support/cmocka_all.h"
 #include "wire.h"
@@ -30,7 +31,8 @@ static int stop(void **state)
     return harness_stop(&h) ? 0 : -1;
 }
 
-/* Whole pages below 2 MiB, and a few sizes between two powers of two, for reuse. */
+/* A block below 2 MiB has whole pages. Only a few sizes exist between two powers of two, so that
+ * blocks can be reused. */
 static void a_block_has_about_the_size_of_its_result(void **state)
 {
     (void)state;
@@ -64,7 +66,7 @@ static void many_leases_take_little_memory(void **state)
     wire_close(other);
 }
 
-/* Their number has a limit too, as each of them has a descriptor. */
+/* The number of idle blocks has a limit, because each of them has a descriptor. */
 static void idle_blocks_have_a_number(void **state)
 {
     (void)state;

@@ -17,13 +17,13 @@
 
 enum { NOBODY = 65534 };
 
-static char runtime[] = "/tmp/shuf-socket-XXXXXX"; /* with a file shufd.sock in it */
+static char runtime[] = "/tmp/shuf-socket-XXXXXX"; /* a directory with a file shufd.sock in it */
 
 struct row {
     const char *path, *shufd_socket, *service, *xdg; /* NULL: not set */
     uid_t uid;                                       /* 0: root; any other number: another user */
     enum shuf__socket_side side;
-    const char *expected; /* the path, or words of the error */
+    const char *expected; /* the path, or a part of the error */
     shuf_status status;
 };
 
@@ -35,7 +35,7 @@ static void set(const char *name, const char *value)
         unsetenv(name);
 }
 
-/* 0 when the row holds. */
+/* Returns 0 if the row holds. */
 static int try_row(const struct row *row)
 {
     struct sockaddr_un address;
@@ -98,7 +98,7 @@ static void every_case(void **state)
             assert_int_equal(in_child(&rows[i]), 0);
 }
 
-/* In a process of its own too. */
+/* This too runs in a process of its own. */
 static int try_origins(void)
 {
     static const char named[] = "/run/user/7/shufd.sock", system[] = SYSTEM;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The spans of tiles that a device evaluates by a rank index, and the counts that it adds to the
- * index: every needed tile, no other tile, and no gaps. The device is a loop in this test. Its
- * tiles keep any number of values, from none to all.
+ * A device evaluates tiles in spans that the rank index chooses, and adds the counts of these tiles
+ * to the index. The test checks that every needed tile is evaluated, that no other tile is, and
+ * that the counts have no gaps. The device is a loop in this test. Its tiles keep any number of
+ * values, from none to all.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"
@@ -15,14 +16,15 @@
 
 #define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
-/* A permutation for which only the counts of its tiles matter, and a rank index of it. */
+/* A permutation and its rank index. Only the number of values in each tile matters; `truth` has the
+ * correct counts. */
 struct fixture {
     struct shuf__computation computation;
     uint64_t tiles, *truth;
 };
 
-/* As in every permutation, more than half of all inputs are kept. Which inputs these are is as
- * uneven as possible. */
+/* Makes a permutation that keeps more than half of all inputs, like a real one. The kept inputs are
+ * as uneven as possible over the tiles. */
 static struct fixture fixture_of(uint64_t tiles)
 {
     struct fixture s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
@@ -75,8 +77,7 @@ struct run {
     uint64_t launches;
 };
 
-/* Evaluates the tiles of the span like a device: marks the requested values among those that the
- * tiles keep. */
+/* Evaluates a span as a device would: marks the requested values that these tiles keep. */
 static void evaluate(const struct fixture *s, const struct shuf__span *span, struct run *run)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
@@ -101,7 +102,8 @@ static bool wants_from(const struct shuf__computation *computation, uint64_t low
     return false;
 }
 
-/* A span begins with a tile that has a requested value, or with the first tile without a count. */
+/* A span must begin with a tile that has a requested value, or with the first tile that is not
+ * counted. */
 static void check_span(const struct fixture *s, const struct run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
@@ -112,14 +114,14 @@ static void check_span(const struct fixture *s, const struct run *run,
     assert_true(span->end - span->begin <= run->max_tiles);
     if (span->begin < known) /* the tile has a requested value */
         assert_true(wants_from(&s->computation, truth[span->begin], truth[span->begin + 1]));
-    else /* a requested value is behind the counted tiles */
+    else /* a requested value comes after the counted tiles */
         assert_true(wants_from(&s->computation, truth[known], p->n));
     if (span->end <= known && span->end - span->begin < run->max_tiles)
         assert_true(wants_from(&s->computation, truth[span->end - 1], truth[span->end]));
     const uint64_t any = span->begin + random_below(span->end - span->begin);
     if (p->stride >= run->min_gap && span->end <= known)
         assert_int_equal(span->end - span->begin, 1);
-    else if (any < known) /* a counted tile is evaluated only if a requested value is near */
+    else if (any < known) /* a counted tile is evaluated only if it is near a requested value */
         assert_true(wants_from(&s->computation, truth[any], truth[any + 1] + run->min_gap));
 }
 
@@ -136,7 +138,7 @@ static void launch_all(struct fixture *s, struct run *run, uint64_t fails_at)
             return;
         evaluate(s, &span, run);
         if (span.end > s->computation.rank_index->known ||
-            random_below(2)) /* otherwise the index has the counts already */
+            random_below(2)) /* otherwise the index already has the counts */
             shuf__rank_index_add(s->computation.rank_index, &span, s->truth + span.begin);
         assert_true(s->computation.rank_index->known >= span.end);
     }
@@ -172,8 +174,8 @@ static void draw_slice(struct shuf__computation *computation)
         p->count = 3000;
 }
 
-/* Draws a padded shard. Its last position wraps to the front, before or after the other positions,
- * and often to the first value of a tile. */
+/* Draws a padded shard. Its last position wraps to the front, before or after the other positions.
+ * It is often the first value of a tile. */
 static void draw_shard(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
@@ -211,8 +213,8 @@ static void know(struct fixture *s, uint64_t tiles)
     s->computation.rank_index->known = tiles;
 }
 
-/* Requests this position alone, together with the next one, and as the position to which the last
- * value of a shard wraps. */
+/* Requests this position in three ways: alone, together with the next one, and as the wrapped last
+ * position of a shard. */
 static void check_at(struct fixture *s, uint64_t known, uint64_t position)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
@@ -231,7 +233,8 @@ static void check_at(struct fixture *s, uint64_t known, uint64_t position)
     check_computation(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
 }
 
-/* The last value before each tile and its first value, with a rank index of any length. */
+/* Requests the last value before each tile and the first value in it, with every number of counted
+ * tiles. */
 static void borders(void **state)
 {
     (void)state;
@@ -270,7 +273,7 @@ static void expect_end(const struct shuf__computation *computation, struct shuf_
         assert_int_equal((span).end, last);    \
     } while (0)
 
-/* Expected spans computed by hand: 256 tiles that keep 15 000 values each, in launches of 100
+/* Compares with spans computed by hand: 256 tiles keep 15 000 values each, and a launch takes 100
  * tiles. */
 static void worked_out(void **state)
 {
@@ -298,9 +301,9 @@ static void worked_out(void **state)
     expect_end(&computation, span); /* the last requested value is before the end of the span */
 
     span = next(&computation, (struct shuf__span){0, 0});
-    EXPECT_SPAN(span, 130, 140); /* these tiles are counted now */
+    EXPECT_SPAN(span, 130, 140); /* these tiles are already counted */
     expect_end(&computation, span);
-    p->offset = 190 * EACH - 1; /* begins in a counted tile, and ends behind the counted tiles */
+    p->offset = 190 * EACH - 1; /* begins in a counted tile, and ends after the counted tiles */
     p->count = 20 * EACH;
     span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 189, 256);
@@ -311,7 +314,7 @@ static void worked_out(void **state)
 
     p->offset = 20 * EACH + 5; /* far apart; the last position wraps to the front */
     p->stride = 120 * EACH;
-    p->count = 3; /* the last position would be 3 900 005, which is 60 005 past the end */
+    p->count = 3; /* the last position would be 3 900 005, so it wraps to 60 005 */
     span = next(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 4, 5);
     span = next(&computation, span);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of statuses, with its numbers written again because they are part of the protocol. Also
- * the function that writes an error.
+ * The table of statuses. The test repeats their numbers, because they are part of the protocol.
+ * Also tests the function that writes an error.
  */
 #include "support/cmocka_all.h"
 
@@ -88,11 +88,12 @@ static void words_of_a_peer_are_made_printable(void **state)
         {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb2", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x8e\xb2"},
         {"\xc2\x9b"
          "2J \xc2\xa0",
-         "??2J \xc2\xa0"}, /* U+009B is a terminal's CSI */
+         "??2J \xc2\xa0"}, /* U+009B (CSI) begins an escape sequence of a terminal */
         {"\x9b"
          "2J",
          "?2J"},
-        {"\xc0\x9b \xe0\x82\x9b \xf0\x80\x82\x9b", "?? ??? ????"}, /* overlong */
+        /* longer encodings than UTF-8 allows */
+        {"\xc0\x9b \xe0\x82\x9b \xf0\x80\x82\x9b", "?? ??? ????"},
         {"\xed\xa0\x80 \xf4\x90\x80\x80 \xff", "??? ???? ?"},
         {"\xe2\x82", "??"},
         {"\xc3", "?"},

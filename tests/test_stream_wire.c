@@ -13,7 +13,7 @@
 
 enum { N = 5000 };
 
-/* A request for inline values, or for a lease by this transport. */
+/* Makes a request for inline values, or for a lease by this transport. */
 static Shuf__Stream gauss(uint64_t count, Shuf__Transport transport)
 {
     static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1];
@@ -163,8 +163,8 @@ static void refused_by_name(void **state)
     wire_close(w);
 }
 
-/* Requests that spell the same stream differently share its result. Requests with any other
- * parameter do not. */
+/* Two requests may describe the same stream in different ways. They share a result. Requests that
+ * differ in another parameter do not. */
 static void equal_requests_share(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void equal_requests_share(void **state)
     const Shuf__ResultReply *reply = request_stream(w, &stream);
     const uint64_t block = reply->block;
     assert_false(reply->shared);
-    stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default, written out */
+    stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default type, named explicitly */
     stream.mean = -0.0;
     reply = request_stream(w, &stream);
     assert_true(reply->shared && reply->block == block);
@@ -196,7 +196,7 @@ static void equal_requests_share(void **state)
         reply = request_stream(w, &others[i]);
         assert_true(!reply->shared && reply->block != block);
     }
-    others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* of the same width */
+    others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* another type of the same width */
     assert_false(request_stream(w, &others[7])->shared);
     wire_send_goodbye(w);
     wire_expect(w, SHUF_OK, "");
@@ -227,7 +227,8 @@ static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *repl
     assert_true(reply->n_first == 4 && reply->n_last == 4);
 }
 
-/* The sums use the centre and scale of the distribution. A cached result gets them too. */
+/* The sums use the centre and the scale of the distribution. The daemon also computes them for a
+ * cached result. */
 static void sums_where_asked_for(void **state)
 {
     (void)state;
@@ -275,7 +276,7 @@ static void prefetched(void **state)
     wire_close(w);
 }
 
-/* Leases of a stream and of a permutation, exchanged in one round trip. */
+/* Takes leases of a stream and of a permutation, and exchanges them in one round trip. */
 static void listed_and_given_back(void **state)
 {
     (void)state;

@@ -76,7 +76,8 @@ static void around_superblocks(void **state)
         }
 }
 
-/* Positions at which the number of a block exceeds 32 bits, and the end of the stream. */
+/* Positions at which the number of a block has more than 32 bits, and positions at the end of the
+ * stream. */
 static void far_out(void **state)
 {
     (void)state;
@@ -106,8 +107,8 @@ static void any_slice(void **state)
     }
 }
 
-/* So many values that every thread and thread block of the backend has some, from an odd position
- * and from an even one. */
+/* Enough values for every thread and thread block of the backend, from an odd position and from an
+ * even one. */
 static void many(void **state)
 {
     (void)state;

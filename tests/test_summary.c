@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests for a summary alone. They need memory for a tile instead of the whole result, and give
+ * Requests for a summary alone. They need memory for one tile, not for the whole result, and give
  * the summary of the whole result.
  */
 #include "shuf.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The memory is less than any result below, so the client gets values in parts. */
+/* The memory is smaller than each result below, so a client gets values only in parts. */
 static int start(void **state)
 {
     static struct harness h;
@@ -88,8 +88,9 @@ static void permutations(void **state)
         {.algorithm = "philox24", .n = N, .seed = 7},
         {.algorithm = "lcg", .n = N, .seed = 7, .dtype = SHUF_U64},
         {.n = N, .view = SHUF_VIEW_SLICE, .offset = 5, .stride = 3, .count = N / 3 - 2},
-        {.n = N, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4}, /* the last value wraps */
-        {.n = 100, .seed = 7, .epochs = 60001},                   /* a tile has many rows */
+        /* the last value is at the front of the permutation */
+        {.n = N, .view = SHUF_VIEW_SHARD, .rank = 3, .world = 4},
+        {.n = 100, .seed = 7, .epochs = 60001}, /* a tile has many rows */
         {.n = 9000001, .seed = 7, .epoch = UINT64_MAX, .epochs = 2},
         {.n = UINT64_C(1) << 40,
          .view = SHUF_VIEW_SLICE,
@@ -103,10 +104,12 @@ static void permutations(void **state)
     shuf_close(handle);
 }
 
-/* The last tile has only the last few values. */
+/* The last tile has only one to five values, so the last values of the summary may come from two
+ * tiles. */
 static void last_values_in_two_tiles(void **state)
 {
-    enum { TILE = 2 << 20 }; /* values of the least and of the best tile of a processor */
+    /* the values of a tile on a CPU, whose least and best sizes are equal */
+    enum { TILE = 2 << 20 };
     shuf *handle = open_handle(*state);
     for (uint64_t more = 1; more <= 5; more++) {
         const shuf_permutation request = {.n = 8 * TILE + more, .seed = more};
@@ -155,7 +158,7 @@ static void streams(void **state)
     free(values);
 }
 
-/* The number of pages that the daemon has touched for the first time. */
+/* Returns the number of pages that the daemon has touched for the first time. */
 static uint64_t page_faults(const struct harness *h)
 {
     char path[64];
@@ -168,7 +171,7 @@ static uint64_t page_faults(const struct harness *h)
     return faults;
 }
 
-/* A result of 400 MB would touch 100 000 pages. */
+/* A result of 400 MB in memory would touch 100 000 pages. */
 static void takes_no_memory(void **state)
 {
     const struct harness *h = *state;
@@ -183,7 +186,7 @@ static void takes_no_memory(void **state)
     shuf_close(handle);
 }
 
-/* A cached result has its summary already. A small result is computed and stays in the cache. */
+/* A cached result already has its summary. A small result is computed, and stays in the cache. */
 static void cached_results(void **state)
 {
     const struct harness *h = *state;

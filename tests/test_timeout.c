@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Timeouts: if the daemon hangs (SIGSTOP), the call fails, and the handle works again when the
- * daemon does. The upper limits of the times are large, because the machine may be slow.
+ * Timeouts. While the daemon hangs (stopped by SIGSTOP), a call fails. When the daemon continues,
+ * the handle works again. The upper limits of the times are large, because the machine may be slow.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -38,7 +38,7 @@ static void go_on(void)
     assert_int_equal(kill(harness_shared.pid, SIGCONT), 0);
 }
 
-/* Another process lets the daemon continue after `ms`. */
+/* Lets the daemon continue after `ms`, from another process. */
 static pid_t go_on_later(unsigned ms)
 {
     pid_t child = fork();
@@ -139,7 +139,8 @@ static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t 
     *(unsigned *)context += event == SHUF_EVENT_LOST;
 }
 
-/* The call first asks the daemon how much memory it has, and hangs there. */
+/* A large shuffle first asks the daemon how much memory it has. The daemon hangs at this first
+ * request, and the call must not repeat it. */
 static void a_large_shuffle_does_not_try_again(void **state)
 {
     (void)state;
@@ -169,7 +170,7 @@ static void connecting_to_a_hung_daemon(void **state)
     client_expect(handle, status, SHUF_TIMEOUT, "for 300 ms while a reply was expected; it hangs");
     assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
     client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT,
-                  "for 300 ms"); /* the handle keeps the timeout */
+                  "for 300 ms"); /* the handle keeps the timeout of the connection */
     shuf_close(handle);
     go_on();
     assert_int_equal(shuf_connect_within(&handle, harness_shared.socket, 60000), SHUF_OK);
@@ -197,7 +198,7 @@ static void handle_signal(int number)
     (void)number;
 }
 
-/* A timer interrupts the wait repeatedly, and the timeout stays the same. */
+/* A timer interrupts the wait repeatedly. The wait still ends at the timeout. */
 static void signals_do_not_prolong_a_wait(void **state)
 {
     (void)state;
@@ -216,7 +217,7 @@ static void signals_do_not_prolong_a_wait(void **state)
     shuf_close(handle);
 }
 
-/* A handle without a timeout waits, also if it had one before. */
+/* A handle without a timeout waits, even if it had a timeout before. */
 static void none_by_default(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trace of a daemon: the ranges of NVTX, received by a fake tool, and the probes in the notes
- * of the program.
+ * The trace of a daemon: the ranges of NVTX, which a fake tool receives, and the probes in the
+ * program's ELF notes.
  */
 #include "support/shufd.h"
 #include "wire.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases by libshuf by every transport of the backend: the golden table, every view and type with
- * all values, and that the values stay valid after the end of the daemon.
+ * Leases by libshuf, with every transport of the backend: the golden table, and every view and type
+ * with all values. The values stay valid after the end of the daemon.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -84,7 +84,7 @@ static void check_row(shuf *handle, const struct golden *row, const shuf_lease *
         assert_int_equal(read_value(handle, lease, golden_position(row, i)), row->values[i]);
 }
 
-/* Exchanges each lease for the next one in one round trip, as a training loop does. */
+/* Exchanges each lease for the next one in one round trip, like a training loop. */
 static void golden_table(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void views_and_types(void **state)
     shuf_close(handle);
 }
 
-/* Only large values show that a permutation has 2^62 values. */
+/* The values are large, because only such values show that the permutation has 2^62 values. */
 static void large_n(void **state)
 {
     (void)state;

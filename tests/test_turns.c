@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whose turn it is: the order and the shares of users, on a device that is only simulated.
+ * The order of users and their shares of time, on a simulated device.
  */
 #include "engine/turns.h"
 
@@ -31,7 +31,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* A user with a paused job. */
+/* Adds a user with a paused job. */
 static struct shuf__turn_user *add(uint32_t uid)
 {
     struct shuf__turn_user *user = shuf__turns_user(&turns, uid);
@@ -40,7 +40,7 @@ static struct shuf__turn_user *add(uint32_t uid)
     return user;
 }
 
-/* The user whose turn it is runs for the time. */
+/* Gives the next user in turn this time on the device. Returns the user. */
 static uint32_t run(uint64_t ns)
 {
     struct shuf__turn_user *user = shuf__turns_next(&turns, true);
@@ -58,7 +58,7 @@ static void one_after_the_other(void **state)
         assert_int_equal(run(SLICE), turn % USERS);
 }
 
-/* A user whose jobs overrun the slice has fewer turns. */
+/* A user whose jobs run longer than a slice gets fewer turns. */
 static void equal_shares_of_time(void **state)
 {
     uint64_t time[2] = {0};
@@ -74,7 +74,8 @@ static void equal_shares_of_time(void **state)
     assert_true(time[0] < time[1] + 8 * SLICE && time[1] < time[0] + 8 * SLICE);
 }
 
-/* Idleness earns nothing: else the user would keep the device for as long as it was idle. */
+/* A user gets no extra time for idle time. Otherwise a user that was idle for long could keep the
+ * device for as long. */
 static void a_new_user_is_next_but_not_ahead(void **state)
 {
     (void)state;
@@ -99,7 +100,8 @@ static void only_who_waits(void **state)
     assert_true(shuf__turns_has_others(&turns, first));
     first->virtual_ns = 1;
     assert_ptr_equal(shuf__turns_next(&turns, true), second);
-    assert_ptr_equal(shuf__turns_next(&turns, false), first); /* no lane to begin in */
+    /* without a free lane, only a paused job can run */
+    assert_ptr_equal(shuf__turns_next(&turns, false), first);
     first->active = NULL;
     assert_null(shuf__turns_next(&turns, false));
     shuf__turns_forget_idle(&turns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Warm blocks of host memory: when the daemon makes one, who uses it, and when it is freed. The
- * device and the machine's memory are fake.
+ * Warm blocks of host memory: when the daemon makes one, which request uses it, and when it is
+ * freed. The device and the machine's memory are fake.
  */
 #include "fake_backend.h"
 #include "support/child.h"
@@ -48,7 +48,7 @@ static void stop(void)
     assert_int_equal(seen->host, 0);
 }
 
-/* The block of a result whose lease was released, unmapped. */
+/* The block of a result, whose lease has been released and whose memory is unmapped. */
 struct used {
     uint64_t block, block_bytes;
     bool shared;
@@ -95,8 +95,8 @@ static void ready_at_the_start(void **state)
     stop();
 }
 
-/* The warm block stays after its release, whether host_cache has room for it or not, and every
- * large result uses it. */
+/* Every large result uses the warm block. The block stays warm after each release, whether or not
+ * host_cache has room for it. */
 static void take_and_keep(bool with_room)
 {
     start("1Gi", with_room ? "1Gi" : "1Mi");
@@ -125,7 +125,8 @@ static void taken_and_kept_in_the_cache(void **state)
     take_and_keep(true);
 }
 
-/* A result of at most half the size of the warm block, or a larger one, gets its own block. */
+/* A result of at most half the size of the warm block gets its own block. So does a result larger
+ * than the warm block. */
 static void other_sizes(void **state)
 {
     (void)state;
@@ -139,7 +140,8 @@ static void other_sizes(void **state)
     stop();
 }
 
-/* Of two released blocks, the daemon keeps one as warm block and frees the other by host_cache. */
+/* Two blocks are released. The daemon keeps one as the warm block. It frees the other, because
+ * host_cache has no room. */
 static void one_is_kept(void **state)
 {
     (void)state;
@@ -178,7 +180,8 @@ static void users_share_nothing(void **state)
     stop();
 }
 
-/* The daemon frees the warm block for results, and makes it again when there is room. */
+/* The daemon frees the warm block when results need the memory. It makes a new one when there is
+ * room. */
 static void gives_way_to_results(void **state)
 {
     (void)state;
@@ -221,7 +224,7 @@ static void goes_when_memory_is_short(void **state)
     stop();
 }
 
-/* The daemon ends before, while and after it makes the block. */
+/* The daemon ends before it makes the block, while it makes the block, or after that. */
 static void ends_at_any_time(void **state)
 {
     (void)state;

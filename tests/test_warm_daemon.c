@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * host_pool and device_pool with a real daemon: the first large result uses memory that is touched
- * already, and SIGHUP changes the settings.
+ * host_pool and device_pool with a real daemon. The first large result uses memory that was touched
+ * in advance. SIGHUP changes the settings.
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
@@ -39,7 +39,8 @@ static uint64_t lease_and_count(const struct harness *h, uint64_t seed, uint64_t
     const uint64_t before = page_faults(h);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     const uint64_t faults = page_faults(h) - before;
-    *used = wire_status(h).host_used; /* with a GPU, the workspace is in device memory */
+    /* on a GPU the workspace is not counted here, because it is in device memory */
+    *used = wire_status(h).host_used;
     assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     shuf_close(handle);
     return faults;

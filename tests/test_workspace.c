@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computations give the same result with their best workspace, with a smaller one and with the
- * least one, whatever bytes the workspace has.
+ * A computation gives the same result with its best workspace, with a smaller one and with the
+ * least one. The bytes in the workspace do not matter.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -32,8 +32,7 @@ static void make_dirty(struct shuf__block *block)
     free(dirt);
 }
 
-/* Runs the computation with a workspace of this size and returns its fingerprint; 0: without a
- * workspace. */
+/* Runs the computation with a workspace of this size (0: without one). Returns the fingerprint. */
 static uint64_t made_with(struct shuf__computation computation, uint64_t bytes)
 {
     struct shuf__block out, workspace = {.fd = -1};
@@ -109,7 +108,7 @@ static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
     backend->ops->free(backend, &in);
 }
 
-/* Enough records to exceed the caches, so that a shuffle needs a workspace. */
+/* The records exceed the caches, so that a shuffle needs a workspace. */
 static void shuffles_of_many(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces of jobs are part of the daemon's memory: they count to its budget, are kept for the
- * next job, and are freed for results. The fake device uses workspaces of the sizes that a test
+ * The workspaces of jobs are part of the daemon's memory. They count to its budget, are kept for
+ * the next job, and are freed for results. The fake device uses workspaces of the sizes that a test
  * sets.
  */
 #include "fake_backend.h"
@@ -75,8 +75,8 @@ static void kept_for_the_next(void **state)
     stop();
 }
 
-/* A new result takes the memory of an idle workspace. It does not get a workspace that would only
- * make it faster. */
+/* A new result needs the memory of an idle workspace, and gets it. The job of that result gets no
+ * workspace, because a workspace would only make it faster. */
 static void given_up_for_results(void **state)
 {
     (void)state;
@@ -92,7 +92,8 @@ static void given_up_for_results(void **state)
     stop();
 }
 
-/* The workspace is freed first although it was used last: a result may be requested again. */
+/* A new result needs memory. The workspace is freed before idle results, although it was used last,
+ * because a result may be requested again. */
 static void given_up_before_results(void **state)
 {
     (void)state;
@@ -108,7 +109,7 @@ static void given_up_before_results(void **state)
     stop();
 }
 
-/* A workspace that every job uses does not keep idle results from expiring. */
+/* Every job uses the workspace. This does not keep idle results from expiring. */
 static void keeps_no_results(void **state)
 {
     (void)state;
@@ -157,7 +158,8 @@ static void with_less(void **state)
     stop();
 }
 
-/* An idle result is not evicted for the best workspace, but for the least one. */
+/* A job can run without its best workspace, so no idle result is evicted for it. For the least
+ * workspace, an idle result is evicted. */
 static void is_not_worth_a_result(void **state)
 {
     (void)state;
@@ -227,7 +229,7 @@ static void others_are_in_its_way(void **state)
     wire_expect(w, SHUF_BUSY,
                 "with its workspace, the request needs 10 MiB of host memory, 8 MiB of 16 MiB "
                 "are held by this user's own leases and requests (host_memory): release a lease");
-    expect_used(14 * MI, 2); /* nothing was evicted, because it would not free enough */
+    expect_used(14 * MI, 2); /* nothing was evicted, because that would not have freed enough */
     assert_int_equal(seen->launches, 1);
     wire_release(owner, lease, block);
     request_permutation(MI, 2);
@@ -236,8 +238,8 @@ static void others_are_in_its_way(void **state)
     stop();
 }
 
-/* The daemon reuses a block that its client keeps mapped, if the new block and its workspace would
- * exceed the budget. */
+/* A client keeps the block of a released result mapped. If a new block and its workspace would
+ * exceed the budget, the daemon reuses that block. */
 static void beside_a_mapped_block(void **state)
 {
     (void)state;
@@ -254,7 +256,7 @@ static void beside_a_mapped_block(void **state)
     stop();
 }
 
-/* A new block alone would fit, but not together with its workspace. */
+/* The same, but here the new block alone would fit into the budget. */
 static void beside_a_smaller_mapped_block(void **state)
 {
     (void)state;
@@ -286,8 +288,8 @@ static void whole_units_where_it_is_tight(void **state)
     stop();
 }
 
-/* The budget has room, but the device refuses allocations: `times` of them, from the second one
- * on. */
+/* The budget has room, but the device refuses allocations: `times` of them, beginning with the
+ * second. */
 static void fill_device(unsigned times)
 {
     faults->first_full = seen->allocations + 2;
@@ -309,13 +311,14 @@ static void device_has_less(void **state)
     fill_device(1);
     request_permutation(MI, 3);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
-    assert_int_equal(wire_status(&h).evicted, 1); /* an idle result, before the second try */
+    /* before the second try, the daemon evicted an idle result */
+    assert_int_equal(wire_status(&h).evicted, 1);
     expect_used(10 * MI, 3);
     stop();
 }
 
-/* If the device fails while it allocates a workspace that is not needed, the job runs without
- * it. */
+/* The workspace is not necessary, and the device fails while it allocates it. The job then runs
+ * without one. */
 static void device_fails_for_a_wish(void **state)
 {
     (void)state;
@@ -330,8 +333,8 @@ static void device_fails_for_a_wish(void **state)
     stop();
 }
 
-/* The device has just enough memory. The second check of free memory does not count the memory that
- * the job already has, so the job gets all that it needs. */
+/* The device has just enough memory. The job already has some of it when the daemon checks the free
+ * memory again. That memory must not count as missing, so the job gets the rest. */
 static void device_has_less_for_both(void **state)
 {
     (void)state;
@@ -354,7 +357,8 @@ static void device_has_less_for_both(void **state)
     stop();
 }
 
-/* The first allocation of the result fails. The job keeps its workspace until the second try. */
+/* The first allocation of the result fails. The job keeps its workspace until the allocation is
+ * tried again. */
 static void device_has_less_for_the_result(void **state)
 {
     (void)state;
@@ -404,7 +408,7 @@ static void cancelled(void **state)
     stop();
 }
 
-/* ---- its owner, and computations that need none ---- */
+/* ---- the owner of a workspace, and computations without a workspace ---- */
 
 static void request_as_another(int channel, void *context)
 {
@@ -438,14 +442,14 @@ static void of_its_user(void **state)
     stop();
 }
 
-/* The values are in the cache already. */
+/* A summary of a cached result needs no computation, so it needs no workspace. */
 static void none_for_a_summary(void **state)
 {
     (void)state;
     start();
     request_permutation(MI, 1);
     expect_used(4 * MI, 1);
-    faults->best = faults->least = 14 * MI; /* there would be no room for it */
+    faults->best = faults->least = 14 * MI; /* the budget has no room for such a workspace */
     Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
     permute.seed = 1;
     permute.fingerprint = true;

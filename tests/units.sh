@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Checks the units of systemd/, without a running systemd: they are free of mistakes, their sandbox
-# is tight, it admits the calls that shufd makes, and the generator makes one instance a GPU.
+# Checks the units of systemd/ without a running systemd. They must have no mistakes and a tight
+# sandbox, which still admits the system calls of shufd. The generator must make one instance a GPU.
 #     tests/units.sh CMAKE BUILD SOURCE
 set -eu
 cmake=$1
@@ -27,7 +27,7 @@ rm -rf "$prefix"
 
 # ---- Mistakes and the sandbox --------------------------------------------------
 
-# Every word of it is a complaint, whatever the exit code.
+# systemd-analyze prints only complaints, even if its exit code is 0.
 complaints=$(SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no "$units"/shufd* 2>&1) ||
     fail "systemd-analyze verify: exit code $?"
 [ -z "$complaints" ] || fail "systemd-analyze verify: $complaints"
@@ -47,7 +47,7 @@ for unit in shufd.service shufd@.service; do
         Restart=on-failure RestartSec=500ms "Wants=shufd-gpus.service nvidia-persistenced.service"; do
         grep -qx "$needed" "$units/$unit" || fail "$unit: no line $needed"
     done
-    # With these the daemon would lose its GPU, or could not tell its users apart.
+    # With these options the daemon would have no GPU, or could not tell its users apart.
     for harmful in PrivateDevices PrivateUsers ProcSubset; do
         ! grep -q "^$harmful=" "$units/$unit" || fail "$unit: has $harmful="
     done
@@ -81,7 +81,7 @@ done
 
 generator=$prefix/lib/systemd/system-generators/shufd-generator
 
-# list_gpus UUID...: a folder as the driver has it
+# list_gpus UUID...: makes a folder like the driver's list of GPUs
 list_gpus() {
     rm -rf "$build/units-test.gpus" "$build/units-test.out"
     mkdir -p "$build/units-test.gpus" "$build/units-test.out"
@@ -94,7 +94,7 @@ list_gpus() {
     done
 }
 
-# expect_units SHARE LINK...: what the generator makes, in any order
+# expect_units SHARE LINK...: the generator must make exactly these links, in any order
 expect_units() {
     share=$1
     shift
@@ -120,9 +120,9 @@ expect_units 2 shufd@GPU-0a-1.socket shufd@GPU-0b-2.socket
 list_gpus GPU-1 GPU-2 GPU-3 GPU-4 GPU-5 GPU-6 GPU-7 GPU-8
 expect_units 8 shufd@GPU-1.socket shufd@GPU-2.socket shufd@GPU-3.socket shufd@GPU-4.socket \
     shufd@GPU-5.socket shufd@GPU-6.socket shufd@GPU-7.socket shufd@GPU-8.socket
-list_gpus GPU-1 'GPU-????????' GPU-../../x GPU-4 # not initialised; harmful
+list_gpus GPU-1 'GPU-????????' GPU-../../x GPU-4 # the second is not initialised, the third is harmful
 expect_units 2 shufd@GPU-1.socket shufd@GPU-4.socket
-grep -q 'GPU-../../x: not usable' "$build/units-test.err" || fail "generator: is silent"
+grep -q 'GPU-../../x: not usable' "$build/units-test.err" || fail "generator: no warning about GPU-../../x"
 rm -rf "$build/units-test.gpus"
 mkdir -p "$build/units-test.out"
 rm -rf "$build/units-test.out"/*

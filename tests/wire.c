@@ -173,7 +173,7 @@ void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n)
     const uint32_t *numbers = (const uint32_t *)(const void *)values;
     for (uint64_t i = 0; i < bytes / 4; i++) {
         if (numbers[i] >= n || (seen[numbers[i] / 8] >> numbers[i] % 8 & 1))
-            fail_msg("value %u is out of range or came twice", numbers[i]);
+            fail_msg("value %u is out of range or occurs twice", numbers[i]);
         seen[numbers[i] / 8] |= (uint8_t)(1 << numbers[i] % 8);
     }
     free(seen);
@@ -254,7 +254,7 @@ Shuf__StatusReply wire_status(const struct harness *h)
 void wire_wait(unsigned *waited, const char *condition)
 {
     if (*waited > HARNESS_WAIT_MS)
-        fail_msg("in vain: %s", condition);
+        fail_msg("not within the time limit: %s", condition);
     usleep(1000);
     ++*waited;
 }
@@ -310,7 +310,7 @@ static unsigned count_descriptors(pid_t pid, bool show)
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1);
         if (length <= 0)
-            continue; /* the directory itself, or a descriptor that is closed by now */
+            continue; /* skips the directory itself, and a descriptor that has been closed since */
         target[length] = '\0';
         count++;
         segments += strstr(target, "/cuda.shm.") != NULL;
@@ -351,7 +351,8 @@ Shuf__Permute wire_endless(Shuf__Slice *slice)
 {
     static uint64_t seed; /* different seeds, because equal requests share a job */
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.algorithm = (char *)"philox24"; /* has to scan up to a late position */
+    /* philox24 has to scan the permutation up to a late position */
+    permute.algorithm = (char *)"philox24";
     shuf__slice__init(slice);
     seed += 1000;
     permute.seed = seed;
@@ -434,7 +435,7 @@ void wire_check_unread(const struct harness *h, bool host_memory)
         wire_send_permute(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }
-    usleep(100000); /* time in which the daemon could buffer more */
+    usleep(100000); /* gives the daemon time to buffer more */
     uint64_t used = wire_status(h).memory_used;
     assert_true(used >= CLIENTS * UINT64_C(4) * N);
     uint64_t after = wire_private_bytes(h->pid), own = host_memory ? used : 0;

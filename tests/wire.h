@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The memory of a sanitizer hides the memory that a test measures. */
+/* A sanitizer uses memory of its own, so a test cannot measure the daemon's memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define WIRE_SANITIZED 1
 #elif defined(__has_feature)
@@ -28,21 +28,22 @@
 struct wire {
     int fd;
     uint64_t id;    /* the id of the last request */
-    int descriptor; /* of the last reply; the next reply closes it; -1: none */
+    int descriptor; /* the descriptor of the last reply, which the next reply closes; -1: none */
     struct shuf__arena arena;
     uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
 };
 
-/* Starts a daemon with this configuration; the configuration is a file, so one at a time. */
+/* Starts a daemon with this configuration. The path of its file is static, so a test has only one
+ * such daemon at a time. */
 void wire_start(struct harness *h, const char *backend, const char *config);
 
-/* Fixtures of cmocka. The first starts a daemon on harness_backend for each test, and makes it the
- * state of the test. The second starts a daemon that caches no results. */
+/* Fixtures of cmocka. Each starts a daemon on harness_backend for a test, and makes it the state of
+ * the test. The daemon of the second one caches no results. */
 int wire_start_each(void **state);
 int wire_start_uncached(void **state);
 int wire_stop_each(void **state);
 
-/* Opens a connection, without and with the Hello. wire_close() frees it. */
+/* Opens a connection. wire_greet() also sends the Hello. wire_close() frees it. */
 struct wire *wire_open(const struct harness *h);
 struct wire *wire_greet(const struct harness *h);
 void wire_close(struct wire *w);
@@ -61,7 +62,7 @@ void wire_send_goodbye(struct wire *w);
 /* Receives the next reply, which is valid until the next call. If the reply says that it has a
  * descriptor, exactly one must arrive. */
 const Shuf__Reply *wire_receive(struct wire *w);
-/* wire_receive(), and expects this status and a message that contains `text`. */
+/* Calls wire_receive(), and expects this status and a message that contains `text`. */
 const Shuf__Reply *wire_expect(struct wire *w, shuf_status status, const char *text);
 void wire_read_bulk(struct wire *w, void *out, size_t size);
 /* Reads values of a permutation of n: all must be in range and different. */
@@ -73,9 +74,9 @@ int wire_take_descriptor(struct wire *w);
 
 /* Requests the status on a new connection. The strings in the reply are not valid. */
 Shuf__StatusReply wire_status(const struct harness *h);
-/* The idle bytes of host and device memory. */
+/* The bytes of idle memory, on the host and on the device. */
 uint64_t wire_idle(const struct harness *h);
-/* Waits until `condition` is true, in which `s` is the daemon's status. */
+/* Waits until `condition` is true. In the condition, `s` is the daemon's status. */
 #define WIRE_AWAIT(h, s, condition)                                              \
     do {                                                                         \
         for (unsigned wire_waited_ = 0;; wire_wait(&wire_waited_, #condition)) { \
@@ -86,7 +87,7 @@ uint64_t wire_idle(const struct harness *h);
     } while (0)
 /* Sleeps for a millisecond. Fails the test after HARNESS_WAIT_MS calls. */
 void wire_wait(unsigned *waited, const char *condition);
-/* Waits until that many jobs wait or run. */
+/* Waits until this number of jobs wait or run. */
 void wire_await_queued(const struct harness *h, uint64_t queued);
 
 /* Waits until connecting is refused. */
@@ -96,10 +97,10 @@ void wire_await_memory_free(const struct harness *h);
 
 /* The bytes of the process's private dirty memory. */
 uint64_t wire_private_bytes(pid_t pid);
-/* The number of open descriptors. CUDA's driver keeps the state of shared events in a segment of
- * shared memory, and closes it at any time, so the first such segment does not count. */
+/* Counts the open descriptors of the process. One segment of shared memory with CUDA's events does
+ * not count, because the driver may close it at any time. */
 unsigned wire_descriptors(pid_t pid);
-void wire_show_descriptors(pid_t pid); /* on stderr */
+void wire_show_descriptors(pid_t pid); /* prints them to stderr */
 
 /* ---- leases ---- */
 
@@ -118,14 +119,15 @@ void wire_unmap(const void *view, uint64_t bytes);
 
 /* ---- requests ---- */
 
-/* A request for the permutation of n with seed 7 and epoch 0: its values by this transport, or only
- * a summary. */
+/* Makes a request for the permutation of n, with seed 7 and epoch 0. The reply has its values by
+ * this transport, or only a summary. */
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
-/* A request that ends only by its cancelling: the last value of a permutation of nearly 2^62. */
+/* Makes a request that never ends until it is cancelled: the last value of a permutation of nearly
+ * 2^62 values. */
 Shuf__Permute wire_endless(Shuf__Slice *slice);
 
-/* Several clients that do not read their results: for each the daemon buffers at most 1 MiB,
- * besides the results themselves if those are in host memory. */
+/* Several clients do not read their results. The daemon may buffer at most 1 MiB for each. Results
+ * in host memory do not count. */
 void wire_check_unread(const struct harness *h, bool host_memory);
 
 /* Requests and checks a small permutation. */

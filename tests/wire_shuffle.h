@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sends Allocate, Write and Shuffle messages without libshuf, as wire.h sends Permute. Every
- * failure fails the running cmocka test.
+ * Sends Allocate, Write and Shuffle messages without libshuf, in the same way as wire.h sends
+ * Permute messages. Every failure fails the running cmocka test.
  */
 #ifndef TESTS_WIRE_SHUFFLE_H
 #define TESTS_WIRE_SHUFFLE_H
@@ -15,11 +15,12 @@ Shuf__ResultReply wire_allocate(struct wire *w, uint64_t bytes, Shuf__Transport 
 void wire_send_write(struct wire *w, uint64_t lease, uint64_t offset, const void *data,
                      size_t size);
 
-/* A request for a shuffle of n records of that buffer, with seed 7 and epoch 0. */
+/* Makes a request for a shuffle of n records of that buffer, with seed 7 and epoch 0. */
 Shuf__Shuffle wire_shuffle_of(uint64_t lease, uint64_t n, uint64_t record,
                               Shuf__Transport transport);
 void wire_send_shuffle(struct wire *w, Shuf__Shuffle *shuffle);
-/* Sends the request and returns the reply with its descriptor, valid until the next reply. */
+/* Sends the request and returns the reply, with its descriptor. Both are valid until the next
+ * reply. */
 const Shuf__Reply *wire_shuffle(struct wire *w, Shuf__Shuffle *shuffle);
 
 /* Maps the buffer whose descriptor came with the last reply, and closes the descriptor.

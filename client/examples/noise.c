@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Requests one worker's part of a stream of normally distributed numbers, with its moments. Then it
- * computes the first value again by the inline C functions:
+ * computes the first value again with the inline C functions:
  *
  *     cc noise.c $(pkg-config --cflags --libs libshuf) -o noise && ./noise 3
  */

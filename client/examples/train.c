@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A training loop of N processes that share each epoch's permutation of the samples. shufd computes
- * it once, and every process reads its rank's part of it through a lease.
+ * A training loop of N processes. shufd computes each epoch's permutation of the samples once.
+ * Every process reads the part of its rank through a lease.
  *
  *     cc train.c $(pkg-config --cflags --libs libshuf) -o train
  *     ./train --processes 8 --epochs 3 --n 1e8 --transport memfd
  *
- * At the end of each epoch it checks that all ranks together saw every sample once.
+ * At the end of each epoch one process checks that all ranks together saw every sample once.
  */
 #include <shuf.h>
 
@@ -35,7 +35,7 @@ static struct shared {
     pthread_barrier_t barrier;
     _Atomic uint64_t repeats; /* samples seen more than once */
     uint64_t view_ns[PROCESSES_MAX], block[PROCESSES_MAX];
-    bool computed[PROCESSES_MAX]; /* computed for this process's request */
+    bool computed[PROCESSES_MAX]; /* whether this process's request was computed */
     _Atomic uint64_t seen[];
 } * shared;
 
@@ -62,7 +62,9 @@ static void train_on(uint64_t sample)
         atomic_fetch_add(&shared->repeats, 1);
 }
 
-/* Values from `first` on: a pointer into host memory, or a copy of device memory. */
+/* Returns the values from number `first` on: their place in host memory, or a copy of device
+ * memory.
+ */
 static const void *read_values(shuf *daemon, const shuf_lease *lease, uint64_t first,
                                uint64_t count)
 {
@@ -75,7 +77,7 @@ static const void *read_values(shuf *daemon, const shuf_lease *lease, uint64_t f
     return copy;
 }
 
-/* Positions rank, rank + processes, rank + 2 processes, ... */
+/* Trains on positions rank, rank + processes, rank + 2 processes, ... */
 static void train_on_rank(shuf *daemon, const shuf_lease *lease, uint64_t rank)
 {
     uint64_t position = rank;
@@ -93,7 +95,7 @@ static shuf_permutation epoch_request(uint64_t epoch)
     return (shuf_permutation){.n = options.n, .seed = options.seed, .epoch = epoch};
 }
 
-/* The same request gives back the lease of the last epoch. */
+/* Takes the lease of this epoch. The same request releases the lease of the epoch before. */
 static void open_epoch(shuf *daemon, uint64_t epoch, uint64_t rank, shuf_lease **lease)
 {
     shuf_permutation request = epoch_request(epoch), next = epoch_request(epoch + 1);
@@ -117,7 +119,7 @@ static uint64_t count_seen(void)
     return count;
 }
 
-/* Counts the different blocks of all processes; a copy has none. */
+/* Counts the different blocks of all processes. An inline result has no block. */
 static uint64_t count_blocks(void)
 {
     uint64_t blocks = 0;
@@ -147,7 +149,7 @@ static void print_epoch(uint64_t epoch, uint64_t count, uint64_t repeats)
     fflush(stdout);
 }
 
-/* Called by one process while the others wait. */
+/* One process calls this while the others wait. */
 static void check_epoch(uint64_t epoch)
 {
     uint64_t count = count_seen(), repeats = atomic_exchange(&shared->repeats, 0);
@@ -244,7 +246,7 @@ static bool make_shared(void)
            pthread_barrier_init(&shared->barrier, &across, (unsigned)options.processes) == 0;
 }
 
-/* The number of results that the daemon has computed since its start, for all users. */
+/* Returns the number of results that the daemon has computed for all users since its start. */
 static uint64_t count_computed(void)
 {
     shuf *daemon;
@@ -255,7 +257,7 @@ static uint64_t count_computed(void)
     return status.computed;
 }
 
-static pid_t children[PROCESSES_MAX]; /* 0: none, or ended */
+static pid_t children[PROCESSES_MAX]; /* 0: not started, or ended */
 
 static void kill_children(void)
 {
@@ -278,7 +280,7 @@ static bool start_children(void)
     return true;
 }
 
-/* Kills the others when one fails: they would wait for it forever. */
+/* If a process fails, kills the others, because they would wait for it forever. */
 static bool await_children(void)
 {
     bool succeeded = true;

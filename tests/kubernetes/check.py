@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the manifests of packaging/kubernetes against the schema of Kubernetes, and against the
-image and the daemon that they name.
+"""Compares the manifests of packaging/kubernetes with the schema of Kubernetes, and with the image and
+the daemon that they use.
 
     check.py SHUFD MANIFEST...
 
-Exits with 77 without jsonschema and PyYAML.
+Exits with 77 if jsonschema or PyYAML is missing.
 """
 import pathlib
 import re
@@ -51,7 +51,7 @@ def check_pod(pod, user, where):
         expect(security["capabilities"]["drop"] == ["ALL"], f"{where}: {container['name']} keeps capabilities")
         expect(security["readOnlyRootFilesystem"], f"{where}: {container['name']} may write to its image")
     paths = [volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume]
-    expect(paths == ["/run/shufd"], f"{where}: paths of the node {paths}, expected /run/shufd alone")
+    expect(paths == ["/run/shufd"], f"{where}: paths of the node {paths}, expected only /run/shufd")
     text = str(pod)
     expect(f"'{user}'" in text or f"[{user}]" in text, f"{where}: the user or group {user} of the image is missing")
     expect(int(pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]) > 0, f"{where}: no GPU")

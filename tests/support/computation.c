@@ -154,7 +154,8 @@ struct reference {
     shuf_primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
-    /* NULL if the value at position x is f(x): primefold, or n is the whole domain. */
+    /* The values of the first positions, if the algorithm leaves out outputs of n or more. NULL if
+     * it leaves nothing out: then the value at a position is reference_f(position). */
     uint64_t *values;
 };
 
@@ -174,7 +175,7 @@ static uint64_t reference_f(const struct reference *r, uint64_t x)
     return 0;
 }
 
-/* The number of positions from the front that the request can reach. */
+/* Returns m so that the request reaches only positions 0 to m - 1. */
 static uint64_t positions_seen(const struct shuf__permutation *p)
 {
     uint64_t last = p->offset + (p->count - 1) * p->stride;
@@ -301,7 +302,8 @@ static uint64_t *read_values(const struct shuf__computation *computation,
     assert_non_null(values);
     expect_ok(backend->ops->read(backend, block, 0, count * width, values, &error), &error);
     for (uint64_t i = width < 8 ? count : 0; i-- > 0;) {
-        uint64_t value = 0; /* widens the values in place, from the end */
+        /* widens the values in place; starts at the end, so no unread value is overwritten */
+        uint64_t value = 0;
         memcpy(&value, (const char *)values + i * width, width);
         values[i] = value;
     }

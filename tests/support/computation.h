@@ -33,8 +33,8 @@ int computation_run_tests(int argc, char **argv, const struct CMUnitTest *tests,
 /* Allocates a block of that kind, with `bytes` rounded up to a multiple of SHUF__BLOCK_UNIT. */
 void computation_alloc(uint64_t bytes, struct shuf__block *block);
 
-/* Allocates the best workspace for the computation, which fills a block of that kind. If it needs
- * none, its workspace is NULL and the block is empty. */
+/* Allocates the best workspace for a computation that fills a block of that kind. If the
+ * computation needs none, computation->workspace is NULL and `block` is empty. */
 void computation_alloc_workspace(struct shuf__computation *computation,
                                  struct shuf__block *workspace);
 
@@ -53,7 +53,8 @@ unsigned computation_width(const struct shuf__computation *computation);
 /* The values of a permutation get 4 or 8 bytes. */
 void computation_set_width(struct shuf__computation *computation, unsigned width);
 
-/* The values of the computation's only row, by the inline algorithms. The caller frees them. */
+/* Computes the values of the computation's only row with the inline algorithms. The caller frees
+ * them. */
 uint64_t *computation_values_of(const struct shuf__computation *computation);
 
 /* A computation that fills `bytes` bytes with values that are not all zeros. */
@@ -70,12 +71,12 @@ bool computation_any_set(const uint8_t *bytes, size_t size);
 /* Seconds since an arbitrary moment. */
 double computation_now(void);
 
-/* Runs the computation and returns its values, widened to 64 bits; the caller frees them. Also
- * checks that nothing is written past the end of the result, and that the fingerprint equals a
- * plain sum. It goes to *fingerprint, which may be NULL. */
+/* Runs the computation and returns its values, widened to 64 bits; the caller frees them. Checks
+ * that nothing is written past the end of the result, and that the fingerprint equals a plain sum.
+ * *fingerprint gets the fingerprint; the pointer may be NULL. */
 uint64_t *computation_run(const struct shuf__computation *computation, uint64_t *fingerprint);
 
-/* computation_run(), and compares each value with the inline algorithms. */
+/* Runs computation_run(), and compares each value with the inline algorithms. */
 void computation_check(const struct shuf__computation *computation);
 
 /* The whole permutation of [0, n), one row, with 8-byte values if n needs them. */

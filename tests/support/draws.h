@@ -17,7 +17,7 @@ struct draw {
     double mean, std;
 };
 
-/* The value's bits, widened with zeros. */
+/* The bits of the value, extended with zeros to 64 bits. */
 uint64_t draw_bits(const struct draw *draw);
 
 /* The number that these bits represent in that type. */

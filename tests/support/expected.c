@@ -49,8 +49,8 @@ static uint64_t *permutation(const char *algorithm, uint64_t n, uint64_t seed, u
     return values;
 }
 
-/* Computes a shard as torch's DistributedSampler does: pads or cuts the list of indices, and takes
- * every world-th. Returns [step:step + count] of these. */
+/* Computes a shard as torch's DistributedSampler does: it pads or cuts the list of indices, and
+ * takes every world-th index. Returns the part [step:step + count] of these. */
 static uint64_t take_shard(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
     uint64_t each = request->n / request->world, count = 0;

@@ -17,7 +17,7 @@
 enum { PATH = PATH_MAX + 64 };
 
 static struct shuf__cgroup own[SHUF__CGROUP_VERSIONS];
-/* The group of this process before, in the same version. */
+/* The previous group of this process, in the hierarchy of the same version. */
 static const struct shuf__cgroup *origin;
 static char directory[PATH];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A control group with a limit of memory for a test, of version 2 or 1. Needs the right to make
- * one.
+ * A control group of version 2 or 1 that limits the memory of a test. A test needs the right to
+ * make such a group.
  */
 #ifndef SHUF__TEST_MEMORY_GROUP_H
 #define SHUF__TEST_MEMORY_GROUP_H

@@ -16,7 +16,7 @@ char *metrics_read_open(const struct harness *h);
  * `shufd_requests_total{kind="drop",status="OK"}`. */
 double metrics_value(const char *text, const char *sample);
 
-/* metrics_value() of the daemon's present metrics. */
+/* Reads the daemon's metrics and returns the value of one sample. */
 double metrics_now(const struct harness *h, const char *sample);
 
 #endif

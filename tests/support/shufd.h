@@ -14,7 +14,8 @@ void shufd_write(const char *path, const char *text);
  * read. */
 size_t shufd_read(const char *path, char *text, size_t size);
 
-/* The same, once the file has `expected` in it: a running daemon writes its log behind its work. */
+/* Waits until the file contains `expected`, and then reads it like shufd_read(). The daemon's log
+ * is written by another thread, a little later. */
 void shufd_await(const char *path, char *text, size_t size, const char *expected);
 
 /* Expects that a wait status is an exit with this code. */

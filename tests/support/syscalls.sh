@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# The system calls that a filter of systemd admits.
+# Lists the system calls that a filter of systemd admits.
 
-# calls_of GROUP: the calls of a group, and of the groups in it
+# calls_of GROUP: prints the calls of a group and of the groups in it
 calls_of() {
     systemd-analyze syscall-filter --no-pager "$1" | sed -n 's/^  *\([^# ].*\)/\1/p' |
         while read -r call; do
@@ -13,7 +13,7 @@ calls_of() {
         done
 }
 
-# calls_admitted ENTRY...: by a SystemCallFilter= of these groups and calls
+# calls_admitted ENTRY...: prints the calls that SystemCallFilter= with these groups and calls admits
 calls_admitted() {
     for entry in @default "$@"; do
         case $entry in

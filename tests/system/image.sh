@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Part of tests/system/run: packaging/oci/Containerfile, built by buildah on the root of this test, and
-# its program in a container of namespaces: another user, no capability, a read-only root.
+# A part of tests/system/run. It builds packaging/oci/Containerfile with buildah, on the root of this
+# test. Then it runs the program of the image in namespaces, as another user, without capabilities and
+# with a read-only root.
 storage=$work/containers
 
 build_container() {
@@ -19,7 +20,7 @@ build_image() {
         --build-arg BASE=localhost/base --pull-never --tag shufd "$tree$packages_inside/first"
 }
 
-# configured FIELD: of the image
+# configured FIELD: prints a field of the image's configuration
 configured() {
     build_container inspect --type image --format "{{.OCIv1.Config.$1}}" shufd
 }
@@ -50,13 +51,13 @@ container_init() {
     cat "/proc/$container/task/$container/children"
 }
 
-# in_container COMMAND...: as a probe of Kubernetes
+# in_container COMMAND...: runs the command like a probe of Kubernetes
 in_container() {
     nsenter --target $(container_init) --pid --mount --ipc --net --root --wd=/ \
         setpriv --reuid 970 --regid 970 --clear-groups "$@"
 }
 
-# as_pod GROUP COMMAND...: another container of the node
+# as_pod GROUP COMMAND...: runs the command like another container of the node
 as_pod() {
     local group=$1
     shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Does what tests/system/load does, in Python and on one connection: requests results until
-/run/load/stop exists, and writes down what fails.
+"""Does the same as tests/system/load, but in Python and on one connection: requests results until
+/run/load/stop exists, and logs failures.
 
     load.py NUMBER
 """

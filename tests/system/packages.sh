@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# Parts of tests/system/run: the packages are installed, upgraded under load and purged, and a second
-# build gives the same ones.
+# Parts of tests/system/run. The packages are installed, upgraded under load and purged. A second build
+# must give the same packages.
 packages_inside=/var/lib/shufd-packages
 
-# make_upgrade FROM TO: the same packages with a later version
+# make_upgrade FROM TO: copies the packages and gives them a later version
 make_upgrade() {
     local package version folder
     mkdir -p "$2"
@@ -19,7 +19,7 @@ make_upgrade() {
     done
 }
 
-# Copies of the packages, without those for debuggers, and of their upgrades.
+# Copies the packages, except those for debuggers, and makes their upgrades.
 provide_packages() {
     local to=$tree$packages_inside package
     rm -rf "$to"
@@ -73,7 +73,7 @@ test_upgrade() {
     under_load "upgrade" upgrade
 }
 
-# Files with the name of the project, but not those of the tests.
+# Prints the files with the name of the project, except those of the tests.
 named_files() {
     inside find / -xdev \( -path "$packages_inside" -o -path /usr/libexec/shufd-test -o -path /proc \
         -o -path /sys -o -path /tmp -o -path /var/log \) -prune -o -name '*shuf*' -print
@@ -97,7 +97,7 @@ test_purge() {
         is "$(inside systemctl list-units --all --no-legend --plain 'shufd*' | grep -v '\.slice')" ""
 }
 
-# With the same sources in another folder, beside the other parts.
+# Builds the same sources in another folder, while the other parts run.
 start_second_build() {
     SHUF_CUDA=OFF nice "$here/../../dev" package "$work/second build" \
         >"$work/second.log" 2>&1 &

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Takes a document apart into what an operator types, for tests/system/run.
+"""Extracts from a document the commands and files that an operator types, for tests/system/run.
 
     page.py DOCUMENT DIRECTORY
 
-A block of code becomes a file of DIRECTORY: ```sh and ```sh USER the scripts NNN.root.sh and
-NNN.USER.sh, where NNN is the line; ```LANGUAGE NAME the file files/NAME.
+Each block of code becomes a file in DIRECTORY. ```sh becomes the script NNN.root.sh, and ```sh USER the
+script NNN.USER.sh, where NNN is the line number. ```LANGUAGE NAME becomes the file files/NAME.
 """
 import pathlib
 import re

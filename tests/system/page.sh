@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Part of tests/system/run: docs/node.md as an operator follows it, from the installation to the
-# removal, on a node where the driver lists eight GPUs. The daemons compute on the CPU.
+# A part of tests/system/run. It runs the commands of docs/node.md like an operator, from the
+# installation to the removal. The driver of this node lists eight GPUs, but the daemons compute on the
+# CPU.
 page=$here/../../docs/node.md
 page_folder=/tmp/page # alice may write there
 
@@ -24,7 +25,7 @@ start_page() {
     done
 }
 
-# run_block SCRIPT: its name has the line and the user
+# run_block SCRIPT: runs the script as the user in its name
 run_block() {
     local user=${1%.sh}
     user=${user##*.}

@@ -3,11 +3,11 @@
 """Writes the golden tables in this directory: an independent reference.
 
 It is written from the specification (docs/spec.md) and shares no code with the
-C sources, so an error would have to be made twice to go unseen. NumPy is used
-where it is installed; without it the largest rows take minutes.
+C sources. So an error goes unseen only if it was made twice. The script uses NumPy
+if it is installed; without NumPy the largest rows take minutes.
 
     make.py           write the tables again
-    make.py --check   compare them with what stands here, change nothing
+    make.py --check   compare new tables with the files, and change nothing
 """
 import argparse
 import fractions
@@ -23,8 +23,8 @@ try:
 except ImportError:
     numpy = None
 
-# Rounds of the draws of Gaussian streams by Box and Muller's method, and those after which the first half
-# of their words is taken.
+# The rounds of Philox4x32 for the words of a draw, and for its early words. Both methods of Gaussian streams
+# use them.
 DRAW_ROUNDS, DRAW_EARLY_ROUNDS = 9, 6
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -100,7 +100,7 @@ def compacted(algorithm, n, seed, epoch):
 
 
 def is_prime(p):
-    """Miller-Rabin; these bases decide every p below 3.18e23."""
+    """The test of Miller and Rabin. With these bases it is right for every p below 3.18e23."""
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if p < 2 or any(p % b == 0 for b in bases):
         return p in bases
@@ -116,7 +116,7 @@ def is_prime(p):
 
 
 def exchanged(n, seed, epoch):
-    """The shuffle of Fisher and Yates: n <= 256."""
+    """The permutation for n <= 256, by the shuffle of Fisher and Yates."""
     a = list(range(n))
     for k in range(n - 1, 0, -1):
         j = key_word(seed, epoch, 3, k, n) * (k + 1) >> 32
@@ -125,7 +125,7 @@ def exchanged(n, seed, epoch):
 
 
 def primefold_count(n, p):
-    """The number of maps."""
+    """The number of maps of primefold."""
     b, d = (p - 1).bit_length(), (n - 1).bit_length()
     if n <= 65521:
         return next(maps for most, maps in ((9, 10), (10, 9), (13, 8), (16, 7)) if b <= most)
@@ -133,7 +133,7 @@ def primefold_count(n, p):
 
 
 def weak_multipliers(p):
-    """2^k, p - 2^k and the inverses of both, k below the number of bits of p - 1."""
+    """The weak multipliers: 2^k, p - 2^k and the inverses of both, for k below the number of bits of p - 1."""
     powers = [pow(2, k, p) for k in range((p - 1).bit_length())]
     some = set(powers) | {p - x for x in powers}
     return some | {pow(x, -1, p) for x in some}
@@ -148,7 +148,7 @@ def primefold_shift(n):
 
 
 def primefold_prime(n):
-    """p: n > 256."""
+    """The prime p for n > 256."""
     q, shift = prime_from(n), primefold_shift(n)
     if n <= 65521 or q % (1 << (q - 1).bit_length() - shift) < 1024:
         return q
@@ -157,8 +157,8 @@ def primefold_prime(n):
 
 
 def primefold_key(n, seed, epoch):
-    """p, the shift, the addend, (multiplier, fold) of every map, and how many multipliers were weak
-    at first: n > 256."""
+    """For n > 256: p, the shift, the addend, (multiplier, fold) of each map, and how many multipliers were
+    weak before they were tripled."""
     small = n <= 65521
     p = primefold_prime(n)
     shift, z = primefold_shift(n), 32 if small else 64
@@ -188,7 +188,7 @@ def block_of(x, n, p, shift):
 
 
 def primefold_round(x, n, p, shift, addend, maps):
-    """Applies all maps once; x is an int."""
+    """Applies all maps once. x is an int."""
     for r, (multiplier, fold) in enumerate(maps):
         x = (multiplier * x + (addend if r == 0 else 0)) % p
         if r + 1 < len(maps):
@@ -216,7 +216,7 @@ def primefold(n, seed, epoch):
         if numpy is not None:
             values = numpy.array(values, dtype=numpy.uint64)
     else:
-        assert p < 1 << 31  # a product fits 64 bits
+        assert p < 1 << 31  # so a product fits 64 bits
         block = 1 << (p - 1).bit_length() - shift
         x = numpy.arange(n, dtype=numpy.uint64)
         for r, (multiplier, fold) in enumerate(maps):
@@ -289,7 +289,7 @@ def stream_words(seed, stream, block, index, rounds):
 
 
 def gauss_table():
-    """The table is read from the C header, because a search has found its numbers."""
+    """Reads the table from the C header. No formula gives its numbers: a search has found them."""
     text = (HERE / "../../kernels/inline/shuf/gauss_table.h").read_text()
     body = text[text.index("shuf_gauss_table[256]") :]
     entries = [int(e) for e in re.findall(r"-?\d+", body[body.index("{") :])]
@@ -302,7 +302,7 @@ FORMATS = {"f64": (52, -1022), "f32": (23, -126), "f16": (10, -14), "bf16": (7, 
 
 
 def rounded(x, dtype):
-    """x to the nearest number of a type, ties to even; where it is not too large."""
+    """Rounds x to the nearest number of a type, and ties to even. x must not be too large for the type."""
     fraction, smallest = FORMATS[dtype]
     if x == 0:
         return fractions.Fraction(0)
@@ -310,7 +310,7 @@ def rounded(x, dtype):
     while abs(x) >= fractions.Fraction(2) ** (exponent + 1):
         exponent += 1
     unit = fractions.Fraction(2) ** (max(exponent, smallest) - fraction)
-    return round(x / unit) * unit  # round() goes to the even one
+    return round(x / unit) * unit  # round() rounds ties to even
 
 
 def number_bits(x, dtype):
@@ -336,11 +336,11 @@ class Gauss:
         self.blocks = {}
 
     def draw(self, index):
-        """The words of a draw, and its early words."""
+        """The words of a draw, and its words after fewer rounds (the early words)."""
         return [stream_words(*self.key, 0, index, r) for r in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS)]
 
     def entry(self, word, table):
-        """An input of the transform, doubled."""
+        """Twice an input of the transform."""
         first = self.table[(word >> 24) * 16 + table % 16]
         second = self.table[word % 256 * 16 + (table + 8) % 16]
         return 2 * (first + second + (word >> 8) % 2**15 - 2**14) + 1
@@ -386,7 +386,7 @@ class Gauss:
 
 
 class BoxMuller:
-    """Numbers are fractions."""
+    """The method of Box and Muller. All numbers are exact fractions."""
 
     def __init__(self, seed, stream, mean, std, dtype):
         self.key, self.dtype = (seed, stream), dtype
@@ -411,14 +411,14 @@ class BoxMuller:
         return self.rn(x * y + z)
 
     def root(self, x):
-        """The rounded square root: of an integer, scaled so that it has 40 bits to spare."""
+        """The rounded square root of x. Scales x to an integer, so that its root has 40 bits more than needed."""
         if x == 0:
             return x
         shift = 2 * (FORMATS[self.format][0] + 40 + max(0, x.denominator.bit_length()))
         scaled = (x.numerator << shift) // x.denominator
         below = math.isqrt(scaled)
         exact = below * below == scaled and scaled * x.denominator == x.numerator << shift
-        # One more bit is set if the root is not exact, so that no tie occurs.
+        # If the root is not exact, one more bit is set. So a root that is not exact is never a tie.
         return self.rn(fractions.Fraction(2 * below + (0 if exact else 1), 2 << shift // 2))
 
     def polynomial(self, x, coefficients):
@@ -482,7 +482,7 @@ class BoxMuller:
 
     def bits(self, i):
         v = self.standard(i)
-        if self.dtype in ("f16", "bf16"):  # a v of 0 has no sign here: one of 2^62
+        if self.dtype in ("f16", "bf16"):  # a fraction has no -0; v is 0 once in 2^62 values
             odd = number_bits(v, "f32") | 1
             v = fractions.Fraction(struct.unpack("<f", struct.pack("<I", odd))[0])
         y = self.fma(v, self.std, self.mean)
@@ -508,7 +508,7 @@ def uniform_bits(seed, stream, dtype, i):
 
 
 def sampler(n, world, rank, drop_last):
-    """The positions that torch's DistributedSampler gives one rank."""
+    """The positions that torch's DistributedSampler gives to one rank."""
     indices = list(range(n))
     if drop_last and n % world != 0:
         samples = math.ceil((n - world) / world)
@@ -541,11 +541,12 @@ LARGE = [1000003, (1 << 20) + 1, (1 << 24) + 1]
 
 
 def longest_tail(whole):
-    """The largest n that has a prime with a short tail after a multiple of the blocks' size."""
+    """The largest prime less than 1024 above `whole`, a multiple of the blocks' size. For a larger n, n is
+    rounded up to a whole block."""
     return next(q for q in range(whole + 1023, whole, -1) if is_prime(q))
 
 
-# of primefold alone: both sides of every border between numbers of maps and forms of folds
+# Sizes for primefold only, on both sides of each limit at which the number of maps or the form of the folds changes.
 BORDERS = [
     97, 98, 99, 127, 128, 129, 131, 132, 191, 193, 255, 256, 257, 258, 383, 384, 385, 509, 510, 512,
     513, 521, 522, 769, 1000, 1020, 1021, 1022, 1024, 1025, 1031, 2038, 2039, 2040, 2048, 2053,
@@ -584,7 +585,7 @@ def permute_table():
 
 
 def weak_epochs(n):
-    """The first epochs with several weak multipliers, and those in which a tripled multiplier is weak again."""
+    """Two epochs: the one with the most weak multipliers, and the one where a multiplier is tripled most often."""
     p, weak = primefold_key(n, 7, 0)[0], weak_multipliers(primefold_key(n, 7, 0)[0])
 
     def steps(epoch):
@@ -604,8 +605,8 @@ def weak_epochs(n):
 
 
 def inside(n, seed, epoch):
-    """Positions whose value is, on the way, beyond the whole blocks or in the block that p cuts
-    short: the first map is undone."""
+    """Positions whose value after the first map is at the end of [0, p), in the block that p cuts short.
+    Found by undoing the first map."""
     p, shift, addend, maps, _ = primefold_key(n, seed, epoch)
     block = 1 << (p - 1).bit_length() - shift
     whole = p // block * block
@@ -654,7 +655,7 @@ def places_row(n, seed, epoch, places):
     return f"{n} {seed:#x} {epoch:#x} " + " ".join(pairs)
 
 
-# mean and deviation as Python and C write them
+# Mean and standard deviation, in the notation of both Python and C.
 NORMALS = {
     "f64": [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3")],
     "f32": [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3"), ("0", "1e-30")],
@@ -662,9 +663,10 @@ NORMALS = {
     "bf16": [("0", "1"), ("-2.5", "0.001")],
 }
 STREAMS = [(7, 0), (0xFEDCBA9876543210, (1 << 40) + 5)]
-# Offset and count: within a superblock, across one, where the rounding of h' decides, where indices of
-# words pass 32 bits, where a float of (7, 0) would be 2^-12 or -2^-12 with the short dither, beyond
-# 2^40, and the last ones that there are.
+# Offsets and counts of parts of a stream. They are within a superblock, across its end, at indices of more
+# than 32 bits, beyond 2^40, and at the end of the stream. Three parts are single values. The rounding of h'
+# decides the first one. The other two would be 2^-12 and -2^-12 in f32 and stream (7, 0), if they had the
+# short dither.
 PARTS = [
     (0, 1), (0, 100), (31, 3), (1021, 5), (1023, 1026), (405399, 1),
     ((1 << 33) - 3, 7), ((1 << 34) - 3, 7), (31747823942, 1), (39362094265, 1),
@@ -713,7 +715,7 @@ NAMED = ["000102030405060708090a0b0c0d0e0f", "b7e151628aed2a6abf7158809cf4f3c7"]
 
 
 def key_of(digits):
-    """A named key as one number: its first word is the lower half."""
+    """A named key as one number. Its first word is the lower half."""
     return int.from_bytes(bytes.fromhex(digits), "little")
 
 
@@ -754,7 +756,8 @@ def named_stream_rows(digits, key):
 
 
 def special_words(size):
-    """High and low words at the ends, about powers of two and about what rounds up to one."""
+    """Pairs of a high and a low word: at the ends of their range, near powers of two, and near words that round up
+    to a power of two."""
     top, bits = 1 << size - 1, 24 if size == 32 else 53
     rests = [0, 1, 2, 3, top >> 1, (top >> 1) - 1, top - 1, top - (1 << size - 1 - bits)]
     rests += [top - (1 << size - 2 - bits), (top >> 1) - (1 << size - 3 - bits), top // 3, top // 7]
@@ -842,7 +845,7 @@ def shard_table():
                 yield " ".join(map(str, (n, world, rank, drop_last, len(places), *places)))
 
 
-# Where a rank resumes: at its front, inside, at its last value, at its end.
+# (n, world) of the rows. A rank resumes at its first value, in the middle, at its last value, and at its end.
 RESUMED = [(1, 1), (1, 5), (3, 8), (10, 1), (10, 3), (10, 5), (10, 11), (17, 4), (40, 7), (1000, 8)]
 
 
@@ -918,7 +921,7 @@ def check_published():
 
 def main():
     parser = argparse.ArgumentParser(description="Writes or checks the golden tables.")
-    parser.add_argument("--check", action="store_true", help="compare, change nothing")
+    parser.add_argument("--check", action="store_true", help="compare the tables with the files, and change nothing")
     arguments = parser.parse_args()
     check_published()
     for name, rows in TABLES.items():

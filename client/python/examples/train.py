@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A small training job of several processes that is killed and goes on with other numbers of them.
+"""A small training job of several processes. It is killed, and continues with another number of processes.
 
     train.py [--samples 1e8] [--epochs 2] [--batch 65536] [--worlds 4,3,8]
 
-A model is fitted by stochastic gradient descent to a map-style dataset whose samples are computed
-from their indices. gloo averages the gradients on CPUs, nccl on GPUs. Rank 0 writes a checkpoint
-every few steps: the model and the sampler's state, one small dict. The parent kills all ranks with
-SIGKILL in the middle of an epoch and starts the job again with the next number of ranks. At the end
-it proves that each epoch used every sample once: each rank keeps the indices that it has used up to
-the last checkpoint, a bit for each, and the bits of all ranks and runs are compared.
+The job fits a model by stochastic gradient descent to a map-style dataset, which computes each sample
+from its index. gloo averages the gradients on CPUs, nccl on GPUs. Every few steps rank 0 writes a
+checkpoint: the model and the sampler's state, one small dict. The parent kills all ranks with SIGKILL
+in the middle of an epoch, and starts the job again with the next number of ranks. At the end it proves
+that each epoch used every sample once. For this, each rank keeps a bit for each index that it has used
+up to the last checkpoint, and the parent compares the bits of all ranks and runs.
 """
 
 import argparse
@@ -32,8 +32,8 @@ CHECKPOINT = "checkpoint.json"
 
 
 class Seen:
-    """The indices that a rank has used in an epoch: a bit for each, and those used twice. A file
-    belongs to a checkpoint. It counts only if that checkpoint became valid before the process died."""
+    """The indices that a rank has used in an epoch: a bit for each index, and a list of those used twice.
+    Each checkpoint has a file of them. The file counts only if its checkpoint became valid."""
 
     def __init__(self, directory, run, rank, n):
         self.directory, self.name, self.n = directory, f"run{run}-rank{rank}", n
@@ -49,7 +49,8 @@ class Seen:
         self.bits[indices] = True
 
     def write(self, number):
-        """Writes the file of checkpoint `number`. Returns the previous one, to remove when it is valid."""
+        """Writes the file of checkpoint `number`. Returns the previous file. The caller removes it when the
+        new checkpoint is valid."""
         path = self.directory / f"epoch{self.epoch}-{self.name}-{number}.npz"
         np.savez(path, bits=np.packbits(self.bits), twice=np.array(self.twice, np.int64))
         previous, self.last = self.last, path
@@ -57,8 +58,8 @@ class Seen:
 
 
 class Virtual:
-    """A map-style dataset of n samples that are computed from their indices: inputs, and the outputs of
-    a linear law. It takes an array of indices at once."""
+    """A map-style dataset of n samples: inputs, and outputs that depend linearly on them. It computes a
+    sample from its index, and takes a whole array of indices at once."""
 
     weights = np.array([[1.0], [-2.0], [3.0]], np.float32)
 
@@ -89,7 +90,7 @@ def make_job(options):
 
 
 def load(directory, model, sampler):
-    """Returns the number of checkpoints, after the newest one is loaded."""
+    """Loads the newest checkpoint. Returns its number, or 0 if there is none."""
     import torch
 
     path = directory / CHECKPOINT
@@ -104,7 +105,7 @@ def load(directory, model, sampler):
 
 
 def save(directory, model, sampler, seen, number, rank):
-    """All ranks write what they have used, then rank 0 makes the checkpoint valid."""
+    """All ranks write the indices that they have used. Then rank 0 makes the checkpoint valid."""
     import torch
 
     previous = seen.write(number)
@@ -183,7 +184,7 @@ def checkpoint_of(options):
 
 
 def kill_after_checkpoints(options, ranks, count):
-    """kill -9 for all ranks, some steps after a checkpoint."""
+    """Waits for `count` new checkpoints, and then kills all ranks. Returns the number of the last checkpoint."""
     target = checkpoint_of(options)["number"] + count
     while checkpoint_of(options)["number"] < target:
         if any(rank.poll() not in (None, 0) for rank in ranks):
@@ -204,7 +205,7 @@ def kill_after_checkpoints(options, ranks, count):
 
 
 def files_of(options, epoch, valid):
-    """For each rank of each run the last file of the epoch up to the last valid checkpoint of the run."""
+    """For each rank of each run, the epoch's last file that belongs to a valid checkpoint."""
     last = {}
     for path in pathlib.Path(options.directory).glob(f"epoch{epoch}-run*.npz"):
         _, run, rank, number = path.stem.split("-")
@@ -214,7 +215,7 @@ def files_of(options, epoch, valid):
 
 
 def prove(options, valid):
-    """Every sample of every epoch was used. Those that were used twice pad the last step."""
+    """Checks that every sample of every epoch was used. Only the padding of the last step may repeat samples."""
     n = options.samples
     for epoch in range(options.epochs):
         count, repeats = np.zeros(n, np.uint8), 0
@@ -248,7 +249,7 @@ def main():
         return train(options)
     import shufd
 
-    client = shufd.serve()  # one daemon for all ranks: it is in their $SHUFD_SOCKET
+    client = shufd.serve()  # one daemon for all ranks, which find it by $SHUFD_SOCKET
     with tempfile.TemporaryDirectory() as options.directory:
         valid = []
         for run, world in enumerate(options.worlds):

@@ -15,7 +15,7 @@ import shufd
 from shufd import _programs
 
 os.environ.pop("SHUFD_SOCKET", None)
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore SIGINT
 
 
 class Daemon:
@@ -57,7 +57,7 @@ class Daemon:
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
-    """The daemon that the tests of a file share: no other file has leases there."""
+    """The daemon that the tests of one file share. The tests of other files use other daemons."""
     daemon = Daemon(tmp_path_factory.mktemp("shufd")).start()
     os.environ["SHUFD_SOCKET"] = daemon.socket
     yield daemon
@@ -74,22 +74,22 @@ def client(daemon):
 
 @pytest.fixture
 def mortal(tmp_path):
-    """A daemon of one test, which may kill it."""
+    """A daemon for one test, which may kill the daemon."""
     daemon = Daemon(tmp_path).start()
     yield daemon
     daemon.stop()
 
 
 def leases(client):
-    """The leases that the daemon counts, with those of other clients, after a collection of garbage."""
+    """The number of leases of all clients, after a collection of garbage."""
     gc.collect()
     if shufd._default is not None and not shufd._default._closed:
-        shufd._default.status()  # gives its last small lease back
+        shufd._default.status()  # a call of the default client releases its last small lease
     return client.status()["leases"]
 
 
 def settled(read, expected, seconds=30):
-    """Waits until read() is `expected`, and returns the last value."""
+    """Repeats read() until it returns `expected`, but not for long. Returns the last value."""
     deadline = time.monotonic() + seconds
     while (value := read()) != expected and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -101,18 +101,18 @@ def descriptors():
 
 
 def mappings():
-    """The mappings of the daemon's memory in this process."""
+    """The number of mappings of the daemon's memory in this process."""
     return sum("memfd:" in line for line in pathlib.Path("/proc/self/maps").open())
 
 
 def private_memory():
-    """The bytes that only this process has."""
+    """The bytes of memory that this process does not share."""
     lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
 
 
 def in_child(function):
-    """Runs function() in a forked child, which passes if it returns. os._exit: no clean-up of pytest."""
+    """Runs function() in a forked child, and expects that it returns. os._exit() skips the clean-up of pytest."""
     pid = os.fork()
     if pid == 0:
         try:

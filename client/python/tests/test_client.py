@@ -76,7 +76,7 @@ def test_resume_of_a_rank(client, n, world, drop_last):
 
 
 def test_named_key(tmp_path):
-    """A value of tests/vectors/named_keys.txt; each call takes a key instead of a seed."""
+    """Each call accepts a key instead of a seed. The fingerprint is from tests/vectors/named_keys.txt."""
     keys = tmp_path / "keys"
     keys.mkdir(mode=0o700)
     (keys / "training").write_text("000102030405060708090a0b0c0d0e0f")
@@ -255,7 +255,7 @@ def test_bad_requests(client, daemon):
 
 
 def whole(most):
-    """Numbers up to `most` for the most part, and some that are in no range."""
+    """Mostly numbers from 0 to `most`, and some numbers outside of every valid range."""
     return st.one_of(st.integers(0, most), st.integers(0, most), st.integers(-2, -1), st.integers(2**62 + 1, 2**65))
 
 
@@ -318,7 +318,7 @@ def test_nothing_leaks(daemon):
     with shufd.connect(daemon.socket) as client:
         for _ in range(3):
             client.permute(3_000_000, 1)
-        others = leases(client)  # prefetches of other clients
+        others = leases(client)  # prefetches that other clients hold
         before = descriptors(), mappings()
         for epoch in range(200):
             client.permute(3_000_000 if epoch % 20 == 0 else 1000, 7, epoch)
@@ -328,7 +328,7 @@ def test_nothing_leaks(daemon):
                 client.permute(0, epoch)
         assert leases(client) == others
         assert descriptors() == before[0]
-        assert mappings() <= before[1] + 128  # small ones, which libshuf keeps for the next results
+        assert mappings() <= before[1] + 128  # libshuf keeps small blocks mapped for the next results
         small = mappings()
         for epoch in range(20):
             client.permute(3_000_000, 8, epoch)
@@ -337,7 +337,7 @@ def test_nothing_leaks(daemon):
 
 
 def test_ten_thousand_epochs(daemon):
-    """Nothing grows: descriptors, mappings, leases, memory of this process."""
+    """The numbers of descriptors, mappings and leases do not grow, nor does the memory of this process."""
     with shufd.connect(daemon.socket) as client:
         def run(epochs):
             for epoch in epochs:
@@ -372,8 +372,8 @@ def test_threads_have_their_own_connections(daemon):
         for thread in threads:
             thread.join()
         assert not errors
-        assert client.status()["clients"] >= 9  # each with an array
-        for array in arrays:  # leases of threads that have ended
+        assert client.status()["clients"] >= 9  # 8 threads with an array each, and this one
+        for array in arrays:  # the threads have ended, but their leases are still valid
             assert (np.sort(array) == np.arange(5000)).all()
         arrays.clear()
         del array
@@ -407,7 +407,7 @@ def test_progress(client, capsys):
 
 
 def test_bar_in_a_terminal(mortal, monkeypatch, capsys):
-    """After a while without `progress`, if standard error is a terminal."""
+    """Even without `progress`, a long call shows a bar after a while if standard error is a terminal."""
     pytest.importorskip("tqdm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(shufd._wait, "_PATIENCE", 0.2)

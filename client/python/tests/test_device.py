@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arrays in device memory: the structures of DLPack without a GPU, and the consumers with one."""
+"""Arrays in device memory: the structures of DLPack, and with a GPU other libraries that use the arrays."""
 
 import ctypes
 import gc
@@ -44,7 +44,7 @@ class Versioned(ctypes.Structure):
 
 
 def consume(capsule, version):
-    """Takes the tensor as a consumer does: returns it, and the capsule is renamed."""
+    """Takes the tensor out of the capsule like a consumer: renames the capsule and returns the tensor."""
     name, used, kind = (
         (b"dltensor_versioned", b"used_dltensor_versioned", Versioned)
         if version
@@ -63,7 +63,7 @@ def consume(capsule, version):
 
 @pytest.fixture
 def array(client, monkeypatch):
-    """A DeviceArray over host memory: what needs no GPU is the same."""
+    """A DeviceArray over host memory, for the tests that need no GPU."""
     monkeypatch.setattr(_device, "_ordinal_of", lambda address: 3)
 
     def make():
@@ -90,7 +90,7 @@ def test_consumer(client, array, version):
     del capsule
     a.close()
     del a
-    assert leases(client) == held + 1  # the consumer's
+    assert leases(client) == held + 1  # the consumer still has the lease
     deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)
     thread = threading.Thread(target=deleter, args=(address,))
     thread.start()
@@ -160,7 +160,8 @@ def gpu(tmp_path_factory):
 
 
 def consumers():
-    """Functions that take a device array: each returns the address and the values on the host."""
+    """Functions that pass a device array to a library. Each returns the address, the values on the host, and the
+    library's array."""
     def with_torch(torch, a):
         t = torch.from_dlpack(a)
         return t.data_ptr(), t.cpu().numpy(), t
@@ -172,7 +173,7 @@ def consumers():
     def with_jax(jax, a):
         import jax.dlpack
 
-        jax.config.update("jax_enable_x64", True)  # else JAX copies i64 to 32 bits
+        jax.config.update("jax_enable_x64", True)  # otherwise JAX converts i64 to 32 bits
         j = jax.dlpack.from_dlpack(a)
         return j.unsafe_buffer_pointer(), np.asarray(j), j
 

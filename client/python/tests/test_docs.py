@@ -24,7 +24,7 @@ def test_document(daemon, path):
 
 
 def sections():
-    """The sections of loaders.md by their headings; the text before the first one under ""."""
+    """The sections of loaders.md by their headings. The text before the first heading has the key ""."""
     parts = ("\n" + (DOCS / "loaders.md").read_text()).split("\n## ")
     return {"": parts[0]} | {part.partition("\n")[0]: part for part in parts[1:]}
 
@@ -44,7 +44,7 @@ def test_loader(daemon, heading):
 
 
 def test_streaming_dataset(daemon, tmp_path):
-    """The algorithm of loaders.md in a real StreamingDataset, over two epochs."""
+    """The shuffle algorithm of loaders.md gives the right order in a real StreamingDataset, for two epochs."""
     streaming = pytest.importorskip("streaming")
     run("MosaicML Streaming", sections()["MosaicML Streaming"], run("", sections()[""], {}))
     with streaming.MDSWriter(out=str(tmp_path), columns={"x": "int"}, size_limit=1000) as writer:
@@ -58,7 +58,7 @@ def test_streaming_dataset(daemon, tmp_path):
 
 
 def test_webdataset(daemon, tmp_path):
-    """Real shards in the order that loaders.md gives them."""
+    """WebDataset reads real shards in the order of loaders.md."""
     webdataset = pytest.importorskip("webdataset")
     urls = [str(tmp_path / f"{i}.tar") for i in range(6)]
     for number, url in enumerate(urls):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""examples/train.py as users run it: killed with 4 ranks, resumed with 3 and with 8."""
+"""Runs examples/train.py like a user: the job is killed with 4 ranks, continues with 3, and then with 8."""
 
 import pathlib
 import subprocess

@@ -22,7 +22,7 @@ def test_permutation(client):
     assert array.unsafe_buffer_pointer() == order.ctypes.data
     assert (np.asarray(array) == order).all()
     del order
-    assert leases(client) == held + 1  # JAX's
+    assert leases(client) == held + 1  # JAX holds a lease
     del array
     assert settled(lambda: leases(client), held) == held
     assert shufd.jax.permutation(10, 7, rank=1, world=4, client=client).tolist() == [0, 9, 3]
@@ -43,7 +43,7 @@ def test_permutation_of_64_bits(client):
 
 
 class Source:
-    """Grain's random access source: the record is its key."""
+    """A source with random access for Grain. Each record is its own key."""
 
     def __init__(self, n):
         self.n = n
@@ -118,7 +118,7 @@ def loader_of(sampler, workers=0):
 @pytest.mark.parametrize("drop_remainder", [False, True])
 @pytest.mark.parametrize("count", [1, 3])
 def test_data_loader(client, count, drop_remainder):
-    """The shards together read each epoch once, in the order of the permutation."""
+    """Together, the shards read each epoch once, in the order of the permutation."""
     columns = [
         list(loader_of(sampler_of(client, 1000, sharding(i, count, drop_remainder), 2))) for i in range(count)
     ]
@@ -128,7 +128,7 @@ def test_data_loader(client, count, drop_remainder):
 
 
 def test_data_loader_with_workers(daemon):
-    """Workers are new processes, which find the daemon by the environment."""
+    """Workers are new processes. They find the daemon by an environment variable."""
     pytest.importorskip("grain")
     from absl import flags
 
@@ -154,7 +154,7 @@ def test_checkpoint(client):
 
 
 def test_larger_than_the_daemon(client):
-    """Where an order does not fit, single values are computed in this process."""
+    """If an order does not fit into memory, this process computes single values itself."""
 
     class Small:
         def permute(self, *arguments, **options):

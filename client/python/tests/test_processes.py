@@ -26,7 +26,7 @@ def test_fork_in_the_middle_of_a_lease(client):
         nonlocal array
         assert (array == expected).all()
         assert (client.permute(100_000, 7) == expected).all()  # a new connection
-        array = None  # ends the copy of the parent's lease: not the lease
+        array = None  # drops the child's copy; the parent's lease stays
         client.close()
 
     held = leases(client)
@@ -78,7 +78,7 @@ def run_python(text, **environment):
 
 
 def private_daemons():
-    """The sockets that private daemons have in their command lines."""
+    """The sockets of all private daemons, from the command lines of all processes."""
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -201,7 +201,7 @@ def test_daemon_lost(mortal):
 
 @pytest.mark.parametrize("call", ["shuffle", "permute"])
 def test_interrupt(mortal, call):
-    """Ctrl-C ends a long call at once. The daemon ends its work as soon as the thread is done."""
+    """Ctrl-C ends a long call at once. The daemon cancels the work when the thread of the call has ended."""
     with shufd.connect(mortal.socket) as client:
         array = np.zeros(60_000_000, np.uint8)
         client.permute(1000, 7)
@@ -221,7 +221,7 @@ def test_interrupt(mortal, call):
 
 
 def test_faults_leak_nothing(mortal):
-    """Every fault in turn, several times: then as many leases, descriptors and mappings as before."""
+    """Repeats a series of faults. Afterwards, there are no more leases, descriptors and mappings than before."""
 
     def interrupted(client):
         os.kill(mortal.process.pid, signal.SIGSTOP)

@@ -36,7 +36,7 @@ class Numbers(torch.utils.data.Dataset):
 
 
 def expected(client, n, world, rank, drop_last, seed, epoch, shuffle=True):
-    """The indices and the length of torch's sampler, given our permutation."""
+    """The indices and the length of torch's own sampler, with shufd's permutation in place of randperm()."""
     sampler = Theirs(range(n), world, rank, shuffle, seed, drop_last)
     sampler.set_epoch(epoch)
     order = torch.from_numpy(client.permute(n, seed, epoch).astype(np.int64))
@@ -135,7 +135,8 @@ def test_state_is_the_same_on_all_ranks(client):
 @given(st.integers(1, 400), st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20)), max_size=5),
        st.integers(1, 9))  # fmt: skip
 def test_elastic(daemon, n, runs, last):
-    """Runs of several worlds, each interrupted, see every index once; the last one pads its end."""
+    """A job is interrupted several times, and continues with another number of ranks each time. All runs together
+    use every index once. Only the last run pads its end."""
     client = shufd.default_client()
     order = client.permute(n, 3, 1).tolist()
     state, seen = None, []
@@ -168,7 +169,7 @@ def test_elastic_4_3_8(client):
 
 
 def test_random_positions_of_many(client):
-    """At 10^9 the order does not fit this test's memory: local look-ups take its place."""
+    """At n = 10^9 the order does not fit into memory here, so the sampler computes single values."""
 
     class Small:
         def permute(self, *arguments, **options):
@@ -196,7 +197,7 @@ def test_states_of_other_data(client):
             sampler.load_state_dict({**state, name: value})
     with pytest.raises(shufd.Invalid, match="position -1"):
         sampler.load_state_dict({**state, "position": -1})
-    state["position"] = 50  # a copy: the sampler did not move
+    state["position"] = 50  # the state is a copy, so the sampler does not move
     assert sampler.state_dict()["position"] == 0
 
 
@@ -264,7 +265,7 @@ def test_random_sampler_resumes(client, replacement, num_samples):
 
 
 def test_no_list_of_n(client):
-    """An iteration converts chunk by chunk: it needs little memory of its own, whatever n is."""
+    """An iteration converts the indices chunk by chunk, so it needs little memory for any n."""
     n = 3_000_000
     tracemalloc.start()
     try:
@@ -373,7 +374,8 @@ def test_next_epoch_is_prefetched(client):
 
 
 def test_room_for_one_epoch(tmp_path, request):
-    """A rank that begins an epoch while another one holds the last computes its values itself."""
+    """The daemon has room for one epoch. While another rank holds an epoch, this rank computes the values of the
+    next one itself."""
     daemon = Daemon(tmp_path, "--backend", "cpu", "--host-memory", "12MiB").start()
     request.addfinalizer(daemon.stop)
     with shufd.connect(daemon.socket) as client, shufd.connect(daemon.socket) as other:
@@ -386,7 +388,7 @@ def test_room_for_one_epoch(tmp_path, request):
         sampler.set_epoch(0)
         assert head == other.permute(n, 3, 1, rank=1, world=2)[:1000].tolist()
         random = shufd.torch.RandomSampler(Numbers(n), seed=5, client=client)
-        for epoch in range(3):  # the lease of one epoch ends before the next
+        for epoch in range(3):  # the lease of an epoch ends before the next epoch
             first = list(itertools.islice(random, 10))
             assert first == shufd.local.index(range(10), n, 5, epoch).tolist()
 
@@ -474,7 +476,7 @@ def test_wrong_states(daemon):
 def rank_main(rank, world, port, socket, seed, out):
     """A rank of test_verify."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), SHUFD_SOCKET=socket)
-    os.environ.update(RANK="6", WORLD_SIZE="7")  # torch.distributed knows better
+    os.environ.update(RANK="6", WORLD_SIZE="7")  # wrong on purpose: torch.distributed overrides these variables
     torch.distributed.init_process_group("gloo", rank=rank, world_size=world)
     try:
         result = shufd.verify(n=1000, seed=seed)

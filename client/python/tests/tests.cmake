@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The tests of the Python package: a row of ctest for each file. Under AddressSanitizer its run time
-# comes before Python. ThreadSanitizer knows no uninstrumented Python.
+# The tests of the Python package. Each file is a test of ctest. The run time of AddressSanitizer must be
+# loaded before Python. ThreadSanitizer does not work with a Python that was built without it.
 if(SHUF_SANITIZE STREQUAL "thread")
   return()
 endif()
@@ -30,7 +30,7 @@ foreach(file IN LISTS files)
                                 ${CMAKE_CURRENT_SOURCE_DIR}/tests/${file})
   set_tests_properties(
     ${name} PROPERTIES LABELS python TIMEOUT 1200 ENVIRONMENT "${environment}"
-                       SKIP_RETURN_CODE 5) # pytest: no test in the file could run
+                       SKIP_RETURN_CODE 5) # pytest exits with 5 if it could run no test of the file
 endforeach()
 
 shuf_python_has(has_mypy ${Python3_EXECUTABLE} mypy)
