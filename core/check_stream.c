@@ -41,7 +41,7 @@ static shuf_status check_range(const struct shuf__stream *s, struct shuf__error 
     return SHUF_OK;
 }
 
-/* A parameter that would have no effect is refused. */
+/* Uniform numbers have no mean and std, so values other than 0 are refused. */
 static shuf_status check_unset(const struct shuf__stream *s, struct shuf__error *error)
 {
     const bool mean = s->mean != 0;
@@ -51,7 +51,7 @@ static shuf_status check_unset(const struct shuf__stream *s, struct shuf__error 
                       mean ? "mean" : "std", mean ? s->mean : s->std);
 }
 
-/* The comparisons refuse NaN as well. */
+/* The comparisons are false for NaN, so they refuse NaN too. */
 static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *error)
 {
     if (!shuf__distribution_is_normal(s->distribution)) {
@@ -100,7 +100,7 @@ static shuf_status choose_dtype(struct shuf__request *request, struct shuf__erro
     return refuse_dtype((int)request->dtype, request->stream.distribution, error);
 }
 
-/* No value is ever infinite. */
+/* Refuses a mean and std for which a value of type f16 could be infinite. */
 static shuf_status check_f16(const struct shuf__request *request, struct shuf__error *error)
 {
     const struct shuf__stream *s = &request->stream;

@@ -32,8 +32,8 @@ static inline const char *shuf__plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Replaces control characters and invalid UTF-8 by '?': text of a peer or of a file must neither
- * break a line nor reach a terminal as commands. */
+/* Replaces control characters and invalid UTF-8 by '?'. Text of a peer or of a file must not break
+ * a line, and must not control a terminal. */
 void shuf__make_printable(char *text);
 
 #ifdef __cplusplus

@@ -367,8 +367,9 @@ void shuf__config_print(const struct shuf__config *config, FILE *out)
     fprintf(
         out,
         "# SPDX-License-Identifier: MIT\n#\n"
-        "# The configuration of shufd. Every key is optional, and has its default without a line.\n"
-        "# Sizes are written 8Gi, 8G or 8589934592, durations 10min, 5s or 50us;\n"
+        "# The configuration of shufd. Every key is optional. A key without a line has its "
+        "default.\n"
+        "# Write sizes as 8Gi, 8G or 8589934592, and durations as 10min, 5s or 50us;\n"
         "# `shufctl help units` lists all forms. A blank and a ';' after a value begin a comment.\n"
         "# On SIGHUP shufd reads the file again. Keys marked (restart) take effect only at the "
         "next\n"
