@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build
- * runs it; it is not installed.
+ * runs this program; it is not installed.
  */
 #include "log.h"
 #include "number.h"
@@ -69,7 +69,7 @@ static void print_LEVEL(const struct row *row)
     putchar('.');
 }
 
-/* scdoc reads * and _ as markup, and some signs at the begin of a line. */
+/* Escapes the characters that are markup in scdoc, some of them only at the beginning of a line. */
 static void print_plain(const char *text)
 {
     putchar('\t');
