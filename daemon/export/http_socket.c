@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether a process listens there. */
+/* Whether a process listens on the endpoint. */
 static bool is_live(const struct shuf__endpoint *endpoint)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -51,8 +51,8 @@ static bool bind_port(int fd, const struct shuf__endpoint *endpoint)
     return bind(fd, &endpoint->address.any, endpoint->length) == 0;
 }
 
-/* In the sandbox of systemd only a drop-in gives the daemon a directory for the socket, or ports.
- */
+/* The error names a drop-in if systemd runs the daemon. The sandbox of the unit allows a socket or
+ * a port only with that drop-in. */
 static void fail_bind(const struct shuf__endpoint *endpoint, const struct shuf__config *config,
                       struct shuf__error *error)
 {
