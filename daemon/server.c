@@ -354,7 +354,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     shuf__service_set_engine(&server->service, server->engine);
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
     if (strcmp(config->backend, "auto") == 0 && error->text[0])
-        shuf__log(server->log, SHUF__LOG_INFO, "passed over: %s", error->text);
+        shuf__log(server->log, SHUF__LOG_INFO, "not used: %s", error->text);
     shuf__log(server->log, SHUF__LOG_INFO, "backend %s: %s (%s)", backend->ops->name,
               backend->device, backend->device_id);
     return SHUF_OK;

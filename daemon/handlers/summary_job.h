@@ -8,11 +8,13 @@
 
 #include "result_request.h"
 
-/* Whether the request is one. The result must not be in the cache. */
+/* Whether the request asks only for the summary of a large result. Call it if the result is not in
+ * the cache. */
 bool shuf__summary_job_fits(const struct shuf__result_request *r);
 
-/* Submits the job, which replies. Fails with SHUF_NO_MEMORY if it would keep others waiting for too
- * long: the client requests parts then. Fails with SHUF_BUSY when the queue is full. */
+/* Submits the job, which sends the reply. Fails with SHUF_NO_MEMORY if the result is so large that
+ * other requests would wait too long; then the client requests parts. Fails with SHUF_BUSY when the
+ * queue is full. */
 shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
                                      struct shuf__error *error);
 
