@@ -266,9 +266,8 @@ void shuf__listener_close(struct shuf__listener *listener)
     const char *path = listener->address.sun_path;
     if (listener->fd < 0)
         return;
-    shuf__lock_set_state(
-        &listener->lock,
-        SHUF__LOCK_ENDING); /* first, as others read the lock once the socket is gone */
+    /* Sets the state first, because other daemons read it once the socket is gone. */
+    shuf__lock_set_state(&listener->lock, SHUF__LOCK_ENDING);
     if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
         status.st_ino == listener->inode)
         unlink(path);
