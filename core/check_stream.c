@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of requests for random numbers: see request.h. The checks are in the order of the fields;
- * a rule about several fields is checked at the last of them.
+ * Checks of requests for random numbers: see request.h. The checks are in the order of the fields.
+ * A check of several fields comes at the last of these fields.
  */
 #include "request.h"
 
@@ -13,7 +13,7 @@
 #define END (UINT64_C(1) << 62) /* SHUF_STREAM_MAX */
 
 static const double mean_most = 0x1p100, std_least = 0x1p-100, std_most = 0x1p100;
-static const double f16_most = 65504; /* finite */
+static const double f16_most = 65504; /* the largest finite value */
 
 static const char *const names[] = {"none",
 #define X(name, text, description) text,
@@ -56,7 +56,7 @@ static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *err
 {
     if (!shuf__distribution_is_normal(s->distribution)) {
         const shuf_status status = check_unset(s, error);
-        s->mean = s->std = 0; /* no -0: equal requests have equal fields */
+        s->mean = s->std = 0; /* replaces -0, so that equal requests have equal fields */
         return status;
     }
     if (!(fabs(s->mean) <= mean_most))
@@ -65,7 +65,7 @@ static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *err
     if (!(s->std >= std_least && s->std <= std_most))
         return shuf__fail(error, SHUF_INVALID, "std %g: expected 2^-100 (%g) to 2^100 (%g)", s->std,
                           std_least, std_most);
-    s->mean += 0.0; /* no -0 */
+    s->mean += 0.0; /* turns -0 into 0 */
     return SHUF_OK;
 }
 

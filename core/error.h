@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * An error inside shufd: a status, and one line that names the field, its value and the expected
- * value. The function that finds the fault writes it once, and callers pass it up unchanged.
+ * value. The function that finds the error writes this line. Its callers pass it up unchanged.
  */
 #ifndef SHUF__ERROR_H
 #define SHUF__ERROR_H
@@ -26,7 +26,7 @@ struct shuf__error {
 shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The ending of a noun after a number: "client%s". */
+/* The "s" of a plural after a number, as in "%d client%s". */
 static inline const char *shuf__plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

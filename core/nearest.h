@@ -5,10 +5,10 @@
 #ifndef SHUF__NEAREST_H
 #define SHUF__NEAREST_H
 
-/* The search over a list of names: begin with {.text = WORD}, offer each name. */
+/* A search in a list of names. Begin with {.text = WORD}, and then offer each name. */
 struct shuf__nearest {
     const char *text;
-    const char *name; /* the best so far; NULL while none is near */
+    const char *name; /* the nearest name so far; NULL: none is near */
     unsigned distance;
 };
 

@@ -86,7 +86,7 @@ static const char *read_digits(const char *p, unsigned base, struct digits *d)
     return p;
 }
 
-/* ".500" is one digit, so that 1.500e1 is whole. */
+/* Trailing zeros do not count, so ".500" has one digit, and 1.500e1 is a whole number. */
 static const char *read_fraction(const char *p, struct digits *d)
 {
     const char *end = p + strspn(p, "0123456789");
@@ -122,7 +122,7 @@ static const struct unit *find_unit(const struct unit *units, const char *name,
 
 enum outcome { READ, NO_NUMBER, NEGATIVE, NOT_WHOLE, TOO_LARGE };
 
-/* value * factor * 10^shift */
+/* Computes value * factor * 10^shift. */
 static enum outcome scale(uint64_t *value, uint64_t factor, int shift)
 {
     unsigned __int128 product = (unsigned __int128)*value * factor;
@@ -234,7 +234,8 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
     *value = strtod(text, &end);
     const bool form =
         end > text && *end == '\0' && !isspace((unsigned char)*text) && !strpbrk(text, "xX");
-    const bool out = errno == ERANGE && (*value == 0 || isinf(*value)); /* tiny ones may round */
+    const bool out =
+        errno == ERANGE && (*value == 0 || isinf(*value)); /* a tiny number may lose digits */
     if (form && !out)
         return SHUF_OK;
     if (form)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How people write numbers, sizes and durations, on the command line and in the configuration.
+ * Reads and writes numbers, sizes and durations of the command line and of the configuration.
  */
 #ifndef SHUF__NUMBER_H
 #define SHUF__NUMBER_H

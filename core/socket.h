@@ -19,11 +19,11 @@ const char *shuf__socket_directory(void);
 enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
 
 /* Fills *address with `path`. If `path` is NULL or empty, takes the first of these that applies:
- *   $SHUFD_SOCKET;
- *   a daemon with $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in that directory;
- *   root, or a client without $XDG_RUNTIME_DIR: shufd.sock in the directory above;
- *   others: $XDG_RUNTIME_DIR/shufd.sock. If a client finds no socket there, it takes shufd.sock in
- *       the directory above.
+ *   1. $SHUFD_SOCKET.
+ *   2. For a daemon with $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in that directory.
+ *   3. For root, or a client without $XDG_RUNTIME_DIR: shufd.sock in the directory above.
+ *   4. $XDG_RUNTIME_DIR/shufd.sock. If a client finds no socket there, it takes shufd.sock in the
+ *      directory above.
  * Fails with SHUF_INVALID if the path is too long for a socket, or if a daemon has none of these
  * variables. */
 shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,

@@ -35,7 +35,7 @@ enum { SIGNALS = 3 };
 
 enum {
     RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and other files */
-    HTTP_DESCRIPTORS = 40,     /* for the clients of the HTTP server */
+    HTTP_DESCRIPTORS = 40,     /* for the HTTP server and its clients */
     DESCRIPTORS_PER_CLIENT = 3,
     DEVICE_FAILED_MS = 1000, /* for the last replies after the device has failed */
     FORCED_END_MS = 5000,    /* in which the running job notices that it is cancelled */
@@ -54,7 +54,7 @@ struct shuf__server {
     struct shuf__heartbeat heartbeat;
     struct shuf__exports exports;
     struct shuf__drain drain;
-    uv_timer_t deadline; /* of the drain, then of the end */
+    uv_timer_t deadline; /* first of the drain, then of the end */
     uv_prepare_t serve;  /* serves the sessions before the loop sleeps */
     uv_signal_t signals[SIGNALS];
     bool draining, forced, ended;

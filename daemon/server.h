@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The whole daemon: its loop, its start and its end.
+ * Runs the daemon: its start, its loop and its end.
  */
 #ifndef SHUFD_SERVER_H
 #define SHUFD_SERVER_H

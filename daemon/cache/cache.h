@@ -40,17 +40,17 @@ enum { SHUF__SAMPLES = 4 }; /* most first values, and most last values, in a sum
 /* The facts about a result that a reply has beside the values. */
 struct shuf__summary {
     uint64_t device_ns, fingerprint;
-    uint64_t fingerprint_index; /* of the first value */
+    uint64_t fingerprint_index; /* number of the first value, see shuf__compute_options */
     bool has_fingerprint, has_sums, has_samples;
     struct shuf__sums sums; /* of a stream */
     unsigned n_first, n_last;
-    uint64_t first[SHUF__SAMPLES], last[SHUF__SAMPLES]; /* bits */
+    uint64_t first[SHUF__SAMPLES], last[SHUF__SAMPLES]; /* the bits of these values */
 };
 
 struct shuf__entry_job; /* entry_job.h */
 
 struct shuf__cache_entry {
-    struct shuf__key key; /* first: the search tree compares entries by it */
+    struct shuf__key key; /* must be the first member, as the search tree compares keys */
     struct shuf__cache *cache;
     struct shuf__allocation *allocation; /* NULL until its job starts */
     uint64_t bytes;                      /* of its values */

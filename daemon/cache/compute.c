@@ -22,9 +22,9 @@ static void finish_event_waiters(struct shuf__entry_job *job)
     }
 }
 
-/* The caller first sets the job of the entry to NULL, because `finished` may lead to a new request
- * and to a new job for the same entry. A waiter that needs more of the summary waits for another
- * job. */
+/* The caller sets the job of the entry to NULL before. `finished` may lead to a new request, and so
+ * to a new job for the same entry. A waiter that needs more of the summary waits for another job.
+ */
 static void finish_waiters(struct shuf__entry_job *job)
 {
     struct shuf__waiter *waiter;

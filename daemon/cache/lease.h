@@ -34,11 +34,11 @@ struct shuf__lease_list {
     struct shuf__leases *all;
     struct shuf__client *client;
     LIST_HEAD(, shuf__lease) list, prefetched; /* newest first */
-    uint64_t leased, prefetches;               /* in these lists */
+    uint64_t leased, prefetches;               /* lengths of these lists */
 };
 
 struct shuf__lease {
-    uint64_t id;     /* for clients; never used again */
+    uint64_t id;     /* names the lease for clients; no other lease gets this id */
     uint64_t number; /* counts the leases: each new one has a larger number */
     struct shuf__lease_list *owner;
     struct shuf__cache_entry *entry;

@@ -36,7 +36,7 @@ enum shuf__config_key {
 /* The options of the command line. A value is NULL if its option is not given. */
 struct shuf__config_source {
     const char *file; /* NULL: the default file, if it exists */
-    bool no_file;     /* read none */
+    bool no_file;     /* reads no file */
     const char *value[SHUF__CONFIG_KEYS];
 };
 
@@ -104,7 +104,7 @@ void shuf__config_update(struct shuf__config *config, const struct shuf__config 
 /* The help of a key, for --help. */
 struct shuf__config_help {
     const char *name, *value; /* the key, and a word for its value, such as SIZE */
-    const char *text;         /* lines */
+    const char *text;         /* one or more lines */
 };
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key);

@@ -73,7 +73,7 @@ static void resume(struct shuf__engine *engine, struct shuf__engine_job *job)
     engine->running = job;
 }
 
-/* Finishes a job that no lane has. Its `done` is called from the loop, as for all jobs. */
+/* Finishes a job that no lane has. As for all jobs, the loop calls its `done` later. */
 static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->queued--;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The engine decides which job uses the device, when, and on which thread. Users take turns
- * (turns.h). When a user's time slice is over and another user waits, the running job is paused,
- * and the other user's job runs in a lane of its own (lane.h). A user's jobs run one after the
- * other. Small computations run on the loop's thread, which has its own backend. Urgent jobs, such
- * as reads and frees, have a lane of their own. So both need not wait for long computations.
+ * (turns.h). At the end of a user's time slice, if another user waits, the running job is paused.
+ * The other user's job runs in a lane of its own (lane.h). A user's jobs run one after the other.
+ * Small computations run on the loop's thread, which has its own backend. Urgent jobs, such as
+ * reads and frees, have a lane of their own. So both need not wait for long computations.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -19,7 +19,7 @@ struct shuf__engine_options {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
     uint64_t queue; /* most jobs of a user that wait while one of the user's jobs runs */
-    /* Both are called on the loop's thread. */
+    /* The engine calls both on the loop's thread. */
     void (*idle)(void *context); /* all jobs are done */
     void (*device_failed)(void *context, const struct shuf__error *error);
     void *context;

@@ -26,7 +26,7 @@ struct shuf__turn_user {
 
 struct shuf__turns {
     TAILQ_HEAD(, shuf__turn_user) users;
-    uint64_t virtual_ns; /* of the user whose turn it is */
+    uint64_t virtual_ns; /* the virtual time of the user whose turn it is */
 };
 
 void shuf__turns_init(struct shuf__turns *turns);

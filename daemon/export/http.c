@@ -61,7 +61,7 @@ struct shuf__http {
     uint64_t last_ms; /* time of the last text */
     unsigned open_handles;
 
-    uv_mutex_t lock; /* for all fields below */
+    uv_mutex_t lock; /* guards all fields below */
     struct requests waiting;
     TAILQ_HEAD(, connection) connections; /* oldest first */
     unsigned count;

@@ -46,7 +46,7 @@ static bool bind_unix(int fd, const struct shuf__endpoint *endpoint, mode_t mode
 
 static bool bind_port(int fd, const struct shuf__endpoint *endpoint)
 {
-    const int yes = 1; /* a restart does not wait for the connections of the last daemon */
+    const int yes = 1; /* else bind() may fail while connections of the last daemon still close */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     return bind(fd, &endpoint->address.any, endpoint->length) == 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases: lists leases, a page at a time. Users see their own leases; root and the daemon's user
- * see all.
+ * Leases: lists leases, one page for each request. Users see their own leases. Root and the
+ * daemon's user see all leases.
  */
 #include "algorithm.h"
 #include "handlers.h"

@@ -246,6 +246,6 @@ void shuf__serve_result(struct shuf__session *session, const Shuf__Request *mess
         shuf__session_fail(session, &error);
         shuf__engine_report(session->all->engine, &error);
     }
-    if (r.input) /* the entry has its own reference */
+    if (r.input) /* if an entry needs the input, it has a reference of its own */
         shuf__cache_entry_unref(r.input);
 }

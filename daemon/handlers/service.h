@@ -55,13 +55,14 @@ void shuf__service_close(struct shuf__service *service);
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
 
-/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
-/* Whether they could be loaded. */
 /* The number of daemons that share the host memory of the machine. Logs a wrong $SHUFD_INSTANCES if
  * `log` is not NULL. */
 uint64_t shuf__service_sharers(const struct shuf__log *log);
 
+/* Whether the named keys could be loaded. */
 shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error);
+
+/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
 
 /* Call when the daemon begins to serve on that socket. */

@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Bytes of a tile: a tile in host memory fits a processor's caches, and one in device memory is
+/* Bytes of a tile. A tile in host memory fits a processor's caches. A tile in device memory is
  * large enough to keep the device busy. */
 enum { TILE_HOST = 8 << 20, TILE_DEVICE = 64 << 20, TILE_LEAST = SHUF__BLOCK_UNIT };
 

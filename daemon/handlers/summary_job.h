@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request for the summary of a large result, and nothing else. Its values are summarized tile by
- * tile as they are computed, so it needs memory for one tile only.
+ * A request that asks only for the summary of a large result. The job computes the values tile by
+ * tile, and adds each tile to the summary. So it needs memory for only one tile.
  */
 #ifndef SHUFD_SUMMARY_JOB_H
 #define SHUFD_SUMMARY_JOB_H

@@ -160,7 +160,7 @@ static bool cut_off_reader(struct shuf__pool *pool, enum shuf__memory kind, uint
     const uint64_t used = pool->allocations->budgets[side].used;
     uint64_t slow =
         pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side) : 0;
-    slow = slow < used ? slow : used; /* readers may share a result */
+    slow = slow < used ? slow : used; /* a result that readers share is counted several times */
     return slow > 0 && could_evict(pool, kind, size, true, slow) &&
            pool->cut_off_reader(pool->reader_context, side);
 }

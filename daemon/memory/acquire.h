@@ -16,7 +16,7 @@ struct shuf__memory_request {
     bool buffer; /* a client fills it, so it never gets reused memory */
 };
 
-/* What shuf__pool_acquire() may do to get an allocation. */
+/* The means by which shuf__pool_acquire() may get an allocation. */
 enum shuf__acquire_policy {
     SHUF__ACQUIRE_SPARE,    /* reuse a spare allocation, or the least recently used one of a full
                              * size class */

@@ -127,8 +127,8 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
 
-/* Notes that the system has committed at least the first `bytes` bytes: all bytes of a block of
- * device memory, or the written bytes of a block of host memory. */
+/* Notes that the system has committed at least the first `bytes` bytes. In device memory these are
+ * all bytes of a block, and in host memory the written bytes. */
 void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes);
 
 /* Notes that the client of a buffer may write to it from now on. From then on the committed bytes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reason why a request gets no memory: it can never fit, or other allocations, allocations of
- * the same user, or other programs use the memory. All calls are on the loop's thread.
+ * The reason why a request gets no memory. It can never fit, or the memory is in use: by the same
+ * user, by other users, or by other programs. All calls are on the loop's thread.
  */
 #ifndef SHUFD_REFUSAL_H
 #define SHUFD_REFUSAL_H

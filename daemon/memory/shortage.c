@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shortage.h. Polls the available memory every 10 to 250 ms. The less memory is available, the
- * shorter is the interval, so that a program that allocates 4 GiB a second does not take the rest
- * between two polls. Memory is short if less than min(total / 8, 4 GiB) is available. This limit
- * doubles while processes wait for memory.
+ * See shortage.h. Polls the available memory every 10 to 250 ms, and more often if less is
+ * available. So a program that allocates 4 GiB a second cannot take the rest between two polls.
+ * Memory is short if less than min(total / 8, 4 GiB) is available. This limit doubles while
+ * processes wait for memory.
  */
 #include "shortage.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gives idle memory back when other programs need it: when the machine, the control group or the
- * GPU has little free memory, or when processes wait for memory (psi.h). It polls only while there
- * is idle memory. All calls are on the loop's thread.
+ * Gives idle memory back when other programs need it. They need it when the machine, the control
+ * group or the GPU has little free memory, or when processes wait for memory (psi.h). It polls only
+ * while there is idle memory. All calls are on the loop's thread.
  */
 #ifndef SHUFD_SHORTAGE_H
 #define SHUFD_SHORTAGE_H

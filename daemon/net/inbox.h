@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes that a session has received but not yet handled: the next request, and requests that
- * the client has sent before the reply to it.
+ * The bytes that a session has received but not yet handled: the next request, and perhaps further
+ * requests, which the client has sent without waiting for the reply.
  */
 #ifndef SHUFD_INBOX_H
 #define SHUFD_INBOX_H

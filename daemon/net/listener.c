@@ -72,8 +72,8 @@ static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
     return cause == ECONNREFUSED || cause == ENOENT ? STALE : NO_ANSWER;
 }
 
-/* If another process has the lock but a process also answers on the socket, the error names the
- * latter, because that message has the name of its command. */
+/* If another process has the lock, probes the socket. If a process answers there, the error names
+ * this process, because the daemon can then also name its command. */
 static shuf_status take_lock(struct shuf__listener *listener, struct shuf__error *error)
 {
     struct ucred owner;

@@ -14,9 +14,9 @@
 #include <sys/un.h>
 
 enum shuf__lock_state {
-    SHUF__LOCK_STARTING, /* nobody listens yet */
+    SHUF__LOCK_STARTING, /* the owner does not listen yet */
     SHUF__LOCK_SERVING,
-    SHUF__LOCK_ENDING, /* nobody listens any more */
+    SHUF__LOCK_ENDING, /* the owner listens no more */
 };
 
 struct shuf__lock {

@@ -28,7 +28,7 @@ enum shuf__outbox_state {
 /* Packs the reply. Set its payload and descriptor before. */
 void shuf__outbox_put(struct shuf__outbox *outbox, const Shuf__Reply *reply);
 
-/* Sends one chunk, and leaves the loop to other sessions. */
+/* Sends only one chunk, so that other sessions are served too. */
 enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd);
 
 /* Closes the daemon's copy of the descriptor, if there is one. */

@@ -29,7 +29,7 @@ enum shuf__stage { SHUF__STAGE_QUEUE, SHUF__STAGE_DEVICE, SHUF__STAGE_REPLY, SHU
 /* "queue", "device", "reply" */
 const char *shuf__stage_name(enum shuf__stage stage);
 
-/* "permute"; "none" for a frame without a known body. */
+/* The name of a kind, such as "permute"; "none" for a frame without a known kind. */
 const char *shuf__request_kind_name(unsigned kind);
 
 /* Sets *ns to the time that the request spent in that stage. False: it has not passed the stage. A
