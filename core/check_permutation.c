@@ -54,8 +54,9 @@ static shuf_status take_steps(const struct shuf__view *shard, uint64_t length,
     return SHUF_OK;
 }
 
-/* Does the same as torch's DistributedSampler: it pads the indices to a multiple of `world` with
- * the first indices, or cuts them to a multiple. Then each rank takes every world-th index. */
+/* Does the same as torch's DistributedSampler. It makes the number of indices a multiple of
+ * `world`: it repeats the first indices at the end, or leaves out the last ones. Then each rank
+ * takes every world-th index. */
 static shuf_status take_shard(const struct shuf__view *shard, struct shuf__permutation *p,
                               struct shuf__error *error)
 {

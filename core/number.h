@@ -11,7 +11,7 @@
 
 /* Reads a decimal number such as -3, 0.25 or 1e-3, and gives the nearest double. It also reads
  * "inf" and "nan", which the caller's check of the range refuses. Fails with SHUF_INVALID for other
- * text, for a number too large for a double, and for one so small that the double would be 0. */
+ * text, and for a number that is too large or too small for a double. */
 shuf_status shuf__decimal_parse(const char *field, const char *text, double *value,
                                 struct shuf__error *error);
 

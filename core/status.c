@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names and messages of the status table, shuf__fail(), which writes an error, and
- * shuf__make_printable(), which makes the text of a peer safe to print.
+ * Names and messages of the status table. shuf__fail() writes an error. shuf__make_printable()
+ * makes the text of a peer safe to print.
  */
 #include "error.h"
 

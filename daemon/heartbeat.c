@@ -2,7 +2,8 @@
  *
  * See heartbeat.h. A probe is a small computation that tests the device. A busy device needs no
  * probe, because its jobs show that it works. A computation may take longer than the watchdog's
- * interval, but it regularly asks whether it is cancelled, and that counts as a sign of life.
+ * interval. But it regularly asks whether it is cancelled, and these questions show that it is
+ * alive.
  */
 #include "heartbeat.h"
 

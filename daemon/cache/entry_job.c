@@ -110,8 +110,8 @@ shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary
 
 /* ---- small computations, on the loop's thread ---- */
 
-/* Not small are fingerprints and sums, which use all cores, and samples in device memory, which
- * take as long as a computation. */
+/* Whether the missing parts of the summary take little time. Fingerprints and sums do not: they use
+ * all cores. Samples in device memory do not either: they take as long as a computation. */
 static bool is_small_summary(const struct shuf__cache_entry *entry,
                              const struct shuf__compute_options *options)
 {

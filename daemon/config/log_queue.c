@@ -28,8 +28,8 @@ struct shuf__log_queue {
     pthread_cond_t changed, ended;
     struct entry entry[LINES];
     size_t first, count;
-    /* Set when the queue is full, until it is half empty. So a slow reader gets many lines in a
-     * row, and then a gap, instead of single lines with gaps between them. */
+    /* Set when the queue is full, until it is half empty. So a slow reader gets many lines without
+     * a gap, and then one large gap, instead of many small gaps. */
     bool full;
     bool stopping, has_ended;
     uint64_t untold; /* dropped lines that no entry reports yet */

@@ -60,8 +60,8 @@ bool shuf__engine_progressed(struct shuf__engine *engine);
  * for other urgent jobs. */
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);
 
-/* For a job that has launched a computation. `done` of the job calls it, and then the same lane
- * calls `run` once more, which waits for the end of the computation. */
+/* For a job that has launched a computation: call it in the job's `done`. The same lane then calls
+ * `run` once more, which waits for the end of the computation. */
 void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job *job);
 
 /* Lends the loop's backend to the caller, until the caller returns to the loop. Use it for work

@@ -62,8 +62,8 @@ void shuf__psi_open(struct shuf__psi *psi, uv_loop_t *loop, const char *path,
         shuf__psi_is_stalled(psi);
 }
 
-/* Compares the share of the time since the last call with STALL_PART, because one short wait does
- * not mean that memory is short. */
+/* Memory is short only if processes have waited for a large part of the time since the last call.
+ * One short wait is normal. */
 bool shuf__psi_is_stalled(struct shuf__psi *psi)
 {
     uint64_t stalled_us;

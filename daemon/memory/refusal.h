@@ -8,8 +8,8 @@
 
 #include "allocations.h"
 
-/* Fails with SHUF_NO_MEMORY if `bytes` and `beside` bytes together exceed the limit, so that they
- * would not fit even if nothing else were in use. */
+/* Fails with SHUF_NO_MEMORY if `bytes` and `beside` bytes together exceed the limit. Then they do
+ * not fit even if nothing else is in use. */
 shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
                                     enum shuf__memory kind, uint64_t bytes, uint64_t beside,
                                     struct shuf__error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See session.h. A session uses uv_poll_t and its own system calls, because the streams of libuv
- * cannot pass descriptors, and cannot send from memory in bounded parts.
+ * See session.h. A session uses uv_poll_t and its own system calls. The streams of libuv cannot
+ * pass descriptors, and cannot send from memory in bounded parts.
  */
 #include "session.h"
 
@@ -348,8 +348,8 @@ static void on_deadline(uv_timer_t *timer)
 
 /* ---- pending work ---- */
 
-/* Stops watching for room in the socket, because there nearly always is room, and the loop would
- * spin until the work is over. Bytes of a next request wake the loop only once, because
+/* Stops watching for room in the socket. There nearly always is room, so the events would make the
+ * loop spin until the work is over. Bytes of a next request wake the loop only once, because
  * on_readable() then stops watching for them. */
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending)
 {

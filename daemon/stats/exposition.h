@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes metrics as text, in the format of Prometheus or of OpenMetrics. The two formats differ in
- * the header of a family (all samples of one metric), in exemplars (the id of one request beside a
- * count), and in the last line.
+ * Writes metrics as text, in the format of Prometheus or of OpenMetrics. A family is all samples of
+ * one metric. An exemplar is the id of one request beside a count. The two formats differ in the
+ * header of a family, in exemplars, and in the last line.
  */
 #ifndef SHUFD_EXPOSITION_H
 #define SHUFD_EXPOSITION_H
