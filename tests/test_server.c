@@ -495,7 +495,7 @@ static void test_slow_frames(void **state)
     }
     wire_expect(slow, SHUF_TIMEOUT, "frame: only 7 bytes came within 300 ms");
     wire_expect_end(slow);
-    wire_expect(silent, SHUF_TIMEOUT, "frame: 0 bytes");
+    wire_expect(silent, SHUF_TIMEOUT, "frame: only 0 bytes");
     wire_expect_end(silent);
     usleep(400000);
     wire_check_alive(idle); /* an idle connection has no timeout */
