@@ -157,8 +157,8 @@ shuf_status shuf__request_name_key(struct shuf__request *request, const char *na
 bool shuf__key_name_is_valid(const char *name);
 bool shuf__key_name_is_group(const char *name);
 
-/* For a computation: set_key puts the bits of a named key into a copy of the request, and clear_key
- * sets them to zero again. */
+/* A computation needs the bits of a named key. The first function puts them into a copy of the
+ * request. The second one sets them to zero again. */
 void shuf__request_set_key(struct shuf__request *request, const shuf_key *key);
 void shuf__request_clear_key(struct shuf__request *request);
 

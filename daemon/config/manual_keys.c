@@ -46,7 +46,7 @@ static void print_NUMBER(const struct row *row)
 static void print_AMOUNT(const struct row *row)
 {
     (void)row;
-    printf("A size, or a part in whole percent.");
+    printf("A size, or a part in whole percent, such as 25%%.");
 }
 
 static void print_DURATION(const struct row *row)
@@ -89,7 +89,7 @@ static void print_row(const struct row *row)
     print_plain(row->help);
     printf("\t");
     row->print_values(row);
-    puts(row->when == RESTART ? " Changes at a restart.\n" : "\n");
+    puts(row->when == RESTART ? " A change takes effect at the next start.\n" : "\n");
 }
 
 int main(void)

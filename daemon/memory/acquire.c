@@ -112,8 +112,8 @@ static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size
     return any;
 }
 
-/* Whether `size` bytes would fit if `freed` bytes were freed and idle allocations evicted. If not,
- * the caller evicts nothing, because the eviction would not help. */
+/* Whether evicting idle allocations makes room for `size` bytes, after `freed` other bytes are
+ * freed. If not, the caller evicts nothing. */
 static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, uint64_t size,
                         bool all, uint64_t freed)
 {

@@ -151,8 +151,8 @@ void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation);
 /* Whether no process can have the block mapped. Then shuf__allocation_drop() frees it at once. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation);
 
-/* Whether the daemon can tell every process that may have the block mapped that its contents
- * change. Only then may the block get a new result. */
+/* Whether the block may get a new result. It may not if a process without a connection may have it
+ * mapped, because the daemon cannot notify that process. */
 bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation);
 
 /* Call when a process has unmapped the block. Frees a pending block that no process has mapped. */

@@ -23,8 +23,8 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
                                       struct shuf__error *error);
 
 /* Call when the job starts. Checks that there is room for the smallest workspace and, if *result is
- * NULL, for the result. If both fit only when the result reuses an idle allocation, sets *result to
- * that allocation. Fails with the error of shuf__refuse_allocation(). */
+ * NULL, for the result. If there is no room for both, but the result can reuse an idle allocation,
+ * sets *result to it. Fails with the error of shuf__refuse_allocation(). */
 shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
                                        const struct shuf__job_memory *memory,
                                        struct shuf__allocation **result, struct shuf__error *error);
