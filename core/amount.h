@@ -21,10 +21,10 @@ struct shuf__amount {
 shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf__amount *amount,
                                struct shuf__error *error);
 
-/* Writes it so that shuf__amount_parse() reads it, with the largest exact suffix. */
+/* Writes the amount in the syntax of shuf__amount_parse(), with the largest exact suffix. */
 const char *shuf__amount_text(char text[SHUF__NUMBER_TEXT], struct shuf__amount amount);
 
-/* In bytes, of `total` bytes of memory. */
+/* The amount in bytes, when all the memory is `total` bytes. */
 uint64_t shuf__amount_bytes(struct shuf__amount amount, uint64_t total);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks of requests for a permutation's values: see request.h. The checks are in the order of the
- * fields, so the first wrong field is the one that is named.
+ * fields, so an error names the first wrong field.
  */
 #include "request.h"
 
@@ -28,12 +28,12 @@ static shuf_status take_slice(const struct shuf__view *slice, struct shuf__permu
                           slice->count, most, slice->offset, slice->stride, p->n);
     p->offset = slice->offset;
     p->count = slice->count;
-    p->stride = slice->count == 1 ? 1 : slice->stride; /* a stride of several values is below n */
+    p->stride = slice->count == 1 ? 1 : slice->stride; /* a single value may have any stride */
     return SHUF_OK;
 }
 
-/* Takes values number step to step + count - 1 of the `length` values of a shard. Nothing
- * overflows: all values but the last stand below n. */
+/* Takes the values number step to step + count - 1 of the `length` values of a shard. Nothing
+ * overflows, because all positions except the last are below n. */
 static shuf_status take_steps(const struct shuf__view *shard, uint64_t length,
                               struct shuf__permutation *p, struct shuf__error *error)
 {
@@ -54,8 +54,9 @@ static shuf_status take_steps(const struct shuf__view *shard, uint64_t length,
     return SHUF_OK;
 }
 
-/* torch's DistributedSampler pads the indices to a multiple of world by starting again at the
- * front, or cuts them to one; rank takes every world-th. */
+/* Does the same as torch's DistributedSampler. It makes the number of indices a multiple of
+ * `world`: it repeats the first indices at the end, or leaves out the last ones. Then each rank
+ * takes every world-th index. */
 static shuf_status take_shard(const struct shuf__view *shard, struct shuf__permutation *p,
                               struct shuf__error *error)
 {
@@ -142,7 +143,7 @@ shuf_status shuf__permutation_make(struct shuf__request *request, const struct s
     return SHUF_OK;
 }
 
-/* One row, all of it. */
+/* Takes the whole permutation as one row. */
 static void take_row(struct shuf__permutation *p)
 {
     p->rows = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of requests for random numbers: see request.h. The checks are in the order of the fields;
- * a rule about several fields is checked at the last of them.
+ * Checks of requests for random numbers: see request.h. The checks are in the order of the fields.
+ * A check of several fields comes at the last of these fields.
  */
 #include "request.h"
 
@@ -13,7 +13,7 @@
 #define END (UINT64_C(1) << 62) /* SHUF_STREAM_MAX */
 
 static const double mean_most = 0x1p100, std_least = 0x1p-100, std_most = 0x1p100;
-static const double f16_most = 65504; /* finite */
+static const double f16_most = 65504; /* the largest finite value */
 
 static const char *const names[] = {"none",
 #define X(name, text, description) text,
@@ -41,7 +41,7 @@ static shuf_status check_range(const struct shuf__stream *s, struct shuf__error 
     return SHUF_OK;
 }
 
-/* A parameter that would have no effect is refused. */
+/* Uniform numbers have no mean and std, so values other than 0 are refused. */
 static shuf_status check_unset(const struct shuf__stream *s, struct shuf__error *error)
 {
     const bool mean = s->mean != 0;
@@ -51,12 +51,12 @@ static shuf_status check_unset(const struct shuf__stream *s, struct shuf__error 
                       mean ? "mean" : "std", mean ? s->mean : s->std);
 }
 
-/* The comparisons refuse NaN as well. */
+/* The comparisons are false for NaN, so they refuse NaN too. */
 static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *error)
 {
     if (!shuf__distribution_is_normal(s->distribution)) {
         const shuf_status status = check_unset(s, error);
-        s->mean = s->std = 0; /* no -0: equal requests have equal fields */
+        s->mean = s->std = 0; /* replaces -0, so that equal requests have equal fields */
         return status;
     }
     if (!(fabs(s->mean) <= mean_most))
@@ -65,7 +65,7 @@ static shuf_status check_moments(struct shuf__stream *s, struct shuf__error *err
     if (!(s->std >= std_least && s->std <= std_most))
         return shuf__fail(error, SHUF_INVALID, "std %g: expected 2^-100 (%g) to 2^100 (%g)", s->std,
                           std_least, std_most);
-    s->mean += 0.0; /* no -0 */
+    s->mean += 0.0; /* turns -0 into 0 */
     return SHUF_OK;
 }
 
@@ -100,7 +100,7 @@ static shuf_status choose_dtype(struct shuf__request *request, struct shuf__erro
     return refuse_dtype((int)request->dtype, request->stream.distribution, error);
 }
 
-/* No value is ever infinite. */
+/* Refuses a mean and std for which a value of type f16 could be infinite. */
 static shuf_status check_f16(const struct shuf__request *request, struct shuf__error *error)
 {
     const struct shuf__stream *s = &request->stream;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* At the end of the text. */
+/* Appends to the text. */
 #define ADD(text, ...) \
     snprintf((text) + strlen(text), SHUF__REQUEST_TEXT - strlen(text), __VA_ARGS__)
 

@@ -68,7 +68,8 @@ static const struct {
     {"fp16", SHUF_F16},
 };
 
-/* NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So they need their "<". */
+/* NumPy's u8 and i8 have 8 bytes, but elsewhere these names mean 8 bits. So shufd reads them only
+ * as "<u8" and "<i8". */
 static const struct {
     const char *name;
     shuf_dtype dtype;
@@ -76,7 +77,7 @@ static const struct {
 
 enum {
     ALIASES = sizeof aliases / sizeof *aliases,
-    SHORTEST = 3, /* a name of fewer letters is near to every other one */
+    SHORTEST = 3, /* a shorter name is near to every other name */
 };
 
 unsigned shuf__dtype_set(enum shuf__distribution distribution)
@@ -121,7 +122,7 @@ static void offer_names(struct shuf__nearest *nearest, unsigned set)
             shuf__nearest_offer(nearest, aliases[i].name);
 }
 
-/* Advice for an unknown name. */
+/* Writes advice for an unknown name. */
 static void set_hint(const char *text, unsigned set, char hint[SHUF__HINT])
 {
     struct shuf__nearest nearest = {.text = text};
@@ -148,7 +149,7 @@ shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set,
         return SHUF_OK;
     }
     list_set(set, names, sizeof names);
-    if (found == SHUF_AUTO) /* a known type of another kind of values is no typing error */
+    if (found == SHUF_AUTO) /* not a known type, so the name may be mistyped */
         set_hint(text, set, hint);
     return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s", field, *text ? text : "''",
                       names, hint);

@@ -24,20 +24,20 @@ const char *shuf__dtype_name(int dtype);
 enum { SHUF__DTYPE_TEXT = 12 };
 const char *shuf__dtype_label(int dtype, char number[SHUF__DTYPE_TEXT]);
 
-/* The set of types that values of that distribution can have, or a permutation for
- * SHUF_DISTRIBUTION_NONE: a bit a type. */
+/* The types that values of that distribution can have, one bit for each type.
+ * SHUF_DISTRIBUTION_NONE gives the types of a permutation. */
 unsigned shuf__dtype_set(enum shuf__distribution distribution);
 
-/* Reads one type of the set, by its name or by that of C, NumPy or PyTorch: "f32", "float32",
- * "float", "<f4". SHUF_INVALID. */
+/* Reads one type of the set, by its name or by its name in C, NumPy or PyTorch: "f32", "float32",
+ * "float", "<f4". Fails with SHUF_INVALID. */
 shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set, shuf_dtype *dtype,
                               struct shuf__error *error);
 
 /* Bytes of a value: 2, 4 or 8; 0 for SHUF_AUTO and for an unknown number. */
 unsigned shuf__dtype_bytes(int dtype);
 
-/* Whether values of that distribution, or of a permutation for SHUF_DISTRIBUTION_NONE, can have the
- * type. */
+/* Whether values of that distribution can have the type. SHUF_DISTRIBUTION_NONE asks about a
+ * permutation. */
 bool shuf__dtype_is_allowed(int dtype, enum shuf__distribution distribution);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * An error inside shufd: a status, and one line that names the field, its value and the expected
- * value. The function that finds the fault writes it once, and callers pass it up unchanged.
+ * value. The function that finds the error writes this line. Its callers pass it up unchanged.
  */
 #ifndef SHUF__ERROR_H
 #define SHUF__ERROR_H
@@ -26,14 +26,14 @@ struct shuf__error {
 shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The ending of a noun after a number: "client%s". */
+/* The "s" of a plural after a number, as in "%d client%s". */
 static inline const char *shuf__plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-/* Replaces control characters and invalid UTF-8 by '?': text of a peer or of a file must neither
- * break a line nor reach a terminal as commands. */
+/* Replaces control characters and invalid UTF-8 by '?'. Text of a peer or of a file must not break
+ * a line, and must not control a terminal. */
 void shuf__make_printable(char *text);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Named keys in requests: see request.h. A name is also the name of a file, so it has few
- * characters. Names that end with ".group" are files with the group of a key.
+ * Named keys in requests: see request.h. The name of a key is also the name of its file, so only
+ * few characters are allowed. The file NAME.group names the group that may use the key NAME.
  */
 #include "request.h"
 
@@ -31,7 +31,7 @@ static struct shuf__permutation *permutation_of(struct shuf__request *request)
     return (struct shuf__permutation *)(uintptr_t)shuf__request_permutation(request);
 }
 
-/* The two words of the key of a permutation or stream; NULL: it has none. */
+/* Where the request has the two words of its key; NULL if its kind has no key. */
 static uint64_t *low_word(struct shuf__request *request)
 {
     struct shuf__permutation *p = permutation_of(request);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 32 }; /* of the names and words that are compared */
+enum { LONGEST = 32 }; /* most characters of the compared names and words */
 
 static unsigned least(unsigned a, unsigned b)
 {

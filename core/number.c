@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See number.h. Digits, exponent and unit are applied in integers: a double
- * would round seeds above 2^53.
+ * See number.h. The parser computes with integers only, because a double would round seeds above
+ * 2^53.
  */
 #include "number.h"
 
@@ -28,7 +28,7 @@ struct unit {
         letter, thousands                                                 \
     }
 
-/* Units with the same factor follow each other. The first of them is used for output. */
+/* Units with the same factor stand together. Output uses the first of them. */
 static const struct unit prefixes[] = {
     PREFIX("E", UINT64_C(1000000000000000000), KI *KI *KI *KI *KI *KI),
     PREFIX("P", UINT64_C(1000000000000000), KI *KI *KI *KI *KI),
@@ -86,7 +86,7 @@ static const char *read_digits(const char *p, unsigned base, struct digits *d)
     return p;
 }
 
-/* ".500" is one digit, so that 1.500e1 is whole. */
+/* Trailing zeros do not count, so ".500" has one digit, and 1.500e1 is a whole number. */
 static const char *read_fraction(const char *p, struct digits *d)
 {
     const char *end = p + strspn(p, "0123456789");
@@ -122,7 +122,7 @@ static const struct unit *find_unit(const struct unit *units, const char *name,
 
 enum outcome { READ, NO_NUMBER, NEGATIVE, NOT_WHOLE, TOO_LARGE };
 
-/* value * factor * 10^shift */
+/* Computes value * factor * 10^shift. */
 static enum outcome scale(uint64_t *value, uint64_t factor, int shift)
 {
     unsigned __int128 product = (unsigned __int128)*value * factor;
@@ -135,7 +135,7 @@ static enum outcome scale(uint64_t *value, uint64_t factor, int shift)
     return product > UINT64_MAX ? TOO_LARGE : READ;
 }
 
-/* Reads `text` as a number in one of the units. *rest: where the digits end. */
+/* Reads `text` as a number in one of the units. Sets *rest to the end of the digits. */
 static enum outcome read_quantity(const char *text, const struct unit *units, uint64_t *value,
                                   const char **rest)
 {
@@ -225,7 +225,7 @@ shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t l
                       shuf__duration_text(low, least), shuf__duration_text(high, most));
 }
 
-/* strtod() also passes over blanks and takes hexadecimal. */
+/* Checks the form first, because strtod() also accepts leading blanks and hexadecimal. */
 shuf_status shuf__decimal_parse(const char *field, const char *text, double *value,
                                 struct shuf__error *error)
 {
@@ -234,7 +234,8 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
     *value = strtod(text, &end);
     const bool form =
         end > text && *end == '\0' && !isspace((unsigned char)*text) && !strpbrk(text, "xX");
-    const bool out = errno == ERANGE && (*value == 0 || isinf(*value)); /* tiny ones may round */
+    const bool out =
+        errno == ERANGE && (*value == 0 || isinf(*value)); /* a tiny number may lose digits */
     if (form && !out)
         return SHUF_OK;
     if (form)
@@ -247,7 +248,7 @@ shuf_status shuf__decimal_parse(const char *field, const char *text, double *val
 
 /* ---- Printing ----------------------------------------------------------------- */
 
-/* 0 needs no unit. The last of the units has the factor 1. */
+/* Prints 0 without a unit. The last unit has the factor 1, so the search always ends. */
 static void print_quantity(char text[SHUF__NUMBER_TEXT], const struct unit *units, uint64_t value)
 {
     while (value % units->factor != 0)

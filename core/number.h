@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How people write numbers, sizes and durations, on the command line and in the configuration.
+ * Reads and writes numbers, sizes and durations of the command line and of the configuration.
  */
 #ifndef SHUF__NUMBER_H
 #define SHUF__NUMBER_H
@@ -9,28 +9,28 @@
 
 #include <stdint.h>
 
-/* Reads a decimal number, as in -3, 0.25 or 1e-3, to the nearest double; "inf" and "nan" too, for
- * the caller to refuse by its range. Fails as the next, also where that double would be infinite,
- * or 0 of a number that is not. */
+/* Reads a decimal number such as -3, 0.25 or 1e-3, and gives the nearest double. It also reads
+ * "inf" and "nan", which the caller's check of the range refuses. Fails with SHUF_INVALID for other
+ * text, and for a number that is too large or too small for a double. */
 shuf_status shuf__decimal_parse(const char *field, const char *text, double *value,
                                 struct shuf__error *error);
 
 /* Reads a whole number from `least` to `most`: decimal (`1_000_000`), hexadecimal (`0x7`), with a
- * decimal exponent (`1e9`), or with a prefix: k, M, G, T, P, E are powers of 1000, and Ki, Mi, Gi,
- * Ti, Pi, Ei powers of 1024. A B may follow the prefix (`8GB`, `8GiB`). A fraction is allowed where
- * the result is whole (`1.5k`). Fails with SHUF_INVALID and a line that names `field`, the text and
- * the expected values. */
+ * decimal exponent (`1e9`), or with a prefix. The prefixes k, M, G, T, P, E are powers of 1000, and
+ * Ki, Mi, Gi, Ti, Pi, Ei are powers of 1024. The letter B may follow the prefix (`8GB`, `8GiB`). A
+ * fraction is allowed if the result is whole (`1.5k`). Fails with SHUF_INVALID; the error names
+ * `field`, the text and the expected values. */
 shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t least,
                                   uint64_t most, uint64_t *value, struct shuf__error *error);
 
-/* The same for any number below 2^64. */
+/* Reads any number below 2^64 in the same way. */
 shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *value,
                                struct shuf__error *error);
 
 enum { SHUF__NUMBER_TEXT = 32, SHUF__NUMBER_HINT = 64 };
 
-/* "; did you mean 10M?" where only the case of the prefix, or a blank before it, is wrong, else "".
- */
+/* "; did you mean 10M?" if only the case of the prefix is wrong, or a blank stands before it. Else
+ * an empty text. */
 const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT]);
 
 /* Reads a duration: a number and one of ns, us, ms, s, min and h (`10min`, `0.5s`). A number
@@ -39,7 +39,7 @@ const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT]);
 shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
                                  uint64_t *nanoseconds, struct shuf__error *error);
 
-/* Text that the parsers read, a whole number of the largest possible unit: "8Gi", "10min". */
+/* Write a whole number of the largest possible unit, which the parsers can read: "8Gi", "10min". */
 const char *shuf__size_text(char text[SHUF__NUMBER_TEXT], uint64_t bytes);
 const char *shuf__duration_text(char text[SHUF__NUMBER_TEXT], uint64_t nanoseconds);
 

@@ -139,7 +139,7 @@ int shuf__request_compare(const struct shuf__request *a, const struct shuf__requ
     if (a->kind != SHUF__PERMUTATION)
         RETURN_UNLESS_EQUAL(a->dtype, b->dtype);
     switch (a->kind) {
-    case SHUF__PERMUTATION: /* as U64 and as I64 its values have the same bits */
+    case SHUF__PERMUTATION: /* U64 and I64 values of it have the same bits, so only sizes count */
         RETURN_UNLESS_EQUAL(shuf__dtype_bytes((int)a->dtype), shuf__dtype_bytes((int)b->dtype));
         return compare_permutations(&a->permutation, &b->permutation);
     case SHUF__STREAM:

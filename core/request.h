@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A request with its defaults filled in and its ranges checked. The client library and the
- * daemon make requests by the same functions, so both refuse the same values in the same words.
+ * daemon make requests with the same functions, so both give the same errors for the same values.
  * The functions are pure and thread-safe.
  */
 #ifndef SHUF__REQUEST_H
@@ -29,14 +29,14 @@ enum shuf__request_kind {
     SHUF__PERMUTATION, /* values of a permutation */
     SHUF__STREAM,      /* random numbers */
     SHUF__SHUFFLE,     /* records moved by a permutation */
-    SHUF__LOOK_UP,     /* single places of a permutation */
+    SHUF__LOOK_UP,     /* single values or positions of a permutation */
     SHUF__BUFFER,      /* memory that the client fills */
 };
 
-/* Row r is the permutation of [0, n) for (seed, epoch + r mod 2^64). Value i of a row stands at
- * position (offset + i * stride) mod n. Only a shard that is padded wraps, once at most, with its
- * last value. 1 <= n <= 2^62, rows >= 1, offset < n, 1 <= stride <= 2^62. count is 0 only for the
- * end of a shard. */
+/* Row r is the permutation of [0, n) for the seed and the epoch (epoch + r) mod 2^64. Value i of a
+ * row stands at position (offset + i * stride) mod n. Only the last value of a padded shard can
+ * stand past the end of the row and wrap to its front. 1 <= n <= 2^62, rows >= 1, offset < n,
+ * 1 <= stride <= 2^62. count is 0 only for the end of a shard. */
 struct shuf__permutation {
     uint64_t n, seed, epoch, rows;
     uint64_t seed_high; /* the second word of a named key, else 0: see shuf__request_set_key() */
@@ -44,8 +44,9 @@ struct shuf__permutation {
     enum shuf_algorithm algorithm;
 };
 
-/* Values number offset to offset + count - 1 of a stream of `seed`. count >= 1, offset + count <=
- * 2^62. Normal distributions: |mean| <= 2^100 and never -0, 2^-100 <= std <= 2^100; others: 0. */
+/* The values number offset to offset + count - 1 of a stream of `seed`. count >= 1,
+ * offset + count <= 2^62. For normal distributions, |mean| <= 2^100, mean is never -0, and
+ * 2^-100 <= std <= 2^100. For other distributions, mean and std are 0. */
 struct shuf__stream {
     uint64_t seed, stream;
     uint64_t seed_high; /* as in a permutation */
@@ -54,9 +55,9 @@ struct shuf__stream {
     enum shuf__distribution distribution; /* never NONE */
 };
 
-/* Record i of the result is record p(i) of the input, where p is the permutation (whole, one row).
- * With `inverse` record p(i) of the result is record i of the input. record >= 1, n * record <
- * 2^63. */
+/* p is the permutation, which is whole and has one row. Record i of the result is record p(i) of
+ * the input. With `inverse`, record p(i) of the result is record i of the input. record >= 1,
+ * n * record < 2^63. */
 struct shuf__shuffle {
     struct shuf__permutation permutation;
     uint64_t record; /* bytes */
@@ -73,11 +74,11 @@ struct shuf__buffer {
     uint64_t bytes; /* at least 1 */
 };
 
-/* A named key of the daemon instead of a seed, which is then 0. The request never has the key
- * itself. */
+/* A named key of the daemon, which replaces the seed. The seed is then 0. The request has only the
+ * name, never the bits of the key. */
 struct shuf__named_key {
     char name[SHUF__KEY_NAME + 1]; /* "": a seed */
-    uint64_t generation; /* of the daemon's keys: equal ones have equal bits; 0 in a client */
+    uint64_t generation; /* changes when the key of this name gets other bits; 0 in a client */
 };
 
 struct shuf__request {
@@ -93,21 +94,21 @@ struct shuf__request {
     };
 };
 
-/* The view: which values of each row are requested. */
+/* The view selects the values of each row that the client requests. */
 enum shuf__view_kind { SHUF__VIEW_ALL, SHUF__VIEW_SLICE, SHUF__VIEW_SHARD };
 
 struct shuf__view {
     enum shuf__view_kind kind;
     uint64_t offset, stride; /* SLICE */
     uint64_t count;          /* SLICE; SHARD: 0 means all values from `step` on */
-    uint64_t rank, world;    /* SHARD: what torch's DistributedSampler gives `rank` */
+    uint64_t rank, world;    /* SHARD: the values of `rank` in torch's DistributedSampler */
     uint64_t step;           /* SHARD: the first `step` values of the rank are left out */
     bool drop_last;          /* SHARD: cut the remainder instead of padding */
 };
 
 /* These functions complete a request of their kind. They fail with SHUF_INVALID for the first
- * field that is out of range, or SHUF_NO_MEMORY for a result of 2^63 bytes or more. *request is
- * then undefined. */
+ * field that is out of range, or SHUF_NO_MEMORY for a result of 2^63 bytes or more. After a failure
+ * *request is undefined. */
 
 /* Takes n, seed, epoch, rows (0 means 1) and algorithm of request->permutation, and dtype. */
 shuf_status shuf__permutation_make(struct shuf__request *request, const struct shuf__view *view,
@@ -127,12 +128,12 @@ shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at
 shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
                               struct shuf__error *error);
 
-/* Fails with SHUF_INVALID unless the shuffle's records fit the `has` bytes of its input, `lease`.
- */
+/* Fails with SHUF_INVALID if the shuffle has more bytes of records than its input: `has` bytes
+ * under the id `lease`. */
 shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint64_t lease,
                                       uint64_t has, struct shuf__error *error);
 
-/* Fails with SHUF_INVALID unless `bytes` bytes from `offset` on are within the `has` bytes of
+/* Fails with SHUF_INVALID if `bytes` bytes from `offset` on do not end within the `has` bytes of
  * `lease`. */
 shuf_status shuf__write_check(uint64_t lease, uint64_t offset, uint64_t bytes, uint64_t has,
                               struct shuf__error *error);
@@ -147,8 +148,8 @@ struct shuf__shape {
 
 struct shuf__shape shuf__request_shape(const struct shuf__request *request);
 
-/* Sets the key's name, "" or NULL for none. Fails with SHUF_INVALID if it is no name for a key, or
- * if the request has a seed too. */
+/* Sets the key's name; "" or NULL means no key. Fails with SHUF_INVALID if the name is not valid
+ * for a key, or if the request has a seed too. */
 shuf_status shuf__request_name_key(struct shuf__request *request, const char *name,
                                    struct shuf__error *error);
 
@@ -156,12 +157,12 @@ shuf_status shuf__request_name_key(struct shuf__request *request, const char *na
 bool shuf__key_name_is_valid(const char *name);
 bool shuf__key_name_is_group(const char *name);
 
-/* Puts the bits of a named key into a copy of a request for its computation, and zeroes them there.
- */
+/* A computation needs the bits of a named key. The first function puts them into a copy of the
+ * request. The second one sets them to zero again. */
 void shuf__request_set_key(struct shuf__request *request, const shuf_key *key);
 void shuf__request_clear_key(struct shuf__request *request);
 
-/* The key that a permutation or a stream is computed with. */
+/* The key that selects the permutation. */
 static inline shuf_key shuf__permutation_key(const struct shuf__permutation *p)
 {
     const shuf_key key = {{p->seed, p->seed_high}};
@@ -180,13 +181,13 @@ const struct shuf__permutation *shuf__request_permutation(const struct shuf__req
 /* The distribution of a STREAM, else SHUF_DISTRIBUTION_NONE. */
 enum shuf__distribution shuf__request_distribution(const struct shuf__request *request);
 
-/* Orders requests as strcmp() does strings: 0 where the results have the same bytes. */
+/* Orders requests, as strcmp() orders strings. 0: the results have the same bytes. */
 int shuf__request_compare(const struct shuf__request *a, const struct shuf__request *b);
 
 enum { SHUF__REQUEST_TEXT = 320 };
 
-/* Writes a description of the request for the log into `text`, and returns `text`. With `all` it
- * has every parameter, else only the kind and the main ones. */
+/* Writes a description of the request for the log into `text`, and returns `text`. With `all` the
+ * description has every parameter, else only the kind and the main parameters. */
 const char *shuf__request_describe(const struct shuf__request *request, bool all,
                                    char text[SHUF__REQUEST_TEXT]);
 

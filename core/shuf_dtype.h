@@ -5,9 +5,9 @@
 #ifndef SHUF_DTYPE_H
 #define SHUF_DTYPE_H
 
-/* X(NAME, number, "name", bytes, permutation, gauss, uniform): the last three say where the type is
- * allowed. F16 is IEEE 754's binary16, BF16 the upper half of an F32; shuf/half.h reads both. I64
- * is what torch indexes with. */
+/* X(NAME, number, "name", bytes, permutation, gauss, uniform). The last three say whether values of
+ * a permutation, a normal distribution or a uniform one can have the type. F16 is binary16 of IEEE
+ * 754, and BF16 is the upper half of an F32; shuf/half.h reads both. torch uses I64 as indices. */
 #define SHUF_DTYPE_MAP(X)        \
     X(U32, 1, "u32", 4, 1, 0, 1) \
     X(U64, 2, "u64", 8, 1, 0, 1) \
@@ -18,7 +18,7 @@
     X(BF16, 7, "bf16", 2, 0, 1, 0)
 
 typedef enum shuf_dtype {
-    SHUF_AUTO = 0, /* a permutation: the smaller of U32 and U64 that holds n - 1; numbers: F64 */
+    SHUF_AUTO = 0, /* permutation: the smallest of U32 and U64 that holds n - 1; stream: F64 */
 #define X(name, number, text, bytes, permutation, gauss, uniform) SHUF_##name = number,
     SHUF_DTYPE_MAP(X)
 #undef X

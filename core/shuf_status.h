@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every way a request can end, in one table: the enum, the names and the
- * messages all come from it, so a new status is one new row. The numbers are
- * part of the wire protocol and never change meaning.
+ * Every status with which a request can end, in one table. The enum, the names and the messages
+ * come from this table, so a new status is one new row. The numbers are part of the wire protocol
+ * and never change their meaning.
  */
 #ifndef SHUF_STATUS_H
 #define SHUF_STATUS_H
@@ -39,8 +39,8 @@ typedef enum shuf_status {
 extern "C" {
 #endif
 
-/* The row's name ("INVALID") and message. Any number is allowed: one that is
- * not in the table (a newer peer) gives "UNKNOWN". Static storage. */
+/* The row's name ("INVALID") and message. A newer peer may send a number that is not in the table;
+ * its name is "UNKNOWN". Static storage. */
 SHUF_API const char *shuf_status_name(shuf_status status);
 SHUF_API const char *shuf_status_message(shuf_status status);
 

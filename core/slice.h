@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The positions of a row that a permutation's slice (request.h) has, for host and device. Value i
- * stands at position offset + i * stride. Only the last value of a padded shard may lie past the
- * end; it wraps to the front. A caller with values of a part of the row calls shuf__slice_hits()
- * for the part's position and, if the slice wraps, again for that position + n.
+ * The positions of a row that belong to a slice (request.h), for host and device. Value i of the
+ * slice stands at position offset + i * stride. Only the last value of a padded shard can stand
+ * past the end of the row; it wraps to the front. A caller that has a part of the row calls
+ * shuf__slice_hits() with the position of the part. If the slice wraps, it calls again with that
+ * position + n.
  */
 #ifndef SHUF__SLICE_H
 #define SHUF__SLICE_H
@@ -36,22 +37,21 @@ SHUF_FUNCTION uint64_t shuf__slice_position(const struct shuf__slice *s, uint64_
     return position < s->n ? position : position - s->n;
 }
 
-/* The number of the first value at `position` or behind it, without wrapping; may be count or
- * more. */
+/* The number of the first value of the slice at or after `position`. Ignores wrapping, so the
+ * number can be `count` or more. */
 SHUF_FUNCTION uint64_t shuf__slice_index(const struct shuf__slice *s, uint64_t position)
 {
     return position <= s->offset ? 0 : (position - s->offset + s->stride - 1) / s->stride;
 }
 
-/* The requested ones of `kept` values in a row: first, first + stride, ... before `end`, counted
- * from the first of the kept values. `index` is the number of the first requested value in the
- * slice. None is requested where first == end. */
+/* The requested values in a part of a row: the numbers first, first + stride, ... below `end`,
+ * where number 0 is the first value of the part. `index` is the number of the first requested value
+ * in the slice. If first == end, none is requested. */
 struct shuf__hits {
     uint64_t index, first, end;
 };
 
-/* The requested values among those at positions position, position + 1, ..., position + kept -
- * 1. */
+/* The requested values in the part of `kept` values that begins at `position`. */
 SHUF_FUNCTION struct shuf__hits shuf__slice_hits(const struct shuf__slice *s, uint64_t position,
                                                  uint64_t kept)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The default places of the daemon's socket, which daemon and clients share.
+ * The default paths of the daemon's socket. Daemon and clients use the same functions.
  */
 #ifndef SHUF__SOCKET_H
 #define SHUF__SOCKET_H
@@ -10,30 +10,31 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-/* The sockets of the machine's daemons: shufd.sock, and GPU-<uuid>.sock of an instance.
- * $SHUFD_RUNTIME_DIR replaces the directory. */
+/* The directory of the sockets of the machine's daemons: shufd.sock, and GPU-<uuid>.sock for the
+ * daemon of one GPU of several. $SHUFD_RUNTIME_DIR replaces the directory. */
 #define SHUF__SOCKET_DIRECTORY "/run/shufd"
 #define SHUF__SYSTEM_SOCKET SHUF__SOCKET_DIRECTORY "/shufd.sock"
 const char *shuf__socket_directory(void);
 
 enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
 
-/* Fills *address with `path`, or when that is NULL or empty with
- *   $SHUFD_SOCKET,
- *   else shufd.sock in the directory above as root (so a service reaches it too, by its
- *        configuration or by $RUNTIME_DIRECTORY, which systemd sets),
- *   else $XDG_RUNTIME_DIR/shufd.sock; a client that finds no socket there
- *        falls back to the one in the directory above.
- * Fails with SHUF_INVALID when the path is longer than a socket's may be, or
- * when there is no such directory variable to serve in. */
+/* Fills *address with `path`. If `path` is NULL or empty, takes the first of these that applies:
+ *   1. $SHUFD_SOCKET.
+ *   2. For a daemon with $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in that directory.
+ *   3. For root, or a client without $XDG_RUNTIME_DIR: shufd.sock in the directory above.
+ *   4. $XDG_RUNTIME_DIR/shufd.sock. If a client finds no socket there, it takes shufd.sock in the
+ *      directory above.
+ * Fails with SHUF_INVALID if the path is too long for a socket, or if a daemon has none of these
+ * variables. */
 shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
                                  struct sockaddr_un *address, struct shuf__error *error);
 
-/* What makes this the default path, such as "$XDG_RUNTIME_DIR"; NULL: it is no default path. */
+/* The variable or rule that makes this path the default, such as "$XDG_RUNTIME_DIR". NULL: it is
+ * not the default path. */
 const char *shuf__socket_origin(const char *path, enum shuf__socket_side side);
 
-/* The sockets in the directory above whose names begin with `prefix`, sorted. Returns their number,
- * at most `most`. */
+/* Lists the sockets in the directory above whose names begin with `prefix`, sorted. Returns their
+ * number, at most `most`. */
 size_t shuf__socket_list(const char *prefix, struct sockaddr_un *addresses, size_t most);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names and messages of the status table, the one function that writes an
- * error, and the one that makes a peer's words fit to show.
+ * Names and messages of the status table. shuf__fail() writes an error. shuf__make_printable()
+ * makes the text of a peer safe to print.
  */
 #include "error.h"
 
@@ -60,7 +60,7 @@ static bool is_continuation(unsigned char byte)
     return byte >> 6 == 2;
 }
 
-/* Bytes of the printable character at `text`; 0: none. */
+/* The number of bytes of the printable character at `text`; 0: there is none. */
 static size_t printable_length(const unsigned char *text)
 {
     if (text[0] < 0x80)

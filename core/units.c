@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Divides by `base` until 1 to base - 1 remain before the point. */
+/* Divides by `base` until the value is below it. */
 static double reduce_by(double base, double value, const char *const prefixes[], int count,
                         const char **prefix)
 {

@@ -13,8 +13,8 @@ enum { SHUF__UNITS_TEXT = 32 };
  * is 0). */
 const char *shuf__units_time(char text[SHUF__UNITS_TEXT], uint64_t ns);
 const char *shuf__units_bytes(char text[SHUF__UNITS_TEXT], uint64_t bytes);
-/* Memory of the daemon, in the units of its settings and errors: a limit of 1Gi reads "1 GiB";
- * "18.5 MiB". */
+/* Memory of the daemon, in binary units like its settings and errors: a limit of 1Gi is printed as
+ * "1 GiB". */
 const char *shuf__units_memory(char text[SHUF__UNITS_TEXT], uint64_t bytes);
 const char *shuf__units_rate(char text[SHUF__UNITS_TEXT], uint64_t values, uint64_t ns);
 

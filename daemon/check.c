@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See check.h. A wrong value and a missing device have different exit codes, so that a script that
- * tries several backends does not take a typing error for a missing device.
+ * See check.h. A wrong value and a missing device have different exit codes. So a script that tries
+ * several backends can tell a typing error from a missing device.
  */
 #include "check.h"
 
@@ -31,7 +31,7 @@ static int fail_check(const struct shuf__config *config, const struct shuf__log 
     return exit_code;
 }
 
-/* The limits of one side. Daemons that share its memory divide it. */
+/* The limits of one side (host or device memory). `sharers` daemons divide its memory. */
 struct limits {
     enum shuf__memory kind;
     const char *memory_key, *pool_key;
@@ -58,7 +58,7 @@ static void warn_of_pool(const struct limits *limits, const struct shuf__log *lo
               shuf__amount_text(memory, limits->memory));
 }
 
-/* On the side where the backend keeps no results by itself, 0 may be meant. */
+/* Accepts 0 on the side where the backend does not keep its own results: it can be intended. */
 static void check_limits(struct shuf__backend *backend, const struct limits *limits,
                          const struct shuf__log *log)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checks of --check, without a start, and the exit codes that the start uses too.
+ * The checks of --check, which do not start the daemon, and the exit codes, which a start also
+ * uses.
  */
 #ifndef SHUFD_CHECK_H
 #define SHUFD_CHECK_H
@@ -9,17 +10,17 @@
 #include "config/config.h"
 
 /* Checks the socket's path and group, opens the backend and prints its device on stdout. Returns
- * the exit code: EX_OK when a start would succeed. Logs why it would not. */
+ * the exit code, which is EX_OK if the daemon could start. Else it logs the reason. */
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 
-/* Logs a warning for a budget that is too small for any result, or for its pool. */
+/* Logs a warning if a budget is too small for any result, or smaller than its warm block. */
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log);
 
-/* Logs a warning where host memory cannot be lent. */
+/* Logs a warning if the kernel does not allow to lend host memory to clients. */
 void shuf__check_file_leases(const struct shuf__log *log);
 
-/* The exit codes for a listener, and for a backend, that fail to open. */
+/* The exit code if the listener, or the backend, cannot be opened. */
 int shuf__exit_of_socket(shuf_status status);
 int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status);
 

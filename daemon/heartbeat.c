@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See heartbeat.h. A busy device needs no probe: its jobs show whether it works. A computation may
- * take longer than the watchdog's interval, but it asks now and then whether it is cancelled.
+ * See heartbeat.h. A probe is a small computation that tests the device. A busy device needs no
+ * probe, because its jobs show that it works. A computation may take longer than the watchdog's
+ * interval. But it regularly asks whether it is cancelled, and these questions show that it is
+ * alive.
  */
 #include "heartbeat.h"
 
@@ -11,8 +13,8 @@
 #include <stddef.h>
 
 enum {
-    /* A probe is sent in one tick and counts in the next, so that there are two heartbeats in an
-     * interval. */
+    /* One tick starts a probe, and the next tick checks it. So two of four ticks send a heartbeat.
+     */
     TICKS_PER_INTERVAL = 4,
     PROBE_VALUES = 1024,
 };
@@ -71,7 +73,7 @@ static void run_probe(struct shuf__engine_job *probe, struct shuf__backend *back
 
 /* ---- on the loop's thread ---- */
 
-/* A device without free memory has answered, too. */
+/* If the device has no free memory for the probe, it has answered and so it works. */
 static void end_probe(struct shuf__engine_job *probe)
 {
     struct shuf__heartbeat *heartbeat = heartbeat_of(probe);

@@ -64,7 +64,8 @@ static int key_of(int option)
     return key;
 }
 
-/* "host_cache" is --host-cache, with the first sentence of its help. */
+/* Makes the option of a key: "host_cache" gives --host-cache, with the first sentence of its help.
+ */
 static struct argp_option option_for(int key)
 {
     static char names[SHUF__CONFIG_KEYS][NAME], texts[SHUF__CONFIG_KEYS][HELP];
@@ -94,7 +95,7 @@ static error_t take_option(int option, char *value, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
     const int key = key_of(option);
-    if (key == SHUF__CONFIG_socket && !*value) /* a script's empty variable */
+    if (key == SHUF__CONFIG_socket && !*value) /* perhaps an empty variable of a script */
         argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
     if (key < SHUF__CONFIG_KEYS) {
         arguments->source.value[key] = value;
@@ -125,10 +126,10 @@ static int print_completion(const struct argp *parser, const char *shell)
     return shuf__completion_print(&program, shell ? shell : "");
 }
 
-/* OpenMP's threads spin while they wait, unless the environment forbids it before the program
- * starts. On a node with busy processors that makes the CPU backend, and other programs, many times
- * slower. So shufd executes itself again with the right environment. If that fails, it serves
- * without. */
+/* OpenMP's threads spin while they wait, except if the environment forbids it before the program
+ * starts. On a machine with busy processors, spinning makes the CPU backend and other programs many
+ * times slower. So shufd executes itself again with that environment. If this fails, it serves
+ * anyway. */
 static void forbid_spinning(char **argv)
 {
     char path[PATH_MAX];
@@ -158,7 +159,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--completion") == 0)
         return print_completion(&parser, argv[2]);
     shuf__options_parse(&parser, argc, argv, &arguments);
-    log.reader.stamped &= !arguments.check && !arguments.print_config; /* a person reads it */
+    log.reader.stamped &= !arguments.check && !arguments.print_config; /* a person needs no time */
     int code = shuf__config_load(&config, &arguments.source, &error);
     if (code != EX_OK) {
         shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
@@ -170,7 +171,8 @@ int main(int argc, char **argv)
         shuf__config_print(&config, stdout);
         return EX_OK;
     }
-    /* Before the socket is taken: if another daemon has it, its message would hide this one. */
+    /* Checked before the socket is opened. Else, if another daemon has the socket, that error would
+     * hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
         shuf__log(&log, SHUF__LOG_ERROR, "%s", shuf__config_locate(&config, &error));
         return shuf__exit_of_backend(&config, error.status);
@@ -179,6 +181,6 @@ int main(int argc, char **argv)
         return shuf__check(&config, &log);
     forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN); /* until the server can reload; the default would end it */
+    signal(SIGHUP, SIG_IGN); /* by default it would end shufd, which cannot reload yet */
     return shuf__server_run(&config, &log);
 }

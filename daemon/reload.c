@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See reload.h. A file with a mistake changes nothing: half of a configuration may be worse than
- * the old one.
+ * See reload.h. A file with a mistake changes nothing, because half of a new configuration may be
+ * worse than the old one.
  */
 #include "reload.h"
 
@@ -36,7 +36,7 @@ static void write_option(const char *key, char option[OPTION])
         *c = *c == '_' ? '-' : *c;
 }
 
-/* Keys of the file that the command line overrides with another value. Returns their number. */
+/* Logs the keys of the file that an option overrides with another value. Returns their number. */
 static unsigned log_overridden(const struct shuf__config *file, const struct shuf__config *fresh,
                                const struct shuf__log *log)
 {

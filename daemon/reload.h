@@ -8,8 +8,8 @@
 #include "config/config.h"
 #include "config/log.h"
 
-/* Changes the keys that can change, and logs one line for each key that is different, or the reason
- * why nothing changes. The caller applies the new values. */
+/* Changes the keys of *config that can change, and logs one line for each key that differs. If
+ * nothing changes, it logs the reason. The caller applies the new values. */
 void shuf__reload(struct shuf__config *config, struct shuf__log *log);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the daemon says when it serves.
+ * The messages of a daemon that is ready to serve.
  */
 #ifndef SHUFD_REPORT_START_H
 #define SHUFD_REPORT_START_H
@@ -9,11 +9,12 @@
 #include "config/config.h"
 #include "net/listener.h"
 
-/* Logs where the daemon listens, and why there: clients with another environment look elsewhere. */
+/* Logs the path of the socket, and the setting that gave it: clients with another environment may
+ * look for another path. */
 void shuf__report_socket(const struct shuf__listener *listener, const struct shuf__config *config,
                          const struct shuf__log *log);
 
-/* Tells the service manager. */
+/* Tells the service manager that the daemon is ready. */
 void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See server.h. The daemon ends in three steps: it drains, which answers the accepted requests;
- * then, after a second signal or a timeout, it cancels them; at last it exits even if the device
- * does not stop.
+ * See server.h. The daemon ends in up to three steps. First it drains: it answers the requests that
+ * it has accepted. After a second signal or a timeout it cancels them. If the device does not stop
+ * then, the daemon exits without waiting for it.
  */
 #include "server.h"
 
@@ -34,13 +34,13 @@
 enum { SIGNALS = 3 };
 
 enum {
-    RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and the like */
-    HTTP_DESCRIPTORS = 40,     /* for the clients of the HTTP server */
+    RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and other files */
+    HTTP_DESCRIPTORS = 40,     /* for the HTTP server and its clients */
     DESCRIPTORS_PER_CLIENT = 3,
     DEVICE_FAILED_MS = 1000, /* for the last replies after the device has failed */
-    FORCED_END_MS = 5000,    /* for the running job to notice that it is cancelled */
+    FORCED_END_MS = 5000,    /* in which the running job notices that it is cancelled */
     STATUS_TEXT = 512,       /* one line for the service manager */
-    END_MS = 10000,          /* for the kernel to free the memory */
+    END_MS = 10000,          /* in which the kernel frees the memory */
 };
 
 struct shuf__server {
@@ -54,12 +54,12 @@ struct shuf__server {
     struct shuf__heartbeat heartbeat;
     struct shuf__exports exports;
     struct shuf__drain drain;
-    uv_timer_t deadline; /* of the drain, then of the end */
-    uv_prepare_t serve;  /* the sessions, before the loop sleeps */
+    uv_timer_t deadline; /* first of the drain, then of the end */
+    uv_prepare_t serve;  /* serves the sessions before the loop sleeps */
     uv_signal_t signals[SIGNALS];
     bool draining, forced, ended;
     int exit_code;
-    char cause[SHUF__ERROR_TEXT]; /* of an exit code that is not EX_OK */
+    char cause[SHUF__ERROR_TEXT]; /* the reason of an exit code that is not EX_OK */
 };
 
 /* ---- the end ---- */
@@ -122,13 +122,13 @@ static void on_shutdown_timeout(uv_timer_t *timer)
 {
     struct shuf__server *server = timer->data;
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
-    shuf__listener_unlock(&server->listener); /* nobody else will remove it */
+    shuf__listener_unlock(&server->listener); /* else the file of the lock would stay */
     shuf__keyring_close(&server->service.keyring);
     shuf__log_stop(server->log);
     _exit(EX_SOFTWARE);
 }
 
-/* Keeps the first cause, which is the last line of the log. */
+/* Keeps only the first cause. The last line of the log names it. */
 static void end_with(struct shuf__server *server, int exit_code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -153,7 +153,7 @@ static void force(struct shuf__server *server, const char *why)
     uv_timer_start(&server->deadline, on_shutdown_timeout, FORCED_END_MS, 0);
     const bool is_working = !shuf__engine_is_idle(server->engine);
     const uint64_t unanswered = shuf__drain_force(&server->drain);
-    if (unanswered > 0 || is_working) /* not only replies that nobody read */
+    if (unanswered > 0 || is_working) /* a reply that its client does not read is no failure */
         end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why, unanswered,
                  shuf__plural(unanswered));
 }
@@ -200,7 +200,8 @@ static void on_end_signal(uv_signal_t *handle, int number)
     drain(server, shuf__config_ms(server->config->drain_timeout));
 }
 
-/* Nothing on the device can be trusted, so the daemon ends; its service manager starts another. */
+/* The results on a failed device may be wrong. So the daemon ends, and its service manager starts
+ * another one. */
 static void on_device_failed(void *context, const struct shuf__error *error)
 {
     struct shuf__server *server = context;
@@ -213,7 +214,7 @@ static void on_device_failed(void *context, const struct shuf__error *error)
 
 /* ---- the start ---- */
 
-/* Measures the memory at the start, so that Status has limits for the first client. */
+/* Measures the memory at the start, so that the first Status already has the limits. */
 static void measure(struct shuf__server *server)
 {
     struct shuf__error error;
@@ -247,8 +248,8 @@ static uint64_t open_files(void)
     return (uint64_t)files.rlim_cur;
 }
 
-/* Each client may need descriptors for its socket, its process and a reply. The rest is for blocks,
- * and that must be at least one for each client. */
+/* Each client may need three descriptors: for its socket, its process and a reply. The blocks get
+ * the rest, which must be at least one for each client. */
 static void share_descriptors(struct shuf__server *server)
 {
     uint64_t files = open_files(), configured = server->config->clients;
@@ -277,7 +278,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
     (void)number;
-    if (server->draining) /* too late, and the service manager must not hear that it serves */
+    if (server->draining) /* a reload would tell the service manager that the daemon serves */
         return;
     shuf__service_manager_reloading();
     shuf__reload(server->config, server->log);
@@ -316,7 +317,7 @@ static void init_handles(struct shuf__server *server)
         server->signals[i].data = server;
 }
 
-/* Fails only without descriptors or memory. */
+/* Fails only if there are no descriptors or no memory. */
 static shuf_status start_handles(struct shuf__server *server, struct shuf__error *error)
 {
     int result =
@@ -326,8 +327,8 @@ static shuf_status start_handles(struct shuf__server *server, struct shuf__error
     return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;
 }
 
-/* Called when the device is open: until then the loop does not run, and a signal must end a process
- * whose device hangs. */
+/* Call after the device is open. Before, the loop does not run, and a signal must end the process
+ * if the device hangs. */
 static shuf_status start_signals(struct shuf__server *server, struct shuf__error *error)
 {
     int result = 0;
@@ -353,7 +354,7 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     shuf__service_set_engine(&server->service, server->engine);
     const struct shuf__backend *backend = shuf__engine_backend(server->engine);
     if (strcmp(config->backend, "auto") == 0 && error->text[0])
-        shuf__log(server->log, SHUF__LOG_INFO, "passed over: %s", error->text);
+        shuf__log(server->log, SHUF__LOG_INFO, "not used: %s", error->text);
     shuf__log(server->log, SHUF__LOG_INFO, "backend %s: %s (%s)", backend->ops->name,
               backend->device, backend->device_id);
     return SHUF_OK;
@@ -365,7 +366,7 @@ static int fail_start(struct shuf__server *server, int exit_code, struct shuf__e
     return exit_code;
 }
 
-/* Acquires in order; the exit code, EX_OK on success. */
+/* Acquires all parts in order. Returns the exit code, EX_OK on success. */
 static int start(struct shuf__server *server)
 {
     struct shuf__error error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The whole daemon: its loop, its start and its end.
+ * Runs the daemon: its start, its loop and its end.
  */
 #ifndef SHUFD_SERVER_H
 #define SHUFD_SERVER_H
@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "config/log.h"
 
-/* Serves until SIGTERM or SIGINT, and reads the configuration again on SIGHUP; the exit code
+/* Serves until SIGTERM or SIGINT. Reads the configuration again on SIGHUP. Returns the exit code
  * (sysexits.h). */
 int shuf__server_run(struct shuf__config *config, struct shuf__log *log);
 

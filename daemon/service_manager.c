@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See service_manager.h. A message that is not delivered changes nothing for the clients, so errors
- * are ignored.
+ * See service_manager.h. Errors are ignored, because a lost message changes nothing for the
+ * clients.
  */
 #include "service_manager.h"
 
@@ -18,7 +18,7 @@ void shuf__service_manager_ready(const char *status)
     sd_notifyf(0, "READY=1\nSTATUS=%s", status);
 }
 
-/* The time distinguishes this reload from earlier ones. */
+/* systemd tells this reload from earlier ones by the time. */
 void shuf__service_manager_reloading(void)
 {
     struct timespec now;

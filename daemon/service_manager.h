@@ -8,20 +8,21 @@
 
 #include <stdint.h>
 
-/* The daemon serves; `status` is one line for people. Also ends a reload. */
+/* Reports that the daemon serves, and that a reload has ended. `status` is one line for people. */
 void shuf__service_manager_ready(const char *status);
 
-/* The daemon reads its configuration again; shuf__service_manager_ready() ends it. */
+/* Reports that a reload has begun. shuf__service_manager_ready() reports its end. */
 void shuf__service_manager_reloading(void);
 
-/* The daemon ends within `most_ms`, which may be more than the unit's TimeoutStopSec. */
+/* Reports that the daemon will end within `most_ms`, which may be longer than the unit's
+ * TimeoutStopSec. */
 void shuf__service_manager_stopping(const char *status, uint64_t most_ms);
 
-/* The daemon and its device are alive. */
+/* Reports that the daemon and its device work: the heartbeat. */
 void shuf__service_manager_alive(void);
 
-/* The interval in which the service manager expects shuf__service_manager_alive(), else it kills
- * the daemon; 0: none. */
+/* The service manager kills the daemon if it gets no shuf__service_manager_alive() for this time.
+ * 0: it has no watchdog. */
 uint64_t shuf__service_manager_watchdog_ms(void);
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes the units with the names of the installed files, and installs them.
+# Writes the units with the paths of the installed files, and installs them.
 foreach(name bindir libexecdir datadir)
   if(NOT IS_ABSOLUTE "${${name}}")
     set(${name} ${CMAKE_INSTALL_PREFIX}/${${name}})
@@ -12,7 +12,8 @@ file(STRINGS ${source}/syscall-filter.txt calls REGEX "^[a-z@]")
 list(TRANSFORM calls REPLACE "^driver: " "")
 list(JOIN calls " " syscall_filter)
 
-# install_configured(FILE DESTINATION NAME [PROGRAM]); `uninstall` reads the list of installed files.
+# install_configured(FILE DESTINATION NAME [PROGRAM]) installs FILE as NAME, and adds it to the list
+# of installed files, which `uninstall` reads.
 function(install_configured file destination name)
   configure_file(${source}/${file} ${build}/${name} @ONLY)
   set(permissions OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
@@ -24,7 +25,8 @@ function(install_configured file destination name)
   set(CMAKE_INSTALL_MANIFEST_FILES "${CMAKE_INSTALL_MANIFEST_FILES}" PARENT_SCOPE)
 endfunction()
 
-# The daemon of a machine with one GPU or none, and the daemon of one GPU of several.
+# Called twice: for the daemon of a machine with one GPU or none, and for the instances of a machine
+# with several GPUs, one for each GPU.
 function(install_daemon unit description options socket socket_name install)
   install_configured(shufd.service.in ${unitdir} ${unit}.service)
   install_configured(shufd.socket.in ${unitdir} ${unit}.socket)

@@ -285,7 +285,7 @@ static void test_check(void **state)
     shufd_write(path, "backend = cpu\n");
     expect_bad_config(path, missing, EX_CANTCREAT, "/none: ");
     shufd_write(h.socket, "precious");
-    expect_bad_config(path, h.socket, EX_CANTCREAT, "something that is no socket");
+    expect_bad_config(path, h.socket, EX_CANTCREAT, "the file is not a socket");
     assert_true(harness_stop(&h));
 }
 

@@ -71,7 +71,7 @@ static void one_on_its_way(void **state)
     w->id -= 2;
     assert_true(wire_expect(w, SHUF_OK, "")->result->descriptor);
     w->id++;
-    wire_expect(w, SHUF_BUSY, "expected the replies before it to be read first");
+    wire_expect(w, SHUF_BUSY, "the client has not read the replies before it; read them first");
     w->id++;
     assert_false(wire_expect(w, SHUF_OK, "")->result->descriptor);
     wire_send_permute(w, &second);

@@ -230,11 +230,11 @@ static void every_mistake(void **state)
         {{.n = 2000, .fingerprint = true}, 0, "fingerprint 1: expected 0 with index"},
         {{.n = BIT(36) + 1, .algorithm = "philox24"},
          0,
-         "n 68719476737: index expected at most 2^36 or a power of two with philox24, which has to "
-         "count the values before a place"},
+         "n 68719476737: expected at most 2^36 or a power of two for an index with philox24, which "
+         "must count the values before a position"},
         {{.n = BIT(62) - 1, .algorithm = "lcg"},
          1,
-         "n 4611686018427387903: index expected at most 2^36 or a power of two with lcg"},
+         "n 4611686018427387903: expected at most 2^36 or a power of two for an index with lcg"},
         {{.n = 2000, .algorithm = "x"}, 0, "algorithm \"x\": expected primefold, philox24 or lcg"},
     };
     uint64_t out[4];

@@ -392,7 +392,7 @@ static void mistakes_change_nothing(void **state)
         {"000102030405060708090a0b0c0d0e0g", "expected 32 hex digits"},
         {"0123456789abcdef", "expected 32 hex digits"}, /* half a key */
         {"000102030405060700000000000000000", "expected 32 hex digits"},
-        {"00010203040506070000000000000000", "such a key has the values of a seed"},
+        {"00010203040506070000000000000000", "with zeros the key has the values of a seed"},
     };
     bool shared;
     struct harness *h = *state;

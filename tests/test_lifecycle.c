@@ -206,7 +206,7 @@ static void test_no_socket_there(void **state)
     char text[64];
     assert_true(harness_prepare(&h, harness_backend, NULL));
     shufd_write(h.socket, "precious");
-    expect_refused_start(h.socket, "something that is no socket");
+    expect_refused_start(h.socket, "the file is not a socket");
     assert_int_equal(shufd_read(h.socket, text, sizeof text), 8);
     assert_string_equal(text, "precious");
     unlink(h.socket);
@@ -275,7 +275,7 @@ static void test_lock_goes_too(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 
     shufd_write(h.socket, "precious");
-    expect_refused_start(h.socket, "something that is no socket");
+    expect_refused_start(h.socket, "the file is not a socket");
     assert_int_not_equal(access(path, F_OK), 0);
     assert_true(harness_stop(&h));
 }
@@ -394,7 +394,8 @@ static void serve_beside_squatter(struct harness *h, bool has_lock)
     wire_close(w);
     shufd_expect_code(harness_kill(h, SIGTERM), EX_OK);
     shufd_read(h->log, log, sizeof log);
-    assert_int_equal(strstr(log, "a file of uid 65534; going on without a lock") == NULL, has_lock);
+    assert_int_equal(strstr(log, "a file of uid 65534; continuing without a lock") == NULL,
+                     has_lock);
 }
 
 static void serve_as_victim(int channel, void *context)

@@ -112,7 +112,7 @@ static void expect_refused(int channel, void *context)
     const char *const arguments[] = {"--socket", refusal->h->socket, "--backend", "cpu", NULL};
     char output[4096], text[96];
     (void)channel;
-    snprintf(text, sizeof text, "pid %ld, uid %ld, was killed and is not all gone yet; try again",
+    snprintf(text, sizeof text, "pid %ld, uid %ld, was killed but has not ended yet; try again",
              (long)refusal->lock_owner, (long)getuid());
     const int status = harness_run(arguments, output, sizeof output);
     assert_true(WIFEXITED(status));

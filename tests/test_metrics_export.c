@@ -185,7 +185,7 @@ static void port_in_use(void **state)
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);
-    shufd_await(h.log, log, sizeof log, ": Address already in use; going on without");
+    shufd_await(h.log, log, sizeof log, ": Address already in use; serving without HTTP");
     assert_non_null(strstr(log, "warning: metrics 127.0.0.1:"));
     assert_true(harness_stop(&h));
     close(fd);

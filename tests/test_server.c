@@ -103,8 +103,8 @@ static void test_garbage(void **state)
         expect_refused(greet, noise, sizeof noise, "frame of 8 bytes: expected a request");
         expect_refused(greet, empty, sizeof empty, "frame length 0: expected");
         expect_refused(greet, large, sizeof large, "frame length 65537: expected");
-        expect_refused(greet, unknown, sizeof unknown, "no body that is known");
-        expect_refused(greet, no_body, sizeof no_body, "no body that is known");
+        expect_refused(greet, unknown, sizeof unknown, "request: unknown kind");
+        expect_refused(greet, no_body, sizeof no_body, "request: unknown kind");
         expect_refused(greet, flood, sizeof flood, "frame length 2779096485");
     }
 }
@@ -494,9 +494,9 @@ static void test_slow_frames(void **state)
         wire_send_bytes(slow, half + i, 1);
         usleep(20000);
     }
-    wire_expect(slow, SHUF_TIMEOUT, "frame: 7 bytes of it came within 300 ms");
+    wire_expect(slow, SHUF_TIMEOUT, "frame: only 7 bytes came within 300 ms");
     wire_expect_end(slow);
-    wire_expect(silent, SHUF_TIMEOUT, "frame: 0 bytes");
+    wire_expect(silent, SHUF_TIMEOUT, "frame: only 0 bytes");
     wire_expect_end(silent);
     usleep(400000);
     wire_check_alive(idle); /* an idle connection has no timeout */

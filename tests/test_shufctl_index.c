@@ -183,7 +183,7 @@ static void every_mistake(void **state)
          "algorithm \"sattolo\": expected primefold, philox24 or lcg"},
         {RIGHT "--algorithm=", 64, "--algorithm '': expected primefold, philox24 or lcg"},
         {"index --n 1e11 --seed 7 --at 1 --algorithm philox24", 64,
-         "n 100000000000: index expected at most 2^36 or a power of two with philox24"},
+         "n 100000000000: expected at most 2^36 or a power of two for an index with philox24"},
         {"index --n 4611686018427387905 --seed 7 --at 0", 64,
          "--n 4611686018427387905: expected 1 to 2^62"},
         {"index --n 10 --seed 7 --at 1.5", 64, "--at 1.5: expected a whole number"},

@@ -210,7 +210,7 @@ static void of_another_memory(void **state)
     faults->least = faults->best = 7 * MI;
     send(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
-                "to compute in, the request needs 8 MiB of device memory, the limit is 6 MiB: "
+                "for its workspace, the request needs 8 MiB of device memory, the limit is 6 MiB: "
                 "raise device_memory in shufd.conf or start shufd with --device-memory");
     assert_int_equal(seen->launches, 2);
     stop();

@@ -33,7 +33,7 @@ void shuf__cache_entry_hide(struct shuf__cache_entry *entry)
     entry->findable = false;
 }
 
-/* Without memory for the tree's node the entry serves its own request only. */
+/* If there is no memory for the tree's node, no other request finds the entry. */
 struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struct shuf__key *key,
                                           uint64_t bytes)
 {
@@ -49,7 +49,7 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struc
     return entry;
 }
 
-/* The entry's allocation, if it has one, is then the caller's. */
+/* If the entry has an allocation, it then belongs to the caller. */
 static void free_entry(struct shuf__cache_entry *entry)
 {
     assert(entry->refs == 0 && !entry->job);
@@ -96,8 +96,8 @@ void shuf__cache_entry_end_input(struct shuf__cache_entry *entry)
         shuf__cache_entry_unref(input);
 }
 
-/* The pool keeps only memory that was computed into, and never a buffer's, which its client may
- * still write to. */
+/* The pool keeps only blocks with a computed result. It never keeps the block of a buffer, because
+ * the client may still write to it. */
 void shuf__cache_entry_unref(struct shuf__cache_entry *entry)
 {
     assert(entry->refs > 0);

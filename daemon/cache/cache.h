@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cache: one entry for each result, found by its request and shared by reference counts. An
- * entry without references stays while its allocation is idle in the pool (memory/pool.h). Users
- * never share entries. On the loop's thread.
+ * The cache: one entry for each result. Requests find it by its key and share it by a reference
+ * count. An entry without references stays while its allocation is idle in the pool
+ * (memory/pool.h). Users never share entries. All calls are on the loop's thread.
  */
 #ifndef SHUFD_CACHE_H
 #define SHUFD_CACHE_H
@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 /* The key of an entry: the request, its user and the kind of memory. Entries with equal keys have
- * equal bytes, except those of shuffles and buffers. A rank index (rank_entry.h) has a LOOK_UP as
- * its request. */
+ * equal bytes, except shuffles and buffers. The request of a rank index (rank_entry.h) is a
+ * LOOK_UP. */
 struct shuf__key {
     struct shuf__request request;
     uint32_t uid;
@@ -35,31 +35,31 @@ static inline bool shuf__key_is_buffer(const struct shuf__key *key)
     return key->request.kind == SHUF__BUFFER;
 }
 
-enum { SHUF__SAMPLES = 4 }; /* first values, and last values */
+enum { SHUF__SAMPLES = 4 }; /* most first values, and most last values, in a summary */
 
-/* The reply's facts about a result beside its values. */
+/* The facts about a result that a reply has beside the values. */
 struct shuf__summary {
     uint64_t device_ns, fingerprint;
-    uint64_t fingerprint_index; /* of the first value */
+    uint64_t fingerprint_index; /* number of the first value, see shuf__compute_options */
     bool has_fingerprint, has_sums, has_samples;
     struct shuf__sums sums; /* of a stream */
     unsigned n_first, n_last;
-    uint64_t first[SHUF__SAMPLES], last[SHUF__SAMPLES]; /* bits */
+    uint64_t first[SHUF__SAMPLES], last[SHUF__SAMPLES]; /* the bits of these values */
 };
 
 struct shuf__entry_job; /* entry_job.h */
 
 struct shuf__cache_entry {
-    struct shuf__key key; /* first: the search tree compares entries by it */
+    struct shuf__key key; /* must be the first member, as the search tree compares keys */
     struct shuf__cache *cache;
     struct shuf__allocation *allocation; /* NULL until its job starts */
     uint64_t bytes;                      /* of its values */
     unsigned refs;                       /* 0: idle */
     bool findable;                       /* in the search tree */
-    bool ready;                          /* the values are there */
+    bool ready;                          /* the values are computed */
     struct shuf__summary summary;
-    struct shuf__entry_job *job;     /* that waits or runs, or NULL */
-    struct shuf__cache_entry *input; /* of a shuffle: a reference until the entry is ready */
+    struct shuf__entry_job *job;     /* the job that waits or runs, or NULL */
+    struct shuf__cache_entry *input; /* the input of a shuffle, with a reference until `ready` */
 };
 
 struct shuf__cache {
@@ -76,8 +76,8 @@ void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool,
 /* The entry with that key, ready or not, or NULL. */
 struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache, const struct shuf__key *key);
 
-/* Adds an entry for `bytes` bytes of values, with one reference and without memory. Shared keys can
- * be found. NULL when out of memory. */
+/* Adds an entry for `bytes` bytes of values, with one reference and without memory for them.
+ * shuf__cache_find() finds it if its key is shared. NULL when out of memory. */
 struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struct shuf__key *key,
                                           uint64_t bytes);
 
@@ -85,16 +85,16 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struc
 bool shuf__cache_entry_acquire(struct shuf__cache_entry *entry, enum shuf__acquire_policy policy,
                                struct shuf__error *error);
 
-/* The request that shuf__cache_entry_acquire() makes. */
+/* The memory that shuf__cache_entry_acquire() requests. */
 struct shuf__memory_request shuf__cache_entry_memory_request(const struct shuf__cache_entry *entry);
 
 struct shuf__cache_entry *shuf__cache_entry_ref(struct shuf__cache_entry *entry);
 void shuf__cache_entry_unref(struct shuf__cache_entry *entry);
 
-/* Gives the reference to the input back, if there is one. */
+/* Gives the reference to the input of a shuffle back, if there is one. */
 void shuf__cache_entry_end_input(struct shuf__cache_entry *entry);
 
-/* No request finds the entry any more. */
+/* Removes the entry from the search tree, so no request finds it any more. */
 void shuf__cache_entry_hide(struct shuf__cache_entry *entry);
 
 #endif

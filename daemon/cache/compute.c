@@ -22,8 +22,9 @@ static void finish_event_waiters(struct shuf__entry_job *job)
     }
 }
 
-/* Each call may bring new requests, and so a new job for the same entry: the caller takes this job
- * off its entry first. A waiter that needs more of the summary waits for another job. */
+/* The caller sets the job of the entry to NULL before. `finished` may lead to a new request, and so
+ * to a new job for the same entry. A waiter that needs more of the summary waits for another job.
+ */
 static void finish_waiters(struct shuf__entry_job *job)
 {
     struct shuf__waiter *waiter;
@@ -38,7 +39,8 @@ static void finish_waiters(struct shuf__entry_job *job)
     }
 }
 
-/* The job waits for the device in its lane, and its result may be used on the device. */
+/* The job continues in its lane and waits for the device there. Its waiters get the event, so they
+ * can already use the result on the device. */
 static void send_event(struct shuf__entry_job *job)
 {
     shuf__engine_continue(job->entry->cache->engine, &job->engine_job);
@@ -96,7 +98,7 @@ static struct shuf__entry_job *make_entry_job(struct shuf__cache_entry *entry,
     return job;
 }
 
-/* For an entry that has no job. */
+/* The entry must not have a job. */
 static struct shuf__entry_job *submit_job(struct shuf__cache_entry *entry,
                                           const struct shuf__compute_options *options,
                                           struct shuf__error *error)
@@ -113,8 +115,8 @@ static struct shuf__entry_job *submit_job(struct shuf__cache_entry *entry,
     return NULL;
 }
 
-/* A job that already runs may not compute all parts of the waiter's options: finish_waiters() then
- * submits another one. */
+/* A job that already exists may not compute all parts of the summary that the waiter needs. Then
+ * finish_waiters() submits another job. */
 shuf_status shuf__compute_for(struct shuf__waiter *waiter, struct shuf__error *error)
 {
     struct shuf__entry_job *job = waiter->entry->job;
@@ -134,7 +136,7 @@ shuf_status shuf__compute_ahead(struct shuf__cache_entry *entry, struct shuf__er
 
 /* ---- cancelling ---- */
 
-/* Nobody would see the result if the job has the only reference. */
+/* If only the job has a reference to the entry, nobody needs the result. */
 static void cancel_if_unused(struct shuf__cache_entry *entry)
 {
     if (!entry->job || entry->refs > 1 || entry->ready)
@@ -156,9 +158,9 @@ void shuf__compute_unref(struct shuf__cache_entry *entry)
         cancel_if_unused(entry);
 }
 
-/* ---- at once, for a request that has just come ---- */
+/* ---- at once, on the loop's thread ---- */
 
-/* The entry is launched but takes its time: another thread waits for it. */
+/* The computation is launched but takes longer than expected, so a lane's thread waits for it. */
 static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_entry *entry,
                              struct shuf__error *error)
 {

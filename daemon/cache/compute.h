@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the entries of the cache: one job an entry at a time, shared by all that wait for it. An
- * entry that takes less time than waking another thread is computed at once, on the loop's thread.
+ * Computes the entries of the cache. An entry has one job at a time, and all requests for the entry
+ * wait for that job. If a computation takes less time than waking another thread, the loop's thread
+ * computes it at once.
  */
 #ifndef SHUFD_COMPUTE_H
 #define SHUFD_COMPUTE_H
@@ -12,20 +13,22 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* A request that waits for an entry, without a reference to it. `finished` is called once, on the
- * loop's thread, unless the waiter leaves. If `error` is NULL, the summary has all that `options`
- * request. `event` is the IPC event of a launched, incomplete computation, else NULL. */
+/* A request that waits for an entry. The waiter has no reference to the entry. `finished` is called
+ * once, on the loop's thread, except if the waiter leaves before. If `error` is NULL, the summary
+ * has all parts that `options` requests. `event` is the IPC event of a computation that is launched
+ * but not complete, else NULL. */
 struct shuf__waiter {
     struct shuf__cache_entry *entry;
     struct shuf__compute_options options;
     void (*finished)(struct shuf__waiter *waiter, const struct shuf__error *error,
                      const uint8_t *event);
-    uint64_t started_ns; /* of its job, when `finished` is called; 0: the job never started */
+    uint64_t started_ns; /* set before `finished`: the start of the job; 0: it never started */
     TAILQ_ENTRY(shuf__waiter) link;
 };
 
-/* Computes a small entry on the loop's thread, if memory is ready for it and no job waits for the
- * loop's backend. *there: the summary has all that `options` request. Fails if the device does. */
+/* Computes a small entry on the loop's thread, if memory is ready for it and the loop's backend is
+ * free. Sets *there if the entry is ready and its summary has all parts that `options` requests.
+ * Fails only if the device fails. */
 shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
                               const struct shuf__compute_options *options, bool *there,
                               struct shuf__error *error);
@@ -34,13 +37,14 @@ shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
  * the queue is full. */
 shuf_status shuf__compute_for(struct shuf__waiter *waiter, struct shuf__error *error);
 
-/* Submits a job without a waiter. It is cancelled when the entry has no reference any more. */
+/* Submits a job without a waiter. The job is cancelled when no client refers to the entry any more.
+ */
 shuf_status shuf__compute_ahead(struct shuf__cache_entry *entry, struct shuf__error *error);
 
-/* `finished` is not called any more. */
+/* The waiter leaves: its `finished` is not called any more. */
 void shuf__compute_leave(struct shuf__waiter *waiter);
 
-/* Gives a reference back. Cancels the entry's job if only the job refers to the entry then. */
+/* Gives a reference back. If then only the entry's job has a reference, cancels the job. */
 void shuf__compute_unref(struct shuf__cache_entry *entry);
 
 #endif

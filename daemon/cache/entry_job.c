@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How long the loop waits for a small computation. It takes a few microseconds unless other
- * programs use the device. */
+/* How long the loop waits for a small computation, which takes a few microseconds if no other
+ * program uses the device. */
 static const uint64_t timeout_ns = 50000;
 
 /* ---- states ---- */
@@ -24,8 +24,8 @@ static const unsigned transitions[SHUF__JOB_STATES] = {
     [SHUF__JOB_STARTED] = TO(LAUNCHED) | TO(COMPLETE) | TO(FAILED),
     [SHUF__JOB_LAUNCHED] = TO(EVENT_READY) | TO(COMPLETE) | TO(FAILED),
     [SHUF__JOB_EVENT_READY] = TO(COMPLETE) | TO(FAILED),
-    [SHUF__JOB_COMPLETE] = TO(FAILED), /* its input has failed */
-    [SHUF__JOB_FAILED] = TO(QUEUED),   /* tries again */
+    [SHUF__JOB_COMPLETE] = TO(FAILED), /* the job of its input has failed */
+    [SHUF__JOB_FAILED] = TO(QUEUED),   /* the job is tried again */
 };
 
 void shuf__entry_job_set_state(struct shuf__entry_job *job, enum shuf__job_state state)
@@ -53,8 +53,8 @@ struct shuf__entry_job *shuf__entry_job_of(struct shuf__engine_job *engine_job)
 
 /* ---- the computation ---- */
 
-/* Returns the computation without workspace and rank index. `job` may cancel it; NULL: it cannot be
- * cancelled. */
+/* Returns the computation without workspace and rank index. It ends early if `job` is cancelled; if
+ * `job` is NULL, nothing can cancel it. */
 static struct shuf__computation computation_of(const struct shuf__cache_entry *entry,
                                                struct shuf__engine_job *job)
 {
@@ -66,7 +66,8 @@ static struct shuf__computation computation_of(const struct shuf__cache_entry *e
     };
 }
 
-/* Only a launch has the bits of a named key. */
+/* Puts the bits of a named key into the request for the launch only, and removes them afterwards.
+ */
 static shuf_status launch_with_key(struct shuf__backend *backend,
                                    const struct shuf__cache_entry *entry,
                                    struct shuf__computation *computation, struct shuf__error *error)
@@ -79,7 +80,7 @@ static shuf_status launch_with_key(struct shuf__backend *backend,
     return status;
 }
 
-/* A buffer is only allocated. */
+/* A buffer needs no workspace, because nothing is computed. */
 static struct shuf__workspace workspace_of(const struct shuf__cache_entry *entry,
                                            const struct shuf__backend *backend)
 {
@@ -109,8 +110,8 @@ shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary
 
 /* ---- small computations, on the loop's thread ---- */
 
-/* Fingerprints and sums use all cores, samples in device memory cost as much as a computation, and
- * the allocation of a buffer takes time. */
+/* Whether the missing parts of the summary take little time. Fingerprints and sums do not: they use
+ * all cores. Samples in device memory do not either: they take as long as a computation. */
 static bool is_small_summary(const struct shuf__cache_entry *entry,
                              const struct shuf__compute_options *options)
 {
@@ -179,7 +180,7 @@ static shuf_status allocate_block(struct shuf__backend *backend,
         backend, allocation->kind, allocation->bytes, &allocation->block, error);
 }
 
-/* Without memory for its rank index the job runs without one. */
+/* If there is no memory for a rank index, the computation runs without one. */
 static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *backend)
 {
     struct shuf__error ignored;
@@ -193,7 +194,8 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
     return launch_with_key(backend, entry, &computation, &job->error);
 }
 
-/* Without an event the job fails, but not before the launched computation is over. */
+/* If the event cannot be made, the job fails. It waits for the launched computation first, because
+ * that still writes to the block. */
 static shuf_status make_event(struct shuf__entry_job *job, struct shuf__backend *backend)
 {
     struct shuf__error ignored;
@@ -230,7 +232,9 @@ static shuf_status finish_values(struct shuf__entry_job *job, struct shuf__backe
     return shuf__summary_complete(backend, job->entry, &job->options, &job->summary, &job->error);
 }
 
-/* The engine calls it twice for a job with an event: the waiters get the event in between. */
+/* For a job with an event, the engine calls this twice. Between the calls the waiters get the
+ * event.
+ */
 static void run_job(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
@@ -255,7 +259,8 @@ shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
     return shuf__workspace_check_fit(entry->cache->pool, &memory, error);
 }
 
-/* An input that was leased by its event is still computed, before this job. */
+/* Whether the input of a shuffle is ready, or its job is still at work. That job ends before this
+ * one. */
 static bool has_input(const struct shuf__cache_entry *entry)
 {
     return !entry->input || entry->input->ready || entry->input->job;
@@ -284,7 +289,7 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
         job->rank_index = shuf__rank_entry_acquire(entry->cache, entry->key.uid, request, &ignored);
 }
 
-/* A job for the summary of a ready entry needs no memory. */
+/* Acquires the job's memory. A job that only adds to the summary of a ready entry needs none. */
 static bool begin_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
@@ -311,7 +316,8 @@ void shuf__entry_job_release(struct shuf__entry_job *job)
                             job->state != SHUF__JOB_FAILED);
 }
 
-/* Only written bytes of host memory are known to be committed. */
+/* The kernel commits host memory at its first write. So before the values are computed, no bytes of
+ * host memory count as committed. */
 void shuf__entry_note_memory(const struct shuf__cache_entry *entry)
 {
     struct shuf__allocation *allocation = entry->allocation;
@@ -343,8 +349,8 @@ static struct shuf__allocation **find_missing(struct shuf__entry_job *job)
     return NULL;
 }
 
-/* Other programs use the device too, so the budget was wrong. The memory that the job has is
- * counted before the device is measured again. */
+/* Other programs use the device too, so it may have less memory than the budget says. The memory
+ * that the job already has is noted before the device is measured again. */
 bool shuf__entry_job_retry(struct shuf__entry_job *job)
 {
     struct shuf__error ignored;
@@ -383,7 +389,7 @@ struct shuf__entry_job *shuf__entry_job_make(struct shuf__cache_entry *entry)
     job->entry = shuf__cache_entry_ref(entry);
     job->summary = entry->summary;
     shuf__fail(&job->error, SHUF_CANCELLED,
-               "result: cancelled"); /* the error of a job that never runs */
+               "result: cancelled"); /* remains if the job never runs */
     TAILQ_INIT(&job->waiters);
     entry->job = job;
     return job;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The job that computes one entry of the cache: its states, the memory that it holds, and the calls
- * of the backend. One thread at a time has a job; the lanes' mutex hands it over.
+ * The job that computes one entry of the cache: its states, the memory that it holds, and its calls
+ * of the backend. Only one thread at a time uses a job. The lanes' mutex guards the queues by which
+ * the job goes from one thread to another.
  */
 #ifndef SHUFD_ENTRY_JOB_H
 #define SHUFD_ENTRY_JOB_H
@@ -16,11 +17,10 @@ struct shuf__waiter; /* compute.h */
 /* entry_job.c has the table of transitions. */
 enum shuf__job_state {
     SHUF__JOB_QUEUED,      /* waits in the engine's queue, without memory */
-    SHUF__JOB_STARTED,     /* has its memory; from here on also on a lane's thread */
+    SHUF__JOB_STARTED,     /* has its memory; from now on a lane's thread may use the job */
     SHUF__JOB_LAUNCHED,    /* the device computes */
-    SHUF__JOB_EVENT_READY, /* LAUNCHED, and waiters can get an event for the end of the
-                            * computation */
-    SHUF__JOB_COMPLETE,    /* values and summary are there */
+    SHUF__JOB_EVENT_READY, /* LAUNCHED, and the IPC event of its end is made */
+    SHUF__JOB_COMPLETE,    /* values and summary are computed */
     SHUF__JOB_FAILED,      /* `error` says why */
     SHUF__JOB_STATES,
 };
@@ -34,7 +34,7 @@ struct shuf__entry_job {
     /* Memory beside the result, from STARTED until the job is over. */
     struct shuf__cache_entry *rank_index; /* NULL: none */
     struct shuf__held_workspace workspace;
-    bool sparing; /* the device had no memory for more than the least workspace */
+    bool sparing; /* takes the smallest workspace: the device had no memory for a larger one */
     uint8_t event[SHUF__IPC_HANDLE];
     struct shuf__summary summary;
     struct shuf__error error;
@@ -56,18 +56,18 @@ void shuf__entry_job_set_state(struct shuf__entry_job *job, enum shuf__job_state
 shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
                                       struct shuf__error *error);
 
-/* Gives the memory beside the result back. The device must be done with it: the next job that uses
- * it may run in another lane. */
+/* Gives the memory beside the result back. The computation on the device must be over, because a
+ * job in another lane may use this memory next. */
 void shuf__entry_job_release(struct shuf__entry_job *job);
 
-/* After a failure: evicts idle memory and queues the job again if the device had no memory for the
- * job. False if it is not queued. */
+/* Call after a failure. If the device had no memory for the job, evicts idle memory and queues the
+ * job again. Returns whether the job is queued again. */
 bool shuf__entry_job_retry(struct shuf__entry_job *job);
 
-/* Updates the committed bytes of the entry's memory. */
+/* Updates the number of committed bytes of the entry's allocation. */
 void shuf__entry_note_memory(const struct shuf__cache_entry *entry);
 
-/* The entry has its values. */
+/* Marks the entry as ready: its values are computed. */
 void shuf__entry_become_ready(struct shuf__cache_entry *entry);
 
 /* ---- on the thread that has the backend ---- */
@@ -77,15 +77,15 @@ bool shuf__entry_is_small(const struct shuf__backend *backend,
                           const struct shuf__cache_entry *entry,
                           const struct shuf__compute_options *options);
 
-/* Computes a small entry that has its memory. Not *over: it is launched, but takes longer than
- * expected. */
+/* Computes a small entry that has its memory. *over is false if the computation is launched but
+ * takes longer than expected. */
 shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
                                       const struct shuf__cache_entry *entry,
                                       const struct shuf__compute_options *options,
                                       struct shuf__summary *summary, bool *over,
                                       struct shuf__error *error);
 
-/* Waits until the launched entry is over. */
+/* Waits until the launched computation of an entry is over. */
 shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary *summary,
                              struct shuf__error *error);
 

@@ -41,7 +41,7 @@ struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint6
     return NULL;
 }
 
-/* Ends the prefetch of the entry; NULL: the oldest prefetch. */
+/* Ends the prefetch of the entry. If `entry` is NULL, ends the oldest prefetch. */
 static void end_prefetch(struct shuf__lease_list *owner, const struct shuf__cache_entry *entry)
 {
     struct shuf__lease *lease, *last = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases: references to results that a client holds under ids, until it gives them back or its
- * connection ends. On the loop's thread.
+ * Leases. A lease is a reference of a client to a result, under an id. It ends when the client
+ * gives it back, or with the connection. All calls are on the loop's thread.
  */
 #ifndef SHUFD_LEASE_H
 #define SHUFD_LEASE_H
@@ -34,39 +34,40 @@ struct shuf__lease_list {
     struct shuf__leases *all;
     struct shuf__client *client;
     LIST_HEAD(, shuf__lease) list, prefetched; /* newest first */
-    uint64_t leased, prefetches;               /* in these lists */
+    uint64_t leased, prefetches;               /* lengths of these lists */
 };
 
 struct shuf__lease {
-    uint64_t id;     /* for clients; never used again */
-    uint64_t number; /* of leases so far */
+    uint64_t id;     /* names the lease for clients; no other lease gets this id */
+    uint64_t number; /* counts the leases: each new one has a larger number */
     struct shuf__lease_list *owner;
     struct shuf__cache_entry *entry;
     Shuf__Transport transport;
-    bool prefetch; /* the client does not have the result yet */
+    bool prefetch; /* the client has not requested the result itself yet */
     uint64_t since_ms;
-    bool releasing; /* named by the Release that is checked */
+    bool releasing; /* a mark during the check of a Release: it has named this lease */
     LIST_ENTRY(shuf__lease) of_owner;
 };
 
 void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop);
 
-/* All leases have ended. */
+/* Call when all leases have ended. */
 void shuf__leases_free(struct shuf__leases *leases);
 
-/* Fails with SHUF_BUSY if the connection has the most leases that it may hold. To be called before
- * the result is computed. */
+/* Fails with SHUF_BUSY if the connection holds as many leases as it may. Call it before the result
+ * is computed. */
 shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner,
                                     struct shuf__error *error);
 
-/* Takes over the caller's reference to the entry on success. A lease of a prefetched result ends
- * the prefetch; a prefetch too many ends the oldest one. Fails with SHUF_NO_MEMORY. */
+/* Makes a lease or a prefetch of the entry. On success it takes over the caller's reference to the
+ * entry. A lease of a prefetched result ends the prefetch. A prefetch above the limit ends the
+ * oldest one. Fails with SHUF_NO_MEMORY. */
 shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_entry *entry,
                              Shuf__Transport transport, bool prefetch, uint64_t *id,
                              struct shuf__error *error);
 
-/* The connection's lease with that id. NULL, with SHUF_INVALID, if there is none or it is only
- * prefetched. */
+/* The connection's lease with that id. If there is none, or only a prefetch, returns NULL and sets
+ * SHUF_INVALID. */
 struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint64_t id,
                                      struct shuf__error *error);
 
@@ -75,11 +76,11 @@ struct shuf__lease *shuf__lease_find(const struct shuf__lease_list *owner, uint6
 shuf_status shuf__leases_release(struct shuf__lease_list *owner, const Shuf__Release *release,
                                  struct shuf__error *error);
 
-/* The client gets the result without a lease: ends its prefetch. */
+/* Ends the prefetch of a result that the client gets without a lease. */
 void shuf__lease_end_prefetch(struct shuf__lease_list *owner,
                               const struct shuf__cache_entry *entry);
 
-/* The connection ends. */
+/* Ends all leases of a connection that ends. */
 void shuf__leases_end(struct shuf__lease_list *owner);
 
 #endif

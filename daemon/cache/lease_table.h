@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * All leases by number, in an array in which a lease is found by binary search: numbers only grow,
- * so a new lease is the last one. Ended leases leave gaps, and half an array of gaps is closed. On
- * the loop's thread.
+ * All leases, in an array that is sorted by number. Numbers only grow, so a new lease goes to the
+ * end, and a binary search finds a lease. A lease that ends leaves a gap; when half of the array is
+ * gaps, the gaps are removed. All calls are on the loop's thread.
  */
 #ifndef SHUFD_LEASE_TABLE_H
 #define SHUFD_LEASE_TABLE_H
@@ -26,16 +26,16 @@ struct shuf__lease_table {
 
 void shuf__lease_table_free(struct shuf__lease_table *table);
 
-/* The number is larger than all before. False: out of memory. */
+/* Adds a lease. Its number must be larger than all numbers before. False: out of memory. */
 bool shuf__lease_table_add(struct shuf__lease_table *table, uint64_t number,
                            struct shuf__lease *lease);
 
 void shuf__lease_table_remove(struct shuf__lease_table *table, uint64_t number);
 
-/* NULL: there is none. */
+/* The lease with that number, or NULL. */
 struct shuf__lease *shuf__lease_table_find(const struct shuf__lease_table *table, uint64_t number);
 
-/* The first slot with a number above this one; table->used: there is none. */
+/* The index of the first slot with a larger number; table->used if there is none. */
 size_t shuf__lease_table_above(const struct shuf__lease_table *table, uint64_t number);
 
 #endif

@@ -26,7 +26,8 @@ static struct shuf__key key_of(uint32_t uid, const struct shuf__request *request
     };
 }
 
-/* The message says to a client that requests a few places why they need a block. */
+/* The message mentions the rank index, because a client that requests a few values does not expect
+ * that they need much memory. */
 static shuf_status check_size(const struct shuf__cache *cache, uint64_t n, uint64_t bytes,
                               struct shuf__error *error)
 {
@@ -58,7 +59,7 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, ui
     return NULL;
 }
 
-/* Reused memory holds the values of another result. */
+/* A reused block holds the values of another result, so a new rank index is cleared first. */
 struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
                                                struct shuf__backend *backend,
                                                struct shuf__error *error)
@@ -73,7 +74,7 @@ struct shuf__rank_index *shuf__rank_entry_open(struct shuf__cache_entry *index,
     return ranks;
 }
 
-/* The rank index of a cancelled job is valid too. */
+/* A cancelled job leaves a shorter rank index, but a valid one. */
 void shuf__rank_entry_release(struct shuf__cache_entry *index)
 {
     if (!index)

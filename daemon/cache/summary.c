@@ -22,7 +22,8 @@ bool shuf__summary_has(const struct shuf__cache_entry *entry,
            (!options->sums || summary->has_sums) && (!options->samples || summary->has_samples);
 }
 
-/* The centre and scale of uniform integers below 2^bits, multiplied by `unit`. */
+/* The mean, and 1 divided by the standard deviation, of uniform integers below 2^bits that are
+ * multiplied by `unit`. */
 static struct shuf__measure uniform(int bits, double unit)
 {
     const double values = ldexp(1, bits);

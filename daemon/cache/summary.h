@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The summary of a result, computed where the values are by the thread that drives the backend.
+ * The summary of a result. The thread that drives the backend computes it on the device that has
+ * the values.
  */
 #ifndef SHUFD_SUMMARY_H
 #define SHUFD_SUMMARY_H
@@ -12,19 +13,19 @@
 /* The parts of the summary that a job computes. */
 struct shuf__compute_options {
     bool fingerprint, sums, samples;
-    uint64_t fingerprint_index; /* of the first value; 0 unless the result is a part */
-    bool event; /* finish when the result is launched, with an IPC event, not when it is ready */
+    uint64_t fingerprint_index; /* number of the first value; not 0 only if the result is a part */
+    bool event; /* call `finished` with an IPC event once the computation is launched */
 };
 
 /* Whether the entry is ready and its summary has these parts. */
 bool shuf__summary_has(const struct shuf__cache_entry *entry,
                        const struct shuf__compute_options *options);
 
-/* Whether the summary has the fingerprint, if the options ask for one. */
+/* True if the options request no fingerprint, or the summary has it. */
 bool shuf__summary_has_fingerprint(const struct shuf__summary *summary,
                                    const struct shuf__compute_options *options);
 
-/* Adds the missing parts to *summary, for a result whose values are there. */
+/* Adds the parts that *summary lacks. The values of the entry must be computed. */
 shuf_status shuf__summary_complete(struct shuf__backend *backend,
                                    const struct shuf__cache_entry *entry,
                                    const struct shuf__compute_options *options,
@@ -35,8 +36,8 @@ shuf_status shuf__summary_read(struct shuf__backend *backend, const struct shuf_
                                shuf_dtype dtype, uint64_t first, size_t count, uint64_t *values,
                                struct shuf__error *error);
 
-/* The sums are of z = (x - centre) * scale: with the distribution's own mean and standard deviation
- * they lose little precision. */
+/* The sums are over z = (x - centre) * scale. The centre is the distribution's mean, and the scale
+ * is 1 divided by its standard deviation, so the sums lose little precision. */
 struct shuf__measure {
     double centre, scale;
 };

@@ -82,7 +82,8 @@ static shuf_status set_endpoint(const struct param *param, const char *value, ch
     return set_text(param, value, field, error);
 }
 
-/* The collector reads such names only. A relative path depends on the place of the start. */
+/* The textfile collector reads only files that end in .prom. A relative path would depend on the
+ * directory in which shufd starts. */
 static shuf_status set_textfile(const struct param *param, const char *value, char *field,
                                 struct shuf__error *error)
 {
@@ -203,8 +204,8 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
 struct reading {
     struct shuf__config *config;
     FILE *file;
-    int line;                 /* of the last line read */
-    struct shuf__error fault; /* the first */
+    int line;                 /* the number of the last line read */
+    struct shuf__error fault; /* the first error */
     int fault_line;           /* 0 while there is none */
 };
 
@@ -216,8 +217,8 @@ static void note_fault(struct reading *reading, const struct shuf__error *error)
     reading->fault_line = reading->line;
 }
 
-/* Reads a line, without blanks at its begin, and keeps the first size - 1 bytes. Returns their
- * number, or EOF. */
+/* Reads a line, skips the blanks at its beginning, and keeps the first size - 1 bytes. Returns the
+ * number of kept bytes, or EOF. */
 static int copy_line(FILE *file, char *out, int size, bool *has_nul)
 {
     int c, length = 0;
@@ -230,8 +231,8 @@ static int copy_line(FILE *file, char *out, int size, bool *has_nul)
     return c == EOF && length == 0 ? EOF : length;
 }
 
-/* Counts lines, because libinih does not report their numbers. It would cut long lines in two, and
- * take a line after blanks for more of the line before. */
+/* Reads the lines for libinih, which does not report their numbers. libinih would also cut a long
+ * line in two, and would join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
 {
     struct reading *reading = context;
@@ -243,7 +244,7 @@ static char *read_line(char *out, int size, void *context)
     reading->line++;
     if (has_nul)
         shuf__fail(&error, SHUF_INVALID, "a NUL byte: expected text");
-    else if (*out == '#' || *out == ';') /* of any length */
+    else if (*out == '#' || *out == ';') /* a comment may have any length */
         *out = '\0';
     else if (length == size - 1)
         shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
@@ -334,7 +335,7 @@ static void print_help(const char *help, bool needs_restart, FILE *out)
     }
 }
 
-/* The value in the syntax of the file; numbers are written to `text`. */
+/* Returns the value in the syntax of the file. Uses `text` for numbers. */
 static const char *value_text(const struct param *param, const struct shuf__config *config,
                               char text[SHUF__NUMBER_TEXT])
 {
@@ -367,8 +368,9 @@ void shuf__config_print(const struct shuf__config *config, FILE *out)
     fprintf(
         out,
         "# SPDX-License-Identifier: MIT\n#\n"
-        "# The configuration of shufd. Every key is optional, and has its default without a line.\n"
-        "# Sizes are written 8Gi, 8G or 8589934592, durations 10min, 5s or 50us;\n"
+        "# The configuration of shufd. Every key is optional. A key without a line has its "
+        "default.\n"
+        "# Write sizes as 8Gi, 8G or 8589934592, and durations as 10min, 5s or 50us;\n"
         "# `shufctl help units` lists all forms. A blank and a ';' after a value begin a comment.\n"
         "# On SIGHUP shufd reads the file again. Keys marked (restart) take effect only at the "
         "next\n"

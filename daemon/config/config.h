@@ -17,7 +17,7 @@
 
 typedef char shuf__config_TEXT[108];
 typedef char shuf__config_ENDPOINT[108]; /* endpoint.h */
-typedef char shuf__config_TEXTFILE[108]; /* a path, of metrics */
+typedef char shuf__config_TEXTFILE[108]; /* the path of a file of metrics */
 typedef uint64_t shuf__config_NUMBER;
 typedef struct shuf__amount shuf__config_AMOUNT; /* of memory */
 typedef uint64_t shuf__config_DURATION;          /* nanoseconds */
@@ -33,10 +33,10 @@ enum shuf__config_key {
     SHUF__CONFIG_KEYS
 };
 
-/* The options of the command line. NULL: as configured. */
+/* The options of the command line. A value is NULL if its option is not given. */
 struct shuf__config_source {
     const char *file; /* NULL: the default file, if it exists */
-    bool no_file;     /* read none */
+    bool no_file;     /* reads no file */
     const char *value[SHUF__CONFIG_KEYS];
 };
 
@@ -44,36 +44,37 @@ struct shuf__config {
 #define SHUF__PARAM(key, kind, standard, least, most, when, help) shuf__config_##kind key;
 #include "params.def"
 #undef SHUF__PARAM
-    char file[SHUF__CONFIG_PATH]; /* that was read; "": none */
-    int line[SHUF__CONFIG_KEYS];  /* of the file, with this key; 0: none */
-    char root[108];               /* a prefix of paths in /proc and /sys: "", but for tests */
+    char file[SHUF__CONFIG_PATH]; /* the file that was read; "": none */
+    int line[SHUF__CONFIG_KEYS];  /* the line of the file that sets this key; 0: none */
+    char root[108];               /* tests put it before paths in /proc and /sys; else "" */
     struct shuf__config_source source;
 };
 
 /* Sets every key to its default. */
 void shuf__config_init(struct shuf__config *config);
 
-/* The defaults, then the file, then the command line. Returns the exit code, EX_OK on success. */
+/* Sets the defaults, then the values of the file, then those of the command line. Returns the exit
+ * code, EX_OK on success. */
 int shuf__config_load(struct shuf__config *config, const struct shuf__config_source *source,
                       struct shuf__error *error);
 
-/* The same without the command line. */
+/* Sets the defaults, then the values of the file. */
 shuf_status shuf__config_load_file(struct shuf__config *config,
                                    const struct shuf__config_source *source,
                                    struct shuf__error *error);
 
-/* Then sets the values of the command line. */
+/* Sets the values of the command line, after shuf__config_load_file(). */
 shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__error *error);
 
-/* The path of shufd.conf that belongs to the program at `program`: /etc/shufd/shufd.conf for
- * /usr/bin/shufd, PREFIX/etc/shufd/shufd.conf for PREFIX/bin/shufd. `sysconfdir`: the directory of
- * the build, absolute or below PREFIX. */
+/* The path of the shufd.conf that belongs to the program at the path `program`. For /usr/bin/shufd
+ * it is /etc/shufd/shufd.conf, for PREFIX/bin/shufd it is PREFIX/etc/shufd/shufd.conf. `sysconfdir`
+ * is the directory that the build configured, absolute or below PREFIX. */
 void shuf__config_path_of(const char *program, const char *sysconfdir,
                           char path[SHUF__CONFIG_PATH]);
 
-/* Reads `key = value` lines into *config; other keys keep their values. Fails with SHUF_IO, or with
- * SHUF_INVALID for the first bad line: "FILE:LINE: key value: expected ...". A path that names no
- * regular file is SHUF_IO too: a pipe might never end. */
+/* Reads `key = value` lines into *config; other keys keep their values. Fails with SHUF_INVALID for
+ * the first bad line: "FILE:LINE: key value: expected ...". Fails with SHUF_IO if the file cannot
+ * be read or is not a regular file, because a pipe might never end. */
 shuf_status shuf__config_read(struct shuf__config *config, const char *path,
                               struct shuf__error *error);
 
@@ -81,8 +82,8 @@ shuf_status shuf__config_read(struct shuf__config *config, const char *path,
 shuf_status shuf__config_set(struct shuf__config *config, const char *key, const char *value,
                              struct shuf__error *error);
 
-/* Puts "FILE:LINE: " before an error that begins with a key, if the file gave this key its value.
- * Returns the text. */
+/* If an error begins with a key that the file has set, puts "FILE:LINE: " before the text. Returns
+ * the text. */
 const char *shuf__config_locate(const struct shuf__config *config, struct shuf__error *error);
 
 struct shuf__config_change {
@@ -92,7 +93,8 @@ struct shuf__config_change {
     char from[128], to[128]; /* the values as text */
 };
 
-/* Finds the next key whose values differ, from *next on, which is 0 at first. False at the end. */
+/* Finds the next key with different values and advances *next, which is 0 at first. False: no other
+ * key differs. */
 bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
                        struct shuf__config_change *change);
 
@@ -101,19 +103,19 @@ void shuf__config_update(struct shuf__config *config, const struct shuf__config 
 
 /* The help of a key, for --help. */
 struct shuf__config_help {
-    const char *name, *value; /* the key, and a word for its value, as SIZE */
-    const char *text;         /* lines */
+    const char *name, *value; /* the key, and a word for its value, such as SIZE */
+    const char *text;         /* one or more lines */
 };
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key);
 
-/* For timers: a duration that is not 0 is at least 1 ms. */
+/* Converts a duration for a timer. Only 0 gives 0: a shorter time than 1 ms gives 1 ms. */
 static inline uint64_t shuf__config_ms(shuf__config_DURATION nanoseconds)
 {
     return (nanoseconds + 999999) / 1000000;
 }
 
-/* Writes a file that shuf__config_read takes, each key with its help. */
+/* Writes the configuration as a file that shuf__config_read() accepts, each key with its help. */
 void shuf__config_print(const struct shuf__config *config, FILE *out);
 
 #endif

@@ -22,7 +22,7 @@ struct shuf__endpoint {
     socklen_t length;
 };
 
-/* `field` begins the error, which is SHUF_INVALID. */
+/* Reads an endpoint. Fails with SHUF_INVALID; the error begins with `field`. */
 shuf_status shuf__endpoint_parse(const char *field, const char *text,
                                  struct shuf__endpoint *endpoint, struct shuf__error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the configuration file and puts the configuration together: config.h. The file belongs to
- * the installation of the running program. So a program that was installed to another prefix than
- * configured finds the file beside it.
+ * Finds the configuration file, and loads the configuration: see config.h. The path of the file
+ * depends on the path of the running program. So a program finds its file even if the prefix of the
+ * installation is not the prefix of the build.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ void shuf__config_path_of(const char *program, const char *sysconfdir, char path
     const bool is_etc = strcmp(sysconfdir, "etc") == 0;
     if (*sysconfdir == '/')
         snprintf(path, SHUF__CONFIG_PATH, "%s" FILE_NAME, sysconfdir);
-    else if (is_etc && (!*prefix || strcmp(prefix, "/usr") == 0)) /* as GNU and the FHS have it */
+    else if (is_etc && (!*prefix || strcmp(prefix, "/usr") == 0)) /* rule of GNU and the FHS */
         snprintf(path, SHUF__CONFIG_PATH, SYSTEM_FILE);
     else if (is_etc && strncmp(prefix, "/opt/", 5) == 0)
         snprintf(path, SHUF__CONFIG_PATH, "/etc%.2000s" FILE_NAME, prefix);
@@ -39,7 +39,7 @@ void shuf__config_path_of(const char *program, const char *sysconfdir, char path
         snprintf(path, SHUF__CONFIG_PATH, "%.2000s/%.2000s" FILE_NAME, prefix, sysconfdir);
 }
 
-/* The file of this installation, else the system's. False where neither exists. */
+/* Finds the file of this installation, else the file of the system. False: neither exists. */
 static bool find_default(char path[SHUF__CONFIG_PATH])
 {
     char program[PATH_MAX];

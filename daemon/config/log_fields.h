@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts that a line of the log has as fields, for the journal.
+ * The fields that a line about a request has in the journal.
  */
 #ifndef SHUFD_LOG_FIELDS_H
 #define SHUFD_LOG_FIELDS_H

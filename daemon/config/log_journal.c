@@ -40,7 +40,7 @@ static void add(struct fields *fields, const char *format, ...)
 bool shuf__log_journal(int priority, const char *text, const struct shuf__log_request *request)
 {
     struct fields fields = {.count = 0};
-    if (access(SOCKET, W_OK) != 0) /* sd_journal_sendv() would lose the line in silence */
+    if (access(SOCKET, W_OK) != 0) /* sd_journal_sendv() would lose the line without an error */
         return false;
     add(&fields, "MESSAGE=%s", text);
     add(&fields, "PRIORITY=%d", priority);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines with fields, in the native protocol of the journal. The journal may make them wait.
+ * Lines with fields, in the native protocol of the journal. A call may wait for the journal.
  */
 #ifndef SHUFD_LOG_JOURNAL_H
 #define SHUFD_LOG_JOURNAL_H

@@ -16,7 +16,7 @@ static struct shuf__log_kind *kind_of(struct shuf__log_limits *limits, const cha
     for (size_t i = 0; i < limits->count; i++)
         if (limits->kind[i].key == key)
             return &limits->kind[i];
-    assert(limits->count < SHUF__LOG_KINDS); /* the places in the code are known */
+    assert(limits->count < SHUF__LOG_KINDS); /* the code has a fixed number of kinds */
     limits->kind[limits->count].key = key;
     return &limits->kind[limits->count++];
 }

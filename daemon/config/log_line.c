@@ -32,7 +32,8 @@ const char *shuf__log_level_name(enum shuf__log_level level)
     return levels[level].name;
 }
 
-/* A program whose stderr was redirected inherits the variable too, so the file counts. */
+/* $JOURNAL_STREAM alone does not prove that stderr is the journal: a program with a redirected
+ * stderr inherits it too. So compares the device and the inode of stderr with it. */
 static bool is_journal(void)
 {
     struct stat status;
@@ -67,7 +68,8 @@ static int put_prefix(const struct shuf__log_line *line, const struct shuf__log_
     return reader->stamped ? put_time(&line->time, to, PREFIX) : 0;
 }
 
-/* Another process may have made the open file non-blocking, or read only a part of the line. */
+/* Writes in a loop, because a write may take only a part of the line. Waits if another process has
+ * made the open file non-blocking. */
 static bool write_whole(const char *bytes, size_t size)
 {
     while (size > 0) {
@@ -75,7 +77,7 @@ static bool write_whole(const char *bytes, size_t size)
         if (wrote < 0 && errno == EAGAIN)
             poll(&(struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT}, 1, -1);
         else if (wrote < 0 && errno != EINTR)
-            return false; /* nothing else can report it */
+            return false; /* an error of the log itself cannot be logged */
         bytes += wrote > 0 ? wrote : 0;
         size -= wrote > 0 ? (size_t)wrote : 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One line of the log, and how it reaches its reader: standard error, or the journal with fields.
+ * One line of the log, and the code that writes it: to standard error, or to the journal with
+ * fields.
  */
 #ifndef SHUFD_LOG_LINE_H
 #define SHUFD_LOG_LINE_H
@@ -23,7 +24,7 @@ enum shuf__log_level {
 struct shuf__log_line {
     enum shuf__log_level level;
     struct timespec time;
-    bool has_request; /* it is about `request` */
+    bool has_request; /* the line is about `request` */
     struct shuf__log_request request;
     char text[SHUF__LOG_TEXT];
 };
@@ -36,10 +37,10 @@ struct shuf__log_reader {
 /* "error", "warning", "info", "debug" */
 const char *shuf__log_level_name(enum shuf__log_level level);
 
-/* The reader of this process's standard error. */
+/* Finds the kind of reader that standard error of this process has. */
 struct shuf__log_reader shuf__log_reader_find(void);
 
-/* Waits for the reader. False: the line is lost. */
+/* Writes a line, and waits for its reader if necessary. False: the line is lost. */
 bool shuf__log_line_write(const struct shuf__log_line *line, const struct shuf__log_reader *reader);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See log_queue.h. A thread, because it is the one way that suits every reader: the flag O_NONBLOCK
- * belongs to the open file, which other processes share; a pipe or terminal of another user cannot
- * be opened again; files on a network and sd_journal_sendv() wait whatever the flags. The lines
- * that a crash finds in the queue are lost.
+ * See log_queue.h. Only a thread suits every reader. The flag O_NONBLOCK belongs to the open file,
+ * which other processes share. A pipe or terminal of another user cannot be opened again. Files on
+ * a network and sd_journal_sendv() wait even with this flag. A crash loses the lines in the queue.
  */
 #include "log_queue.h"
 
@@ -29,9 +28,11 @@ struct shuf__log_queue {
     pthread_cond_t changed, ended;
     struct entry entry[LINES];
     size_t first, count;
-    bool full; /* until it is half empty: a slow reader gets runs of lines, not every second one */
+    /* Set when the queue is full, until it is half empty. So a slow reader gets many lines without
+     * a gap, and then one large gap, instead of many small gaps. */
+    bool full;
     bool stopping, has_ended;
-    uint64_t untold; /* dropped lines that no entry tells of */
+    uint64_t untold; /* dropped lines that no entry reports yet */
     uint64_t dropped;
     struct shuf__log_limits limits;
 };
@@ -87,7 +88,7 @@ static bool tell_dropped(const struct shuf__log_queue *queue, uint64_t dropped)
     return shuf__log_line_write(&line, &queue->reader);
 }
 
-/* Gives up the mutex while it writes. */
+/* Releases the mutex while it writes. */
 static void write_next(struct shuf__log_queue *queue)
 {
     struct entry entry = {.dropped = queue->untold};
@@ -110,7 +111,7 @@ static void write_next(struct shuf__log_queue *queue)
 static void wait_for_lines(struct shuf__log_queue *queue)
 {
     const struct timespec until = seconds_from_now(1);
-    if (queue->limits.held > 0) /* a window may end without another line */
+    if (queue->limits.held > 0) /* a window may end before the next line comes */
         pthread_cond_timedwait(&queue->changed, &queue->mutex, &until);
     else
         pthread_cond_wait(&queue->changed, &queue->mutex);
@@ -145,7 +146,7 @@ static void destroy(struct shuf__log_queue *queue)
     free(queue);
 }
 
-/* Signals are for the loop's thread. */
+/* Blocks signals in the new thread, because the loop's thread handles them. */
 static int start_thread(struct shuf__log_queue *queue)
 {
     sigset_t all, before;
@@ -184,7 +185,7 @@ void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_l
     if (!key || shuf__log_limits_admit(&queue->limits, key, rate, line, now))
         push(queue, line);
     else if (queue->limits.held == 1)
-        pthread_cond_signal(&queue->changed); /* it sleeps until the window ends */
+        pthread_cond_signal(&queue->changed); /* the thread must now wait for the end of a window */
     pthread_mutex_unlock(&queue->mutex);
 }
 
@@ -196,7 +197,8 @@ struct shuf__log_losses shuf__log_queue_losses(struct shuf__log_queue *queue)
     return losses;
 }
 
-/* A thread that still waits for the reader keeps the queue, and ends with the process. */
+/* If the thread still waits for the reader after a second, the queue is not freed, and the thread
+ * ends with the process. */
 void shuf__log_queue_stop(struct shuf__log_queue *queue)
 {
     const struct timespec until = seconds_from_now(END_SECONDS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines on their way to the reader of the log, written by a thread of their own. The thread
- * that logs never waits: when the queue is full, its lines are dropped and counted.
+ * The queue of lines that the log has yet to write. A thread of its own writes them, so the thread
+ * that logs never waits. When the queue is full, new lines are dropped and counted.
  */
 #ifndef SHUFD_LOG_QUEUE_H
 #define SHUFD_LOG_QUEUE_H
@@ -14,20 +14,21 @@ struct shuf__log_queue;
 
 /* Lines that did not reach the log since the start. */
 struct shuf__log_losses {
-    uint64_t dropped; /* the reader was too slow, or gone */
-    uint64_t held;    /* above the rate of their kind, and summed up */
+    uint64_t dropped; /* because the reader was too slow, or gone */
+    uint64_t held;    /* above the rate of their kind; one line tells their number */
 };
 
-/* NULL: out of memory or threads. */
+/* Makes the queue and starts its thread. NULL: out of memory or threads. */
 struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_reader reader);
 
-/* From any thread. With `key`, at most `rate` lines a second of that kind; 0: any number. */
+/* Adds a line, from any thread. With `key`, the queue takes at most `rate` lines a second of that
+ * kind; 0: any number. */
 void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_line *line,
                          const char *key, uint64_t rate);
 
 struct shuf__log_losses shuf__log_queue_losses(struct shuf__log_queue *queue);
 
-/* Waits up to a second until all lines are written. The queue is gone afterwards. */
+/* Waits up to a second until all lines are written. The queue must not be used afterwards. */
 void shuf__log_queue_stop(struct shuf__log_queue *queue);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build
- * runs it; it is not installed.
+ * runs this program; it is not installed.
  */
 #include "log.h"
 #include "number.h"
@@ -46,7 +46,7 @@ static void print_NUMBER(const struct row *row)
 static void print_AMOUNT(const struct row *row)
 {
     (void)row;
-    printf("A size, or a part in whole percent.");
+    printf("A size, or a part in whole percent, such as 25%%.");
 }
 
 static void print_DURATION(const struct row *row)
@@ -69,7 +69,7 @@ static void print_LEVEL(const struct row *row)
     putchar('.');
 }
 
-/* scdoc reads * and _ as markup, and some signs at the begin of a line. */
+/* Escapes the characters that are markup in scdoc, some of them only at the beginning of a line. */
 static void print_plain(const char *text)
 {
     putchar('\t');
@@ -89,7 +89,7 @@ static void print_row(const struct row *row)
     print_plain(row->help);
     printf("\t");
     row->print_values(row);
-    puts(row->when == RESTART ? " Changes at a restart.\n" : "\n");
+    puts(row->when == RESTART ? " A change takes effect at the next start.\n" : "\n");
 }
 
 int main(void)

@@ -14,27 +14,27 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_WAKE = 32, /* small jobs run on the loop before it serves the sockets again */
-    SLICE_HOST_MS = 10, /* caches and page tables are warm again after a fraction of it */
+    JOBS_PER_WAKE = 32, /* small jobs on the loop, before it serves the sockets again */
+    SLICE_HOST_MS = 10, /* long against the time in which a job fills the CPU's caches again */
     SLICE_DEVICE_MS = 2,
 };
 
 struct shuf__engine {
     struct shuf__engine_options options;
-    uv_async_t wake; /* of the lanes */
+    uv_async_t wake; /* the lanes use it to wake the loop */
     uv_timer_t slice;
-    int handles; /* that are not closed */
+    int handles; /* number of handles that are not closed */
     struct shuf__lanes lanes;
     struct shuf__backend *backend;   /* of the loop's thread */
-    struct shuf__engine_job *waiter; /* has the loop's backend; NULL: none */
+    struct shuf__engine_job *waiter; /* waits with the loop's backend; NULL: it is free */
     struct shuf__lane *urgent;
 
     struct shuf__turns turns;
-    struct shuf__engine_job *running; /* whose turn it is; other active jobs are paused */
+    struct shuf__engine_job *running; /* the job that has the device; the others are paused */
     uint64_t slice_begin_ns;
     struct shuf__job_queue finished_on_loop; /* `done` is not yet called */
     uint64_t queued;                         /* jobs that wait or run, without the urgent ones */
-    size_t dispatched;                       /* all jobs with lanes, until `done` */
+    size_t dispatched;                       /* jobs that a lane runs or has run, until `done` */
     bool calling_done;
     bool progressed; /* see shuf__engine_progressed() */
 };
@@ -73,7 +73,7 @@ static void resume(struct shuf__engine *engine, struct shuf__engine_job *job)
     engine->running = job;
 }
 
-/* Finishes a job that no lane has. Its `done` is called from the loop, as for all jobs. */
+/* Finishes a job that no lane has. As for all jobs, the loop calls its `done` later. */
 static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     engine->queued--;
@@ -100,7 +100,8 @@ static void run_in_lane(struct shuf__engine *engine, struct shuf__engine_job *jo
     dispatch(engine, lane, job, launched ? engine->backend : NULL);
 }
 
-/* False when the job is over: call_done() starts the next one, after the sockets. */
+/* Begins the user's next job. False if the job is over already. Then call_done() begins another job
+ * after the loop has served the sockets. */
 static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
                       struct shuf__lane *lane)
 {
@@ -124,7 +125,7 @@ static uint64_t slice_ms(const struct shuf__engine *engine)
     return shuf__memory_is_host(engine->backend->ops->own) ? SLICE_HOST_MS : SLICE_DEVICE_MS;
 }
 
-/* Of the running job's time slice, in nanoseconds; UINT64_MAX: no other user waits. */
+/* The rest of the running job's time slice, in nanoseconds; UINT64_MAX: no other user waits. */
 static uint64_t time_left(const struct shuf__engine *engine)
 {
     const uint64_t slice = slice_ms(engine) * 1000000;
@@ -134,7 +135,8 @@ static uint64_t time_left(const struct shuf__engine *engine)
     return used < slice ? slice - used : 0;
 }
 
-/* A user who comes later starts the timer by submitting a job. */
+/* Starts the timer for the end of the time slice, if another user waits. If another user comes
+ * later, shuf__engine_submit() starts it. */
 static void start_timer(struct shuf__engine *engine)
 {
     const uint64_t left = time_left(engine);
@@ -170,7 +172,8 @@ static void on_slice(uv_timer_t *timer)
 
 /* ---- the end of jobs ---- */
 
-/* A job that was cancelled in a pause ends while another one runs. */
+/* The job may not be the running one: a job that is cancelled in a pause ends while another job
+ * runs. */
 static void leave_lane(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     if (engine->running == job) {
@@ -280,7 +283,8 @@ void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job
 bool shuf__engine_job_is_cancelled(void *job)
 {
     struct shuf__engine_job *j = job;
-    /* Many threads ask, and a write would take the cache line from the others. */
+    /* Many threads call this, and a write takes the cache line from the others. So writes only if
+     * the value changes. */
     if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
         atomic_store_explicit(&j->polled, true, memory_order_relaxed);
     if (atomic_load_explicit(&j->paused, memory_order_relaxed))
@@ -307,7 +311,7 @@ void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *
         engine->options.device_failed(engine->options.context, error);
 }
 
-/* A `done` that is being called may submit more jobs. */
+/* While a `done` is called the engine is not idle, because `done` may submit more jobs. */
 bool shuf__engine_is_idle(const struct shuf__engine *engine)
 {
     return !engine->calling_done && engine->dispatched == 0 && engine->queued == 0 &&
@@ -351,7 +355,7 @@ static void close_everything(struct shuf__engine *engine)
     close_handles(engine);
 }
 
-/* All open the device that the loop has opened. */
+/* All lanes open the same device as the loop. */
 static shuf_status open_lanes(struct shuf__engine *engine, struct shuf__error *error)
 {
     const char *spec = engine->options.backend;

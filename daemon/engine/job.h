@@ -17,18 +17,18 @@ struct shuf__turn_user;
 
 enum { SHUF__UID_DAEMON = UINT32_MAX }; /* jobs of the daemon itself; no user has this number */
 
-/* What the loop has done of a job. */
+/* The part of a job that the loop's thread has done. */
 enum shuf__loop_result {
-    SHUF__LOOP_NOTHING,  /* `run` does the job */
-    SHUF__LOOP_COMPLETE, /* it is done */
-    SHUF__LOOP_LAUNCHED, /* the loop's backend computes: `run` waits for it, with that backend */
+    SHUF__LOOP_NOTHING,  /* none: `run` does the job */
+    SHUF__LOOP_COMPLETE, /* the whole job */
+    SHUF__LOOP_LAUNCHED, /* the loop's backend computes; a lane calls `run` with it to wait */
 };
 
-/* Embedded in the struct that the job works on. Must not move until `done` is called. */
+/* The struct that the job works on embeds it. It must not move until `done` is called. */
 struct shuf__engine_job {
-    uint32_t uid; /* whose turn it is; the caller sets it */
-    /* On the loop's thread, when it is the job's turn: takes the daemon's memory that the job
-     * needs. False ends the job. May be NULL. */
+    uint32_t uid; /* the user of the job; the caller sets it */
+    /* On the loop's thread, when it is the job's turn: acquires the memory that the job needs.
+     * False ends the job. May be NULL. */
     bool (*begin)(struct shuf__engine_job *job);
     /* On the loop's thread, after `begin`: runs the job if that takes less time than waking another
      * thread. May be NULL. */
@@ -39,23 +39,23 @@ struct shuf__engine_job {
     const char *name;                                                         /* for tracers */
     /* Set by shuf__engine_cancel(); `run` reads it. */
     atomic_bool cancelled;
-    uint64_t started_ns; /* of uv_hrtime(), when it leaves the queue; 0: it waits */
-    uint64_t paused_ns;  /* of the time from started_ns on; when the job is finished */
+    uint64_t started_ns; /* uv_hrtime() when the job leaves the queue; 0: it waits */
+    uint64_t paused_ns;  /* total time in pauses; read it when the job has ended */
 
     /* private to the engine */
     atomic_bool polled; /* `run` has read `cancelled` */
     atomic_bool paused;
     bool urgent;
     struct shuf__lanes *lanes;
-    struct shuf__lane *lane;       /* that has run it, or runs it */
-    struct shuf__backend *backend; /* for `run`; NULL: the lane's */
+    struct shuf__lane *lane;       /* the lane that runs it, or has run it */
+    struct shuf__backend *backend; /* for `run`; NULL: the backend of the lane */
     struct shuf__turn_user *user;
     unsigned pausing; /* threads that wait for the end of the pause */
     uint64_t pause_begin_ns;
     struct shuf__engine_job *next;
 };
 
-/* The part of `ns`, a time since started_ns, in which the job was not paused. */
+/* Subtracts the job's pauses from `ns`, a time since started_ns. */
 static inline uint64_t shuf__engine_job_active_ns(const struct shuf__engine_job *job, uint64_t ns)
 {
     return ns > job->paused_ns ? ns - job->paused_ns : 0;

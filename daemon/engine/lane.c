@@ -65,7 +65,7 @@ static void drive(void *context)
     lane->backend->ops->close(lane->backend);
 }
 
-/* The pause lasts from the first thread's wait to the last one's. */
+/* A pause begins when the first thread of the job waits here, and ends when the last one leaves. */
 void shuf__lanes_wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job *job)
 {
     uv_mutex_lock(&lanes->lock);
@@ -190,7 +190,8 @@ shuf_status shuf__lanes_open_first(struct shuf__lanes *lanes, struct shuf__error
     return lane ? shuf__lane_await(lane, error) : error->status;
 }
 
-/* A device without room for another backend keeps the lanes that it has. */
+/* Closes lanes whose backend could not be opened. The device has no room for more backends, so no
+ * more lanes are opened from now on. */
 static void close_failed(struct shuf__lanes *lanes)
 {
     for (unsigned i = lanes->count; i-- > 0;)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lanes: threads that run jobs, each with a backend of its own for the same device. A job in a lane
- * can be paused where it asks whether it is cancelled. Functions without a note are for the loop's
- * thread.
+ * Lanes: threads that run jobs. Each lane has a backend of its own for the same device. A job in a
+ * lane can be paused when it asks whether it is cancelled. Call the functions on the loop's thread,
+ * except where a comment says otherwise.
  */
 #ifndef SHUFD_LANE_H
 #define SHUFD_LANE_H
@@ -16,16 +16,17 @@ enum {
     SHUF__LANES_KEPT = 2, /* free lanes that are not closed */
 };
 
-/* The lanes for jobs that take turns, and the part that they share with the one for urgent jobs. */
+/* The set of lanes for jobs that take turns, and the fields that they share with the lane for
+ * urgent jobs. */
 struct shuf__lanes {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
     uv_async_t *wake; /* wakes the loop: a job is finished, or a lane is open */
-    uv_mutex_t lock;  /* for the fields below, and for those of lanes up to `stop` */
+    uv_mutex_t lock;  /* guards `finished` below, and the fields of each lane up to `stop` */
     uv_cond_t resumed;
     struct shuf__job_queue finished;
 
-    struct shuf__lane *lane[SHUF__LANES]; /* for the loop, as the counts */
+    struct shuf__lane *lane[SHUF__LANES]; /* only the loop uses it and the counts */
     unsigned count, most;
 };
 
@@ -36,11 +37,11 @@ struct shuf__lane {
     uv_cond_t changed;
     struct shuf__job_queue jobs;
     enum shuf__lane_state state;
-    struct shuf__error error; /* if FAILED */
+    struct shuf__error error; /* if the state is FAILED */
     bool stop;
-    struct shuf__backend *backend; /* of the thread */
+    struct shuf__backend *backend; /* only the lane's thread uses it */
     uv_thread_t thread;
-    struct shuf__engine_job *job; /* for the loop: the job that has the lane; NULL: it is free */
+    struct shuf__engine_job *job; /* the job that has the lane, set by the loop; NULL: none */
 };
 
 shuf_status shuf__lanes_init(struct shuf__lanes *lanes, struct shuf__error *error);
@@ -49,36 +50,37 @@ void shuf__lanes_destroy(struct shuf__lanes *lanes);
 /* Opens the first lane of the set. */
 shuf_status shuf__lanes_open_first(struct shuf__lanes *lanes, struct shuf__error *error);
 
-/* A lane of the set without a job. NULL: all have one; another is being opened, and wakes the loop,
- * unless there are as many as there can be. */
+/* A lane of the set without a job. NULL if every lane has a job; then opens another lane, if the
+ * set may have more. The new lane wakes the loop when it is open. */
 struct shuf__lane *shuf__lanes_find_free(struct shuf__lanes *lanes);
 
 /* Closes free lanes of the set, except SHUF__LANES_KEPT. */
 void shuf__lanes_close_spare(struct shuf__lanes *lanes);
 
-/* Closes all lanes of the set, which must be free. */
+/* Closes all lanes of the set. None may have a job. */
 void shuf__lanes_close(struct shuf__lanes *lanes);
 
-/* Starts a thread, which opens its backend. The lane is in no set. NULL with an error. */
+/* Starts a lane outside of the set. Its thread opens a backend. On failure returns NULL and sets
+ * *error. */
 struct shuf__lane *shuf__lane_start(struct shuf__lanes *lanes, struct shuf__error *error);
 
-/* The lane must be free. Its thread closes the backend and ends. */
+/* Ends the lane, which must not have a job. Its thread closes the backend. */
 void shuf__lane_stop(struct shuf__lane *lane);
 
 /* Waits until the lane is open or has failed. */
 shuf_status shuf__lane_await(struct shuf__lane *lane, struct shuf__error *error);
 
-/* The lane's thread calls job->run with `backend`, or with its own if that is NULL. */
+/* The lane's thread calls job->run with `backend`. If `backend` is NULL, it uses its own. */
 void shuf__lane_dispatch(struct shuf__lane *lane, struct shuf__engine_job *job,
                          struct shuf__backend *backend);
 
 /* All finished jobs, linked by `next`; NULL: none. */
 struct shuf__engine_job *shuf__lanes_collect(struct shuf__lanes *lanes);
 
-/* The job goes on from its pause, or will end because it is cancelled. */
+/* Wakes paused jobs: each looks whether it may continue or is cancelled. */
 void shuf__lanes_resume(struct shuf__lanes *lanes);
 
-/* On a thread of a job: returns when the job is neither paused nor cancelled. */
+/* A thread of a job calls it. Returns when the job is no longer paused, or is cancelled. */
 void shuf__lanes_wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job *job);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whose job runs next. Users share the time of the device by start-time fair queueing (Goyal, Vin
- * and Cheng, SIGCOMM 1996, section 2): each user has a virtual time, which grows while a job of the
- * user runs, and the user with the least one is next. A user that comes back begins at the virtual
- * time of the user whose turn it is, so idleness earns nothing, and a short job waits for one time
- * slice. On the loop's thread only.
+ * Decides which user's job runs next. Users share the time of the device by start-time fair
+ * queueing (Goyal, Vin and Cheng, SIGCOMM 1996, section 2). Each user has a virtual time, which
+ * grows while a job of the user runs. The user with the smallest virtual time is next. A new user,
+ * or one that was idle, begins with the virtual time of the user whose turn it is. So nobody saves
+ * up time by being idle, and a short job waits for one time slice. All calls are on the loop's
+ * thread.
  */
 #ifndef SHUFD_TURNS_H
 #define SHUFD_TURNS_H
@@ -18,23 +19,23 @@ struct shuf__turn_user {
     uint32_t uid;
     struct shuf__job_queue waiting;
     uint64_t count;                  /* jobs that wait */
-    struct shuf__engine_job *active; /* the one that has begun, running or paused; NULL: none */
+    struct shuf__engine_job *active; /* the job that runs or is paused; NULL: none */
     uint64_t virtual_ns;
     TAILQ_ENTRY(shuf__turn_user) link;
 };
 
 struct shuf__turns {
     TAILQ_HEAD(, shuf__turn_user) users;
-    uint64_t virtual_ns; /* of the user whose turn it is */
+    uint64_t virtual_ns; /* the virtual time of the user whose turn it is */
 };
 
 void shuf__turns_init(struct shuf__turns *turns);
 
-/* The user, who is added if there is no such user; NULL when out of memory. */
+/* Finds the user, or adds it. NULL when out of memory. */
 struct shuf__turn_user *shuf__turns_user(struct shuf__turns *turns, uint32_t uid);
 
-/* The user with the least virtual time among those with a paused job and, if `may_begin`, those
- * with a waiting job. Only one job of a user is active. NULL: none. */
+/* The user with the smallest virtual time among the users with a paused job. If `may_begin`, users
+ * with a waiting job take part too. NULL: there is none. */
 struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_begin);
 
 /* Whether a user other than `user` waits for a turn. */

@@ -9,7 +9,7 @@ void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *se
     struct shuf__error error;
     exports->started = true;
     if (shuf__http_start(&exports->http, service, &error))
-        shuf__log(service->log, SHUF__LOG_WARNING, "%s; going on without", error.text);
+        shuf__log(service->log, SHUF__LOG_WARNING, "%s; serving without HTTP", error.text);
     else if (exports->http)
         shuf__log(service->log, SHUF__LOG_INFO, "metrics on %s", service->config->metrics);
     shuf__textfile_init(&exports->file, service);

@@ -18,7 +18,7 @@ struct shuf__exports {
 /* Starts the exports in the configuration. service->name replaces %i in their paths. */
 void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *service);
 
-/* Ends the exports and closes their handles. Does nothing unless they are started. */
+/* Ends the exports and closes their handles. Does nothing if they are not started. */
 void shuf__exports_stop(struct shuf__exports *exports);
 
 #endif

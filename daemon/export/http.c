@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See http.h. A request is suspended, the loop makes its text, and libmicrohttpd sends it. Every
- * connection serves one request and has five seconds in all. If many are open, the oldest one that
- * has not yet sent its request gives its place to a new one. So slow clients shut nobody out.
+ * See http.h. The thread of libmicrohttpd suspends each request, the loop makes its text, and
+ * libmicrohttpd sends the text. A connection serves one request and lasts at most five seconds. If
+ * many connections are open, a new one replaces the oldest one without a request. So slow clients
+ * cannot keep other clients out.
  */
 #include "http.h"
 
@@ -23,21 +24,21 @@
 #include <sys/socket.h>
 
 enum {
-    CONNECTIONS = 32, /* at most; the daemon reserves descriptors for them */
+    CONNECTIONS = 32, /* the maximum, for which the daemon reserves descriptors */
     MANY = 16,
     CONNECTION_MEMORY = 16 * 1024, /* bytes: larger headers are refused */
     IDLE_SECONDS = 5,
-    DEADLINE_MS = 5000, /* of a connection, from its start */
+    DEADLINE_MS = 5000, /* from the start of a connection */
     SWEEP_MS = 1000,
     PAUSE_MS = 50, /* between two texts */
 };
 
-/* Between its suspension and its reply. */
+/* A suspended request, until its reply is sent. */
 struct request {
     struct MHD_Connection *connection;
     enum shuf__exposition_format format;
     struct shuf__metrics_reader reader;
-    char *text; /* NULL until it is made, or when out of memory */
+    char *text; /* NULL before the loop has made it, and when out of memory */
     size_t size;
     TAILQ_ENTRY(request) link;
 };
@@ -46,7 +47,7 @@ TAILQ_HEAD(requests, request);
 
 struct connection {
     int fd;
-    uint64_t since_ms; /* of uv_hrtime() */
+    uint64_t since_ms; /* time of its start, by uv_hrtime() */
     bool has_asked;
     TAILQ_ENTRY(connection) link;
 };
@@ -55,12 +56,12 @@ struct shuf__http {
     struct shuf__service *service;
     struct MHD_Daemon *daemon;
     struct shuf__endpoint endpoint;
-    uv_async_t wake; /* the loop: a request or a connection has come */
+    uv_async_t wake; /* wakes the loop: a request or a connection has come */
     uv_timer_t text, sweep;
-    uint64_t last_ms; /* of the last text */
+    uint64_t last_ms; /* time of the last text */
     unsigned open_handles;
 
-    uv_mutex_t lock; /* for all fields below */
+    uv_mutex_t lock; /* guards all fields below */
     struct requests waiting;
     TAILQ_HEAD(, connection) connections; /* oldest first */
     unsigned count;
@@ -103,7 +104,8 @@ static int fd_of(struct MHD_Connection *connection)
     return info ? info->connect_fd : -1;
 }
 
-/* Any process may connect to a port, so the metrics there have no users. */
+/* Any process of the machine may connect to a port. So the metrics on a port have no rows of users.
+ */
 static struct shuf__metrics_reader reader_of(const struct shuf__http *http,
                                              struct MHD_Connection *connection)
 {
@@ -196,7 +198,7 @@ static void close_oldest(struct shuf__http *http)
     struct connection *connection;
     TAILQ_FOREACH (connection, &http->connections, link)
         if (!connection->has_asked) {
-            connection->has_asked = true; /* not twice */
+            connection->has_asked = true; /* so it is not closed a second time */
             shutdown(connection->fd, SHUT_RDWR);
             return;
         }
@@ -241,7 +243,8 @@ static void on_connection(void *context, struct MHD_Connection *of, void **state
 
 /* ---- the loop's thread ---- */
 
-/* The library closes them when it sees the end of the stream. */
+/* Shuts down connections that are too old. libmicrohttpd closes them when it reads the end of the
+ * stream. */
 static void on_sweep(uv_timer_t *timer)
 {
     struct shuf__http *http = timer->data;
@@ -256,7 +259,8 @@ static void on_sweep(uv_timer_t *timer)
     uv_mutex_unlock(&http->lock);
 }
 
-/* Requests that came together share one text. */
+/* Copies the text of another waiting request of the same kind, if there is one. Else makes a text.
+ */
 static void make_text(struct shuf__http *http, struct request *request,
                       const struct requests *others)
 {
@@ -288,7 +292,7 @@ static void answer(struct shuf__http *http, bool with_text)
             make_text(http, request, &waiting);
     while ((request = TAILQ_FIRST(&waiting)) != NULL) {
         TAILQ_REMOVE(&waiting, request, link);
-        MHD_resume_connection(request->connection); /* the request is the library's from now on */
+        MHD_resume_connection(request->connection); /* now libmicrohttpd may free the request */
     }
     http->last_ms = now_ms();
 }
@@ -369,7 +373,7 @@ static shuf_status start_daemon(struct shuf__http *http, int fd, struct shuf__er
     return shuf__fail(error, SHUF_IO, "metrics: libmicrohttpd does not start");
 }
 
-/* The name of the daemon may make a path too long. */
+/* Fails if the name of the daemon, which replaces %i, makes the path too long. */
 static shuf_status find_endpoint(const struct shuf__service *service,
                                  struct shuf__endpoint *endpoint, struct shuf__error *error)
 {

@@ -11,13 +11,13 @@
 
 struct shuf__http;
 
-/* Starts the server; *http is NULL if the configuration has none. Fails with SHUF_IO if the address
- * is not free, and with SHUF_INVALID in a build without libmicrohttpd. */
+/* Starts the server. If the configuration has no server, sets *http to NULL. Fails with SHUF_IO if
+ * the address is not free, and with SHUF_INVALID in a build without libmicrohttpd. */
 shuf_status shuf__http_start(struct shuf__http **http, struct shuf__service *service,
                              struct shuf__error *error);
 
-/* Ends the server and closes its handles; it is freed when the loop has run once more. NULL is
- * allowed. */
+/* Ends the server and closes its handles. Run the loop once more: it frees the server. `http` may
+ * be NULL. */
 void shuf__http_stop(struct shuf__http *http);
 
 #endif

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether a process listens there. */
+/* Whether a process listens on the endpoint. */
 static bool is_live(const struct shuf__endpoint *endpoint)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -46,13 +46,13 @@ static bool bind_unix(int fd, const struct shuf__endpoint *endpoint, mode_t mode
 
 static bool bind_port(int fd, const struct shuf__endpoint *endpoint)
 {
-    const int yes = 1; /* a restart does not wait for the connections of the last daemon */
+    const int yes = 1; /* else bind() may fail while connections of the last daemon still close */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     return bind(fd, &endpoint->address.any, endpoint->length) == 0;
 }
 
-/* In the sandbox of systemd only a drop-in gives the daemon a directory for the socket, or ports.
- */
+/* The error names a drop-in if systemd runs the daemon. The sandbox of the unit allows a socket or
+ * a port only with that drop-in. */
 static void fail_bind(const struct shuf__endpoint *endpoint, const struct shuf__config *config,
                       struct shuf__error *error)
 {

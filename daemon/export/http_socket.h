@@ -9,7 +9,7 @@
 #include "config/endpoint.h"
 
 /* Opens a non-blocking, listening socket. A Unix socket gets the mode and group of the daemon's own
- * socket. A socket that nobody listens on is replaced. Fails with SHUF_IO. */
+ * socket. If no process listens on an existing Unix socket, replaces it. Fails with SHUF_IO. */
 shuf_status shuf__http_socket_open(const struct shuf__endpoint *endpoint,
                                    const struct shuf__config *config, int *fd,
                                    struct shuf__error *error);

@@ -30,12 +30,13 @@ static bool write_all(int fd, const char *text, size_t size)
     return true;
 }
 
-/* The collector takes names that end in .prom only, so it does not read the temporary file. */
+/* Writes a temporary file and renames it. The textfile collector reads only names that end in
+ * .prom, so it does not read the temporary file. */
 static bool replace(const char *path, const char *text, size_t size)
 {
     char temporary[TEMPORARY_PATH];
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    unlink(temporary); /* of a daemon that was killed */
+    unlink(temporary); /* a daemon that was killed may have left it */
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
@@ -73,14 +74,14 @@ static void after_write(uv_work_t *work, int status)
         unlink(file->path);
 }
 
-/* Everybody can read the file, so it has no rows of users. */
+/* Everybody can read the file, so the text has no rows of users. */
 static void on_timer(uv_timer_t *timer)
 {
     struct shuf__textfile *file = timer->data;
     const struct shuf__metrics_reader anybody = {.sees = SHUF__METRICS_NO_USER,
                                                  .daemon = file->service->name};
     uv_timer_start(timer, on_timer, shuf__config_ms(file->service->config->metrics_interval), 0);
-    if (file->is_writing) /* still: the disk is slow */
+    if (file->is_writing) /* the last write has not ended, because the disk is slow */
         return;
     file->text =
         shuf__metrics_text(file->service, anybody, SHUF__EXPOSITION_PROMETHEUS, &file->size);

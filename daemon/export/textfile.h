@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the metrics to a file for the textfile collector of node_exporter. A reader sees the last
- * text or the next one, never a part. A thread of libuv writes, because a disk may be slow.
+ * Writes the metrics to a file for the textfile collector of node_exporter. A reader sees the old
+ * text or the new one, never a part of a text. A thread of libuv writes, because a disk may be
+ * slow.
  */
 #ifndef SHUFD_TEXTFILE_H
 #define SHUFD_TEXTFILE_H
@@ -13,7 +14,7 @@ struct shuf__textfile {
     uv_timer_t timer;
     uv_work_t work;
     bool is_writing, stopped;
-    bool has_failed; /* the last time; a failure is logged once */
+    bool has_failed; /* the last write failed; so the next failure is not logged again */
     char path[SHUF__CONFIG_PATH];
     char *text;
     size_t size;
@@ -25,8 +26,8 @@ void shuf__textfile_init(struct shuf__textfile *file, struct shuf__service *serv
 /* Starts to write if the configuration has a file. */
 void shuf__textfile_start(struct shuf__textfile *file);
 
-/* Writes no more, and removes the file: a daemon that ended has no metrics. The caller closes the
- * timer. */
+/* Stops writing, and removes the file, because a daemon that has ended has no metrics. The caller
+ * closes the timer. */
 void shuf__textfile_stop(struct shuf__textfile *file);
 
 #endif

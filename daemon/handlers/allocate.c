@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocate: a buffer, which is memory that its client fills and holds by a lease.
+ * Allocate: leases a buffer to a client, which is memory that the client fills.
  */
 #include "handlers.h"
 #include "parse.h"

@@ -35,8 +35,7 @@ void shuf__dispatch(struct shuf__session *session, const Shuf__Request *request)
     handler *handle = find_handler(request);
     const bool hello = request->body_case == SHUF__REQUEST__BODY_HELLO;
     if (!handle)
-        refuse_request(session,
-                       "request: no body that is known, expected one of" SHUF__REQUEST_KINDS(WORD));
+        refuse_request(session, "request: unknown kind, expected one of" SHUF__REQUEST_KINDS(WORD));
     else if (!session->greeted && !hello)
         refuse_request(session, "first request: expected hello");
     else if (session->greeted && hello)

@@ -7,7 +7,7 @@
 
 #include "net/session.h"
 
-/* Handles the request; refuses it if its kind is not known, or if it comes before Hello. */
+/* Handles the request. Refuses it if its kind is unknown, or if it comes before Hello. */
 void shuf__dispatch(struct shuf__session *session, const Shuf__Request *request);
 
 #endif

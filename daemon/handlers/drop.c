@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Drop: frees memory that is kept for reuse. Users free their own; root and the daemon's user may
- * free that of others.
+ * Drop: frees the idle blocks of a user. Users may free only their own blocks. Root and the
+ * daemon's user may free the blocks of all users.
  */
 #include "handlers.h"
 #include "service.h"

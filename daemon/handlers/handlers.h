@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One handler a request kind, in a file of its own; dispatch.c has the table of them. A handler
- * replies, or submits a job and lets the session wait for it.
+ * The handlers of requests. Each kind of request has one handler, in a file of its own; dispatch.c
+ * has their table. A handler replies, or submits a job and lets the session wait for it.
  */
 #ifndef SHUFD_HANDLERS_H
 #define SHUFD_HANDLERS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hello: checks the protocol's version; refuses a wrong one, and names both.
+ * Hello: checks the version of the protocol. The refusal of a wrong version names both versions.
  */
 #include "handlers.h"
 #include "service.h"

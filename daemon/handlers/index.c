@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index: single places of a permutation. With a random-access algorithm the loop looks up a few
- * places immediately, in less time than waking another thread takes. Many places are a job, so that
- * the loop does not wait. The other algorithms always need a job, and a rank index.
+ * Index: look-ups of single values or positions of a permutation. With a random-access algorithm,
+ * the loop looks up a few of them at once, because waking another thread would take longer. A
+ * request for many is a job, so that the loop does not wait. The other algorithms always need a job
+ * and a rank index.
  */
 #include "algorithm.h"
 #include "cache/rank_entry.h"
@@ -15,16 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ON_LOOP = 1024 }; /* places that take 30 us, or 100 us if the prime is hard to find */
+enum { ON_LOOP = 1024 }; /* look-ups that take 30 us, or 100 us if the prime is hard to find */
 
 struct look_up_job {
     struct shuf__session_job job;
     struct shuf__cache *cache;
-    struct shuf__cache_entry *rank_index; /* while it runs; NULL: it needs none */
+    struct shuf__cache_entry *rank_index; /* while the job runs; NULL: it needs none */
     struct shuf__request request;         /* a LOOK_UP */
     uint32_t uid;
     size_t count;
-    uint64_t place[]; /* first those of the request, in the end the answers */
+    uint64_t place[]; /* the positions or values of the request; the answers replace them */
 };
 
 static shuf_status look_up(const struct shuf__cache *cache, struct shuf__backend *backend,
@@ -126,7 +127,7 @@ static struct look_up_job *make_look_up_job(const struct shuf__session *session,
         .uid = session->client.uid,
         .count = message->n_at,
     };
-    if (bytes > 0) /* else the message has no array */
+    if (bytes > 0) /* with 0 bytes the message has no array to copy from */
         memcpy(l->place, message->at, bytes);
     return l;
 }
@@ -146,7 +147,7 @@ static shuf_status submit_look_up(struct shuf__session *session,
 
 /* ---- the request ---- */
 
-/* Takes no longer than a turn of the loop. */
+/* Whether the look-up takes no longer than a turn of the loop. */
 static bool is_small(const struct shuf__look_up *request, size_t count)
 {
     return has_random_access(request) && count <= ON_LOOP;
@@ -161,8 +162,9 @@ static shuf_status parse_index(const Shuf__Index *message, struct shuf__request 
     if (p->n <= SHUF__RANK_INDEX_N_MAX || shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
-                      "n %" PRIu64 ": index expected at most 2^36 or a power of two with %s, which "
-                      "has to count the values before a place",
+                      "n %" PRIu64
+                      ": expected at most 2^36 or a power of two for an index with %s, "
+                      "which must count the values before a position",
                       p->n, shuf__algorithm_name(p->algorithm));
 }
 
@@ -186,7 +188,7 @@ static void log_request(const struct shuf__session *session, const struct shuf__
                      request->look_up.inverse ? "values" : "positions");
 }
 
-/* The places of the message are in the session's arena, and are overwritten with the answers. */
+/* Overwrites the array of the message, which is in the session's arena, with the answers. */
 static shuf_status look_up_at_once(struct shuf__session *session,
                                    const struct shuf__request *request, const Shuf__Index *message,
                                    struct shuf__error *error)

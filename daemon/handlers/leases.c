@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Leases: lists leases, a page at a time. Users see their own leases; root and the daemon's user
- * see all.
+ * Leases: lists leases, one page for each request. Users see their own leases. Root and the
+ * daemon's user see all leases.
  */
 #include "algorithm.h"
 #include "handlers.h"
@@ -9,8 +9,8 @@
 #include "service.h"
 
 enum {
-    PAGE = 16,   /* entries of at most about 230 bytes: a client reads a page at once */
-    LOOK = 4096, /* leases, most of them perhaps of other users: the loop has other requests */
+    PAGE = 16,   /* entries in a reply, each at most about 230 bytes, so a page fits a frame */
+    LOOK = 4096, /* most leases that one request looks at, so that others need not wait long */
 };
 
 static bool may_see(const struct shuf__session *session, const struct shuf__lease *lease)
@@ -68,7 +68,7 @@ static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry
     to->prefetch = lease->prefetch;
     to->ready = entry->ready;
     to->age_ms = now - lease->since_ms;
-    to->block = entry->allocation ? entry->allocation->id : 0; /* none before its job starts */
+    to->block = entry->allocation ? entry->allocation->id : 0; /* 0 before its job starts */
     to->block_bytes = entry->allocation ? entry->allocation->bytes : 0;
     fill_request(&entry->key.request, to);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Metrics: the counts of the daemon as text, which is the payload of the reply.
+ * Metrics: sends the metrics of the daemon as text, which is the payload of the reply.
  */
 #include "handlers.h"
 #include "metrics_text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See metrics_text.h. The functions write the samples of the families that have labels, or need
- * more than one expression.
+ * See metrics_text.h. metrics.def writes simple metrics itself. The functions here write the
+ * metrics that have labels, or that need more than one expression.
  */
 #include "metrics_text.h"
 
@@ -15,7 +15,7 @@
 
 enum { LABELS_TEXT = 4 * SHUF__LABEL_TEXT };
 
-/* The part of the users that one reader sees. */
+/* The users that one reader may see. */
 struct view {
     struct shuf__metrics_reader reader;
     struct shuf__usages usages;
@@ -55,7 +55,8 @@ static void write_resident(struct shuf__exposition *x)
 
 /* ---- requests ---- */
 
-/* Kinds that the protocol does not know stay out. */
+/* Whether the metrics have this kind: the protocol has it, or it is 0, a frame without a request.
+ */
 static bool is_kind(unsigned kind)
 {
     return kind == 0 || strcmp(shuf__request_kind_name(kind), "none") != 0;
@@ -133,7 +134,7 @@ static uint64_t budget_value(const struct shuf__service *s, enum shuf__side side
     return values[field];
 }
 
-/* A backend without memory of its own has no side "device". */
+/* The CPU backend has no memory of its own, and so no side "device". */
 static void write_budgets(struct shuf__exposition *x, const struct shuf__service *s,
                           enum budget_field field)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See result.h. The functions stand in the order in which a request passes them: parse, validate,
- * release, find or add the entry, compute or submit a job, reply. serve() calls them.
+ * See result.h. serve() calls the functions in the order of this file: parse, validate, release,
+ * find or add the entry, compute or submit a job, reply.
  */
 #include "result.h"
 
@@ -13,8 +13,8 @@
 
 /* ---- 1. parse, validate, and release the leases that the request gives back ---- */
 
-/* The message is parsed first, because a shuffle's input may be among the leases that it gives
- * back. An error of the release precedes one of the message. */
+/* Parses the message before it releases leases, because one of them may be the input of this
+ * shuffle. If both fail, the client gets the error of the release. */
 static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf__Request *message,
                                      shuf__parse_function *parse, struct shuf__error *error)
 {
@@ -38,11 +38,12 @@ static shuf_status choose_transport(struct shuf__result_request *r, struct shuf_
         return error->status;
     if (shuf__key_is_buffer(&r->key) && r->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         return shuf__fail(error, SHUF_INVALID,
-                          "accept: no transport in it, expected how the buffer is to be filled");
+                          "accept: no transport, expected the one by which the client fills the "
+                          "buffer");
     return SHUF_OK;
 }
 
-/* Fingerprint and sums need a result that is ready, so they exclude an event. */
+/* Fingerprint and sums need a result that is ready. So a reply with them has no event. */
 static void choose_outputs(struct shuf__result_request *r)
 {
     const struct shuf__reply_options *options = &r->options;
@@ -66,7 +67,7 @@ static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error 
                                session->fd, &r->key.request.key, error);
 }
 
-/* Checked before anything is computed. */
+/* Call before the computation, so that nothing is computed in vain. */
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
 {
@@ -75,7 +76,8 @@ static shuf_status check_lease_limit(const struct shuf__result_request *r,
     return shuf__lease_check_limit(&r->session->leases, error);
 }
 
-/* A reply that copies the values, or has only a summary, can use a result in any memory. */
+/* Finds the entry. If the reply copies the values or has only a summary, the result may be in any
+ * kind of memory. */
 static struct shuf__cache_entry *find_in_memory(const struct shuf__result_request *r,
                                                 struct shuf__cache *cache)
 {
@@ -109,7 +111,8 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
-/* There is none for the summary of a large result. */
+/* Sets the entry. It stays NULL for a request for the summary of a large result, which needs none.
+ */
 static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf__error *error)
 {
     struct shuf__cache *cache = &shuf__service_of(r->session)->cache;
@@ -199,7 +202,7 @@ static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf
 
 /* ---- the whole way ---- */
 
-/* The client of a prefetch gets no values, and a buffer has none. */
+/* Counts the values. A prefetch sends no values, and a buffer has none. */
 static void note_values(const struct shuf__result_request *r)
 {
     struct shuf__request_record *record = &r->session->record;
@@ -243,6 +246,6 @@ void shuf__serve_result(struct shuf__session *session, const Shuf__Request *mess
         shuf__session_fail(session, &error);
         shuf__engine_report(session->all->engine, &error);
     }
-    if (r.input) /* the entry has its own reference */
+    if (r.input) /* if an entry needs the input, it has a reference of its own */
         shuf__cache_entry_unref(r.input);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The way of a Permute, Stream, Shuffle or Allocate, from its message to its reply.
+ * Handles a Permute, Stream, Shuffle or Allocate, from its message to its reply.
  */
 #ifndef SHUFD_RESULT_H
 #define SHUFD_RESULT_H
 
 #include "result_request.h"
 
-/* Fills key.request, options, give_back and input from a message of its kind. It checks all values,
- * and sets give_back even if it fails. */
+/* Fills key.request, options, give_back and input from a message of one kind, and checks all
+ * values. Sets give_back even if it fails. */
 typedef shuf_status shuf__parse_function(struct shuf__result_request *r,
                                          const Shuf__Request *message, struct shuf__error *error);
 

@@ -97,8 +97,9 @@ static void describe_summary(const struct shuf__result_request *r, struct shuf__
 
 /* ---- leases ---- */
 
-/* Descriptors in flight count against the limit of the daemon's user until the client reads them,
- * so each client has one in flight at most. */
+/* Whether the client has read all replies. A sent descriptor counts against the limit of the
+ * daemon's user until the client reads it. So each client may have only one descriptor that it has
+ * not read. */
 static bool has_read_all(const struct shuf__session *session)
 {
     int unread = 0;
@@ -118,7 +119,8 @@ static shuf_status hand_out(const struct shuf__session *session,
         return SHUF_OK;
     if (!has_read_all(session))
         return shuf__fail(error, SHUF_BUSY,
-                          "descriptor of a block: expected the replies before it to be read first");
+                          "descriptor of a block: the client has not read the replies before it; "
+                          "read them first");
     const struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
     if ((*fd = backend->ops->export_block(&allocation->block)) < 0)
         return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
@@ -126,7 +128,8 @@ static shuf_status hand_out(const struct shuf__session *session,
     return SHUF_OK;
 }
 
-/* Turns the reference to the entry into a lease. On failure the client does not have the block. */
+/* Makes the reference to the entry a lease, and gives the client the block. If it fails, the client
+ * does not get the block. */
 static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
                          Shuf__ResultReply *body, int *fd, struct shuf__error *error)
 {
@@ -135,7 +138,7 @@ static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
     const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
     body->block = entry->allocation->id;
     body->block_bytes = entry->allocation->bytes;
-    if (r->transport == SHUF__TRANSPORT__TRANSPORT_INLINE) /* a buffer for Write only */
+    if (r->transport == SHUF__TRANSPORT__TRANSPORT_INLINE) /* a buffer that only Write fills */
         return shuf__lease_take(&r->session->leases, entry, r->transport, false, &body->lease,
                                 error);
     if (shuf__client_add_mapping(&r->session->client, entry->allocation, &fresh, error))

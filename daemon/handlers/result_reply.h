@@ -10,19 +10,19 @@
 /* Logs the request. */
 void shuf__result_log(const struct shuf__result_request *r);
 
-/* Sends the result: as a lease, as bytes, or only its summary. `event`: the result is launched and
- * not yet ready. */
+/* Sends the result: as a lease, as bytes, or only its summary. `event` is the IPC event of a result
+ * that is launched but not ready, else NULL. */
 void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event);
 
-/* Sends a summary that belongs to no entry. */
+/* Sends a summary of a result that has no entry. */
 void shuf__result_reply_summary(const struct shuf__result_request *r,
                                 const struct shuf__summary *summary);
 
-/* A shard may be empty, for any number of rows: there is nothing to compute or to lease. */
+/* Sends a result without values, such as an empty shard. It needs no computation and no lease. */
 void shuf__result_reply_empty(struct shuf__result_request *r);
 
-/* Makes the reference to the entry a prefetch of the client's. On failure the reference is still
- * the request's. */
+/* Makes the reference to the entry a prefetch of the client. If it fails, the request keeps the
+ * reference. */
 shuf_status shuf__result_reply_prefetch(struct shuf__result_request *r, struct shuf__error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A Permute, Stream, Shuffle or Allocate on its way from the message to the reply.
+ * The state of a Permute, Stream, Shuffle or Allocate between its message and its reply.
  */
 #ifndef SHUFD_RESULT_REQUEST_H
 #define SHUFD_RESULT_REQUEST_H
@@ -21,19 +21,19 @@ struct shuf__reply_options {
 
 struct shuf__result_request {
     struct shuf__pending pending; /* while the session waits */
-    struct shuf__waiter waiter;   /* its entry is a reference */
+    struct shuf__waiter waiter;   /* waiter.entry is a reference */
     struct shuf__session *session;
-    struct shuf__key key; /* with the request */
+    struct shuf__key key; /* contains the request */
     struct shuf__shape shape;
     struct shuf__reply_options options;
-    const Shuf__Release *give_back;  /* NULL: nothing; valid until the message is handled */
-    struct shuf__cache_entry *input; /* of a shuffle: a reference until the message is handled */
-    Shuf__Transport transport;       /* of the reply */
-    bool shared;                     /* the entry is not new */
+    const Shuf__Release *give_back;  /* NULL: nothing; valid while the message is handled */
+    struct shuf__cache_entry *input; /* of a shuffle: a reference while the message is handled */
+    Shuf__Transport transport;       /* the transport of the reply */
+    bool shared;                     /* the entry existed before this request */
 };
 
-/* The client gets a lease. Otherwise the values are sent, or only their summary. A buffer has no
- * values yet. */
+/* Whether the client gets a lease. If not, the reply has the values, or only their summary. A
+ * buffer has no values yet, so its client always gets a lease. */
 static inline bool shuf__result_request_leases(const struct shuf__result_request *r)
 {
     return r->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || shuf__key_is_buffer(&r->key);

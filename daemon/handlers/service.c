@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_PAUSE_MS = 10000 }; /* between two lines on a shortage of memory */
+enum { LOG_PAUSE_MS = 10000 }; /* between two lines about a shortage of memory */
 
 static void init_sessions(struct shuf__service *service)
 {
@@ -61,7 +61,7 @@ static void log_given_back(struct shuf__service *service)
     service->next_log_ms = uv_now(service->loop) + LOG_PAUSE_MS;
 }
 
-/* A line every ten seconds at most; the next one has the sum. */
+/* Logs at most one line in ten seconds. The next line has the sum of the time between. */
 static void on_gave_back(struct shuf__shortage *shortage, const struct shuf__dropped *dropped)
 {
     struct shuf__service *service =
@@ -167,7 +167,7 @@ shuf_status shuf__service_check_keys(const struct shuf__config *config, struct s
     return status;
 }
 
-/* Without a directory there are no keys, and no memory is locked. */
+/* If there is no directory, there are no keys, and no memory needs to be locked. */
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error)
 {
     const char *directory = keys_directory(service->config);

@@ -31,7 +31,7 @@ struct shuf__service {
     struct shuf__pool pool;
     struct shuf__shortage shortage;
     struct shuf__warm warm;
-    struct shuf__dropped unlogged; /* given back since the last line in the log */
+    struct shuf__dropped unlogged; /* memory given back since the last line about it in the log */
     uint64_t next_log_ms;
     struct shuf__keyring keyring;
     struct shuf__cache cache;
@@ -41,11 +41,11 @@ struct shuf__service {
     struct shuf__stats stats;
     struct shuf__sessions sessions;
     uint64_t served, start_ms;
-    double start_seconds; /* the same moment, since 1970 */
+    double start_seconds; /* the same time, in seconds since 1970 */
     char name[SHUF__SERVICE_NAME];
 };
 
-/* Requests are handled once shuf__service_set_engine() is called. */
+/* Call shuf__service_set_engine() before requests are handled. */
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log);
 
@@ -55,15 +55,17 @@ void shuf__service_close(struct shuf__service *service);
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
 
-/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
-/* Whether they could be loaded. */
-/* The number of daemons that share the host memory of the machine. `log` NULL: says nothing. */
+/* The number of daemons that share the host memory of the machine. Logs a wrong $SHUFD_INSTANCES if
+ * `log` is not NULL. */
 uint64_t shuf__service_sharers(const struct shuf__log *log);
 
+/* Whether the named keys could be loaded. */
 shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error);
+
+/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
 
-/* The daemon serves on that socket from now on. */
+/* Call when the daemon begins to serve on that socket. */
 void shuf__service_started(struct shuf__service *service, const char *socket);
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
@@ -74,7 +76,7 @@ static inline struct shuf__service *shuf__service_of(const struct shuf__session 
                                     offsetof(struct shuf__service, sessions));
 }
 
-/* Root and the daemon's user see and free the results of all users. */
+/* Whether the user is root or the daemon's user, who may see and free the results of all users. */
 bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__session_is_privileged(const struct shuf__session *session);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The name of a daemon among those of one machine: that of its socket, without .sock. The daemons
- * share one configuration, in which %i stands for the name.
+ * The name of a daemon among the daemons of one machine: the name of its socket without .sock. The
+ * daemons share one configuration file, in which %i stands for the name.
  */
 #ifndef SHUFD_SERVICE_NAME_H
 #define SHUFD_SERVICE_NAME_H
@@ -13,7 +13,8 @@ enum { SHUF__SERVICE_NAME = 108 };
 
 void shuf__service_name_of(const char *socket, char name[SHUF__SERVICE_NAME]);
 
-/* Copies `text` with each %i replaced; false, and "", where it does not fit. */
+/* Copies `text` to `out` and replaces each %i by the name. If the copy does not fit, returns false
+ * and sets `out` to "". */
 bool shuf__service_name_expand(const char *text, const char *name, char *out, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A job in the engine's queue that a session waits for, such as look-ups and writes.
+ * A job of the engine for which a session waits, such as a look-up or a write.
  */
 #ifndef SHUFD_SESSION_JOB_H
 #define SHUFD_SESSION_JOB_H
@@ -13,17 +13,17 @@
 struct shuf__session_job {
     struct shuf__pending pending;
     struct shuf__engine_job engine_job;
-    struct shuf__session *session; /* NULL: it is closed */
+    struct shuf__session *session; /* NULL: the session is closed */
     struct shuf__engine *engine;
     struct shuf__error error;                           /* status SHUF_OK: none */
-    void (*release)(struct shuf__session_job *job);     /* its memory, when it is over */
-    void (*reply)(const struct shuf__session_job *job); /* without an error; session is not NULL */
+    void (*release)(struct shuf__session_job *job);     /* gives its memory back at the end */
+    void (*reply)(const struct shuf__session_job *job); /* if no error, and session is not NULL */
 };
 
 struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_job);
 
 /* Submits the job and lets the session wait for it. The job is freed after its reply. Fails with
- * SHUF_BUSY when the queue is full: the job is still the caller's then. */
+ * SHUF_BUSY when the queue is full; then the caller still owns the job. */
 shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__session *session,
                                      struct shuf__error *error);
 

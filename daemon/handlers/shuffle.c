@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffle: the records of a leased result, in the order of a permutation. A client can write to its
- * input, so the cache never finds the result of a shuffle for another request.
+ * Shuffle: moves the records of a leased result by a permutation. A client can write to the input,
+ * so requests never share the result of a shuffle.
  */
 #include "handlers.h"
 #include "parse.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Status: the daemon, its load, and its users. It reads counters only, so it answers at once
- * while the device is busy. Users see their own row and the totals; root and the daemon's user see
- * all rows.
+ * Status: describes the daemon, its load, and its users. It reads only counters, so it answers at
+ * once even if the device is busy. Users see their own row and the totals. Root and the daemon's
+ * user see all rows.
  */
 #include "handlers.h"
 #include "memory/transport.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The users with most bytes first. Users beyond the first 32 found are left out. */
+/* The users, sorted by bytes, largest first. If there are more than 32, the others are left out. */
 struct users {
     Shuf__User user[SHUF__USAGES], *pointers[SHUF__USAGES];
 };
@@ -56,8 +56,8 @@ static void describe_users(const struct shuf__session *session, struct users *us
     status->users = users->pointers;
 }
 
-/* The limit of host memory is measured now. The limit of device memory is that of the last job: a
- * busy driver may not answer at once. */
+/* Measures the limit of host memory now. For device memory it takes the limit that the last job has
+ * measured, because a busy driver may not answer at once. */
 static void describe_memory(struct shuf__service *service, const struct shuf__backend *backend,
                             Shuf__StatusReply *status)
 {

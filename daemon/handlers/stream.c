@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stream: random numbers.
+ * Stream: values of a stream of random numbers.
  */
 #include "handlers.h"
 #include "parse.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See summary_job.h. A tile is a request of its own for consecutive values. An algorithm with
- * compaction finds the beginning of a tile by its rank index, which the tiles before it have
+ * See summary_job.h. The job computes each tile like a request for consecutive values. An algorithm
+ * with compaction finds the beginning of a tile by the rank index, which the tiles before have
  * filled.
  */
 #include "summary_job.h"
@@ -16,21 +16,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Bytes of a tile: what a processor's caches hold, or enough to occupy a device. */
+/* Bytes of a tile. A tile in host memory fits a processor's caches. A tile in device memory is
+ * large enough to keep the device busy. */
 enum { TILE_HOST = 8 << 20, TILE_DEVICE = 64 << 20, TILE_LEAST = SHUF__BLOCK_UNIT };
 
-/* Bytes of a result in one job: others wait meanwhile, for a few seconds on a few processors. */
+/* Most bytes of a result in one job, which takes a few seconds on a few processors. Other requests
+ * of the user wait meanwhile. */
 #define MOST_BYTES (UINT64_C(16) << 30)
 
 struct summary_job {
     struct shuf__session_job job;
-    struct shuf__result_request request; /* its session may be closed */
+    struct shuf__result_request request; /* request.session may be closed */
     struct shuf__cache *cache;
     struct shuf__pool *pool;
     struct shuf__held_workspace workspace;
     struct shuf__cache_entry *rank_index; /* NULL: none */
     struct shuf__summary summary;
-    uint64_t values, done; /* of the whole result */
+    uint64_t values, done; /* the number of all values, and of those in finished tiles */
 };
 
 static struct summary_job *summary_job_of(struct shuf__engine_job *engine_job)
@@ -48,7 +50,7 @@ static struct shuf__workspace needs_of(const struct shuf__backend *backend)
     };
 }
 
-/* A batch of rows would need a rank index for each. */
+/* Whether the algorithm needs a rank index to begin in the middle of a row. */
 static bool needs_rank_index(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
@@ -79,7 +81,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Whole rows, or a part of one. Returns the number of values. */
+/* Selects whole rows, or a part of one row. Returns the number of values. */
 static uint64_t take_positions(struct shuf__permutation *p, uint64_t first, uint64_t most)
 {
     const struct shuf__slice slice = shuf__slice_make(p);
@@ -94,7 +96,8 @@ static uint64_t take_positions(struct shuf__permutation *p, uint64_t first, uint
     return p->count = least(most, p->count - i);
 }
 
-/* The request for at most `most` values from number `first` on. Returns their number. */
+/* Makes *request a request for at most `most` values from number `first` on. Returns their number.
+ */
 static uint64_t take_tile(struct shuf__request *request, uint64_t first, uint64_t most)
 {
     struct shuf__stream *s = &request->stream;
@@ -118,7 +121,8 @@ static shuf_status compute_tile(struct summary_job *s, struct shuf__backend *bac
     return status;
 }
 
-/* The last values may be in two tiles. */
+/* Adds the values of this tile that are among the last values of the result. These may be in two
+ * tiles. */
 static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend,
                             const struct shuf__block *block, uint64_t count)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request for the summary of a large result, and nothing else. Its values are summarized tile by
- * tile as they are computed, so it needs memory for one tile only.
+ * A request that asks only for the summary of a large result. The job computes the values tile by
+ * tile, and adds each tile to the summary. So it needs memory for only one tile.
  */
 #ifndef SHUFD_SUMMARY_JOB_H
 #define SHUFD_SUMMARY_JOB_H
 
 #include "result_request.h"
 
-/* Whether the request is one. The result must not be in the cache. */
+/* Whether the request asks only for the summary of a large result. Call it if the result is not in
+ * the cache. */
 bool shuf__summary_job_fits(const struct shuf__result_request *r);
 
-/* Submits the job, which replies. Fails with SHUF_NO_MEMORY if it would keep others waiting for too
- * long: the client requests parts then. Fails with SHUF_BUSY when the queue is full. */
+/* Submits the job, which sends the reply. Fails with SHUF_NO_MEMORY if the result is so large that
+ * other requests would wait too long; then the client requests parts. Fails with SHUF_BUSY when the
+ * queue is full. */
 shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
                                      struct shuf__error *error);
 

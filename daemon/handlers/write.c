@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Write: fills a part of a buffer. Host memory is written at once, since the copy of one frame
- * takes microseconds; device memory by a job.
+ * Write: fills a part of a buffer. The loop writes host memory at once, because the copy of one
+ * frame takes microseconds. A job writes device memory.
  */
 #include "cache/compute.h"
 #include "handlers.h"

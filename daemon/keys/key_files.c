@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See key_files.h. Files are read without a buffer of the C library, which would keep a copy.
+ * See key_files.h. The files are read without stdio, because its buffer would keep a copy of a key.
  */
 #include "key_files.h"
 
@@ -19,7 +19,7 @@ enum { RAW = sizeof(shuf_key), HEX = 2 * RAW, FILE_MOST = 128 };
 
 struct reading {
     const char *directory;
-    int fd; /* of the directory */
+    int fd; /* of the open directory */
     struct shuf__key_set *set;
     struct shuf__error *error;
 };
@@ -37,7 +37,8 @@ static shuf_status refuse_file(const struct reading *r, const char *name, const 
                       name, expected);
 }
 
-/* The contents without white space at the end. *length is at most FILE_MOST. */
+/* Reads a file. A secret file must not have permissions for others. Reads one byte more than
+ * FILE_MOST, so a caller can refuse a longer file. */
 static shuf_status read_contents(const struct reading *r, int fd, const char *name, bool is_secret,
                                  char contents[FILE_MOST + 1], size_t *length)
 {
@@ -88,7 +89,7 @@ static bool is_hex(const char *text, size_t length)
     return true;
 }
 
-/* Byte i of a key is bits 8 (i mod 8) and up of its word i / 8. */
+/* Bytes 0 to 7 are the first word of the key, and 8 to 15 the second, lowest byte first. */
 static void parse_bits(const char *contents, bool hex, shuf_key *key)
 {
     key->word[0] = key->word[1] = 0;
@@ -99,7 +100,7 @@ static void parse_bits(const char *contents, bool hex, shuf_key *key)
     }
 }
 
-/* 16 bytes that are all hex digits are half a key. */
+/* Refuses 16 bytes that are all hex digits: they are probably half of a key in hex. */
 static shuf_status take_bits(const struct reading *r, const char *name, const char *contents,
                              size_t length, shuf_key *key)
 {
@@ -110,7 +111,8 @@ static shuf_status take_bits(const struct reading *r, const char *name, const ch
     parse_bits(contents, hex, key);
     if (key->word[1] == 0)
         return refuse_file(
-            r, name, "other bytes than zeros at its end; such a key has the values of a seed");
+            r, name,
+            "last 8 bytes that are not all zero; with zeros the key has the values of a seed");
     return SHUF_OK;
 }
 
@@ -127,7 +129,8 @@ static shuf_status read_bits(const struct reading *r, const char *name, shuf_key
 
 /* ---- groups ---- */
 
-/* A longer text may be a key under a wrong name, and must not reach the log. */
+/* Shows the text only if it is shorter than a key. A longer text may be a key in a file with a
+ * wrong name, and a key must not reach the log. */
 static shuf_status refuse_group(const struct reading *r, const char *file, const char *name)
 {
     const char *shown = !*name ? "''" : strlen(name) < RAW ? name : "";

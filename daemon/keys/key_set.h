@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Named keys and their bits, which are apart: keyring.h says where.
+ * Named keys. Their bits are in memory of their own (keyring.h).
  */
 #ifndef SHUFD_KEY_SET_H
 #define SHUFD_KEY_SET_H
@@ -18,14 +18,14 @@ struct shuf__key_facts {
     char name[SHUF__KEY_NAME + 1];
     uint64_t generation;
     bool has_group;
-    gid_t group; /* whose members may use it, besides root and the daemon's user */
+    gid_t group; /* its members may use the key, besides root and the daemon's user */
 };
 
 /* Keys and their bits, in the same order. */
 struct shuf__key_set {
     struct shuf__key_facts facts[SHUF__KEYS_MAX];
     unsigned count;
-    shuf_key *bits; /* SHUF__KEYS_MAX of them, in the mapping; NULL before the first load */
+    shuf_key *bits; /* an array of SHUF__KEYS_MAX in locked memory; NULL before the first load */
 };
 
 #endif

@@ -18,8 +18,9 @@ static const size_t bits_size = SHUF__KEYS_MAX * sizeof(shuf_key);
 
 /* ---- locked memory ---- */
 
-/* A process without a core dump cannot leak by one, and the kernel forbids ptrace of it to all but
- * root: derived keys are on the stacks of the computing threads. */
+/* Locks the memory, and makes the process not dumpable: it writes no core dump, and only root may
+ * trace it. This also protects keys that are derived from a named key and lie on the stacks of the
+ * computing threads. */
 static int protect(void *memory)
 {
     return mlock(memory, bits_size) || madvise(memory, bits_size, MADV_DONTDUMP) ||
@@ -148,7 +149,7 @@ shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__req
                                 "key %s: the daemon has read its keys again; try again", key->name);
 }
 
-/* The stack below the caller, as deep as computations use it. */
+/* Zeroes the part of the stack below the caller that computations have used. */
 static void __attribute__((noinline)) zero_stack(void)
 {
     char stack[64 * 1024];

@@ -14,7 +14,7 @@ static bool is_primary(int socket, gid_t group)
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.gid == group;
 }
 
-/* The kernel says how many bytes it needs. */
+/* The first call of getsockopt() sets `size` to the bytes that the groups need. */
 static bool is_supplementary(int socket, gid_t group)
 {
     socklen_t size = 0;

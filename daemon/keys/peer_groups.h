@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The groups of the process at the other end of a Unix socket, as the kernel noted them when it
- * connected.
+ * The groups of the process at the other end of a Unix socket. The kernel recorded them when the
+ * process connected.
  */
 #ifndef SHUFD_PEER_GROUPS_H
 #define SHUFD_PEER_GROUPS_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whether the group is its primary group or one of its supplementary groups. */
+/* Whether the group is the primary group of the process or one of its supplementary groups. */
 bool shuf__peer_is_in_group(int socket, gid_t group);
 
 #endif

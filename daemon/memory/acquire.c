@@ -6,16 +6,17 @@
 
 #include "refusal.h"
 
-/* A size class with more idle allocations than this is full: the next request overwrites its least
- * recently used result instead of allocating. A class keeps 64 results or 128 MiB, but at least
- * two. Small results are cheap to compute again, and clients have these few blocks mapped. Fresh
- * memory costs more than computing a large result. */
+/* A size class is full above 64 idle allocations or above 128 MiB, but never with only one. If it
+ * is full, a request overwrites the least recently used result instead of allocating a block. Small
+ * results are cheap to compute again, and clients already have these few blocks mapped. For a large
+ * result, new memory takes longer than the computation. */
 enum { KEEP_MOST = 64 };
 static const uint64_t keep_bytes = UINT64_C(128) << 20;
 
 /* ---- warm blocks ---- */
 
-/* Only a result, which is computed into it, may have it. */
+/* Gives the warm block to a request. A buffer cannot have it, because no client could write to it.
+ */
 static struct shuf__allocation *use_warm(struct shuf__pool *pool,
                                          const struct shuf__memory_request *request, uint64_t size)
 {
@@ -29,7 +30,8 @@ static struct shuf__allocation *use_warm(struct shuf__pool *pool,
     return allocation;
 }
 
-/* The size of an allocation for the request: that of the warm block for more than half of it. */
+/* The size of an allocation for the request. If the request needs more than half of the warm block,
+ * it is the size of the warm block. */
 static uint64_t size_for(const struct shuf__pool *pool, const struct shuf__memory_request *request)
 {
     const struct shuf__allocations *all = pool->allocations;
@@ -48,9 +50,9 @@ static bool is_full(const struct shuf__size_class *class)
     return class->count > KEEP_MOST || class->count > (keep < 1 ? 1 : keep);
 }
 
-/* The least recently used allocation whose block may be rewritten. Those before it are dropped
- * while the class is full, else their number would grow without limit. A full class has more than
- * one allocation, so one is left. */
+/* The least recently used allocation whose block may be rewritten. While the class is full, drops
+ * the allocations that may not be rewritten, else their number would grow without limit. A full
+ * class has more than one allocation, so one remains. */
 static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
                                                 struct shuf__size_class *class)
 {
@@ -64,7 +66,8 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
     return allocation;
 }
 
-/* One allocation of the warm block's size is enough: a second one would be slow to touch. */
+/* Besides spare allocations and those of a full class, a request may overwrite an allocation of the
+ * warm block's size. A second block of this size would take long to touch. */
 static bool may_replace(const struct shuf__allocation *allocation,
                         const struct shuf__size_class *class)
 {
@@ -87,7 +90,8 @@ static struct shuf__allocation *reuse(struct shuf__pool *pool,
 
 /* ---- eviction ---- */
 
-/* Spare ones always, the others only if `all`. Dropping a mapped block would free nothing. */
+/* Spare allocations may be evicted, the others only if `all`. A mapped block is not evicted,
+ * because that frees no memory. */
 static bool may_evict(const struct shuf__allocation *allocation, bool all)
 {
     return (all || !allocation->contents) && shuf__allocation_is_unmapped(allocation);
@@ -108,7 +112,8 @@ static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size
     return any;
 }
 
-/* Whether eviction would free enough beside `freed` bytes: nothing is evicted in vain. */
+/* Whether evicting idle allocations makes room for `size` bytes, after `freed` other bytes are
+ * freed. If not, the caller evicts nothing. */
 static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, uint64_t size,
                         bool all, uint64_t freed)
 {
@@ -123,7 +128,7 @@ static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, u
     return budget->used - freed <= budget->limit - size;
 }
 
-/* Memory without contents goes first, if the size can fit at all. */
+/* If the size can fit at all, gives up the warm block before results: it has no contents. */
 static void give_up_warm(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
 {
     const enum shuf__side side = shuf__side_of(kind);
@@ -147,19 +152,20 @@ static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t s
     return shuf__allocations_fit(pool->allocations, kind, size);
 }
 
-/* Whether more memory has become idle. No reader is cut off in vain. */
+/* Cuts off one slow reader, but only if `size` bytes would fit after all slow readers are cut off.
+ * Returns whether a reader was cut off. */
 static bool cut_off_reader(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
 {
     const enum shuf__side side = shuf__side_of(kind);
     const uint64_t used = pool->allocations->budgets[side].used;
     uint64_t slow =
         pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side) : 0;
-    slow = slow < used ? slow : used; /* readers may share a result */
+    slow = slow < used ? slow : used; /* a result that readers share is counted several times */
     return slow > 0 && could_evict(pool, kind, size, true, slow) &&
            pool->cut_off_reader(pool->reader_context, side);
 }
 
-/* The mappings of clients without a lease may be in the way. */
+/* Writes the error. Also counts a shortage, so that clients unmap blocks that they do not lease. */
 static shuf_status refuse(struct shuf__pool *pool, const struct shuf__memory_request *request,
                           uint64_t size, struct shuf__error *error)
 {
@@ -209,8 +215,9 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
 
 /* ---- acquire ---- */
 
-/* Returns whether there is room, and sets *size, rounded up if possible. If an idle allocation of
- * that size serves, sets *reused instead. */
+/* Makes room for the request, and sets *size to the size of a new allocation, rounded up if
+ * possible. If an idle allocation of that size can be used instead, sets *reused. False: there is
+ * no room. */
 static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request *request, bool all,
                       uint64_t *size, struct shuf__allocation **reused)
 {

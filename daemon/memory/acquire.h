@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for a request: an idle allocation, the warm block, or a new allocation, for which others
- * are evicted. On the loop's thread.
+ * Acquires memory for a request: an idle allocation, the warm block, or a new allocation. If there
+ * is no room for a new one, idle allocations are evicted. All calls are on the loop's thread.
  */
 #ifndef SHUFD_ACQUIRE_H
 #define SHUFD_ACQUIRE_H
@@ -13,36 +13,37 @@ struct shuf__memory_request {
     uint32_t uid;
     enum shuf__memory kind;
     uint64_t bytes;
-    bool buffer; /* a client fills it: never reused memory */
+    bool buffer; /* a client fills it, so it never gets reused memory */
 };
 
-/* What shuf__pool_acquire() may do to get an allocation. */
+/* The means by which shuf__pool_acquire() may get an allocation. */
 enum shuf__acquire_policy {
-    SHUF__ACQUIRE_SPARE,    /* reuses a spare allocation, or the least recently used one of a full
-                               class */
-    SHUF__ACQUIRE_IDLE,     /* reuses an idle allocation, and evicts its contents */
-    SHUF__ACQUIRE_OPTIONAL, /* reuses a spare allocation or makes one; frees only spare
-                             * ones for it */
-    SHUF__ACQUIRE_REQUIRED, /* the same, and evicts contents where needed */
+    SHUF__ACQUIRE_SPARE,    /* reuse a spare allocation, or the least recently used one of a full
+                             * size class */
+    SHUF__ACQUIRE_IDLE,     /* reuse an idle allocation, and evict its contents */
+    SHUF__ACQUIRE_OPTIONAL, /* reuse like SPARE, or make an allocation; to make room, drop only
+                             * spare allocations */
+    SHUF__ACQUIRE_REQUIRED, /* like OPTIONAL; to make room, also evict results */
 };
 
-/* An allocation for the request, or NULL. Only SHUF__ACQUIRE_REQUIRED sets *error then, as
- * shuf__refuse_allocation() does; `error` may be NULL for the others. */
+/* An allocation for the request, or NULL. SHUF__ACQUIRE_REQUIRED fails with the error of
+ * shuf__refuse_allocation(). The other policies set no error, so `error` may be NULL. */
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request,
                                             enum shuf__acquire_policy policy,
                                             struct shuf__error *error);
 
-/* Whether SHUF__ACQUIRE_REQUIRED could allocate. Fails as shuf__refuse_allocation(). */
+/* Checks whether SHUF__ACQUIRE_REQUIRED could allocate. Fails with the error of
+ * shuf__refuse_allocation(). */
 shuf_status shuf__pool_check_room(struct shuf__pool *pool,
                                   const struct shuf__memory_request *request,
                                   struct shuf__error *error);
 
-/* The device had no memory for the allocation: drops it, and evicts idle allocations of its size.
- * False if there were none. */
+/* Call if the device had no memory for the allocation. Drops it, and evicts idle allocations to
+ * make room for its size. False: there were none. */
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation);
 
-/* The limits have changed: drops idle allocations that exceed them. */
+/* Call after the limits have changed. Drops the idle allocations that exceed them. */
 void shuf__pool_hold_to_limits(struct shuf__pool *pool);
 
 #endif

@@ -14,7 +14,7 @@
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
     SWEEP_MS = 20,     /* between two sweeps of the pending allocations */
-    SWEEP_COUNT = 256, /* allocations checked in one sweep, at most */
+    SWEEP_COUNT = 256, /* most allocations that one sweep checks */
 };
 
 /* ---- budgets ---- */
@@ -47,16 +47,16 @@ static void set_committed(struct shuf__allocation *allocation, uint64_t bytes)
     allocation->committed = bytes;
 }
 
-/* The committed bytes may shrink: a client can punch holes into its buffer. */
+/* Asks the kernel for the committed bytes of a buffer. They can also become fewer, because a client
+ * can punch holes into its buffer. */
 static void measure_committed(struct shuf__allocation *allocation)
 {
     const uint64_t committed = ops_of(allocation)->committed(&allocation->block);
     set_committed(allocation, committed < allocation->bytes ? committed : allocation->bytes);
 }
 
-/* Clients have written to their buffers since. The system no longer counts these bytes as
- * available.
- */
+/* Updates the committed bytes of the buffers. Clients may have written to them since the last call,
+ * and the system no longer counts the written bytes as available. */
 static void measure_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__allocation *allocation;
@@ -66,14 +66,14 @@ static void measure_buffers(struct shuf__allocations *allocations, enum shuf__me
                 measure_committed(allocation);
 }
 
-/* Daemons that use the same memory divide it. */
+/* An amount in bytes. Daemons that use the same memory divide it. */
 static uint64_t bytes_of(const struct shuf__budget *budget, struct shuf__amount amount,
                          uint64_t total)
 {
     return shuf__amount_bytes(amount, total / budget->sharers);
 }
 
-/* No more than results may have. */
+/* The same, but not more than the limit of all results. */
 static uint64_t limited_bytes_of(const struct shuf__budget *budget, struct shuf__amount amount,
                                  uint64_t total)
 {
@@ -103,8 +103,8 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     return SHUF_OK;
 }
 
-/* The memory of a small host block is whole pages. That of a device, and of a workspace, which has
- * huge pages, is whole units. */
+/* A small block of host memory consists of whole pages. All other blocks are multiples of 2 MiB:
+ * blocks of device memory, large blocks, and workspaces, which use huge pages. */
 static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
 {
     const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
@@ -116,7 +116,7 @@ uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes)
     return round_up(bytes, unit_of(kind, bytes));
 }
 
-/* Eight sizes between two powers of two. */
+/* Rounds up to one of eight sizes between two powers of two. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
                                 uint64_t bytes)
 {
@@ -181,7 +181,8 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
-/* The kernel knows the mappings of host memory. Only the clients know those of device memory. */
+/* The kernel knows the mappings of host memory. The mappings of device memory are known only from
+ * the clients, which report what they have unmapped. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)
@@ -212,8 +213,8 @@ static void run_free(struct shuf__engine_job *job, struct shuf__backend *backend
 
 static void free_later(struct shuf__allocation *allocation);
 
-/* The block is freed, but a process may have kept its memory: then the user is charged again, until
- * the memory is gone. */
+/* Call after the block is freed. A process may have kept its memory. Then the user is charged
+ * again, until the memory is gone. */
 static void forget(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
@@ -264,7 +265,7 @@ static void unlink_allocation(struct shuf__allocation *allocation)
     allocation->all->on_free(allocation);
 }
 
-/* The budget has the bytes back immediately. */
+/* The budget gets the bytes back at once, before the memory is freed. */
 void shuf__allocation_end_charge(struct shuf__allocation *allocation)
 {
     struct shuf__budget *budget = &allocation->all->budgets[shuf__side_of(allocation->kind)];
@@ -277,8 +278,8 @@ void shuf__allocation_end_charge(struct shuf__allocation *allocation)
     budget->releasing += allocation->committed;
 }
 
-/* The urgent lane frees the block. A job that allocates before that may find no memory; it is then
- * queued again. */
+/* The lane of urgent jobs frees the block. If a job allocates before that and finds no memory, it
+ * is queued again. */
 static void free_now(struct shuf__allocation *allocation)
 {
     shuf__allocation_end_charge(allocation);
@@ -364,8 +365,9 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
     allocations->sweep.data = allocations;
 }
 
-/* Host memory may be freed while it is mapped: the mappings stay. An exporter must not free device
- * memory that an importer uses, but it may exit, which the daemon does next. */
+/* Host memory may be freed while a process has it mapped, because the mapping stays valid. Device
+ * memory must not be freed while another process uses it. But the daemon may exit, and it does so
+ * next. */
 void shuf__allocations_abandon(struct shuf__allocations *allocations)
 {
     struct shuf__allocation *allocation;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of memory and their budgets. An allocation is one block. Its bytes are charged to a budget
- * and to its user from before the block is allocated until the system has it back, which is not
- * before every process has unmapped it. On the loop's thread.
+ * Blocks of memory and their budgets. An allocation is one block with its charge: its bytes count
+ * for a budget and for its user. The charge begins before the block is allocated. It ends when no
+ * process has the block mapped any more and the block is being freed. All calls are on the loop's
+ * thread.
  */
 #ifndef SHUFD_ALLOCATIONS_H
 #define SHUFD_ALLOCATIONS_H
@@ -23,53 +24,54 @@ struct shuf__size_class;      /* pool.h */
 struct shuf__allocation {
     struct shuf__allocations *all;
     struct shuf__block block; /* the first job allocates its memory */
-    uint64_t id;              /* of the block, for clients; never used again */
-    uint64_t number;          /* of blocks so far */
+    uint64_t id;              /* names the block for clients; no other block gets this id */
+    uint64_t number;          /* counts the blocks: each new one has a larger number */
     uint64_t bytes;           /* charged */
-    uint64_t committed;       /* of these: known to have memory behind them */
+    uint64_t committed;       /* bytes known to have physical memory; at most `bytes` */
     uint32_t uid;
     enum shuf__memory kind;
-    bool buffer;          /* a client writes to it */
-    bool client_writable; /* the client may have written to it already */
-    bool pending_free;    /* unused, but still mapped by some process */
-    bool was_shared;      /* some process got a descriptor of it */
+    bool buffer;          /* a client writes to the block */
+    bool client_writable; /* the client may have written to the block already */
+    bool pending_free;    /* unused, but a process may still have it mapped */
+    bool was_shared;      /* a process got a descriptor of the block */
     bool untracked;       /* host memory that a process without a connection may have mapped */
     LIST_HEAD(, shuf__process_mapping) mappings;
-    /* Mappings by detached processes: the daemon cannot notify these that the block has new
-     * contents. */
+    /* Number of mappings by detached processes. The daemon cannot notify these processes that the
+     * block has new contents. */
     unsigned detached;
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
-    struct shuf__inode_watch watch; /* of freed host memory that some process may have kept */
-    struct shuf__engine_job free_job;
-    uv_work_t free_work; /* frees it on a worker thread instead */
+    struct shuf__inode_watch watch;   /* of freed host memory that a process may have kept */
+    struct shuf__engine_job free_job; /* frees the block in the lane of urgent jobs, */
+    uv_work_t free_work;              /* or on a worker thread */
 
     /* Fields of an idle allocation, private to the pool (pool.h). */
-    struct shuf__size_class *size_class; /* NULL: in use */
-    void *contents;                      /* NULL: spare */
+    struct shuf__size_class *size_class; /* NULL: the allocation is in use */
+    void *contents;                      /* NULL: the allocation is spare */
     bool is_warm_sized;                  /* has the size of its side's warm block */
     uint64_t idle_since_ms;
     TAILQ_ENTRY(shuf__allocation) in_lru, in_size_class;
 };
 
-/* The bytes of allocations in host or in device memory. */
+/* The limits and counts for the bytes of all allocations in host memory, or in device memory. */
 struct shuf__budget {
-    struct shuf__amount configured;      /* of `max_limit` */
-    struct shuf__amount configured_idle; /* of `idle_limit` */
-    struct shuf__amount configured_pool; /* of `warm_size` */
-    uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
-    uint64_t used;
-    uint64_t max_limit;        /* of `used` */
-    uint64_t limit;            /* max_limit, or less when other programs use the memory */
-    uint64_t idle_limit;       /* of idle bytes (pool.h) */
-    uint64_t available, total; /* of the machine or the GPU, when it was measured last */
-    uint64_t warm_size;        /* of the block that is kept ready (warm.h); 0: none */
-    /* The system commits memory later than it is charged, and takes it back later: */
-    uint64_t uncommitted; /* in `used`, but the system still counts them as available */
-    uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
+    struct shuf__amount configured;      /* for `max_limit` */
+    struct shuf__amount configured_idle; /* for `idle_limit` */
+    struct shuf__amount configured_pool; /* for `warm_size` */
+    uint64_t sharers;          /* daemons that divide this memory: a percentage is of one share */
+    uint64_t used;             /* charged bytes */
+    uint64_t max_limit;        /* the configured limit of `used` */
+    uint64_t limit;            /* max_limit, or less if other programs use the memory */
+    uint64_t idle_limit;       /* limit of idle bytes (pool.h) */
+    uint64_t available, total; /* memory of the machine or the GPU, as measured last */
+    uint64_t warm_size;        /* size of the warm block (warm.h); 0: none */
+    /* The system commits memory after the charge begins, and takes it back after the charge ends.
+     */
+    uint64_t uncommitted; /* bytes in `used` that the system still counts as available */
+    uint64_t releasing;   /* bytes not in `used` that the system does not yet count as available */
 };
 
-enum { SHUF__NO_USER = UINT32_MAX }; /* has the memory that no user has had yet */
+enum { SHUF__NO_USER = UINT32_MAX }; /* the owner of memory that no user has had yet */
 
 enum shuf__side { SHUF__SIDE_HOST, SHUF__SIDE_DEVICE, SHUF__SIDES };
 
@@ -78,24 +80,25 @@ TAILQ_HEAD(shuf__pending_free, shuf__allocation);
 struct shuf__allocations {
     struct shuf__engine *engine;
     struct shuf__budget budgets[SHUF__SIDES];
-    LIST_HEAD(, shuf__allocation) list;     /* all */
-    struct shuf__pending_free pending_free; /* the next to be checked first */
+    LIST_HEAD(, shuf__allocation) list;     /* all allocations */
+    struct shuf__pending_free pending_free; /* a sweep checks the first one next */
     uv_loop_t *loop;
-    uv_timer_t sweep; /* of these */
+    uv_timer_t sweep; /* the next sweep of pending_free */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
-    uint64_t buffers;   /* of `count` */
-    uint64_t shortages; /* the times that memory was short: clients unmap what they can */
-    uint64_t max_count; /* limit of `count`: each may need a descriptor */
-    /* For messages: the configuration file, and the program that started this one, or NULL or "";
-     * the sides whose limit is an option of the command line. */
+    uint64_t buffers;   /* the buffers among them */
+    uint64_t shortages; /* how often memory was short; replies tell it, and clients then unmap */
+    uint64_t max_count; /* limit of `count`, because each block may need a descriptor */
+    /* For messages: the configuration file, and the program that started this one, or NULL or "".
+     */
     const char *config_file, *starter;
-    bool has_option[SHUF__SIDES];
-    /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
+    bool has_option[SHUF__SIDES]; /* the limit comes from an option of the command line */
+    /* Blocks that libuv's worker threads free or touch. While there are any, the backend must stay
+     * open. */
     uint64_t worker_blocks;
-    void (*workers_done)(struct shuf__allocations *allocations); /* no such block is left */
+    void (*workers_done)(struct shuf__allocations *allocations); /* worker_blocks is 0 again */
     struct shuf__inode_watches watches;
-    bool abandoned; /* the daemon ends: it counts nothing any more */
+    bool abandoned; /* the daemon ends and charges nobody any more */
     /* Called before an allocation is freed, to forget its mappings. */
     void (*on_free)(struct shuf__allocation *allocation);
 };
@@ -108,15 +111,15 @@ enum shuf__side shuf__side_of(enum shuf__memory kind);
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error);
 
-/* The size of an allocation for `bytes` bytes: rounded up, within the limit, so that the block can
- * be reused for results of similar size. */
+/* The size of an allocation for `bytes` bytes. It is rounded up within the limit, so that results
+ * of similar size can reuse the block. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
                                 uint64_t bytes);
 
-/* The smallest size for `bytes` bytes. */
+/* The smallest size of an allocation for `bytes` bytes. */
 uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
 
-/* Whether one more of that size is within the budget and the limit of their number. */
+/* Whether one more allocation of that size is within the budget and the limit of their number. */
 bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
                            uint64_t size);
 
@@ -124,39 +127,42 @@ bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shu
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
 
-/* The system has committed memory for at least the first `bytes` bytes: all bytes of a device
- * block, the written bytes of a host block. */
+/* Notes that the system has committed at least the first `bytes` bytes. In device memory these are
+ * all bytes of a block, and in host memory the written bytes. */
 void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes);
 
-/* The client of a buffer may write to it from now on. Host memory: asks the system for the bytes
- * that are committed. */
+/* Notes that the client of a buffer may write to it from now on. From then on the committed bytes
+ * are measured. */
 void shuf__allocation_set_client_writable(struct shuf__allocation *allocation);
 
-/* No job uses it any more. Frees it now, or when every process has unmapped it. */
+/* Call when no job uses the allocation any more. Frees it now, or when every process has unmapped
+ * it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);
 
-/* Ends the charge of an allocation whose memory a worker thread is still writing to. Later
- * shuf__allocation_free_on_worker() frees its host memory. */
+/* Ends the charge of an allocation of host memory while a worker thread still writes to it. When
+ * the thread has ended, call shuf__allocation_free_on_worker(). */
 void shuf__allocation_end_charge(struct shuf__allocation *allocation);
 void shuf__allocation_free_on_worker(struct shuf__allocation *allocation);
 
 /* Drops an allocation of host memory that no process has mapped. A worker thread frees it, because
- * the engine may be busy for long. */
+ * the engine can be busy for a long time. */
 void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation);
 
-/* No process can have it mapped: dropping it frees it at once. */
+/* Whether no process can have the block mapped. Then shuf__allocation_drop() frees it at once. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation);
 
-/* Every process that may have it mapped learns when its contents change. */
+/* Whether the block may get a new result. It may not if a process without a connection may have it
+ * mapped, because the daemon cannot notify that process. */
 bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation);
 
-/* A process has unmapped it: frees it if it is pending and that was the last process. */
+/* Call when a process has unmapped the block. Frees a pending block that no process has mapped. */
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation);
 
 /* Frees pending allocations that every process has unmapped. */
 void shuf__allocations_sweep(struct shuf__allocations *allocations);
 
-/* The daemon ends and all are dropped: leaves mapped blocks to the processes that have them. */
+/* Call when the daemon ends and all allocations are dropped. Leaves the mapped blocks to the
+ * processes that have them mapped. */
 void shuf__allocations_abandon(struct shuf__allocations *allocations);
 
 #endif

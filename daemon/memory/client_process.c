@@ -18,14 +18,14 @@ struct shuf__client_process {
     pid_t pid;
     int pidfd; /* -1: the process cannot be watched */
     uv_poll_t poll;
-    uint64_t only_mapped; /* bytes, while they are counted */
+    uint64_t only_mapped; /* scratch of shuf__mapped_bytes_count(): bytes without a lease */
     LIST_HEAD(, shuf__process_mapping) mappings;
-    struct shuf__process_mapping
-        *recent[RECENT]; /* by number of the block, found without a search */
+    struct shuf__process_mapping *recent[RECENT]; /* a cache of mappings, by number of the block */
     LIST_ENTRY(shuf__client_process) link;
 };
 
-/* glibc has a function since 2.36, which is newer than many machines of the Python wheel. */
+/* glibc has pidfd_open() only since 2.36. Many machines that use the Python wheel have an older
+ * one. */
 static int open_pidfd(pid_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -82,7 +82,7 @@ static bool add_mapping(struct shuf__client_process *process, struct shuf__alloc
     return true;
 }
 
-/* The last mapping of a detached process closes the process. */
+/* Removes a mapping. If it is the last one of a detached process, closes the process. */
 static void remove_mapping(struct shuf__process_mapping *mapping)
 {
     struct shuf__client_process *process = mapping->process;
@@ -98,7 +98,7 @@ static void remove_mapping(struct shuf__process_mapping *mapping)
         close_process(process);
 }
 
-/* This may free the block. */
+/* Removes a mapping, and frees the block if it was the last one of a pending block. */
 static void end_mapping(struct shuf__process_mapping *mapping)
 {
     struct shuf__allocation *allocation = mapping->allocation;
@@ -106,7 +106,8 @@ static void end_mapping(struct shuf__process_mapping *mapping)
     shuf__allocation_free_if_unmapped(allocation);
 }
 
-/* The struct of a watched process is freed by a callback of libuv, so this loop may read it. */
+/* The last end_mapping() may close the process. This loop may still read the struct, because a
+ * callback of libuv frees it later. */
 static void end_mappings(struct shuf__client_process *process)
 {
     struct shuf__process_mapping *mapping;
@@ -221,7 +222,8 @@ static bool is_only_mapped(const struct shuf__allocation *allocation, enum shuf_
            !shuf__allocation_is_unmapped(allocation);
 }
 
-/* Adds the bytes to the processes, and finds the process with most. */
+/* Adds the bytes to each process that has the block mapped, and updates *most, the process with the
+ * most bytes. */
 static void add_to_processes(const struct shuf__allocation *allocation,
                              const struct shuf__client_process **most)
 {
@@ -264,7 +266,7 @@ struct shuf__mapped_bytes shuf__mapped_bytes_count(const struct shuf__allocation
 
 /* ---- the end of a connection ---- */
 
-/* Several ended connections of a process share one detached struct. */
+/* A process has at most one detached struct, even if several of its connections have ended. */
 static struct shuf__client_process *find_detached(const struct shuf__client *client)
 {
     struct shuf__client_process *process;
@@ -307,7 +309,7 @@ static void merge_mappings(struct shuf__client_process *process,
         merge_mapping(mapping, detached);
 }
 
-/* The kernel knows at any time whether host memory is mapped. */
+/* Ends the mappings of host memory, because the kernel can tell later whether it is mapped. */
 static void end_host_mappings(struct shuf__client_process *process)
 {
     struct shuf__process_mapping *next, *mapping = LIST_FIRST(&process->mappings);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which processes may have which blocks mapped. A process is tracked from its first block until it
- * has reported every block as unmapped, or is dead: the end of its connection proves nothing. Its
- * death also ends its connection, even if another process has inherited the socket. On the loop's
+ * Tracks the blocks that each client process may have mapped. The daemon tracks a process from its
+ * first block until it has reported all its blocks as unmapped, or is dead. The end of its
+ * connection is not enough, because the process may live on with its mappings. Its death also ends
+ * its connection, even if another process has inherited the socket. All calls are on the loop's
  * thread.
  */
 #ifndef SHUFD_CLIENT_PROCESS_H
@@ -26,9 +27,9 @@ struct shuf__client_processes {
 /* The client at the other end of one connection; embedded in its session. */
 struct shuf__client {
     struct shuf__client_processes *all;
-    pid_t pid; /* 0: in a PID namespace that the daemon does not see */
+    pid_t pid; /* 0: the process is in a PID namespace that the daemon does not see */
     uid_t uid;
-    bool same_namespace;                  /* known to be in the daemon's PID namespace */
+    bool same_namespace;                  /* the process is known to be in the daemon's one */
     struct shuf__client_process *process; /* NULL: it has no block */
     void (*died)(struct shuf__client *client);
 };
@@ -42,31 +43,31 @@ struct shuf__process_mapping {
 void shuf__client_processes_init(struct shuf__client_processes *processes, uv_loop_t *loop,
                                  struct shuf__allocations *allocations);
 
-/* The client is about to get the allocation's block. *fresh: it does not have the block yet. Device
- * memory goes only to processes that can be watched; fails with SHUF_DENIED, SHUF_IO or
- * SHUF_NO_MEMORY. */
+/* Call before the client gets the allocation's block. Sets *fresh if the client does not have the
+ * block yet. Only processes that the daemon can watch may have device memory. Fails with
+ * SHUF_DENIED, SHUF_IO or SHUF_NO_MEMORY. */
 shuf_status shuf__client_add_mapping(struct shuf__client *client,
                                      struct shuf__allocation *allocation, bool *fresh,
                                      struct shuf__error *error);
 
-/* The client reports that it has unmapped that block. */
+/* Call when the client reports that it has unmapped the block with that id. */
 void shuf__client_unmapped(struct shuf__client *client, uint64_t block);
 
-/* The client reports that it has unmapped all its blocks. */
+/* Call when the client reports that it has unmapped all its blocks. */
 void shuf__client_unmapped_all(struct shuf__client *client);
 
-/* Blocks without references that processes still have mapped. */
+/* Bytes of blocks without references that processes still have mapped. */
 struct shuf__mapped_bytes {
     uint64_t all; /* of all users */
     uint64_t own; /* of one user */
-    pid_t pid;    /* the process with most of `own`; 0: none that the daemon knows of */
+    pid_t pid;    /* the process with the most bytes of `own`; 0: the daemon knows none */
 };
 
-/* `side` SHUF__SIDES counts both sides. */
+/* Counts the blocks of one side. If `side` is SHUF__SIDES, counts both sides. */
 struct shuf__mapped_bytes shuf__mapped_bytes_count(const struct shuf__allocations *allocations,
                                                    enum shuf__side side, uint32_t uid);
 
-/* The connection ends; the process may live on. */
+/* Call when the connection ends. The process may live on. */
 void shuf__client_detach(struct shuf__client *client);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#define IDS (UINT64_C(1) << 53) /* JSON has no larger integers */
+#define IDS (UINT64_C(1) << 53) /* many readers of JSON store integers exactly only below this */
 
 void shuf__ids_init(struct shuf__ids *ids)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ids of leases and blocks: the numbers 1, 2, ... through a permutation with a random key. So an id
- * is never used again, and does not tell a user how many ids the others got. The daemon has the
- * key, so it still knows the order.
+ * Ids of leases and blocks. A permutation with a random key maps the numbers 1, 2, ... to the ids.
+ * So an id is never used again, and does not tell a user how many ids other users got. The daemon
+ * has the key, so it can compute the number of an id.
  */
 #ifndef SHUFD_IDS_H
 #define SHUFD_IDS_H
@@ -12,19 +12,19 @@
 #include <stdint.h>
 
 struct shuf__ids {
-    uint64_t last; /* number */
+    uint64_t last; /* the last number that was used */
     shuf_philox24 permutation;
 };
 
 void shuf__ids_init(struct shuf__ids *ids);
 
-/* The id of the next number, which is `last` from then on. Never 0. */
+/* Increases `last`, and returns the id of that number. Never 0. */
 uint64_t shuf__ids_next(struct shuf__ids *ids);
 
-/* The id of a number that shuf__ids_next() has counted. */
+/* The id of a number that shuf__ids_next() has used. */
 uint64_t shuf__ids_of(const struct shuf__ids *ids, uint64_t number);
 
-/* The number of an id. 0 for 0, and any number for what is no id. */
+/* The number of an id. 0 gives 0; a value that is not an id gives any number. */
 uint64_t shuf__ids_number(const struct shuf__ids *ids, uint64_t id);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See inode_watch.h. If the kernel's queue of events was full, the file of the inotify descriptor
- * in /proc/self/fdinfo tells which watches are left.
+ * See inode_watch.h. If the kernel's queue of events was full, events are lost. Then the file of
+ * the inotify descriptor in /proc/self/fdinfo lists the remaining watches.
  */
 #include "inode_watch.h"
 
@@ -29,7 +29,8 @@ void shuf__inode_watches_close(struct shuf__inode_watches *watches)
     watches->inotify = -1;
 }
 
-/* A memfd never moves, so the only event is the end of the watch. */
+/* Watches for IN_MOVE_SELF, but a memfd never moves. So the only event is the end of the watch,
+ * which inotify always reports. */
 void shuf__inode_watch_begin(struct shuf__inode_watches *watches, struct shuf__inode_watch *watch,
                              int fd)
 {
@@ -59,7 +60,7 @@ void shuf__inode_watch_end(struct shuf__inode_watches *watches, struct shuf__ino
     end_watch(watches, watch->id);
 }
 
-/* Moves the watches that are listed to another tree, and ends the others. */
+/* Moves the watches that the kernel lists to a new tree, and ends the others. */
 static void compare_with_kernel(struct shuf__inode_watches *watches)
 {
     char line[256], path[32];

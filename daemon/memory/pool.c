@@ -7,7 +7,7 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* Idle blocks of a side: a search for memory asks the kernel about each of them. */
+/* Most idle blocks of a side. A search for memory may ask the kernel about each of them. */
 enum { IDLE_MOST = 2048 };
 
 /* ---- idle allocations ---- */
@@ -58,7 +58,8 @@ static bool is_warm_sized(const struct shuf__pool *pool, const struct shuf__allo
            pool->allocations->budgets[shuf__side_of(allocation->kind)].warm_size;
 }
 
-/* A spare allocation becomes the least recently used one, and as old as the one after it. */
+/* A spare allocation goes to the front of the LRU list, so it is evicted first. It gets the age of
+ * the next allocation, because the list must stay sorted by age. */
 static void insert_idle(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     struct shuf__idle_allocations *lru = lru_of(pool, allocation);
@@ -126,7 +127,8 @@ void shuf__pool_evict(struct shuf__pool *pool, struct shuf__allocation *allocati
     drop_idle(pool, allocation);
 }
 
-/* One allocation of the warm block's size is kept besides. */
+/* One allocation of the warm block's size does not count against the limit of idle bytes. Returns
+ * whether the side has such an allocation. */
 static bool keeps_one(const struct shuf__pool *pool, enum shuf__side side)
 {
     return pool->warm[side] || pool->warm_sized[side] > 0;
@@ -185,7 +187,7 @@ void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms)
 {
     pool->keep_ms = keep_ms;
     if (uv_is_active((uv_handle_t *)&pool->trim))
-        on_trim(&pool->trim); /* its time has changed */
+        on_trim(&pool->trim); /* starts the timer for the new time */
 }
 
 /* ---- warm blocks ---- */
@@ -217,7 +219,7 @@ bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side)
 
 /* ---- giving back ---- */
 
-/* Host memory is freed immediately, even if the engine is busy. */
+/* A worker thread frees host memory, so it is freed even if the engine is busy. */
 static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *allocation,
                            struct shuf__dropped *dropped)
 {
@@ -232,7 +234,7 @@ static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *all
         shuf__allocation_drop(allocation);
 }
 
-/* Returns the bytes. */
+/* Drops the warm block of the side, and returns its bytes. */
 static uint64_t count_and_drop_warm(struct shuf__pool *pool, enum shuf__side side,
                                     struct shuf__dropped *dropped)
 {

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A twentieth of the time. Processes without privileges may set windows of 2 s only. */
+/* Memory is short if processes wait for a twentieth of the time. A process without privileges may
+ * only set windows of 2 s. */
 enum { STALL_PART = 20, WINDOW_US = 2000000 };
 
 static bool read_stalled(const struct shuf__psi *psi, uint64_t *stalled_us)
@@ -28,7 +29,7 @@ static bool read_stalled(const struct shuf__psi *psi, uint64_t *stalled_us)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct shuf__psi *psi = poll->data;
-    if (status < 0) /* the group is gone */
+    if (status < 0) /* the control group is gone */
         uv_poll_stop(poll);
     else if (events & UV_PRIORITIZED)
         psi->on_stall(psi->context);
@@ -61,7 +62,8 @@ void shuf__psi_open(struct shuf__psi *psi, uv_loop_t *loop, const char *path,
         shuf__psi_is_stalled(psi);
 }
 
-/* A single short stall says nothing. */
+/* Memory is short only if processes have waited for a large part of the time since the last call.
+ * One short wait is normal. */
 bool shuf__psi_is_stalled(struct shuf__psi *psi)
 {
     uint64_t stalled_us;

@@ -20,7 +20,7 @@ static const struct shuf__budget *budget_of(const struct shuf__allocations *allo
     return &allocations->budgets[shuf__side_of(kind)];
 }
 
-/* How the messages name the two sides. */
+/* The words of the messages for the two sides. */
 static const struct side_words {
     const char *memory, *key, *option;
 } words[SHUF__SIDES] = {
@@ -28,7 +28,7 @@ static const struct side_words {
     [SHUF__SIDE_DEVICE] = {"device memory", "device_memory", "--device-memory"},
 };
 
-/* Two quantities that differ are written so that they look different. */
+/* Two quantities as text. If they differ but round to the same text, both are written in bytes. */
 struct two_texts {
     char a[SHUF__UNITS_TEXT], b[SHUF__UNITS_TEXT];
 };
@@ -45,7 +45,8 @@ static struct two_texts texts_of(uint64_t a, uint64_t b)
     return texts;
 }
 
-/* An option of the command line overrides the file. */
+/* Writes how to get a larger limit. Names the option if the command line has one, because it
+ * overrides the file. */
 static void advise(const struct shuf__allocations *allocations, enum shuf__side side,
                    char text[ADVICE])
 {
@@ -92,7 +93,8 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
                      error);
 }
 
-/* The user's bytes that are neither idle nor only mapped by its processes. */
+/* The user's bytes that leases and requests use. Not counted are idle allocations, and pending ones
+ * that processes only have mapped. */
 static uint64_t held_by(const struct shuf__allocations *allocations, uint32_t uid,
                         enum shuf__memory kind)
 {
@@ -117,7 +119,8 @@ static shuf_status refuse_holder(const struct shuf__budget *budget, const struct
 
 enum { MAPPED_TEXT = 160 };
 
-/* Memory that processes only have mapped, and what frees it; "" without such memory. */
+/* Writes how much memory without a lease processes still have mapped, and when it is freed. Writes
+ * "" if there is none. */
 static void write_mapped(const struct shuf__allocations *allocations, uint32_t uid,
                          enum shuf__memory kind, char text[MAPPED_TEXT])
 {
@@ -138,8 +141,9 @@ static void write_mapped(const struct shuf__allocations *allocations, uint32_t u
                  shuf__units_memory(bytes, mapped.all));
 }
 
-/* With SHUF_BUSY the allocation fits when other results are gone, or other programs use less. No
- * client can wait for its own leases. */
+/* SHUF_BUSY means that the allocation may fit later, when other results are gone or other programs
+ * use less memory. If the user's own leases are in the way, the message says so, because waiting
+ * alone does not free them. */
 shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations, uint32_t uid,
                                     enum shuf__memory kind, uint64_t size,
                                     struct shuf__error *error)

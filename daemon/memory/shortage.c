@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shortage.h. Polls the available memory every 10 to 250 ms, more often the less there is: a
- * program that allocates 4 GiB a second must not take the rest between two polls. Memory is short
- * if less than min(total / 8, 4 GiB) is available. The limit doubles while processes wait for
- * memory.
+ * See shortage.h. Polls the available memory every 10 to 250 ms, and more often if less is
+ * available. So a program that allocates 4 GiB a second cannot take the rest between two polls.
+ * Memory is short if less than min(total / 8, 4 GiB) is available. This limit doubles while
+ * processes wait for memory.
  */
 #include "shortage.h"
 
@@ -19,9 +19,9 @@ enum {
     POLL_MAX_MS = 250,
 };
 static const uint64_t short_most = UINT64_C(4) << 30;
-static const uint64_t taken_per_ms = UINT64_C(4) << 20; /* by a fast program */
+static const uint64_t taken_per_ms = UINT64_C(4) << 20; /* bytes that a fast program allocates */
 
-/* Bytes that should be available. */
+/* The bytes below which memory is short. */
 static uint64_t needed_bytes(uint64_t total, bool stalled)
 {
     const uint64_t part = total / SHORT_PART, bytes = part < short_most ? part : short_most;
@@ -42,7 +42,7 @@ static enum shuf__memory kind_of(enum shuf__side side)
 }
 
 /* Gives idle memory back if that side is short of memory. Returns the milliseconds until the next
- * poll. A driver may be slow to answer while a job runs, so the device is not polled then. */
+ * poll. Does not poll the device while a job runs, because the driver may then answer slowly. */
 static uint64_t poll_memory(struct shuf__shortage *shortage, enum shuf__side side, bool stalled)
 {
     struct shuf__pool *pool = shortage->pool;
@@ -59,7 +59,7 @@ static uint64_t poll_memory(struct shuf__shortage *shortage, enum shuf__side sid
     if (available >= needed)
         return next_poll_ms(side, available - needed);
     shuf__pool_give_back(pool, side, needed - available, &dropped);
-    if (dropped.bytes[side] == 0) /* processes have the rest mapped */
+    if (dropped.bytes[side] == 0) /* processes have all the idle memory mapped */
         return POLL_MAX_MS;
     shortage->gave_back(shortage, &dropped);
     return POLL_MIN_MS;
@@ -115,7 +115,8 @@ static void on_idle(void *context, enum shuf__side side)
 
 /* ---- all of it ---- */
 
-/* Only groups of version 2 have PSI. */
+/* Opens the files of the machine and of the control group. Only groups of version 2 have such a
+ * file. */
 static void open_psi(struct shuf__shortage *shortage, uv_loop_t *loop, const char *root)
 {
     char path[PATH_MAX];

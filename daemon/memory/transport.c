@@ -16,7 +16,7 @@ typedef shuf_status check(struct shuf__client *client, struct shuf__error *error
 
 static check check_watchable, check_same_user, check_file_leases;
 
-/* Least copying first. */
+/* The transport with the least copying comes first. */
 static const struct {
     Shuf__Transport transport;
     const char *name;
@@ -39,7 +39,8 @@ const char *shuf__transport_name(Shuf__Transport transport)
     return "none";
 }
 
-/* Only the end of a process proves that it no longer uses device memory. */
+/* The daemon must see the end of the process, because only that proves that the process no longer
+ * uses device memory. */
 static shuf_status check_watchable(struct shuf__client *client, struct shuf__error *error)
 {
     if (client->pid > 0)
@@ -67,9 +68,10 @@ static bool shares_namespace(const struct shuf__client *client)
            read_namespace(client->pid, its, sizeof its) && strcmp(own, its) == 0;
 }
 
-/* The driver finds an exporter by its PID and trusts every process that knows the handle. So this
- * transport is only for processes that could write to the daemon's memory anyway. A process never
- * leaves its PID namespace, so one check is enough. */
+/* The driver finds the exporting process by its PID, and trusts every process that knows the
+ * handle. So this transport is only for processes of the daemon's own user and PID namespace, which
+ * could write to the daemon's memory anyway. A process never leaves its PID namespace, so one check
+ * is enough. */
 static shuf_status check_same_user(struct shuf__client *client, struct shuf__error *error)
 {
     if (client->uid != geteuid())
@@ -92,7 +94,8 @@ bool shuf__transport_lends_host_memory(void)
     return shuf__memfd_knows_mappings();
 }
 
-/* Without file leases of the kernel, nothing tells when a lent block is no longer mapped. */
+/* Without file leases of the kernel, the daemon cannot learn when a lent block is no longer mapped.
+ */
 static shuf_status check_file_leases(struct shuf__client *client, struct shuf__error *error)
 {
     (void)client;
@@ -120,7 +123,8 @@ static bool wants_values(const struct shuf__accepted *accepted)
     return false;
 }
 
-/* Whether the backend allocates that kind, on the side of the input if there is one. */
+/* Whether the backend allocates that kind of memory. If there is an input, the kind must be on the
+ * same side. */
 static bool is_made(const struct shuf__backend *backend, const struct shuf__allocation *input,
                     enum shuf__memory kind)
 {
@@ -128,8 +132,8 @@ static bool is_made(const struct shuf__backend *backend, const struct shuf__allo
            (!input || shuf__side_of(kind) == shuf__side_of(input->kind));
 }
 
-/* The kind of memory for transports that accept any kind: that of the input, else the backend's
- * own. */
+/* The kind of memory for a transport that accepts any kind: the kind of the input, or without an
+ * input the backend's own kind. */
 static enum shuf__memory any_kind(const struct shuf__backend *backend,
                                   const struct shuf__allocation *input)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a result reaches a client: the table of transports, with the backends that have them and the
- * clients that may use them.
+ * The table of transports, by which results reach clients, and the choice of one for a request. It
+ * depends on the backend and on the client.
  */
 #ifndef SHUFD_TRANSPORT_H
 #define SHUFD_TRANSPORT_H
@@ -16,19 +16,19 @@ struct shuf__accepted {
 };
 
 /* Picks the accepted transport with the least copying that the backend has and the client may use;
- * NONE if none is accepted. *kind is the memory that it needs, on the side of `input` (NULL: on
- * either side). Fails with SHUF_INVALID, or with SHUF_DENIED if the client may not use any of the
- * transports that it accepts. */
+ * NONE if the request accepts none. Sets *kind to the kind of memory that the transport needs, on
+ * the side of `input` if there is one. Fails with SHUF_INVALID, or with SHUF_DENIED if the client
+ * may not use any of the transports that it accepts. */
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
                                  const struct shuf__allocation *input, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);
 
-/* False where the kernel grants no file leases: nothing would tell when a lent block is unmapped,
- * so memfd is refused and values are copied. */
+/* False if the kernel grants no file leases. The daemon then cannot learn when a lent block is
+ * unmapped, so it refuses memfd and copies values. */
 bool shuf__transport_lends_host_memory(void);
 
-/* "memfd"; for messages. */
+/* The name for messages, such as "memfd". */
 const char *shuf__transport_name(Shuf__Transport transport);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See warm.h. Host memory is touched slice by slice on a worker thread of libuv, so the loop can
- * give up the block in between. Device memory has no page faults: the engine allocates it as a job.
+ * See warm.h. A worker thread of libuv touches host memory slice by slice. Between two slices the
+ * loop can give up the block. Device memory need not be touched, so one job of the engine allocates
+ * it.
  */
 #include "warm.h"
 
@@ -53,7 +54,8 @@ static uint64_t slice_of(const struct shuf__warm_block *b)
     return left < SLICE ? left : SLICE;
 }
 
-/* Older kernels take a write to each page. Nobody has written to the memory yet. */
+/* Kernels before Linux 5.14 need a write to each page. The write of 0 changes nothing, because
+ * nobody has written to the memory yet. */
 static void touch_slice(uv_work_t *work)
 {
     enum { PAGE = 4096 };
@@ -68,7 +70,7 @@ static void touch_slice(uv_work_t *work)
 
 static void touch_next(struct shuf__warm_block *b);
 
-/* The daemon does not end while a thread writes to a block: see `worker_blocks`. */
+/* `worker_blocks` keeps the daemon from ending while a thread writes to a block. */
 static void end_slice(uv_work_t *work, int status)
 {
     (void)status; /* nobody cancels it */
@@ -104,8 +106,8 @@ static void make_host(struct shuf__warm_block *b)
     touch_next(b);
 }
 
-/* The request that needs the room gets it at once. The thread ends its slice first, and then the
- * memory is freed. */
+/* Ends the charge at once for a request that needs the room. The memory is freed later, when the
+ * thread has ended its slice. */
 static bool abandon(void *context, enum shuf__side side)
 {
     struct shuf__warm *warm = context;

@@ -8,7 +8,7 @@
 
 static shuf_status refuse_workspace(const struct shuf__error *why, struct shuf__error *error)
 {
-    return shuf__fail(error, why->status, "to compute in, %s", why->text);
+    return shuf__fail(error, why->status, "for its workspace, %s", why->text);
 }
 
 static bool on_one_side(const struct shuf__job_memory *memory)
@@ -31,7 +31,8 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
                                    beside, error);
 }
 
-/* Checks the least workspace, together with the result if both are on the same side. */
+/* Checks that there is room for the smallest workspace and, if `with_result`, for the result too.
+ */
 static shuf_status check_sum(struct shuf__pool *pool, const struct shuf__job_memory *memory,
                              bool with_result, struct shuf__error *error)
 {
@@ -44,7 +45,8 @@ static shuf_status check_sum(struct shuf__pool *pool, const struct shuf__job_mem
     return shuf__pool_check_room(pool, &request, error);
 }
 
-/* Dropping an idle block that its client has mapped frees nothing, but the block can be reused. */
+/* Idle blocks that a client has mapped cannot be freed, but the result can reuse one. So if
+ * workspace and result do not both fit, tries again with an idle block for the result. */
 shuf_status shuf__workspace_check_room(struct shuf__pool *pool,
                                        const struct shuf__job_memory *memory,
                                        struct shuf__allocation **result, struct shuf__error *error)
@@ -97,7 +99,7 @@ shuf_status shuf__workspace_open(const struct shuf__held_workspace *workspace,
     return SHUF_OK;
 }
 
-/* Only written bytes of host memory are known to be committed. */
+/* The kernel commits host memory at its first write, so only written bytes count as committed. */
 static void note_committed(struct shuf__allocation *allocation, uint64_t written)
 {
     const bool host = shuf__memory_is_host(allocation->kind);

@@ -16,11 +16,11 @@ enum {
     ACCEPTS_PER_TURN = 8,
     ACCEPT_AGAIN_MS = 100,
     READ = 4096,
-    RESERVE = 16, /* a sixteenth of the connections is for root */
+    RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
 };
 
-/* Whether another connection is too many: of all clients, or of the user. Part of the room is for
- * root and the daemon's user, who must get in to see what is wrong. */
+/* Whether another connection is above the limit of all clients or of the user. A part of the limit
+ * is reserved for root and the daemon's user, who must be able to connect to find a problem. */
 static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shuf__error *error)
 {
     const bool privileged = uid == 0 || uid == geteuid();
@@ -37,9 +37,9 @@ static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shu
     return error->status != SHUF_OK;
 }
 
-/* A fresh socket has room for one reply, so this never waits. Unread bytes of the client would make
- * the socket send a reset instead of the end of the stream. One read takes the greeting of every
- * honest client, and a client that floods the socket costs no more. */
+/* A new socket has room for one reply, so this never waits. If bytes of the client were unread at
+ * close(), the client would get a reset instead of the reply. So it reads once, which is enough for
+ * the Hello of every normal client. A client that sends more gets the reset. */
 static void refuse_connection(struct shuf__acceptor *acceptor, int fd,
                               const struct shuf__error *error)
 {
@@ -77,8 +77,8 @@ static void accept_again(uv_timer_t *timer)
     uv_poll_start(&acceptor->poll, UV_READABLE, on_connection);
 }
 
-/* Without descriptors or memory the loop would spin on a connection that it cannot accept. Some
- * client may close its connection soon. */
+/* Stops accepting for a while when there are no descriptors or no memory. Else the loop would spin,
+ * because the connection stays in the backlog. A client may close its connection meanwhile. */
 static void pause_accepting(struct shuf__acceptor *acceptor)
 {
     shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING,

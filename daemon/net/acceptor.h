@@ -12,17 +12,18 @@
 struct shuf__acceptor {
     struct shuf__sessions *sessions;
     const struct shuf__listener *listener;
-    uint64_t limit;      /* sessions at a time */
-    uint64_t user_limit; /* of one user who is not privileged */
+    uint64_t limit;      /* most sessions at a time */
+    uint64_t user_limit; /* most sessions of one user who is not privileged */
     uv_poll_t poll;
-    uv_timer_t again; /* after running out of descriptors */
+    uv_timer_t again; /* accepts again, after there were no descriptors */
 };
 
 /* Fails, with an error of libuv, when the system has no descriptors. */
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
                         const struct shuf__listener *listener);
 
-/* A user who is not privileged has a part of the sessions, and at least one. */
+/* Sets the limits. A user who is not privileged may have `of_user` of the sessions, at least one.
+ */
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
                                struct shuf__amount of_user);
 

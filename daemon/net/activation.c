@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See activation.h. The name comes first: a unit may pass other sockets as well, for other uses.
+ * See activation.h. The socket is found by its name, because a unit may pass other sockets too.
  */
 #include "activation.h"
 
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
-/* -1 if there is none. */
+/* Finds the descriptor with the name. -1: there is none. */
 static int find_descriptor(int count, char **names)
 {
     for (int i = 0; i < count; i++)

@@ -11,8 +11,9 @@
 /* The name of the socket's descriptor: FileDescriptorName= in the socket's unit. */
 #define SHUF__ACTIVATION_NAME "shufd"
 
-/* Takes the socket, as *fd; -1 if the process was passed no descriptors. Fails with SHUF_INVALID if
- * none of the descriptors is a listening Unix socket of that name. A process may call it once. */
+/* Sets *fd to the socket, or to -1 if the process was passed no descriptors. Fails with
+ * SHUF_INVALID if none of the descriptors is a listening Unix socket of that name. A process may
+ * call it once. */
 shuf_status shuf__activation_take(int *fd, struct shuf__error *error);
 
 #endif

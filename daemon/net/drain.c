@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* Calls `end` for each session. Any call may remove that session from the list. */
+/* Calls `end` for each session. A call may remove its session from the list. */
 static void for_each_session(struct shuf__drain *drain,
                              void (*end)(struct shuf__drain *, struct shuf__session *))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The end of all sessions: they get the replies to the requests that were accepted. Clients that do
- * not read theirs are cut off, so that they cannot hold up the end of the daemon.
+ * The end of all sessions. They get the replies to the requests that the daemon has accepted. A
+ * client that does not read its reply is cut off, so that it cannot delay the end of the daemon.
  */
 #ifndef SHUFD_DRAIN_H
 #define SHUFD_DRAIN_H
@@ -11,17 +11,17 @@
 struct shuf__drain {
     struct shuf__sessions *sessions;
     uv_timer_t tick;
-    uint64_t unread; /* clients that were cut off */
+    uint64_t unread; /* clients that were cut off because they did not read */
 };
 
 void shuf__drain_init(struct shuf__drain *drain, struct shuf__sessions *sessions);
 
-/* Closes the idle sessions, and the others after their replies; at once if nothing is read of a
- * reply from one tick to the next. */
+/* Closes the sessions without a request now, and the others after their replies. If a client reads
+ * nothing of its reply from one tick to the next, closes its session too. */
 void shuf__drain_start(struct shuf__drain *drain, uint64_t tick_ms);
 
-/* Closes all sessions. Returns the number of those whose requests were still at work: the others
- * have left their reply unread. */
+/* Closes all sessions. Returns the number of sessions without a complete answer. Sessions with an
+ * unread reply are not counted. */
 uint64_t shuf__drain_force(struct shuf__drain *drain);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Without room for control data the kernel closes descriptors that the client sends. */
+/* Passes no room for control data, so the kernel closes descriptors that a client sends. */
 ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
 {
     ssize_t got = recv(fd, inbox->bytes + inbox->end, sizeof inbox->bytes - inbox->end, 0);

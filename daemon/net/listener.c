@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See listener.h. The lock decides between two daemons that start at the same time. The probe after
- * it finds a listener that does not use the lock.
+ * See listener.h. If two daemons start at the same time, the lock decides. After taking the lock,
+ * the daemon probes the socket, to find a listener that does not use the lock.
  */
 #include "listener.h"
 
@@ -45,7 +45,7 @@ static shuf_status refuse_live(const struct shuf__listener *listener, struct ucr
     char command[32];
     const char *path = listener->address.sun_path;
     if (owner.pid == 0)
-        return shuf__fail(error, SHUF_BUSY, "socket %s: in use, its owner is not known", path);
+        return shuf__fail(error, SHUF_BUSY, "socket %s: in use by an unknown process", path);
     command_of(owner.pid, command, sizeof command);
     return shuf__fail(error, SHUF_BUSY, "socket %s: in use by %s, pid %ld, uid %ld%s", path,
                       command, (long)owner.pid, (long)owner.uid,
@@ -54,7 +54,7 @@ static shuf_status refuse_live(const struct shuf__listener *listener, struct ucr
 
 enum found { LIVE, STALE, NO_ANSWER };
 
-/* Whether a process listens at the path; *owner is set only then. */
+/* Whether a process listens on the path. Sets *owner to it, or to zeros. */
 static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
 {
     *owner = (struct ucred){0};
@@ -72,8 +72,8 @@ static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
     return cause == ECONNREFUSED || cause == ENOENT ? STALE : NO_ANSWER;
 }
 
-/* A process that answers on the socket is named instead of the lock's owner: the message says more.
- */
+/* If another process has the lock, probes the socket. If a process answers there, the error names
+ * this process, because the daemon can then also name its command. */
 static shuf_status take_lock(struct shuf__listener *listener, struct shuf__error *error)
 {
     struct ucred owner;
@@ -102,8 +102,8 @@ static shuf_status refuse_directory(const char *path, const char *directory,
                       strerror(errno));
 }
 
-/* Makes the directory of the default path only, which is in /run and gone after each boot. Any
- * other missing directory is a typing error. */
+/* Makes the directory only for the default path. That directory is in /run, which is empty after
+ * each boot. If another directory is missing, the path is probably mistyped. */
 static shuf_status make_directory(const char *path, struct shuf__error *error)
 {
     char directory[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -124,7 +124,7 @@ static shuf_status check_directory(const char *path, struct shuf__error *error)
     if (access(directory, W_OK | X_OK) == 0)
         return SHUF_OK;
     if (errno == ENOENT && strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && access("/run", W_OK) == 0)
-        return SHUF_OK; /* it would be made */
+        return SHUF_OK; /* a start would make the directory */
     return refuse_directory(path, directory, error);
 }
 
@@ -136,13 +136,12 @@ static shuf_status look_at(const char *path, bool *there, struct shuf__error *er
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
     if (*there && !S_ISSOCK(status.st_mode))
         return shuf__fail(error, SHUF_IO,
-                          "socket %s: something that is no socket stands there; expected a socket "
-                          "or nothing",
+                          "socket %s: the file is not a socket; expected a socket, or no file",
                           path);
     return SHUF_OK;
 }
 
-/* Removes a socket that nobody listens on, and nothing else. */
+/* Removes the file at the path only if it is a socket without a listener. */
 static shuf_status make_way(struct shuf__listener *listener, struct shuf__error *error)
 {
     const char *path = listener->address.sun_path;
@@ -168,7 +167,7 @@ static shuf_status make_way(struct shuf__listener *listener, struct shuf__error 
 shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error)
 {
     char *end;
-    *gid = (gid_t)-1; /* chown's "leave it" */
+    *gid = (gid_t)-1; /* chown() then changes no group */
     if (*name == '\0')
         return SHUF_OK;
     struct group *group = getgrnam(name);
@@ -198,7 +197,7 @@ static bool bind_socket(struct shuf__listener *listener)
     return true;
 }
 
-/* Connections are refused until listen(), so owner and mode are set in time. */
+/* No client can connect before listen(), so the group and the mode are set before the first one. */
 static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid_t group,
                                struct shuf__error *error)
 {
@@ -225,8 +224,8 @@ shuf_status shuf__listener_check(const char *path, const char *group, struct shu
     return look_at(address.sun_path, &there, error);
 }
 
-/* The service manager made the file of a passed socket, and starts one daemon for it. So there is
- * nothing to lock, and the file stays at the end. */
+/* Uses a socket that the service manager has passed. The service manager has made its file, and
+ * starts only one daemon for it. So the daemon takes no lock, and does not remove the file. */
 static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__error *error)
 {
     socklen_t size = sizeof listener->address;
@@ -267,8 +266,8 @@ void shuf__listener_close(struct shuf__listener *listener)
     const char *path = listener->address.sun_path;
     if (listener->fd < 0)
         return;
-    shuf__lock_set_state(&listener->lock,
-                         SHUF__LOCK_ENDING); /* first: without the socket, others read the lock */
+    /* Sets the state first, because other daemons read it once the socket is gone. */
+    shuf__lock_set_state(&listener->lock, SHUF__LOCK_ENDING);
     if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
         status.st_ino == listener->inode)
         unlink(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The listening socket in the file system. It never replaces the socket of a running daemon or a
- * file that is no socket, and it is removed at the end.
+ * The listening socket in the file system. It never replaces the socket of a running daemon, or a
+ * file that is not a socket. The daemon removes it at its end.
  */
 #ifndef SHUFD_LISTENER_H
 #define SHUFD_LISTENER_H
@@ -17,33 +17,34 @@ struct shuf__listener {
     int fd; /* listening, non-blocking; -1 when closed */
     struct shuf__lock lock;
     struct sockaddr_un address;
-    dev_t device; /* of our socket, so that only it is unlinked */
+    dev_t device; /* device and inode of our socket, so that only this socket is unlinked */
     ino_t inode;
 };
 
-/* Takes the socket that the service manager passed (activation.h), else opens its own at `path`:
- * sets `mode` and `group` ("" for none) before clients can connect. Makes the directory of the
- * default path only. On success error->text has a warning, or "". Fails with SHUF_BUSY, naming the
- * owner, if a daemon uses the path; with SHUF_INVALID for an invalid path or group, SHUF_DENIED, or
- * SHUF_IO. */
+/* Takes the socket that the service manager has passed (activation.h), else opens a socket at
+ * `path`. Sets `mode` and `group` ("": no change) before clients can connect. Makes the directory
+ * only for the default path. On success error->text is a warning, or "". Fails with SHUF_BUSY if a
+ * daemon uses the path; the message names this daemon. Fails with SHUF_INVALID for an invalid path
+ * or group, with SHUF_DENIED, or with SHUF_IO. */
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
 
-/* Checks path, directory and group as shuf__listener_open does, but not whether a daemon uses the
+/* Checks path, directory and group like shuf__listener_open(), but not whether a daemon uses the
  * path. Changes nothing. */
 shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error);
 
-/* Closes and unlinks the socket; connections that are not accepted yet are refused. A passed socket
- * stays open in the service manager, and its connections wait for the next daemon. */
+/* Closes and unlinks the socket. Connections that are not accepted yet are refused. A passed socket
+ * stays open in the service manager, so its connections wait for the next daemon. */
 void shuf__listener_close(struct shuf__listener *listener);
 
-/* Lets another daemon start. */
+/* Releases the lock, so that another daemon can start. */
 void shuf__listener_unlock(struct shuf__listener *listener);
 
-/* The group of that name or number; -1, which chown() ignores, for "". Fails with SHUF_INVALID. */
+/* Finds the group of that name or number. "" gives -1, which chown() ignores. Fails with
+ * SHUF_INVALID. */
 shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error);
 
-/* The process at the other end, by SO_PEERCRED; pid 0 if it is not known. */
+/* The process at the other end of a socket, by SO_PEERCRED. pid 0: it is not known. */
 struct ucred shuf__peer_of(int fd);
 
 #endif

@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 5000, /* for a killed owner, */
-    POLL_MS = 20,   /* between two attempts */
+    WAIT_MS = 5000, /* how long to wait for the end of a killed owner */
+    POLL_MS = 20,   /* time between two attempts */
 };
 
-/* Flags of a task in /proc/PID/stat: PF_EXITING and PF_SIGNALED, which no header has. */
+/* Flags of a task in /proc/PID/stat: PF_EXITING and PF_SIGNALED. No header for programs has them.
+ */
 enum { TASK_EXITING = 0x4, TASK_SIGNALED = 0x400 };
 
 static const char *const states[] = {
@@ -30,8 +31,8 @@ static const char *const states[] = {
     [SHUF__LOCK_ENDING] = "ending",
 };
 
-/* Where others may create files, such as /tmp, another user may have made the file, to keep the
- * daemon from starting. A user who may remove the daemon's own files needs no such trick. */
+/* Whether another user may have made the file to keep the daemon from starting. This is possible in
+ * a directory like /tmp, where all users may create files but only remove their own. */
 static bool is_foreign(const struct shuf__lock *lock, const struct stat *file)
 {
     char path[sizeof lock->path];
@@ -42,7 +43,8 @@ static bool is_foreign(const struct shuf__lock *lock, const struct stat *file)
            file->st_uid != directory.st_uid;
 }
 
-/* Root and the owner of the directory can. */
+/* Removes a file of another user, which only root and the owner of the directory may do. False: it
+ * cannot be removed. */
 static bool remove_foreign(const struct shuf__lock *lock, struct shuf__error *error)
 {
     struct stat file;
@@ -50,14 +52,14 @@ static bool remove_foreign(const struct shuf__lock *lock, struct shuf__error *er
         return true;
     shuf__fail(
         error, SHUF_OK,
-        "lock %s: a file of uid %ld; going on without a lock, because other users may create "
+        "lock %s: a file of uid %ld; continuing without a lock, because other users may create "
         "files there",
         lock->path, (long)file.st_uid);
     return false;
 }
 
-/* In two steps: a plain O_CREAT refuses another user's file in a sticky directory,
- * even to root (fs.protected_regular). */
+/* First opens an existing file, and then tries to create one. A single open() with O_CREAT would
+ * fail for a file of another user in a sticky directory, even for root (fs.protected_regular). */
 static int open_file(const char *path)
 {
     for (;;) {
@@ -88,9 +90,9 @@ static shuf_status refuse_open(const struct shuf__lock *lock, const char *socket
 static const char *describe_state(const char *state)
 {
     if (strcmp(state, states[SHUF__LOCK_STARTING]) == 0)
-        return "is starting; try again when it has";
+        return "is starting; try again when it serves";
     if (strcmp(state, states[SHUF__LOCK_ENDING]) == 0)
-        return "is ending (draining); try again when it has";
+        return "is ending (draining); try again when it has ended";
     return "runs without its socket, which was removed; end it first";
 }
 
@@ -105,7 +107,7 @@ bool shuf__lock_is_dying(pid_t pid)
     const size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = '\0';
-    const char *rest = strrchr(text, ')'); /* the name before may hold anything */
+    const char *rest = strrchr(text, ')'); /* the name before it may contain any characters */
     if (!rest || sscanf(rest,
                         ") %c %*s %*s %*s %*s %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                         "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
@@ -132,7 +134,7 @@ static shuf_status refuse_held(int fd, const char *socket, struct shuf__error *e
     pid_t pid;
     struct stat status = {.st_uid = (uid_t)-1};
     if (!read_owner(fd, &pid, state))
-        return shuf__fail(error, SHUF_BUSY, "socket %s: locked, by whom is not known", socket);
+        return shuf__fail(error, SHUF_BUSY, "socket %s: locked by an unknown process", socket);
     fstat(fd, &status);
     return shuf__fail(error, SHUF_BUSY, "socket %s: shufd, pid %ld, uid %ld, %s", socket, (long)pid,
                       (long)status.st_uid,
@@ -146,7 +148,7 @@ static bool is_held_by_dying(int fd)
     return read_owner(fd, &pid, state) && shuf__lock_is_dying(pid);
 }
 
-/* 0 when it is locked; else errno. */
+/* Locks the file, and waits if its owner was killed. Returns 0, or errno. */
 static int lock_file(int fd)
 {
     static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
@@ -208,8 +210,8 @@ void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state s
     char text[64];
     if (lock->fd < 0)
         return;
-    /* Padded, so that one write replaces the old text. The text of a crashed daemon may be longer,
-     * but nobody reads behind the state. */
+    /* The state is padded, so that one write replaces an older text. The rest of a longer text,
+     * from a crashed daemon, does not matter: readers stop after the state. */
     int length = snprintf(text, sizeof text, "%ld %-8s\n", (long)getpid(), states[state]);
     if (pwrite(lock->fd, text, (size_t)length, 0) != length)
         return; /* the lock works without the text */

@@ -33,7 +33,8 @@ static void attach(struct msghdr *message, int descriptor)
     memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
 }
 
-/* Sends the rest of the reply and a chunk of the payload; false with errno. */
+/* Sends the rest of the reply and a chunk of the payload. On failure returns false and sets errno.
+ */
 static bool send_turn(struct shuf__outbox *outbox, int fd, const uint8_t *chunk, size_t size)
 {
     struct iovec parts[2] = {
@@ -41,7 +42,7 @@ static bool send_turn(struct shuf__outbox *outbox, int fd, const uint8_t *chunk,
         {(void *)(uintptr_t)chunk, size},
     };
     union {
-        struct cmsghdr header; /* for its alignment */
+        struct cmsghdr header; /* only gives the union its alignment */
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
@@ -53,7 +54,7 @@ static bool send_turn(struct shuf__outbox *outbox, int fd, const uint8_t *chunk,
     ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
     if (sent < 0)
         return errno == EAGAIN || errno == EINTR;
-    shuf__outbox_drop_descriptor(outbox); /* sent with the first byte */
+    shuf__outbox_drop_descriptor(outbox); /* it was sent with the first byte */
     size_t of_reply = (size_t)sent < parts[0].iov_len ? (size_t)sent : parts[0].iov_len;
     outbox->sent += of_reply;
     shuf__payload_advance(&outbox->payload, (size_t)sent - of_reply);

@@ -11,7 +11,7 @@
 enum { SHUF__REPLY_MAX = SHUF__FRAME_HEADER + SHUF__FRAME_MAX };
 
 struct shuf__outbox {
-    int descriptor; /* goes with the reply's first byte; -1: none */
+    int descriptor; /* sent with the first byte of the reply; -1: none */
     size_t sent, size;
     struct shuf__payload payload;
     uint8_t reply[SHUF__REPLY_MAX];
@@ -25,13 +25,13 @@ enum shuf__outbox_state {
     SHUF__OUTBOX_LOST,   /* errno says why */
 };
 
-/* Packs the reply. Its payload and descriptor are set before. */
+/* Packs the reply. Set its payload and descriptor before. */
 void shuf__outbox_put(struct shuf__outbox *outbox, const Shuf__Reply *reply);
 
-/* Sends one chunk, and leaves the loop to other sessions. */
+/* Sends only one chunk, so that other sessions are served too. */
 enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd);
 
-/* Closes the descriptor if it is not sent. */
+/* Closes the daemon's copy of the descriptor, if there is one. */
 void shuf__outbox_drop_descriptor(struct shuf__outbox *outbox);
 
 #endif

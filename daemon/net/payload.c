@@ -32,7 +32,7 @@ static void run_fetch(struct shuf__engine_job *job, struct shuf__backend *backen
                            chunk_at(payload, offset), stage_of(payload, offset), &payload->error);
 }
 
-/* Begins the next fetch if there is a chunk left and a free stage. */
+/* Begins to fetch the next chunk, if one is left and a stage is free. */
 static void fetch_more(struct shuf__payload *payload)
 {
     uint64_t chunks = payload->fetched / SHUF__PAYLOAD_CHUNK - payload->sent / SHUF__PAYLOAD_CHUNK;
@@ -120,7 +120,7 @@ enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const
                                             size_t *size)
 {
     *size = 0;
-    if (!payload->fetching && payload->error.status) /* a running fetch writes it */
+    if (!payload->fetching && payload->error.status) /* a running fetch may write the error */
         return SHUF__PAYLOAD_FAILED;
     if ((!payload->entry && !payload->text) || payload->sent == payload->size)
         return SHUF__PAYLOAD_END;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes that follow a reply, sent in chunks: the values of a cache entry, or a text. They come
- * straight from their memory if the host can read it; otherwise the engine copies them to two small
- * buffers in turn. So a client that reads slowly costs the daemon little memory.
+ * The bytes that follow a reply, sent in chunks: the values of a cache entry, or a text. If the
+ * host can read their memory, they are sent from there. Otherwise the engine copies them to two
+ * small buffers in turn, the stages. So a client that reads slowly costs the daemon little memory.
  */
 #ifndef SHUFD_PAYLOAD_H
 #define SHUFD_PAYLOAD_H
@@ -23,47 +23,46 @@ struct shuf__payload {
     char *text;                      /* from malloc(); NULL: none */
     const uint8_t *host;             /* the bytes; NULL: the host cannot read them */
     uint64_t size, sent;
-    uint64_t since_ns; /* when it began */
+    uint64_t since_ns; /* when the payload began */
 
-    /* If the host cannot read the block: chunk number i of the result goes through stage i mod 2.
-     */
+    /* Used if the host cannot read the block: chunk number i goes through stage number i mod 2. */
     uint8_t *stage[SHUF__PAYLOAD_STAGES];
-    uint64_t fetched; /* bytes of whole chunks that are in stages or sent */
+    uint64_t fetched; /* bytes of complete chunks that are in stages or sent */
     bool fetching;
     struct shuf__engine_job fetch;
-    struct shuf__error error; /* of the last fetch, or why it was abandoned */
+    struct shuf__error error; /* of the last fetch, or the reason why the payload was abandoned */
     void (*ready)(void *context);
     void *context;
 };
 
 enum shuf__payload_state {
-    SHUF__PAYLOAD_READY,  /* a chunk is there */
-    SHUF__PAYLOAD_WAIT,   /* `ready` will be called when there is news */
+    SHUF__PAYLOAD_READY,  /* there are bytes to send */
+    SHUF__PAYLOAD_WAIT,   /* a fetch runs; `ready` will be called at its end */
     SHUF__PAYLOAD_END,    /* everything is sent */
     SHUF__PAYLOAD_FAILED, /* payload->error says why */
 };
 
-/* Takes over a reference to the entry on success; fails with SHUF_NO_MEMORY. The caller sets
- * `ready` and `context` once, before. */
+/* Begins to send the values of an entry. On success takes over a reference to the entry. Fails with
+ * SHUF_NO_MEMORY. The caller must have set `ready` and `context`. */
 shuf_status shuf__payload_begin(struct shuf__payload *payload, struct shuf__cache_entry *entry,
                                 struct shuf__error *error);
 
-/* Takes over a text of `size` bytes from malloc(). */
+/* Begins to send a text of `size` bytes from malloc(), and takes it over. */
 void shuf__payload_begin_text(struct shuf__payload *payload, char *text, size_t size);
 
-/* The bytes to send next, at most SHUF__PAYLOAD_CHUNK. */
+/* Sets *bytes and *size to the bytes to send next, at most SHUF__PAYLOAD_CHUNK. */
 enum shuf__payload_state shuf__payload_next(struct shuf__payload *payload, const uint8_t **bytes,
                                             size_t *size);
 
-/* `sent` of these bytes are sent. */
+/* Call when `sent` of these bytes are sent. */
 void shuf__payload_advance(struct shuf__payload *payload, size_t sent);
 
-/* Gives the entry back before its values are sent: there are no more bytes, but an error with that
- * text. Not during a fetch. */
+/* Gives the entry back before all its values are sent. The payload then fails with the text `why`.
+ * Do not call it during a fetch. */
 void shuf__payload_abandon(struct shuf__payload *payload, const char *why);
 
-/* Gives the entry, the text and the stages back. False during a fetch: call it again after `ready`.
- */
+/* Gives the entry, the text and the stages back. During a fetch it does nothing and returns false;
+ * then call it again after `ready`. */
 bool shuf__payload_end(struct shuf__payload *payload);
 
 #endif

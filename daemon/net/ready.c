@@ -60,7 +60,8 @@ uint64_t shuf__ready_connections(const struct shuf__ready_queue *queue, uint32_t
     return user ? user->connections : 0;
 }
 
-/* A user that comes back begins where the others are: idleness earns nothing. */
+/* A user that was idle gets the used time of the current user. So nobody saves up time by being
+ * idle. */
 static void set_busy(struct shuf__ready_queue *queue, struct shuf__ready_user *user)
 {
     if (user->used_ns < queue->used_ns)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sessions with work for the loop's thread: a request to handle, or room for more of a reply. Users
- * share the thread's time as they share the device (engine/turns.h): the user whose sessions have
- * used the least time is next, so a user with many busy connections delays another user by one
- * request. The sessions of a user take turns in order. On the loop's thread only.
+ * The queue of ready sessions: each has a request to handle, or its socket has room for more of a
+ * reply. Users share the time of the loop's thread as they share the device (engine/turns.h). The
+ * user whose sessions have used the least time is next. So even a user with many busy connections
+ * delays another user by only one request. The sessions of a user take turns in order. All calls
+ * are on the loop's thread.
  */
 #ifndef SHUFD_READY_H
 #define SHUFD_READY_H
@@ -22,7 +23,7 @@ struct shuf__ready_user {
     TAILQ_ENTRY(shuf__ready_user) busy_link;
 };
 
-/* A session's place; embedded in the session. */
+/* The place of a session in the queue. The session embeds it. */
 struct shuf__ready {
     struct shuf__ready_user *user;
     bool is_ready;
@@ -31,24 +32,25 @@ struct shuf__ready {
 
 struct shuf__ready_queue {
     LIST_HEAD(, shuf__ready_user) users;
-    TAILQ_HEAD(, shuf__ready_user) busy; /* with ready sessions */
-    uint64_t used_ns;                    /* of the user that was next most recently */
+    TAILQ_HEAD(, shuf__ready_user) busy; /* the users with ready sessions */
+    uint64_t used_ns;                    /* the used time of the user that was served last */
 };
 
 void shuf__ready_init(struct shuf__ready_queue *queue);
 
-/* False: out of memory. */
+/* A session joins when it is made, and leaves when it is freed. False: out of memory. */
 bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *session, uint32_t uid);
 void shuf__ready_leave(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
-/* The user's sessions that have joined. */
+/* The number of the user's sessions that have joined. */
 uint64_t shuf__ready_connections(const struct shuf__ready_queue *queue, uint32_t uid);
 
-/* Both do nothing if the session is in the queue, or is not. */
+/* Add a session to the queue, or remove it. They do nothing if it is in the queue already, or not
+ * in it. */
 void shuf__ready_add(struct shuf__ready_queue *queue, struct shuf__ready *session);
 void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
-/* Removes the session whose turn it is; NULL: none is ready. */
+/* Takes the session whose turn it is out of the queue. NULL: none is ready. */
 struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
 
 static inline bool shuf__ready_is_empty(const struct shuf__ready_queue *queue)

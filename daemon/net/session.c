@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See session.h. It uses uv_poll_t and its own system calls, because the streams of libuv can
- * neither pass descriptors nor send from memory in bounded parts.
+ * See session.h. A session uses uv_poll_t and its own system calls. The streams of libuv cannot
+ * pass descriptors, and cannot send from memory in bounded parts.
  */
 #include "session.h"
 
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 enum {
-    TURN_NS = 100000,      /* of requests and replies, before other events */
-    HALF_CLOSED_MS = 1000, /* for the client to close */
+    TURN_NS = 100000,      /* time for requests and replies before the loop handles other events */
+    HALF_CLOSED_MS = 1000, /* time in which the client should close */
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -40,7 +40,7 @@ static void on_handle_closed(uv_handle_t *handle)
     drop_ref(handle->data);
 }
 
-/* uv_poll_start() makes two system calls, so it is called only for changes. */
+/* Calls uv_poll_start() only if the events change, because it makes two system calls. */
 static void watch(struct shuf__session *session, int events)
 {
     if (session->watched == events)
@@ -95,9 +95,9 @@ static void discard(struct shuf__session *session)
         shuf__session_close(session);
 }
 
-/* Closing a socket with unread bytes in it gives the peer ECONNRESET instead of the end of the
- * stream. So the session shuts down its side, and discards the peer's bytes until the peer closes
- * too, for HALF_CLOSED_MS at most. */
+/* If a socket with unread bytes is closed, the peer gets ECONNRESET instead of the end of the
+ * stream. So the session only shuts down its sending side. It discards the peer's bytes until the
+ * peer closes too, but not longer than HALF_CLOSED_MS. */
 static void half_close(struct shuf__session *session)
 {
     session->state = SHUF__SESSION_HALF_CLOSED;
@@ -141,7 +141,7 @@ static void end_lost(struct shuf__session *session)
     shuf__session_close(session);
 }
 
-/* Sends one chunk, and leaves the loop to other sessions. */
+/* Sends one chunk. The rest waits for another turn, so that other sessions are served too. */
 static void flush(struct shuf__session *session)
 {
     switch (shuf__outbox_send(&session->outbox, session->fd)) {
@@ -151,7 +151,7 @@ static void flush(struct shuf__session *session)
     case SHUF__OUTBOX_MORE:
         watch(session, UV_WRITABLE | UV_DISCONNECT);
         break;
-    case SHUF__OUTBOX_WAIT: /* for on_payload_ready() */
+    case SHUF__OUTBOX_WAIT: /* on_payload_ready() continues */
         watch(session, UV_DISCONNECT);
         break;
     case SHUF__OUTBOX_FAILED:
@@ -188,7 +188,8 @@ static void handle_frame(struct shuf__session *session, const uint8_t *bytes, si
     refuse_frame(session, 0, SHUF_PROTOCOL, text);
 }
 
-/* The rest of a frame must arrive before the deadline. */
+/* Waits for the rest of a frame, or for the next frame. The rest must arrive before the deadline.
+ */
 static void await_rest(struct shuf__session *session)
 {
     size_t rest = shuf__inbox_compact(&session->inbox);
@@ -217,7 +218,7 @@ static void handle_front(struct shuf__session *session)
     }
 }
 
-/* The next request waits for its turn if it is complete. */
+/* If the next request is complete, it waits for its turn. Else waits for its bytes. */
 static void advance(struct shuf__session *session)
 {
     if (session->state != SHUF__SESSION_READING)
@@ -256,8 +257,9 @@ static void on_more(uv_idle_t *idle)
     (void)idle; /* shuf__sessions_serve() is called before the loop sleeps */
 }
 
-/* A reply waits for another turn of its session, so the replies to requests that came together go
- * out together, and a client that waits for several of them wakes up once. */
+/* A reply waits for the next turn of its session. So if several sessions have requests, all are
+ * handled first, and then their replies are sent together. A client that waits for several of these
+ * replies wakes up only once. */
 void shuf__sessions_serve(struct shuf__sessions *sessions)
 {
     struct shuf__ready *next;
@@ -308,7 +310,7 @@ static void on_readable(struct shuf__session *session)
         set_ready(session);
     else if (session->state == SHUF__SESSION_READING && !session->ready.is_ready)
         receive(session);
-    else /* bytes of the next request wait */
+    else /* the bytes of the next request stay in the socket until the reply is sent */
         watch(session, session->watched & ~UV_READABLE);
 }
 
@@ -334,9 +336,9 @@ static void on_deadline(uv_timer_t *timer)
         shuf__session_close(session);
         return;
     }
-    if (session->state != SHUF__SESSION_READING) /* a reply that is sent must not be overwritten */
+    if (session->state != SHUF__SESSION_READING) /* the outbox may still have a reply */
         return;
-    snprintf(text, sizeof text, "frame: %zu bytes of it came within %" PRIu64 " ms, expected all",
+    snprintf(text, sizeof text, "frame: only %zu bytes came within %" PRIu64 " ms, expected all",
              session->inbox.end - session->inbox.begin, session->all->frame_timeout_ms);
     session->refs++;
     refuse_frame(session, 0, SHUF_TIMEOUT, text);
@@ -346,8 +348,9 @@ static void on_deadline(uv_timer_t *timer)
 
 /* ---- pending work ---- */
 
-/* A socket nearly always has room: if it were watched for room, the loop would spin until the work
- * is over. The bytes of a next request wake the loop once: then on_readable() stops watching. */
+/* Stops watching for room in the socket. There nearly always is room, so the events would make the
+ * loop spin until the work is over. Bytes of a next request wake the loop only once, because
+ * on_readable() then stops watching for them. */
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending)
 {
     session->state = SHUF__SESSION_WORKING;
@@ -380,7 +383,8 @@ static void on_payload_ready(void *context)
         set_ready(session);
 }
 
-/* A whole request has been accepted. */
+/* Closes a session that has no complete request. A complete request counts as accepted and gets its
+ * reply. */
 void shuf__session_drain(struct shuf__session *session)
 {
     session->closes_after_reply = true;
@@ -396,7 +400,7 @@ static void on_client_death(struct shuf__client *client)
         (struct shuf__session *)((char *)client - offsetof(struct shuf__session, client)));
 }
 
-/* A client that sends nothing has the deadline of a frame. */
+/* A client that sends nothing is cut off at the deadline of a frame. */
 void shuf__session_open(struct shuf__sessions *sessions, int fd)
 {
     struct shuf__session *session = shuf__session_make(sessions, fd);

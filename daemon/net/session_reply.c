@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The replies of request handlers (session.h). A reply is packed here, and sent when it is the
- * session's turn.
+ * The replies of request handlers (session.h). These functions only pack a reply. It is sent in the
+ * next turn of the session.
  */
 #include "request_end.h"
 #include "session.h"
 
 #include <stdio.h>
 
-/* The client hears of each shortage once. */
+/* Prepares a reply. reply->unmap tells the client once about each shortage of memory. */
 static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
 {
     reply->unmap = session->shortages != session->all->allocations->shortages;

@@ -33,28 +33,29 @@ struct shuf__sessions {
     const struct shuf__allocations *allocations;
     struct shuf__spin *spin;
     struct shuf__stats *stats;
-    uint64_t slow_ns; /* a request that takes longer is logged; 0: none */
+    uint64_t slow_ns; /* logs a request that takes longer; 0: logs none */
     LIST_HEAD(, shuf__session) list;
     struct shuf__ready_queue ready;
-    uv_idle_t more; /* active while sessions are ready: the loop does not sleep */
+    uv_idle_t more; /* active while sessions are ready, so that the loop does not sleep */
     uint64_t count;
-    bool draining;            /* the daemon ends: no session waits for its client */
-    struct shuf__arena arena; /* of the request that is handled */
+    bool draining;            /* the daemon ends, so a half-closed session closes at once */
+    struct shuf__arena arena; /* memory of the request that is handled */
     void (*handle)(struct shuf__session *session, const Shuf__Request *request);
-    void (*closed)(struct shuf__sessions *sessions); /* after a session has left the list */
+    void (*closed)(struct shuf__sessions *sessions); /* called when a session has left the list */
 };
 
-/* The work for which a session waits before it replies. It is a member of the work's own struct. */
+/* The work for which a session waits before it replies. The struct of the work embeds it. */
 struct shuf__pending {
-    void (*cancel)(struct shuf__pending *pending); /* the session closes before the reply */
+    void (*cancel)(
+        struct shuf__pending *pending); /* called if the session closes before the reply */
 };
 
 enum shuf__session_state {
-    SHUF__SESSION_READING,     /* the next request */
+    SHUF__SESSION_READING,     /* reads the next request */
     SHUF__SESSION_WORKING,     /* waits for its pending work */
-    SHUF__SESSION_SENDING,     /* the reply and its payload */
-    SHUF__SESSION_HALF_CLOSED, /* the last reply is sent; waits for the client to close */
-    SHUF__SESSION_CLOSED,      /* its memory stays while `refs` > 0 */
+    SHUF__SESSION_SENDING,     /* sends the reply and its payload */
+    SHUF__SESSION_HALF_CLOSED, /* has sent the last reply; waits until the client closes */
+    SHUF__SESSION_CLOSED,      /* is freed when `refs` is 0 */
 };
 
 struct shuf__session {
@@ -64,17 +65,17 @@ struct shuf__session {
     struct shuf__lease_list leases;
     int fd;
     uv_poll_t poll;
-    uv_timer_t deadline; /* of a frame, or of the client's close */
+    uv_timer_t deadline; /* for the rest of a frame, or for the client to close */
     int watched;         /* the events that `poll` watches */
-    unsigned refs;       /* open handles, running fetches, functions that use the session */
+    unsigned refs;       /* number of open handles, running fetches, and functions that use it */
     enum shuf__session_state state;
     bool greeted;
     bool closes_after_reply;
-    uint64_t sent_before; /* bytes of the reply, and 1, at the last tick of the drain */
-    uint64_t id;          /* of the request that is handled */
-    uint64_t number;      /* of the connection; never used again */
-    struct shuf__request_record record; /* of the request that is handled */
-    uint64_t shortages;                 /* of the allocations, that the client knows about */
+    uint64_t sent_before; /* 1 + sent bytes of the reply at the last tick of the drain; 0: none */
+    uint64_t id;          /* id of the request that is handled */
+    uint64_t number;      /* number of the connection; no other one gets it */
+    struct shuf__request_record record; /* facts about the request that is handled */
+    uint64_t shortages;                 /* number of shortages that the client knows about */
     struct shuf__user_count *user;
     struct shuf__pending *pending; /* NULL: none */
 

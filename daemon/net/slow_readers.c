@@ -6,10 +6,10 @@
 
 enum {
     GRACE_MS = 1000,
-    BYTES_PER_MS = 1024, /* a client that reads as fast is not cut off */
+    BYTES_PER_MS = 1024, /* a client that reads at least at this rate is not cut off */
 };
 
-/* The bytes that the client is late. */
+/* The bytes that the client should have read already at BYTES_PER_MS, but has not. */
 static uint64_t lag_of(const struct shuf__session *session, enum shuf__side side, uint64_t now_ns)
 {
     const struct shuf__payload *payload = &session->outbox.payload;
@@ -46,7 +46,8 @@ uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side)
     return bytes;
 }
 
-/* The caller is in the middle of a request, so the session is closed later. */
+/* Gives the result back now. The session is closed in its next turn, because the caller is in the
+ * middle of a request. */
 bool shuf__slow_readers_cut_off(void *context, enum shuf__side side)
 {
     struct shuf__sessions *sessions = context;
@@ -54,7 +55,7 @@ bool shuf__slow_readers_cut_off(void *context, enum shuf__side side)
     if (!slowest)
         return false;
     shuf__payload_abandon(&slowest->outbox.payload,
-                          "others need the memory, and it read less than 1 MiB/s");
+                          "it read less than 1 MiB/s, and other requests need the memory");
     shuf__ready_add(&sessions->ready, &slowest->ready);
     return true;
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * Clients that read their replies slowly keep the results in memory. They may do so until another
- * request needs the memory: then the slowest client is cut off. libshuf asks the daemon again, from
- * the first byte that it has not read.
+ * request needs the memory. Then the slowest client is cut off. Its libshuf repeats the request,
+ * from the first byte that it has not read.
  */
 #ifndef SHUFD_SLOW_READERS_H
 #define SHUFD_SLOW_READERS_H
 
 #include "session.h"
 
-/* The bytes of host or device memory of results that are read slowly. `context`: the sessions. */
+/* The bytes of the results in host or device memory that clients read slowly. `context` is a struct
+ * shuf__sessions. */
 uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side);
 
-/* Gives back the result of the slowest reader, and cuts the reader off in its next turn. False if
- * all of them read fast enough. */
+/* Gives back the result of the slowest reader, and cuts off the reader in its next turn. False: all
+ * clients read fast enough. */
 bool shuf__slow_readers_cut_off(void *context, enum shuf__side side);
 
 #endif

@@ -24,7 +24,7 @@ void shuf__spin_set(struct shuf__spin *spin, uint64_t nanoseconds)
     spin->ns = processors() > 1 ? nanoseconds : 0;
 }
 
-/* Other processes that need the processor run first. */
+/* Yields, so that other processes that need the processor run first. */
 static void on_idle(uv_idle_t *idle)
 {
     const struct shuf__spin *spin = idle->data;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes metrics as text, in the format of Prometheus or of OpenMetrics. The two differ in the
- * headers of families, in exemplars and in the last line.
+ * Writes metrics as text, in the format of Prometheus or of OpenMetrics. A family is all samples of
+ * one metric. An exemplar is the id of one request beside a count. The two formats differ in the
+ * header of a family, in exemplars, and in the last line.
  */
 #ifndef SHUFD_EXPOSITION_H
 #define SHUFD_EXPOSITION_H
@@ -25,7 +26,7 @@ struct shuf__metric {
     const char *name; /* without _total and _info */
     enum shuf__metric_type type;
     const char *unit;   /* "seconds", "bytes", or "" */
-    const char *labels; /* "kind, status": for the document */
+    const char *labels; /* names of the labels, such as "kind, status", for docs/metrics.md */
     const char *help;
 };
 
@@ -33,10 +34,10 @@ struct shuf__exposition {
     FILE *out;
     enum shuf__exposition_format format;
     const char *common;                /* labels of every sample, or "" */
-    const struct shuf__metric *family; /* that is being written */
-    uint64_t now_ns;                   /* of uv_hrtime(), and the same moment in */
-    double now_seconds;                /* seconds since 1970 */
-    bool hides_requests;               /* no exemplars: they name requests of all users */
+    const struct shuf__metric *family; /* the family that is being written */
+    uint64_t now_ns;                   /* the time by uv_hrtime() */
+    double now_seconds;                /* the same time in seconds since 1970 */
+    bool hides_requests;               /* writes no exemplars, as they name requests of all users */
 };
 
 /* "counter", "gauge", "histogram", "info" */
@@ -44,13 +45,13 @@ const char *shuf__metric_type_name(enum shuf__metric_type type);
 
 void shuf__exposition_begin_family(struct shuf__exposition *x, const struct shuf__metric *family);
 
-/* One sample of the family. `labels` are as in `kind="permute",status="OK"`, or NULL. Values of
- * labels that come from outside pass shuf__exposition_escape(). */
+/* Write one sample of the family. `labels` has the form `kind="permute",status="OK"`, or is NULL.
+ * The caller must pass label values that come from outside through shuf__exposition_escape(). */
 void shuf__exposition_number(struct shuf__exposition *x, const char *labels, uint64_t value);
 void shuf__exposition_seconds(struct shuf__exposition *x, const char *labels, uint64_t ns);
 void shuf__exposition_real(struct shuf__exposition *x, const char *labels, double value);
 
-/* All samples of a histogram, with exemplars in OpenMetrics. */
+/* Writes all samples of a histogram; in the format OpenMetrics, with exemplars. */
 void shuf__exposition_histogram(struct shuf__exposition *x, const char *labels,
                                 const struct shuf__histogram *histogram);
 
@@ -58,7 +59,7 @@ void shuf__exposition_end(struct shuf__exposition *x);
 
 enum { SHUF__LABEL_TEXT = 272 };
 
-/* The text with \, " and line ends as the formats write them. Returns `out`. */
+/* Copies the text and escapes \, " and line ends as both formats require. Returns `out`. */
 const char *shuf__exposition_escape(char out[SHUF__LABEL_TEXT], const char *text);
 
 #endif

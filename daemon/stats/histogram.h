@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A histogram of times: three buckets a decade, from a microsecond to 100 seconds. Each bucket
- * keeps its last request as an exemplar. On the loop's thread.
+ * A histogram of times: three buckets for each power of ten, from a microsecond to 100 seconds.
+ * Each bucket keeps its last request as an exemplar. All calls are on the loop's thread.
  */
 #ifndef SHUFD_HISTOGRAM_H
 #define SHUFD_HISTOGRAM_H
@@ -18,11 +18,11 @@ struct shuf__request_id {
 struct shuf__exemplar {
     struct shuf__request_id request;
     uint64_t ns;    /* the observed time; 0: there is no exemplar */
-    uint64_t at_ns; /* of uv_hrtime() */
+    uint64_t at_ns; /* when it was observed, by uv_hrtime() */
 };
 
 struct shuf__histogram {
-    uint64_t count[SHUF__BUCKETS]; /* of each bucket alone */
+    uint64_t count[SHUF__BUCKETS]; /* of each bucket alone, not cumulative */
     uint64_t sum_ns;
     struct shuf__exemplar last[SHUF__BUCKETS];
 };

@@ -10,14 +10,14 @@
 
 #include <stdbool.h>
 
-/* The times are of uv_hrtime(); 0: the request did not come there. */
+/* The times are by uv_hrtime(). 0: the request has not reached that point. */
 struct shuf__request_record {
     struct shuf__request_id request;
     unsigned kind; /* enum Shuf__Request__BodyCase */
     shuf_status status;
     uint64_t n;           /* of the permutation, or the count of a stream; 0: the kind has none */
-    uint64_t values;      /* that the reply serves: values, records or places */
-    uint64_t received_ns; /* its frame is whole */
+    uint64_t values;      /* number of values or records in the reply */
+    uint64_t received_ns; /* its frame is complete */
     uint64_t started_ns;  /* its job leaves the queue, or it is computed at once */
     uint64_t computed_ns; /* its job is over */
     uint64_t replied_ns;  /* the reply is made */
@@ -29,15 +29,15 @@ enum shuf__stage { SHUF__STAGE_QUEUE, SHUF__STAGE_DEVICE, SHUF__STAGE_REPLY, SHU
 /* "queue", "device", "reply" */
 const char *shuf__stage_name(enum shuf__stage stage);
 
-/* "permute"; "none" for a frame without a known body. */
+/* The name of a kind, such as "permute"; "none" for a frame without a known kind. */
 const char *shuf__request_kind_name(unsigned kind);
 
-/* The time of the request in that stage. False: it has not passed it. A request that joins a
- * running job was not in the queue, and has only the rest of the job. */
+/* Sets *ns to the time that the request spent in that stage. False: it has not passed the stage. A
+ * request that joins a running job was not in the queue, and counts only the rest of the job. */
 bool shuf__request_stage(const struct shuf__request_record *record, enum shuf__stage stage,
                          uint64_t *ns);
 
-/* From the whole frame to the last byte of the reply. */
+/* The time from the complete frame to the last byte of the reply. */
 static inline uint64_t shuf__request_duration(const struct shuf__request_record *record)
 {
     return record->sent_ns - record->received_ns;

@@ -29,7 +29,7 @@ void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_reco
     const unsigned kind = record->kind < SHUF__REQUEST_KIND_MAX ? record->kind : 0;
     ++*count_of(stats, kind, record->status);
     user->requests++;
-    if (record->received_ns == 0) /* no frame: the connection timed out */
+    if (record->received_ns == 0) /* the connection timed out before a complete frame */
         return;
     shuf__histogram_observe(&stats->durations[kind], shuf__request_duration(record),
                             record->request, record->sent_ns);

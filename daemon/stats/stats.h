@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counts behind the metrics that no other part of the daemon keeps: requests, their times, and
- * users. They are plain integers, because only the loop's thread touches them.
+ * The counts for the metrics of requests, their times, and users. Other parts of the daemon keep
+ * the counts of other metrics. The counts are plain integers, because only the loop's thread uses
+ * them.
  */
 #ifndef SHUFD_STATS_H
 #define SHUFD_STATS_H
@@ -25,11 +26,11 @@ struct shuf__stats {
     struct shuf__user_counts users;
 };
 
-/* The reply to the request is sent. */
+/* Call when the reply to the request is sent. */
 void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_record *record,
                       struct shuf__user_count *user);
 
-/* The client has left before the last byte of its reply. */
+/* Call when the client has left before the last byte of its reply is sent. */
 void shuf__stats_cancelled(struct shuf__stats *stats, const struct shuf__request_record *record,
                            struct shuf__user_count *user);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Counts for each user since the start of the daemon. The first 63 users have a row of their own.
- * The last row is for all others. On the loop's thread.
+ * The last row is for all others. All calls are on the loop's thread.
  */
 #ifndef SHUFD_USER_COUNTS_H
 #define SHUFD_USER_COUNTS_H
@@ -18,10 +18,10 @@ struct shuf__user_count {
 
 struct shuf__user_counts {
     struct shuf__user_count row[SHUF__USER_ROWS];
-    size_t users; /* rows with a user, without that of the others */
+    size_t users; /* number of users that have a row of their own */
 };
 
-/* The row of the user. It stays valid. */
+/* The row of the user, which stays valid. */
 struct shuf__user_count *shuf__user_count_of(struct shuf__user_counts *counts, uint32_t uid);
 
 /* The row that counts all users without a row. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Static probes (USDT) of the provider `shufd`, for bpftrace, perf and SystemTap. A probe that
- * nobody uses is one instruction that does nothing. Without sys/sdt.h there are none.
- * docs/tracing.md lists them.
+ * nobody uses is one instruction that does nothing. A build without sys/sdt.h has no probes.
+ * docs/tracing.md lists the probes.
  */
 #ifndef SHUFD_PROBES_H
 #define SHUFD_PROBES_H
