@@ -134,7 +134,7 @@ static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mappin
     return block;
 }
 
-/* Unmaps the oldest idle mappings until the others are no more than that. */
+/* Unmaps the oldest idle mappings until the others are within these limits. */
 static size_t trim_to(struct shuf__mappings *mappings, const struct shuf__idle_mappings *idle,
                       unsigned count, uint64_t bytes, uint64_t *blocks)
 {
@@ -197,7 +197,7 @@ static shuf_status make_mapping(struct shuf__mappings *mappings,
     return SHUF_OK;
 }
 
-/* A block id keeps its size, transport and access. */
+/* Fails if a known block id comes with another size, transport or access. */
 static shuf_status check_same_block(const struct shuf__mapping *m,
                                     const struct shuf__mapping_info *info,
                                     struct shuf__error *error)
