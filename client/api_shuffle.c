@@ -153,9 +153,8 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
     return SHUF_OK;
 }
 
-enum {
-    SMALL = 64 << 20
-}; /* bytes: a smaller shuffle is tried without asking the daemon for its free memory */
+/* Bytes. A smaller shuffle is tried without asking the daemon for its free memory. */
+enum { SMALL = 64 << 20 };
 
 /* The daemon needs memory for the input and the output. */
 static shuf_status check_room(shuf *handle, uint64_t bytes)

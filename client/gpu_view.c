@@ -253,8 +253,8 @@ shuf_status shuf__gpu_write(const struct shuf__gpu_view *view, uint64_t offset, 
     if (enter_context(gpu, &context, &pushed, error))
         return error->status;
     STEP(done, gpu, cuMemcpyHtoD, view->address + offset, in, bytes);
-    STEP(done, gpu, cuStreamSynchronize,
-         NULL); /* before this, other contexts may see the old bytes */
+    /* Until this returns, other contexts may see the old bytes. */
+    STEP(done, gpu, cuStreamSynchronize, NULL);
     status = SHUF_OK;
 done:
     leave_context(gpu, pushed);

@@ -12,11 +12,10 @@
 #include <string.h>
 
 enum {
-    LIST = 16384,    /* values */
-    CHUNK = 1 << 20, /* bytes of records for a sink; a larger record is a chunk of its own */
-    AHEAD = 16,      /* records */
-    AHEAD_BYTES =
-        4 * 64 /* the first bytes of each record; the processor then prefetches the rest itself */
+    LIST = 16384,        /* values */
+    CHUNK = 1 << 20,     /* bytes of records for a sink; a larger record is a chunk of its own */
+    AHEAD = 16,          /* records */
+    AHEAD_BYTES = 4 * 64 /* of a record; the processor prefetches the rest itself */
 };
 
 struct local_shuffle {

@@ -64,7 +64,7 @@ static const struct argp_option option_table[] = {
 struct parse {
     struct shuf__index_options *options;
     unsigned given; /* BIT(key) of each option seen */
-    int other;      /* a key of `permute` only, or 0 */
+    int other;      /* a given option that only `permute` has, or 0 */
 };
 
 /* ---- Places ------------------------------------------------------------------ */

@@ -162,7 +162,7 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
     shuf__output_options_complete(state, options);
     parse->permutation->fingerprint =
         !options->prefetch &&
-        (options->daemon.json || !shuf__writes_to_stdout(options)); /* only where it is printed */
+        (options->daemon.json || !shuf__writes_to_stdout(options)); /* only if it is printed */
 }
 
 /* The field of an option whose value is one number, else NULL. */
