@@ -119,8 +119,9 @@ static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes,
     if (bytes < c->bytes)
         return refuse_bytes(c, bytes, error);
     if (c->records->inverse)
-        return shuf__fail(error, SHUF_INVALID,
-                          "inverse 1: expected 0, since the last record in order may come first");
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "inverse 1: expected 0, because the first record of the result may come last");
     return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %s", c->in ? "sink" : "in",
                       c->in ? "a function" : "the records");
 }

@@ -46,7 +46,7 @@ static shuf_status find_device(struct shuf__gpu *gpu, struct shuf__error *error)
     }
     return shuf__fail(error, SHUF_DEVICE,
                       "device %s: not among the %d that this process sees "
-                      "(CUDA_VISIBLE_DEVICES); expected it there",
+                      "(CUDA_VISIBLE_DEVICES); expected one of these",
                       gpu->id, count);
 failed:
     return error->status;

@@ -88,12 +88,12 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
     if (size - npy->header != npy->bytes)
         return shuf__fail_with(
             EX_DATAERR,
-            "--in %s: %" PRIu64 " byte%s behind its header, expected the %" PRIu64 " that it gives",
+            "--in %s: %" PRIu64 " byte%s behind its header, expected the %" PRIu64 " of its shape",
             a->name, size - npy->header, shuf__plural(size - npy->header), npy->bytes);
     if (given != 0 && given != npy->record)
         return shuf__fail_with(EX_USAGE,
                                "--record %" PRIu64 ": the records of %s have %" PRIu64
-                               " bytes; expected that, or nothing",
+                               " bytes; expected that number, or no --record",
                                given, a->name, npy->record);
     a->records = npy->records;
     a->record = npy->record;
@@ -137,7 +137,7 @@ static bool is_sequential(int fd, const struct stat *status)
            (S_ISREG(status->st_mode) && lseek(fd, 0, SEEK_CUR) > 0);
 }
 
-/* Returns errno or 0. */
+/* Returns errno or 0. After a failure, *reading is true if reading failed, false if writing did. */
 static int copy_all(int from, int to, bool *reading)
 {
     static char buffer[1 << 18];

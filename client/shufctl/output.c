@@ -143,10 +143,11 @@ static int open_path(struct shuf__output *output, const char *path)
     output->path = shuf__resolve_path(path);
     const int cause = errno;
     if (!output->path && cause == SHUF__FOREIGN_LINK)
-        return shuf__fail_with(EX_NOPERM,
-                               "--out %s: behind a symbolic link of another user, in a directory "
-                               "that everybody may write to; give the path of the file itself",
-                               path);
+        return shuf__fail_with(
+            EX_NOPERM,
+            "--out %s: leads through a symbolic link of another user, in a directory "
+            "that everybody may write to; give the path of the file itself",
+            path);
     bool exists = stat(output->path ? output->path : path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
         return cannot_create(path, EISDIR);
