@@ -62,8 +62,8 @@ shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments)
     return NULL;
 }
 
-/* Runs at the end of a call: the reply that asks for it may name an idle block, and the call still
- * has to map this block. */
+/* Runs only at the end of a call. The reply that asks for it may also name a block whose mapping is
+ * idle, and the call still uses this mapping. */
 static void unmap_idle(shuf *handle)
 {
     const struct shuf__error kept = handle->error;

@@ -318,9 +318,9 @@ SHUF_API shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uin
 /* Takes a lease of a shuffled copy of the first n * record bytes of `input`. The input is a buffer,
  * or any other lease of this handle, except one with the transport SHUF_INLINE. The input does not
  * change. The program may write to a buffer again when the call has returned; with options->event,
- * after the event. options and *lease as in shuf_lease_take(), with two restrictions: the
- * transports must include one for the memory of the input, host or device (SHUF_INLINE fits both),
- * and *lease must not be the input. The result is not shared: an equal request computes it again.
+ * after the event. options and *lease are those of shuf_lease_take(), with two restrictions. The
+ * transports must include one for the memory of the input, host or device; SHUF_INLINE fits both.
+ * And *lease must not be the input. The result is not shared: an equal request computes it again.
  * Fails as shuf_lease_take(), and with SHUF_INVALID if the records exceed the input. If the daemon
  * of the input is lost, the call always fails with SHUF_NO_DAEMON. */
 SHUF_API shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records,
