@@ -45,7 +45,7 @@ static bool has_values(const struct argp_option *o)
     return o->arg && islower((unsigned char)*o->arg) && strchr(o->arg, '|');
 }
 
-/* "one|other" as "one other". */
+/* Prints "one|other" as "one other". */
 static void print_values(const char *values)
 {
     for (; *values; values++)
@@ -279,7 +279,7 @@ static bool print_fish_option(void *condition, const struct argp_option *o)
     return false;
 }
 
-/* A word that may stand before any verb. */
+/* Prints the completion of a word that may stand before any verb. */
 static void print_fish_first(const char *word, const char *help)
 {
     printf("complete -c %s -n \"not __fish_seen_subcommand_from $verbs\" -a %s -d '", program->name,

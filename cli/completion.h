@@ -7,8 +7,9 @@
 
 #include "program_table.h"
 
-/* Prints the script for `shell`: `PROGRAM --completion bash`. Returns the exit code. An option
- * whose argument is "one|other" takes these values, and one whose argument is FILE or PATH a file.
+/* Prints the script for `shell`: `PROGRAM --completion bash`. Returns the exit code. If the
+ * argument of an option is "one|other", it completes to these values. If it is FILE or PATH, it
+ * completes to files.
  */
 int shuf__completion_print(const struct shuf__program *program, const char *shell);
 

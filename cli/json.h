@@ -18,7 +18,7 @@ void shuf__json_decimal(json_t *object, const char *key,
 json_t *shuf__json_decimal_string(uint64_t value);
 void shuf__json_hex(json_t *object, const char *key, uint64_t value); /* "0x0123456789abcdef" */
 
-/* Prints and frees the object: fractions with 12 digits, or with 17, which are exact. */
+/* Prints and frees the object. Fractions have 12 digits, or 17, which are exact. */
 void shuf__json_print(json_t *object, FILE *to);
 void shuf__json_print_exact(json_t *object, FILE *to);
 

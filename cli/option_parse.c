@@ -62,7 +62,7 @@ static bool match(void *context, const struct argp_option *o)
     }
     if (!o->name || strncmp(o->name, s->word, s->length) != 0)
         return false;
-    s->found = o; /* an abbreviation, which argp takes too, where it is the only one */
+    s->found = o; /* an abbreviation, which argp accepts if only one option begins with it */
     s->is_exact = o->name[s->length] == '\0';
     return s->is_exact;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * argp with a better word for a mistyped option: "unrecognized option '--sed'; did you mean
+ * argp with a better message for a mistyped option: "unrecognized option '--sed'; did you mean
  * --seed?".
  */
 #ifndef SHUF__OPTION_PARSE_H
@@ -9,7 +9,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
-/* Parses as argp_parse() does, and ends the process as it does, on a mistake with 64. */
+/* Parses like argp_parse(), and ends the process like it. After a mistake the exit code is 64. */
 void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Calls `see` for each option of a parser and of its children, until it returns true. */
@@ -19,15 +19,15 @@ bool shuf__option_each(const struct argp *argp, bool (*see)(void *, const struct
 /* From now on shuf__options_parse() passes its parser to `list`, and ends the process. */
 void shuf__options_list_instead(void (*list)(const struct argp *argp));
 
-/* The number of words that `option` takes with its value: 1 or 2. 0 where argp has no such option.
+/* The number of words that `option` takes with its value: 1 or 2. 0 if argp has no such option.
  */
 int shuf__option_words(const struct argp *argp, const char *option);
 
 /* Prints one line that names the nearest option, and returns 64. `program` begins the line. */
 int shuf__option_refuse_unknown(const struct argp *argp, const char *program, const char *option);
 
-/* Prints one line that names the expected value of an option which is the last word, and returns
- * 64. */
+/* For an option that is the last word and lacks its value: prints one line that names the expected
+ * value, and returns 64. */
 int shuf__option_refuse_valueless(const struct argp *argp, const char *program, const char *option);
 
 #endif

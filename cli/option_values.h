@@ -19,8 +19,8 @@
         NULL, 'h', NULL, OPTION_HIDDEN, "As --help", 0 \
     }
 
-/* For the end of a parser: handles -h and refuses arguments that are no options. ARGP_ERR_UNKNOWN
- * for any other key. */
+/* Call it at the end of a parser. It handles -h, and refuses arguments that are not options.
+ * Returns ARGP_ERR_UNKNOWN for any other key. */
 error_t shuf__option_common(int key, const char *text, struct argp_state *state);
 
 /* "--count": the name of the option `key` in a table that ends with {0}. Valid until the next call.
@@ -31,7 +31,7 @@ const char *shuf__option_name(const struct argp_option *table, int key);
 void shuf__option_number(struct argp_state *state, const char *field, const char *text,
                          uint64_t *value);
 
-/* The same from `least` to `most`. */
+/* The same for a number from `least` to `most`. */
 void shuf__option_number_in(struct argp_state *state, const char *field, const char *text,
                             uint64_t least, uint64_t most, uint64_t *value);
 
@@ -45,7 +45,7 @@ struct shuf__required {
     const char *example;
 };
 
-/* Ends the process where some of them are missing, with one line that names these. */
+/* If some of them are missing, ends the process with one line that names these. */
 void shuf__option_require(struct argp_state *state, const struct shuf__required *options,
                           size_t count);
 

@@ -88,7 +88,7 @@ static int run_verb(const struct shuf__program *program, const struct shuf__verb
 {
     static char title[64];
     snprintf(title, sizeof title, "%s %s", program->name, verb->name);
-    argv[0] = title; /* argp's messages begin with it, and the others too */
+    argv[0] = title; /* all messages, argp's too, begin with it */
     shuf__program_name = title;
     return verb->run(argc, argv);
 }
@@ -148,7 +148,8 @@ static int help(const struct shuf__program *program, int argc, char **argv)
 
 /* ---- The program -------------------------------------------------------------- */
 
-/* The index of the verb, behind the options before it. Ends the process on a wrong option. */
+/* Skips the options before the verb, and returns the index of the verb. Ends the process on a wrong
+ * option. */
 static int skip_global(const struct shuf__program *program, int argc, char **argv)
 {
     static const struct argp none = {0};
@@ -176,7 +177,7 @@ static int run(const struct shuf__program *program, int verb, int argc, char **a
     if (!found)
         return refuse_verb(program, argv[verb]);
     memmove(argv + 2, argv + 1,
-            (size_t)(verb - 1) * sizeof *argv); /* options before the verb move behind it */
+            (size_t)(verb - 1) * sizeof *argv); /* options before the verb move after it */
     return run_verb(program, found, argc - 1, argv + 1);
 }
 

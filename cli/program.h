@@ -7,8 +7,8 @@
 
 #include "program_table.h"
 
-/* Finds the verb and runs it. Handles `help`, --help and --version. Output that cannot be written
- * ends every verb with 74. */
+/* Finds the verb and runs it. Handles `help`, --help and --version. If the output cannot be
+ * written, every verb ends with 74. */
 int shuf__program_run(const struct shuf__program *program, int argc, char **argv);
 
 #endif

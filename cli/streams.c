@@ -36,7 +36,7 @@ const char *shuf__cause_text(int cause)
     return strerror(cause);
 }
 
-/* Output that cannot be written is a failure of every verb, and of argp's --help. */
+/* Runs at exit: every verb, and argp's --help, fails if its output cannot be written. */
 static void check_stdout(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -47,7 +47,8 @@ static void check_stdout(void)
 }
 
 /* The next open() would reuse the number of a closed standard stream, and output for the stream
- * would go to the file. The descriptor that replaces it here fails with EBADF when used. */
+ * would go to the file. So each closed stream gets a descriptor here, and using this descriptor
+ * fails with EBADF. */
 static void occupy_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -15,7 +15,7 @@
 
 enum { RECONNECT_MS = 10000 };
 
-/* NULL: the caller's own daemon. */
+/* A socket of NULL selects the default daemon of the caller. */
 static shuf_status connect_to(shuf *h, const char *socket)
 {
     struct sockaddr_un *address = &h->connection.address;
@@ -25,7 +25,7 @@ static shuf_status connect_to(shuf *h, const char *socket)
         return h->error.status;
     }
     if (shuf__connection_open(&h->connection, &h->error) == SHUF_NO_DAEMON &&
-        h->connection.generation > 0) { /* it accepted the connection, and left */
+        h->connection.generation > 0) { /* a daemon accepted the connection, and ended */
         h->lost_daemon = true;
         return shuf__call_await_daemon(h);
     }

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { METRICS_MAX = 64 << 20 }; /* bytes: no daemon has more to say */
+enum { METRICS_MAX = 64 << 20 }; /* bytes: no daemon has a longer text */
 
 /* The text is the payload of the reply. */
 static shuf_status read_metrics_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,

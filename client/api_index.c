@@ -87,8 +87,8 @@ static shuf_status check_arguments(const shuf_permutation *permutation, shuf_dir
 struct look_up_reply {
     uint64_t n, *out;
     size_t count;
-    /* Of the first reply; the next requests name it, since another daemon may have another
-     * default. */
+    /* The algorithm of the first reply. The next requests name it, because another daemon may have
+     * another default. */
     char algorithm[32];
 };
 

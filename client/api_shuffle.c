@@ -84,8 +84,8 @@ static shuf_status shuffle_once(shuf *handle, const struct shuffle_call *c, bool
     return status;
 }
 
-/* The buffer is lost with its daemon, so each try writes a new one, until no other daemon comes.
- * The caller knows nothing of the buffer, so the message is of the daemon. */
+/* If the daemon is lost, its buffer is lost too, so each try fills a new buffer. The caller does
+ * not know this buffer, so the message speaks of the daemon. */
 static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c, bool mapped)
 {
     for (int losses = 0; losses < LOSSES_MAX; losses++) {
@@ -119,8 +119,9 @@ static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes,
     if (bytes < c->bytes)
         return refuse_bytes(c, bytes, error);
     if (c->records->inverse)
-        return shuf__fail(error, SHUF_INVALID,
-                          "inverse 1: expected 0, since the last record in order may come first");
+        return shuf__fail(
+            error, SHUF_INVALID,
+            "inverse 1: expected 0, because the first record of the result may come last");
     return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %s", c->in ? "sink" : "in",
                       c->in ? "a function" : "the records");
 }
@@ -153,9 +154,10 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
     return SHUF_OK;
 }
 
-enum { SMALL = 64 << 20 }; /* bytes of a shuffle that is tried without asking for the room */
+/* Bytes. A smaller shuffle is tried without asking the daemon for its free memory. */
+enum { SMALL = 64 << 20 };
 
-/* The daemon needs the input and the output. */
+/* The daemon needs memory for the input and the output. */
 static shuf_status check_room(shuf *handle, uint64_t bytes)
 {
     shuf_daemon daemon;
@@ -166,8 +168,8 @@ static shuf_status check_room(shuf *handle, uint64_t bytes)
     return bytes <= daemon.host_limit / 2 ? SHUF_OK : SHUF_NO_MEMORY;
 }
 
-/* SHUF_IO means that a descriptor cannot be received or mapped, SHUF_DENIED that the daemon lends
- * no host memory; the socket still works. */
+/* Tries mapped memory first, then the socket. After SHUF_IO (the descriptor cannot be received or
+ * mapped) and SHUF_DENIED (the daemon lends no host memory), the socket still works. */
 static shuf_status shuffle_by_daemon(shuf *handle, const struct shuffle_call *c)
 {
     shuf_status status = check_room(handle, c->bytes);

@@ -7,10 +7,10 @@
 #include "handle.h"
 #include "release_message.h"
 
-/* Of this thread. Its address also names the thread. */
+/* The state of this thread. Its address also identifies the thread. */
 static _Thread_local struct {
     struct shuf__error error;
-    const shuf *refused; /* its message is here: another thread used it */
+    const shuf *refused; /* the handle that another thread used, so its message is here */
 } own;
 
 struct shuf__error *shuf__error_of(shuf *handle)
@@ -62,7 +62,8 @@ shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments)
     return NULL;
 }
 
-/* Not before the end: a reply that asks for it may name an idle block, which the call maps. */
+/* Runs only at the end of a call. The reply that asks for it may also name a block whose mapping is
+ * idle, and the call still uses this mapping. */
 static void unmap_idle(shuf *handle)
 {
     const struct shuf__error kept = handle->error;

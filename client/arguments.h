@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The begin and the end of a public call: the check of its pointers, and of the thread that calls.
+ * The beginning and the end of a public call. It checks the pointers, and that no other thread uses
+ * the handle.
  */
 #ifndef SHUF__ARGUMENTS_H
 #define SHUF__ARGUMENTS_H
@@ -22,9 +23,9 @@ struct shuf__argument {
 #name, !(name)      \
     }
 
-/* Declares `call`: the handle, of which this thread is the only user until the function returns. Or
- * NULL, and the call must return SHUF_INVALID: the handle or one of the other pointers is NULL, or
- * a callback or another thread uses the handle. Clears the message of the handle. */
+/* Declares `call`: the handle, which only this thread uses until the function returns. `call` is
+ * NULL if the handle or one of the other pointers is NULL, or if a callback or another thread uses
+ * the handle. The function must then return SHUF_INVALID. Clears the message of the handle. */
 #define SHUF__BEGIN_CALL(call, handle, ...)                                       \
     __attribute__((cleanup(shuf__end_call))) shuf *const call = shuf__begin_call( \
         handle,                                                                   \
@@ -38,8 +39,8 @@ void shuf__end_call(shuf *const *call);
 /* As above, with the message in *error. */
 shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct shuf__error *error);
 
-/* Where the message of a call goes: to the handle; to this thread without one, or if another thread
- * used the handle at this thread's last call. */
+/* The place for the message of a call. This is the handle. It is a variable of this thread if there
+ * is no handle, or if another thread used the handle at this thread's last call. */
 struct shuf__error *shuf__error_of(shuf *handle);
 
 #endif

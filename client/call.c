@@ -24,7 +24,7 @@ static void pause_ms(uint64_t ms)
 {
     struct timespec time = {.tv_sec = (time_t)(ms / 1000),
                             .tv_nsec = (long)(ms % 1000 * ns_per_ms)};
-    nanosleep(&time, NULL); /* a signal only makes the next attempt earlier */
+    nanosleep(&time, NULL); /* a signal may cut the pause short, which does no harm */
 }
 
 static uint64_t reconnect_ns(const shuf *h)
@@ -60,7 +60,7 @@ shuf_status shuf__call_fail_lost(shuf *h)
                       h->connection.address.sun_path, ms / 1000, ms % 1000);
 }
 
-/* True when the request names a lease of a connection that is lost. */
+/* True if the request needs a lease, and the connection of this lease is lost. */
 static bool lease_is_lost(const shuf *h, const struct shuf__exchange *exchange)
 {
     return exchange->generation != 0 &&
@@ -101,13 +101,14 @@ static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
-/* A service manager makes a socket before it gives the socket to its group. */
+/* True if a daemon may still start to answer. DENIED counts too: a service manager makes a socket a
+ * moment before it gives the socket to its group. */
 static bool may_come(const shuf *h, shuf_status status)
 {
     return status == SHUF_NO_DAEMON || (status == SHUF_DENIED && h->lost_daemon);
 }
 
-/* The message of the last attempt does not mention a loss, so it is replaced. */
+/* After a loss, this replaces the message of the last attempt, which does not mention the loss. */
 shuf_status shuf__call_await_daemon(shuf *h)
 {
     shuf_status status;

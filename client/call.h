@@ -12,22 +12,22 @@
 
 #include <stdbool.h>
 
-/* Leaves the message of a failure in the handle. The runs of one public call that lose a daemon,
- * and find no other, wait together for the reconnect time. */
+/* Leaves the message of a failure in the handle. One public call may run several exchanges. If they
+ * lose their daemon, they wait for the reconnect time together, not each. */
 shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
 
 /* Opens the connection. Tries at least once, and until a daemon answers or the reconnect time is
  * over. */
 shuf_status shuf__call_await_daemon(shuf *handle);
 
-/* True where a run of this public call has waited for the next daemon in vain. */
+/* True if a run of this public call has waited for the next daemon, and none came. */
 bool shuf__call_gave_up(const shuf *handle);
 
 /* Fails with SHUF_NO_DAEMON: the message says that a daemon was lost. */
 shuf_status shuf__call_fail_lost(shuf *handle);
 
-/* Pauses before another attempt, each time longer. False where the reconnect time of the handle, or
- * its timeout if that is less, is over since the first call. */
+/* Pauses before another attempt, each time longer. The limit is the reconnect time of the handle,
+ * or its timeout if that is less. False if this time has passed since the first call. */
 bool shuf__wait_again(const shuf *handle, struct shuf__wait *wait);
 
 #endif

@@ -88,7 +88,7 @@ static int set_timeout(int fd, int option, struct timeval value)
     return setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
 }
 
-/* Removes the limits that earlier waits have left. */
+/* Removes the socket timeouts that earlier waits have set. */
 static int clear_timeouts(int fd)
 {
     const struct timeval none = {0};
@@ -104,7 +104,7 @@ shuf_status shuf__connection_set_timeout(struct shuf__connection *connection, un
     return SHUF_OK;
 }
 
-/* When a wait that begins now has to end; 0: never. */
+/* The time at which a wait that begins now has to end; 0: no limit. */
 static uint64_t end_of_wait(const struct shuf__connection *connection)
 {
     if (connection->deadline_ns != 0)
@@ -112,8 +112,8 @@ static uint64_t end_of_wait(const struct shuf__connection *connection)
     return connection->timeout_ns ? shuf__now_ns() + connection->timeout_ns : 0;
 }
 
-/* Limits the next system call to the time left. A signal interrupts a wait, which then continues,
- * so the limit is set anew for each call. */
+/* Limits the next system call to the time left. A signal interrupts a system call, which is then
+ * repeated, so each call needs a new limit. */
 static int limit_wait(const struct shuf__connection *connection, int option, uint64_t end)
 {
     if (end == 0)
@@ -126,7 +126,7 @@ static int limit_wait(const struct shuf__connection *connection, int option, uin
     return set_timeout(connection->fd, option, to_timeval(end - now));
 }
 
-/* Waits for at least one byte: into `out`, or with NULL into the inbox. */
+/* Waits for at least one byte. Reads to `out` or, if that is NULL, to the inbox. */
 static shuf_status receive_some(struct shuf__connection *connection, void *out, size_t size,
                                 size_t *received, struct shuf__error *error)
 {
@@ -191,8 +191,8 @@ static shuf_status receive_long_frame(struct shuf__connection *connection, size_
     return SHUF_OK;
 }
 
-/* Returns the next message, valid until the next receive; NULL with *error. The bytes behind it may
- * be payload, so they stay in the inbox. */
+/* Returns the next message, valid until the next receive; NULL with *error. The bytes after the
+ * message may be payload, so they stay in the inbox. */
 static const uint8_t *receive_frame(struct shuf__connection *connection, size_t *length,
                                     struct shuf__error *error)
 {
@@ -298,7 +298,7 @@ static shuf_status send_all(struct shuf__connection *connection, size_t size,
             done += (size_t)sent;
             end = end_of_wait(connection);
         } else if (errno == EPIPE) {
-            break; /* its last reply may still be readable: receiving finds out */
+            break; /* the daemon has closed, but its last reply may still be readable */
         } else if (errno != EINTR) {
             return fail_and_close(connection, "a request was sent", error);
         }
@@ -320,7 +320,7 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
     return send_all(connection, size, error);
 }
 
-/* A path that leads to anything but a socket. */
+/* True if the path exists, but is not a socket. */
 static bool is_other_file(const char *path)
 {
     struct stat status;
@@ -409,8 +409,8 @@ static shuf_status exchange_hello(struct shuf__connection *connection, struct sh
     return check_hello(connection, reply, error);
 }
 
-/* Never takes the number of a closed standard stream: a write to this stream would reach the
- * daemon. */
+/* The descriptor never gets the number of a closed standard stream, because output to that stream
+ * would then go to the daemon. */
 static int open_client_socket(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

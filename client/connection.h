@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * One connection to a daemon: connect and Hello under a deadline, send a request, receive its reply
- * and the payload behind it. A failure closes the connection, except SHUF_INVALID for a request
- * that is too long. SHUF_NO_DAEMON means that nobody answers, or the peer has closed the
- * connection. It is the only failure after which a retry makes sense.
+ * One connection to a daemon. It connects and exchanges Hello under a deadline, sends requests, and
+ * receives each reply and its payload. A failure closes the connection, except SHUF_INVALID for a
+ * request that is too long. SHUF_NO_DAEMON means that nobody answers, or that the peer has closed
+ * the connection. Only after this failure may a retry help.
  */
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H
@@ -46,8 +46,8 @@ shuf_status shuf__connection_set_timeout(struct shuf__connection *connection, un
 shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
                                   struct shuf__error *error);
 
-/* Receives the reply to the last request; it is valid until the next reply. A reply whose status is
- * an error is a success here. */
+/* Receives the reply to the last request; it is valid until the next reply. If the status in the
+ * reply is an error, this function still succeeds. */
 shuf_status shuf__connection_reply(struct shuf__connection *connection, const Shuf__Reply **reply,
                                    struct shuf__error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See current_gpu.h. A program that has no libcuda loaded has no context, so nothing is loaded
- * here.
+ * See current_gpu.h. This file never loads libcuda: a program that has not loaded it has no CUDA
+ * context.
  */
 #include "current_gpu.h"
 
@@ -56,7 +56,8 @@ void shuf__gpu_of_context(struct shuf__gpu_hint *hint)
 
 /* ---- CUDA_VISIBLE_DEVICES ---- */
 
-/* Names of directories are places on the bus, and all have the same length. */
+/* The name of each directory is the GPU's address on the bus. All names have the same length, so
+ * their order is the order of CUDA's indices. */
 static int scan_gpus(const char *path, struct dirent ***names)
 {
     const int found = scandir(path, names, NULL, alphasort);
@@ -87,7 +88,7 @@ static bool is_by_place(int gpus)
     return gpus == 1 || (order && strcmp(order, "PCI_BUS_ID") == 0);
 }
 
-/* SHUFD_GPUS: as the generator of the instances has it, for tests. */
+/* SHUFD_GPUS replaces the directory for tests, as in the generator of the instances. */
 static void take_index(unsigned long index, struct shuf__gpu_hint *hint)
 {
     struct dirent **names = NULL;

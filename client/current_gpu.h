@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which GPU this process uses, without initialising or loading CUDA.
+ * Finds the GPU that this process uses, without initialising or loading CUDA.
  */
 #ifndef SHUF__CURRENT_GPU_H
 #define SHUF__CURRENT_GPU_H
@@ -20,8 +20,8 @@ void shuf__gpu_of_context(struct shuf__gpu_hint *hint);
 
 /* The first GPU of CUDA_VISIBLE_DEVICES, which is the process's device 0. An index has a meaning
  * only if CUDA numbers the GPUs by their place on the bus, as /proc lists them: with
- * CUDA_DEVICE_ORDER=PCI_BUS_ID, or if there is one GPU. CUDA's default order is by speed, which
- * only the driver knows. */
+ * CUDA_DEVICE_ORDER=PCI_BUS_ID, or if there is one GPU. In CUDA's default order, by speed, only the
+ * driver knows the numbers. */
 void shuf__gpu_of_environment(struct shuf__gpu_hint *hint);
 
 #endif

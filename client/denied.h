@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The error of a user who may not connect. Its text names the socket's owner, group and mode, and
- * how to get in.
+ * The error for a user who may not connect. Its text names the socket's owner, group and mode, and
+ * how the user can get access.
  */
 #ifndef SHUF__DENIED_H
 #define SHUF__DENIED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See discover.h. A place counts if its socket is there: the next place may have a daemon, but for
- * another GPU.
+ * See discover.h. The search stops at the first place whose socket exists, even if no daemon
+ * answers there: the next place may have a daemon for another GPU.
  */
 #include "discover.h"
 
@@ -15,11 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ENOUGH = 2 }; /* sockets that are too many to choose one */
+enum { ENOUGH = 2 }; /* from this number of sockets on, the client cannot choose one */
 
 static const char instances[] = "GPU-";
 
-/* The only instance whose name begins so. */
+/* The only instance whose name begins with `prefix`; false if there are none or several. */
 static bool find_instance(const char *prefix, struct sockaddr_un *address)
 {
     struct sockaddr_un found[ENOUGH];

@@ -12,7 +12,8 @@
 /* Fails as shuf__socket_address(). */
 shuf_status shuf__discover(struct sockaddr_un *address, struct shuf__error *error);
 
-/* Adds to an error of a connection the places that were tried, in order, and what sets them. */
+/* Adds to a connection error the places that were tried, in order, with the variable that sets
+ * each. */
 void shuf__discover_explain(struct shuf__error *error);
 
 #endif

@@ -56,7 +56,7 @@ static shuf_status stop(struct shuf__connection *connection, const struct shuf__
                       exchange->delivered, exchange->payload_bytes);
 }
 
-/* The start of a value that has not come whole waits at the front of the buffer. */
+/* If a value is incomplete, its first bytes wait at the front of the buffer. */
 static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__exchange *exchange,
                              struct shuf__error *error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One request and its reply, with the payload behind the reply, on an open connection. An
- * exchange that lost its daemon can run again on the next connection: it skips the payload bytes
- * that it has delivered.
+ * One request, its reply and the payload after the reply, on an open connection. An exchange that
+ * lost its daemon can run again on the next connection: it skips the payload bytes that it has
+ * delivered.
  */
 #ifndef SHUF__EXCHANGE_H
 #define SHUF__EXCHANGE_H
@@ -10,25 +10,27 @@
 #include "connection.h"
 #include "shuf.h"
 
-enum { SHUF__REPORT_STEP = 64 << 20 }; /* bytes: no report is of more */
+enum { SHUF__REPORT_STEP = 64 << 20 }; /* bytes: the most that one report adds */
 
 struct shuf__exchange {
     Shuf__Request *request;
-    /* Called before the request is sent again. Removes the fields that only the last connection
-     * can serve, or that a refused request has already carried out. May be NULL. */
+    /* Called before the request is sent again. Removes two kinds of fields: those that only the
+     * last connection can serve, and those that the daemon has already performed although it
+     * refused the request. May be NULL. */
     void (*prepare_retry)(struct shuf__exchange *exchange);
     /* Called once for each reply with status SHUF_OK. May set the payload fields below. */
     shuf_status (*read_reply)(struct shuf__exchange *exchange, const Shuf__Reply *reply,
                               struct shuf__error *error);
     void *context; /* for these two functions */
-    /* The generation of the only connection that can serve the request, because the request
-     * names a lease of this connection; 0: any connection. */
+    /* If the request names a lease, only the connection of this lease can serve it. This is the
+     * generation of that connection; 0: any connection can serve the request. */
     uint64_t generation;
-    /* The payload goes to `memory` or, where this is NULL, to `sink`. */
+    /* The payload goes to `memory` or, if this is NULL, to `sink`. */
     uint64_t payload_bytes;
     uint8_t *memory;
     shuf_sink sink;
-    uint64_t width; /* bytes of a value: the sink gets whole ones. Divides the buffer's size. */
+    uint64_t
+        width; /* bytes of a value: the sink gets only whole values. Divides the buffer's size. */
     void *sink_context;
     uint64_t delivered; /* bytes of the payload; to a sink, of whole values */
     /* Called when `bytes` more bytes are delivered. May be NULL. */
@@ -40,7 +42,7 @@ struct shuf__exchange {
 shuf_status shuf__exchange_run(struct shuf__connection *connection, struct shuf__exchange *exchange,
                                struct shuf__error *error);
 
-/* Calls ->prepare_retry where there is one. */
+/* Calls ->prepare_retry unless it is NULL. */
 void shuf__exchange_prepare_retry(struct shuf__exchange *exchange);
 
 #endif

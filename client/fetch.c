@@ -28,7 +28,7 @@ static shuf_status read_result(struct shuf__exchange *exchange, const Shuf__Repl
                       p->lease);
 }
 
-/* Without `memory` and `sink` in the exchange, the daemon sends no values: false. */
+/* True if the daemon sends the values, to `memory` or `sink` of the exchange. */
 static bool expect_values(const struct shuf__request_message *m, struct shuf__exchange *exchange)
 {
     if (!exchange->memory && !exchange->sink)
@@ -53,8 +53,8 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     return shuf__call_run(handle, exchange);
 }
 
-/* The values of a result, or its summary, in parts if that is faster or if the daemon has no room
- * for the whole. */
+/* Fetches the values of a result, or its summary. Fetches parts if that is faster, or if the daemon
+ * has no room for the whole result. */
 static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_options *options,
                                   struct shuf__request_message *m, struct shuf__exchange *exchange,
                                   shuf_result *result)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results that the daemon copies to this process, or only computes: the common part of the public
- * calls for permutations and numbers.
+ * The common part of the public calls for permutations and numbers. They copy a result to this
+ * process, or only let the daemon compute it.
  */
 #ifndef SHUF__FETCH_H
 #define SHUF__FETCH_H

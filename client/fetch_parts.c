@@ -16,7 +16,8 @@
 enum {
     PART_LEAST = 2 << 20, /* bytes: the daemon's smallest block */
     PART_MOST = 64 << 20, /* more is not faster, except with compaction */
-    PARTS_IN_BUDGET = 6,  /* one is sent, one computed, some idle; rank indexes take room too */
+    PARTS_IN_BUDGET =
+        6, /* the daemon sends one, computes one and keeps some idle; rank indexes take room too */
 };
 
 /* A part that the daemon computes ahead. */
@@ -28,18 +29,19 @@ struct ahead {
 
 struct fetch_parts {
     shuf *handle;
-    const struct shuf__request_options *options; /* of the whole, as the next three */
+    const struct shuf__request_options
+        *options; /* of the whole result, like the next three fields */
     const struct shuf__request_message *whole;
     const struct shuf__exchange *exchange;
     shuf_result *result;
-    uint64_t values;        /* complete parts have so many */
-    uint64_t skipped;       /* bytes behind them that are delivered too */
+    uint64_t values;        /* values in the complete parts */
+    uint64_t skipped;       /* bytes after these values that are delivered too */
     uint64_t most;          /* values of a part */
     struct ahead ahead;     /* the next part */
-    bool alone;             /* there is no room for the next part beside this one */
+    bool alone;             /* the daemon has no room for the next part beside this one */
     struct shuf__wait wait; /* for room, since the last part */
     Shuf__Sums sums;        /* of the complete parts */
-    shuf_result part;       /* of the last reply, as part_sums */
+    shuf_result part;       /* of the last reply, like part_sums */
     Shuf__Sums part_sums;
 };
 
@@ -99,7 +101,8 @@ static bool halve_part_size(struct fetch_parts *f)
 
 /* ---- The result ------------------------------------------------------------------- */
 
-/* The first part has the first values. Of the last values, older ones leave the front. */
+/* Keeps the first values of the first part. Appends to the last values; if these are too many, the
+ * oldest ones are dropped. */
 static void add_samples(shuf_result *to, const shuf_result *part)
 {
     uint64_t all[3 * SHUF_SAMPLES];
@@ -187,7 +190,7 @@ static shuf_status read_prefetched(struct shuf__exchange *exchange, const Shuf__
     return SHUF_OK;
 }
 
-/* Starts the next part. Where the daemon has no room for it now, the part is fetched later. */
+/* Prefetches the next part. If the daemon has no room for it now, a later call fetches it. */
 static shuf_status prefetch_part(struct fetch_parts *f, uint64_t first)
 {
     struct shuf__part part;
@@ -239,7 +242,7 @@ static shuf_status fail_stopped(const struct fetch_parts *f, uint64_t delivered)
                       f->values * f->whole->shape.width + delivered, f->whole->shape.bytes);
 }
 
-/* Delivers the part, but for the bytes of it that an earlier call has delivered. */
+/* Delivers the bytes of the part that an earlier call has not delivered. */
 static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *part)
 {
     struct part_call call = {.fetch = f};
@@ -279,7 +282,7 @@ static void finish_part(struct fetch_parts *f, const struct shuf__part *part)
     f->skipped -= f->skipped < bytes ? f->skipped : bytes;
 }
 
-/* Whether another attempt may succeed. The smallest part waits until others need less. */
+/* True if another attempt may succeed. The smallest part waits until others need less memory. */
 static bool can_retry(struct fetch_parts *f, shuf_status status)
 {
     if (!shuf__parts_help(f->whole, status))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A large result, or one that does not fit the daemon's memory, fetched in parts: the daemon
- * computes the next part while it sends this one.
+ * Fetches a result in parts if it is large, or if it does not fit the daemon's memory. The daemon
+ * computes the next part while it sends the current one.
  */
 #ifndef SHUF__FETCH_PARTS_H
 #define SHUF__FETCH_PARTS_H
@@ -12,16 +12,16 @@
 
 #include <stdbool.h>
 
-/* Whether a call for the whole result, which failed with this status, may succeed in parts. */
+/* True if a call for the whole result failed with this status, but may succeed in parts. */
 bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status);
 
-/* Whether the values arrive sooner in parts. The daemon computes a part while it sends another one,
- * and it would not keep the whole for later requests. */
+/* True if the values arrive sooner in parts, and the daemon would not keep the whole result for
+ * later requests. */
 bool shuf__parts_are_faster(shuf *handle, const struct shuf__request_message *whole);
 
-/* Delivers what `exchange`, of the whole result, has not delivered yet, to its memory or sink;
- * without both it only makes the summary. `whole` was made from `options`. Fills *result as the
- * reply to the whole request would, except that moments may differ in their last digits. */
+/* `exchange` is for the whole result. Delivers the bytes that it has not delivered yet to its
+ * memory or sink; if both are NULL, only makes the summary. `whole` was made from `options`. Fills
+ * *result like the reply to the whole request; only the last digits of moments may differ. */
 shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
                               const struct shuf__request_message *whole,
                               const struct shuf__exchange *exchange, shuf_result *result);

@@ -21,7 +21,7 @@
 
 /* ---- GPUs ----- ----------------------------------------------------------- */
 
-/* Writes the part of an id behind "GPU-" or "MIG-". */
+/* Writes the part of an id after "GPU-" or "MIG-". */
 static void format_uuid(const uint8_t uuid[16], char text[37])
 {
     for (int i = 0, at = 0; i < 16; i++)
@@ -46,7 +46,7 @@ static shuf_status find_device(struct shuf__gpu *gpu, struct shuf__error *error)
     }
     return shuf__fail(error, SHUF_DEVICE,
                       "device %s: not among the %d that this process sees "
-                      "(CUDA_VISIBLE_DEVICES); expected it there",
+                      "(CUDA_VISIBLE_DEVICES); expected one of these",
                       gpu->id, count);
 failed:
     return error->status;
@@ -207,7 +207,7 @@ done:
     return status;
 }
 
-/* A failure here means that the context is gone, and its mappings with it. */
+/* A failure is ignored: it means that the context is gone, and its mappings are gone too. */
 void shuf__gpu_unmap(struct shuf__gpu_view *view)
 {
     struct shuf__gpu *gpu = view->gpu;
@@ -253,8 +253,8 @@ shuf_status shuf__gpu_write(const struct shuf__gpu_view *view, uint64_t offset, 
     if (enter_context(gpu, &context, &pushed, error))
         return error->status;
     STEP(done, gpu, cuMemcpyHtoD, view->address + offset, in, bytes);
-    STEP(done, gpu, cuStreamSynchronize,
-         NULL); /* until then other contexts may see the old bytes */
+    /* Until this returns, other contexts may see the old bytes. */
+    STEP(done, gpu, cuStreamSynchronize, NULL);
     status = SHUF_OK;
 done:
     leave_context(gpu, pushed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views of the daemon's device memory. A function works in the caller's current context where that
- * belongs to the same GPU. Otherwise it pushes the GPU's primary context for the call; the handle
- * retains this context until it closes.
+ * Views of the daemon's device memory. A function works in the caller's current context if that
+ * context belongs to the same GPU. Otherwise it makes the GPU's primary context current for the
+ * call. The handle retains this primary context until it closes.
  */
 #ifndef SHUF__GPU_VIEW_H
 #define SHUF__GPU_VIEW_H
@@ -33,8 +33,8 @@ shuf_status shuf__gpu_find(struct shuf__gpu **gpus, const char *id, struct shuf_
                            struct shuf__error *error);
 void shuf__gpus_close(struct shuf__gpu **gpus);
 
-/* For a child process after fork(), where CUDA does not work and no device memory is mapped. From
- * then on these functions only free host memory. */
+/* For a child process after fork(): CUDA does not work there, and no device memory is mapped. After
+ * this call, the functions here only free host memory. */
 void shuf__gpus_forget(struct shuf__gpu *gpus);
 
 /* CUDA_FD: maps the whole allocation, read-only unless `writable`. The caller closes `fd`. */
@@ -45,7 +45,7 @@ shuf_status shuf__gpu_open(struct shuf__gpu *gpu, const uint8_t handle[SHUF__IPC
                            uint64_t bytes, struct shuf__gpu_view *view, struct shuf__error *error);
 void shuf__gpu_unmap(struct shuf__gpu_view *view);
 
-/* Sets *fits where the view works in the context that a new view would use. */
+/* Sets *fits to true if the view works in the context that a new view would use. */
 shuf_status shuf__gpu_fits(const struct shuf__gpu_view *view, bool *fits,
                            struct shuf__error *error);
 

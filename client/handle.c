@@ -12,7 +12,7 @@ bool shuf__handle_is_ours(const shuf *handle)
     return handle->process == getpid();
 }
 
-/* After fork() the thread that used the handle may be one of the parent. */
+/* After fork(), `user` may name a thread of the parent, so the child ignores it. */
 bool shuf__handle_enter(shuf *handle, const void *thread)
 {
     const void *user = NULL;

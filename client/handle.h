@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object behind the public `shuf *`. Its parts do not know the handle; the public calls
- * (api_*.c) and the modules between use it.
+ * The object behind the public `shuf *`. The modules of its members do not use the handle. The
+ * public calls (api_*.c) and the modules between do.
  */
 #ifndef SHUF__HANDLE_H
 #define SHUF__HANDLE_H
@@ -24,16 +24,16 @@ struct shuf__wait {
 
 struct shuf {
     _Atomic(const void *) user; /* the thread whose call uses the handle; NULL: none */
-    unsigned depth;             /* of its calls: one may make others */
+    unsigned depth;             /* of nested calls: a public call may make others */
     pid_t process;              /* the process that connected; no other may use the socket */
     unsigned reconnect_ms;
     /* Of the public call that runs: */
-    bool lost_daemon;              /* and has not reached another since */
-    struct shuf__wait next_daemon; /* for one; begins with the first attempt after a loss */
+    bool lost_daemon;              /* and has not reached another one since */
+    struct shuf__wait next_daemon; /* begins with the first attempt after a loss */
     shuf_observer observer;        /* may be NULL */
     void *observer_context;
     bool in_callback; /* a sink, an observer or a visitor runs: it must not use the handle */
-    uint64_t copied;  /* bytes of a result that complete parts have */
+    uint64_t copied;  /* bytes of a result, in its complete parts */
     uint64_t copying; /* bytes of this result; 0: no result comes in parts */
     struct shuf__held_leases leases;
     struct shuf__mappings mappings;
@@ -41,7 +41,8 @@ struct shuf {
     struct shuf__connection connection;
 };
 
-/* Begins a call of the thread that `thread` is an address of. False if another thread is in a call.
+/* Begins a call. `thread` is the address of a thread-local variable, which identifies the thread.
+ * False if another thread is in a call.
  */
 bool shuf__handle_enter(shuf *handle, const void *thread);
 void shuf__handle_leave(shuf *handle);
@@ -49,15 +50,16 @@ void shuf__handle_leave(shuf *handle);
 /* Whether this process has opened the connection. False in its child after fork(). */
 bool shuf__handle_is_ours(const shuf *handle);
 
-/* Call these before and after a callback of the caller. They keep the handle's error from calls
- * inside the callback. */
+/* Call these before and after a callback of the caller. They save and restore the handle's error,
+ * because calls inside the callback may change it. */
 struct shuf__error shuf__handle_begin_callback(shuf *handle);
 void shuf__handle_end_callback(shuf *handle, const struct shuf__error *before);
 
 /* Reports an event to the observer, if there is one. */
 void shuf__handle_observe(shuf *handle, shuf_event event, uint64_t done, uint64_t all);
 
-/* Fails with SHUF_INVALID, and the message in the handle, where the handle is not ours. */
+/* Fails with SHUF_INVALID, and the message in the handle, if another process connected the
+ * handle. */
 shuf_status shuf__handle_check(shuf *handle);
 
 #endif

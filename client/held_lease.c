@@ -15,8 +15,9 @@
 
 /* ---- End --------------------------------------------------------------------- */
 
-/* Unmaps the values; the object stays. Fills *release. Returns true when the release must be sent:
- * false when the lease's daemon is gone, or the parent of this process holds the lease. */
+/* Unmaps the values; the object stays. Fills *release. Returns true if the release must be sent. It
+ * must not be sent if the lease's daemon is gone, or if the parent of this process holds the
+ * lease. */
 static bool end_held_lease(struct shuf__held_lease *lease, struct shuf__release_message *release)
 {
     shuf *h = lease->handle;
@@ -90,7 +91,7 @@ void shuf__held_leases_free(shuf *handle)
 
 struct lease_take {
     struct shuf__request_message request;
-    struct shuf__release_message release; /* of the lease that this one replaces */
+    struct shuf__release_message release; /* of the old lease, which this one replaces */
     struct shuf__mapping_info info;
     struct shuf__held_lease *lease;
 };
@@ -245,7 +246,7 @@ static shuf_status prepare_lease(struct lease_take *t, const struct shuf__reques
     return t->lease ? SHUF_OK : shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
 }
 
-/* The old lease is given back even where the new request fails before it is sent. */
+/* Gives the old lease back even if the new request fails before it is sent. */
 shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
                              const shuf_lease_options *lease_options, shuf_lease **lease)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object behind the public `shuf_lease *`: a lease that this process holds. The release of a
- * lease travels inside the next request where there is one, so a loop over results costs one round
- * trip for each.
+ * The object behind the public `shuf_lease *`: a lease that this process holds. If another request
+ * follows, the release of a lease travels inside it. So a loop over results costs one round trip
+ * for each result.
  */
 #ifndef SHUF__HELD_LEASE_H
 #define SHUF__HELD_LEASE_H
@@ -31,7 +31,7 @@ struct shuf__held_lease {
 shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
                              const shuf_lease_options *lease_options, shuf_lease **lease);
 
-/* Fails with SHUF_INVALID, and the message in the handle, where another handle holds the lease. */
+/* Fails with SHUF_INVALID, and the message in the handle, if another handle holds the lease. */
 shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease);
 
 /* As shuf_prefetch(). */

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 4 }; /* room in one message; a valid reply has at most one */
+enum { DESCRIPTORS = 4 }; /* read from one message; a valid reply has at most one */
 
 void shuf__inbox_open(struct shuf__inbox *inbox)
 {

@@ -22,7 +22,7 @@ struct shuf__inbox {
 void shuf__inbox_open(struct shuf__inbox *inbox);
 void shuf__inbox_close(struct shuf__inbox *inbox);
 
-/* Reads once from the socket to `out`, as recv(); not from the unread bytes. */
+/* Reads once from the socket to `out`, as recv(). Ignores the unread bytes of the inbox. */
 ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd, void *out, size_t size, int flags);
 
 /* Reads once from the socket into the inbox, which must not be full. Returns as recv(). */

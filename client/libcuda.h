@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of CUDA's driver interface that leases need. They are loaded from libcuda.so.1 when
- * the first lease of device memory is mapped: other programs need no CUDA, and the build needs no
- * toolkit. The types replace those of cuda.h; the symbol versions are those that its macros select.
+ * The functions of CUDA's driver interface that leases need. The first lease of device memory loads
+ * them from libcuda.so.1. So other programs need no CUDA, and the build needs no toolkit. The types
+ * replace those of cuda.h. The symbol versions are the same as in the macros of cuda.h.
  */
 #ifndef SHUF__LIBCUDA_H
 #define SHUF__LIBCUDA_H
@@ -68,8 +68,8 @@ struct shuf__cuda {
 #undef X
 };
 
-/* Loads the library once for all threads; it stays loaded. Fails with SHUF_DEVICE where it is
- * missing or too old. Thread-safe. */
+/* Loads the library once for all threads; it stays loaded. Fails with SHUF_DEVICE if it is missing
+ * or too old. Thread-safe. */
 shuf_status shuf__cuda_load(const struct shuf__cuda **cuda, struct shuf__error *error);
 
 /* Fails with SHUF_DEVICE; the text has the GPU, the CUDA function and CUDA's text for `result`. */

@@ -67,10 +67,11 @@ static shuf_status map_block(struct shuf__mappings *mappings, struct shuf__mappi
                              struct shuf__error *error)
 {
     if (info->transport != SHUF_CUDA_IPC && fd < 0)
-        return shuf__fail(error, SHUF_PROTOCOL,
-                          "block %" PRIu64
-                          " without a descriptor: expected one, it is not mapped here",
-                          info->block);
+        return shuf__fail(
+            error, SHUF_PROTOCOL,
+            "block %" PRIu64
+            " without a descriptor: expected one, because the block is not mapped yet",
+            info->block);
     m->block = info->block;
     m->bytes = info->block_bytes;
     m->transport = info->transport;
@@ -134,7 +135,7 @@ static uint64_t remove_idle(struct shuf__mappings *mappings, struct shuf__mappin
     return block;
 }
 
-/* Unmaps the oldest idle mappings until the others are no more than that. */
+/* Unmaps the oldest idle mappings until the others are within these limits. */
 static size_t trim_to(struct shuf__mappings *mappings, const struct shuf__idle_mappings *idle,
                       unsigned count, uint64_t bytes, uint64_t *blocks)
 {
@@ -197,7 +198,7 @@ static shuf_status make_mapping(struct shuf__mappings *mappings,
     return SHUF_OK;
 }
 
-/* A block id keeps its size, transport and access. */
+/* Fails if a known block id comes with another size, transport or access. */
 static shuf_status check_same_block(const struct shuf__mapping *m,
                                     const struct shuf__mapping_info *info,
                                     struct shuf__error *error)
@@ -207,7 +208,7 @@ static shuf_status check_same_block(const struct shuf__mapping *m,
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL,
                       "block %" PRIu64 " of %" PRIu64 " bytes by %s: expected the %" PRIu64
-                      " bytes by %s that it has",
+                      " bytes by %s of its first reply",
                       info->block, info->block_bytes, shuf_transport_name(info->transport),
                       m->bytes, shuf_transport_name(m->transport));
 }
@@ -225,8 +226,8 @@ static shuf_status check_context(struct shuf__mappings *mappings, struct shuf__m
         return SHUF_OK;
     if (m->lease_count > 0)
         return shuf__fail(error, SHUF_DEVICE,
-                          "block %" PRIu64 " is leased in another context of %s: expected the same "
-                          "one to be current",
+                          "block %" PRIu64 " is leased in another context of %s: expected that "
+                          "context to be current",
                           m->block, m->view.gpu->id);
     remove_idle(mappings, m);
     *known = NULL;

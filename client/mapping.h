@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The mapped blocks of the daemon's memory. Leases of one block share its mapping, which has a
- * reference count. Small mappings stay in an LRU list after their last lease, so a loop over few
- * small results maps nothing. They take memory of the daemon, so their bytes are limited. Block ids
- * are valid for one connection. The caller reports each unmapped block to the daemon.
+ * reference count. Small mappings stay in an LRU list after their last lease, so a loop over a few
+ * small results does not map them again. These idle mappings take memory of the daemon, so their
+ * bytes are limited. Block ids are valid for one connection. The caller reports each unmapped block
+ * to the daemon.
  */
 #ifndef SHUF__MAPPING_H
 #define SHUF__MAPPING_H
@@ -17,13 +18,15 @@
 #include <sys/queue.h>
 
 enum {
-    /* The most that is kept without a lease. To map device memory takes 80 us, so a loop over small
-     * results must find the blocks mapped that the daemon uses in turn: 65 of 2 MiB. */
+    /* The most that is kept without a lease. Mapping device memory takes 80 us. In a loop over
+     * small results, the daemon uses 65 blocks of 2 MiB in turn, so all of them must stay
+     * mapped. */
     SHUF__IDLE_HOST_BYTES = 16 << 20,
     SHUF__IDLE_DEVICE_BYTES = 160 << 20,
-    SHUF__IDLE_MAPPINGS = 100,                        /* of either side */
-    SHUF__MAPPING_SMALL = 4 << 20,                    /* bytes; larger mappings are not kept */
-    SHUF__UNMAPPED_MAX = 2 * SHUF__IDLE_MAPPINGS + 1, /* blocks that one call here unmaps */
+    SHUF__IDLE_MAPPINGS = 100,     /* of either side */
+    SHUF__MAPPING_SMALL = 4 << 20, /* bytes; larger mappings are not kept */
+    SHUF__UNMAPPED_MAX =
+        2 * SHUF__IDLE_MAPPINGS + 1, /* the most blocks that one function here unmaps */
     SHUF__MAPPING_BUCKETS = 256,
 };
 
@@ -34,7 +37,7 @@ struct shuf__mapping {
     shuf_transport transport;
     bool writable; /* a buffer, whose block id never returns, so the mapping is not kept */
     unsigned lease_count;
-    bool detached; /* its connection was lost: in no bucket, unmapped with its last lease */
+    bool detached; /* its connection was lost: it is in no bucket, and its last lease unmaps it */
     void *host;    /* host memory; NULL: device memory */
     struct shuf__gpu_view view; /* device memory */
 };
@@ -68,8 +71,8 @@ shuf_status shuf__mapping_acquire(struct shuf__mappings *mappings,
                                   const struct shuf__mapping_info *info, int fd,
                                   struct shuf__mapping **mapping, struct shuf__error *error);
 
-/* Removes a lease from the mapping. Writes the blocks that this unmapped to `blocks`, and returns
- * their number. `keep` false: unmaps even a small mapping. */
+/* Removes a lease from the mapping. If that unmaps blocks, writes their ids to `blocks`. Returns
+ * the number of these blocks. `keep` false: unmaps even a small mapping. */
 size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *mapping,
                              bool keep, uint64_t blocks[SHUF__UNMAPPED_MAX]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of a reply that locates the values: transport, block, offset and handles. It is checked,
- * and copied because a reply is valid only until the next one.
+ * The part of a reply that locates the values: transport, block, offset and handles. This module
+ * checks it, and copies it because a reply is valid only until the next one.
  */
 #ifndef SHUF__MAPPING_INFO_H
 #define SHUF__MAPPING_INFO_H
@@ -20,7 +20,7 @@ struct shuf__mapping_info {
     bool shared; /* cached, or computed for another request too */
     /* For all transports but INLINE: */
     uint64_t lease, block, block_bytes;
-    uint64_t offset; /* of the values in the block; all of them are inside it */
+    uint64_t offset; /* of the values in the block; all values are inside the block */
     char device_id[64];
     bool descriptor; /* the reply carried one */
     bool writable;   /* the block is a buffer */
@@ -30,7 +30,7 @@ struct shuf__mapping_info {
 };
 
 /* The request accepted the set `transports`; the result has `shape`, or is a buffer. Fails with
- * SHUF_PROTOCOL where the reply does not fit. */
+ * SHUF_PROTOCOL if the reply does not fit. */
 shuf_status shuf__mapping_info_read(const Shuf__ResultReply *reply, unsigned transports,
                                     const shuf_shape *shape, bool buffer,
                                     struct shuf__mapping_info *info, struct shuf__error *error);

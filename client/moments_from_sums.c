@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * See moments_from_sums.h. The sums are of z = (x - centre) * scale. The centre is near the mean,
- * so z has a mean of about 0 and the subtraction loses little precision.
+ * so z has a mean of about 0, and b - a * a loses little precision.
  */
 #include "moments_from_sums.h"
 

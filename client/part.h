@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A part of a result: the request for some consecutive values of it. A value is a function of its
- * position, so a part is a request like any other.
+ * A part of a result: a request for some of its consecutive values. Any part can be requested,
+ * because a value is a function of its position.
  */
 #ifndef SHUF__PART_H
 #define SHUF__PART_H
@@ -15,8 +15,8 @@ struct shuf__part {
     uint64_t values;
 };
 
-/* Makes the request for value number `first` of `whole`, counted row by row, and those behind it:
- * `most` values or fewer. `request` is the meaning of `whole`, a PERMUTATION or STREAM. */
+/* Makes a request for at most `most` values of `whole`, from number `first` on, counted row by row.
+ * `request` is the meaning of `whole`, a PERMUTATION or STREAM. */
 void shuf__part_make(struct shuf__part *part, const struct shuf__request_options *whole,
                      const struct shuf__request *request, uint64_t first, uint64_t most);
 

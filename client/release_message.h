@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* At most one lease, and the blocks that its end has unmapped. Not to be copied: `message` points
- * at the ids. */
+/* At most one lease, and the blocks that were unmapped when it ended. Do not copy this struct:
+ * `message` points at its ids. */
 struct shuf__release_message {
     Shuf__Release message;
     uint64_t lease, blocks[SHUF__UNMAPPED_MAX];
@@ -22,16 +22,16 @@ struct shuf__release_message {
 /* Names the lease, and no block as long as message.n_unmapped is 0. */
 void shuf__release_message_init(struct shuf__release_message *release, uint64_t lease);
 
-/* Requires an open connection. Sends `message` alone. The loss of the daemon is no failure: the
- * daemon's leases ended with it. */
+/* Requires an open connection. Sends `message` alone. Succeeds if the daemon is lost, because its
+ * leases have ended too. */
 shuf_status shuf__release_send(shuf *handle, Shuf__Release *message, struct shuf__error *error);
 
 /* Unmaps all mappings without a lease and reports their blocks to the daemon, which may need the
- * memory. False when there is no such mapping. The message of a failure is in the handle. */
+ * memory. False if there is no such mapping. The message of a failure is in the handle. */
 bool shuf__release_idle_mappings(shuf *handle);
 
-/* Reports that this process has given back all leases and unmapped all blocks. Otherwise the
- * daemon keeps device memory until this process ends. */
+/* Reports that this process has given back all leases and unmapped all blocks. Without this report
+ * the daemon keeps device memory until this process ends. */
 void shuf__release_everything(shuf *handle);
 
 #endif

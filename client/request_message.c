@@ -27,7 +27,7 @@ static shuf_status check_view_fields(const shuf_permutation *permutation, struct
     const struct {
         const char *field;
         uint64_t value;
-        int views; /* that have the field */
+        int views; /* a set of the views that have the field */
     } fields[] = {
         {"offset", permutation->offset, SLICE},       {"count", permutation->count, SLICE | SHARD},
         {"stride", permutation->stride, SLICE},       {"rank", permutation->rank, SHARD},
@@ -144,7 +144,7 @@ static shuf_status make_stream(struct shuf__request_message *m, const shuf_numbe
     return shuf__parse_stream(&m->body.stream, &m->request, error);
 }
 
-/* The daemon cannot read a copy in this process's own memory. */
+/* Rejects a lease with the transport INLINE: the daemon cannot read this process's own memory. */
 static shuf_status set_input(struct shuf__request_message *m,
                              const struct shuf__request_options *options, struct shuf__error *error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The wire message of a request that has a result, and the check of its reply. The message is
- * validated here by the daemon's own rules (core/request.h): an invalid request fails with the
- * same text and without a round trip. A reply must have the shape that follows from its request.
+ * The wire message of a request that has a result, and the check of its reply. This module checks
+ * the message by the daemon's own rules (core/request.h). So an invalid request fails with the same
+ * text and without a round trip. A reply must have the shape that its request determines.
  */
 #ifndef SHUF__REQUEST_MESSAGE_H
 #define SHUF__REQUEST_MESSAGE_H
@@ -18,13 +18,13 @@
 struct shuf__request_options {
     const shuf_permutation *permutation;
     const shuf_numbers *numbers;
-    const shuf_records *records; /* shuffled, from: */
+    const shuf_records *records; /* to shuffle; the next two fields are their input */
     const shuf_lease *input;
     uint64_t input_generation; /* of the connection that holds the input lease */
     uint64_t buffer_bytes;
 };
 
-/* Not to be copied: the messages point at each other. */
+/* Do not copy this struct: the messages point at each other. */
 struct shuf__request_message {
     Shuf__Request message;
     struct shuf__request request; /* its meaning */
@@ -61,7 +61,8 @@ shuf_status shuf__request_message_accept(struct shuf__request_message *m, unsign
 
 bool shuf__request_message_is_buffer(const struct shuf__request_message *m);
 
-/* These set an option of the reply where the body has the field. `index`: of the first value. */
+/* These set an option of the reply, if the body has the field. `index`: the index of the first
+ * value. */
 void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index);
 void shuf__request_message_set_prefetch(struct shuf__request_message *m);
 void shuf__request_message_set_event(struct shuf__request_message *m);
@@ -69,7 +70,7 @@ void shuf__request_message_set_event(struct shuf__request_message *m);
 /* Sends `release` inside this message; NULL: nothing. */
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release);
 
-/* Fills *result from the reply. Fails with SHUF_PROTOCOL where the reply does not fit the request.
+/* Fills *result from the reply. Fails with SHUF_PROTOCOL if the reply does not fit the request.
  */
 shuf_status shuf__request_message_read_reply(const struct shuf__request_message *m,
                                              const Shuf__Reply *reply, shuf_result *result,

@@ -15,7 +15,7 @@ enum {
     LIST = 16384,        /* values */
     CHUNK = 1 << 20,     /* bytes of records for a sink; a larger record is a chunk of its own */
     AHEAD = 16,          /* records */
-    AHEAD_BYTES = 4 * 64 /* of each; the processor continues by itself */
+    AHEAD_BYTES = 4 * 64 /* of a record; the processor prefetches the rest itself */
 };
 
 struct local_shuffle {
@@ -26,7 +26,7 @@ struct local_shuffle {
     shuf_sink sink; /* or NULL */
     void *context;
     uint64_t done;   /* records */
-    uint64_t beyond; /* a value that is no record's, or 0 */
+    uint64_t beyond; /* a received value that is not below n, or 0 */
     unsigned width;  /* bytes of a value */
     size_t held;     /* bytes of the list */
     uint64_t list[LIST];
@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) void expect(const char *record, uin
         __builtin_prefetch(record + i);
 }
 
-/* `record` is a constant for the usual sizes. */
+/* Inlined with a constant `record` for the usual sizes, which makes the copies fast. */
 static inline __attribute__((always_inline)) void
 gather(const struct local_shuffle *s, size_t first, size_t count, char *out, uint64_t record)
 {
@@ -107,7 +107,7 @@ static bool feed(const struct local_shuffle *s, size_t count)
     return true;
 }
 
-/* A daemon that is broken must not make this process write anywhere. */
+/* Checks the values: a broken daemon must not make this process write outside its memory. */
 static bool check_list(struct local_shuffle *s, size_t count)
 {
     uint64_t largest = 0;

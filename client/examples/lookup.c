@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A worker that needs neither the daemon nor the library. As rank R of W it computes the values at
- * its first positions with inline C functions.
+ * A worker that needs neither a daemon nor the library. As rank R of W, it computes the values at
+ * its first positions by inline C functions.
  *
- *     cc lookup.c $(pkg-config --cflags libshuf) -o lookup && ./lookup 1e9 7 3 1 8
+ * cc lookup.c $(pkg-config --cflags libshuf) -o lookup && ./lookup 1e9 7 3 1 8
  */
 #include <shuf/primefold.h>
 

@@ -54,7 +54,7 @@ static void fail(const char *action, const shuf *daemon)
 
 /* ---- One process -------------------------------------------------------------- */
 
-/* The work on a sample: this example only marks it. */
+/* The work on a sample. This example only marks the sample as seen. */
 static void train_on(uint64_t sample)
 {
     uint64_t bit = UINT64_C(1) << sample % 64;
@@ -95,7 +95,7 @@ static shuf_permutation epoch_request(uint64_t epoch)
     return (shuf_permutation){.n = options.n, .seed = options.seed, .epoch = epoch};
 }
 
-/* Takes the lease of this epoch. The same request releases the lease of the epoch before. */
+/* Takes the lease of this epoch. The same request gives back the lease of the last epoch. */
 static void open_epoch(shuf *daemon, uint64_t epoch, uint64_t rank, shuf_lease **lease)
 {
     shuf_permutation request = epoch_request(epoch), next = epoch_request(epoch + 1);
@@ -280,7 +280,7 @@ static bool start_children(void)
     return true;
 }
 
-/* If a process fails, kills the others, because they would wait for it forever. */
+/* If one child fails, kills the others, which would wait for it forever. */
 static bool await_children(void)
 {
     bool succeeded = true;

@@ -4,8 +4,8 @@
  *
  * A result is a pure function of its request: the same algorithm, n, seed and epoch give the same
  * bits on every machine, backend and release, and so do equal requests for random numbers. A call
- * that loses its daemon sends the same request to the next one and continues where the bytes
- * stopped.
+ * that loses its daemon sends the same request to the next daemon and continues at the first
+ * missing byte.
  *
  * The simplest use copies an epoch's permutation to the caller's memory:
  *
@@ -18,23 +18,23 @@
  *     shuf_close(daemon);
  *
  * Threads: one thread at a time may use a handle; different threads may use different handles at
- * the same time. A call with a handle that another thread uses fails with SHUF_INVALID in most
- * cases, and shuf_close() does nothing then. Nobody may use a handle that is being closed. No
+ * the same time. If another thread uses the handle, a call fails with SHUF_INVALID in most cases,
+ * and shuf_close() does nothing. No thread may use a handle while another one closes it. No
  * function here starts a thread, installs a signal handler or raises SIGPIPE.
  *
- * Processes: only the process that connected a handle may use it. After fork() the child connects
- * again. Calls with the parent's handle fail there with SHUF_INVALID, except shuf_message(),
- * shuf_socket() and shuf_set_*(). shuf_close() and shuf_lease_release() free the child's memory and
- * leave the parent's connection and leases.
+ * Processes: only the process that connected a handle may use it. After fork() the child has to
+ * connect again. In the child, calls with the parent's handle fail with SHUF_INVALID, except
+ * shuf_message(), shuf_socket() and shuf_set_*(). In the child, shuf_close() and
+ * shuf_lease_release() free only the child's memory. The parent's connection and leases stay.
  *
- * Callbacks: a sink, an observer or a visitor must not use the handle of the call that called it. A
- * call with this handle fails there with SHUF_INVALID, and shuf_close() does nothing. The outer
- * call goes on. A callback must return: a C++ exception or longjmp() out of it leaves the handle
- * unusable.
+ * Callbacks: a sink, an observer or a visitor must not use the handle of the call that runs it. A
+ * call with this handle fails with SHUF_INVALID inside the callback, and shuf_close() does nothing.
+ * The outer call continues. A callback must return: a C++ exception or longjmp() out of it leaves
+ * the handle unusable.
  *
  * Errors: a function returns a status (shuf_status.h); SHUF_OK is 0. shuf_message() returns one
- * line that names the field, its value and the expected value. A pointer that must not be NULL, and
- * is NULL, is SHUF_INVALID.
+ * line that names the field, its value and the expected value. If a required pointer is NULL, the
+ * status is SHUF_INVALID.
  */
 #ifndef SHUF_H
 #define SHUF_H
@@ -55,13 +55,13 @@ extern "C" {
 /* ---- Connection ------------------------------------------------------- */
 
 /* Connects to the daemon at `socket`. NULL or "" means the first of these that exists:
- *
  * - $SHUFD_SOCKET, whether it exists or not;
- * - the instance of this thread's GPU, /run/shufd/GPU-<uuid>.sock: that of the current CUDA
- * context, else the first of CUDA_VISIBLE_DEVICES (a UUID; an index with
- * CUDA_DEVICE_ORDER=PCI_BUS_ID, or where there is one GPU). The call neither loads nor initialises
- * CUDA;
- * - /run/shufd/shufd.sock as root; $XDG_RUNTIME_DIR/shufd.sock, then /run/shufd/shufd.sock else;
+ * - /run/shufd/GPU-<uuid>.sock, the instance of this thread's GPU. This is the GPU of the current
+ *   CUDA context, or else the first one in CUDA_VISIBLE_DEVICES (a UUID; an index only with
+ *   CUDA_DEVICE_ORDER=PCI_BUS_ID, or if there is one GPU). The call neither loads nor initialises
+ *   CUDA;
+ * - /run/shufd/shufd.sock as root; for other users $XDG_RUNTIME_DIR/shufd.sock, then
+ *   /run/shufd/shufd.sock;
  * - the only instance.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
@@ -71,17 +71,18 @@ extern "C" {
  * SHUF_TIMEOUT (no reply to the handshake in 10 s) or SHUF_IO. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
-/* As shuf_connect(), with the timeout of shuf_set_timeout() from the start: a daemon that hangs is
- * an error after `milliseconds`, at most 10 s. 0: no timeout. Both wait for the next daemon, as
- * shuf_set_reconnect() says, only if the present one ends before it answers. */
+/* As shuf_connect(), but sets the timeout of shuf_set_timeout() from the start. If the daemon
+ * hangs, it fails after `milliseconds`, or after 10 s if that is less. 0: no timeout. If a daemon
+ * takes the connection but ends before it answers, both functions wait for the next one, as
+ * shuf_set_reconnect() describes. */
 SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned milliseconds);
 
 /* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
- * call with the handle. NULL: the same of this thread's last call without a handle, such as
- * shuf_permutation_shape() or a call whose handle is NULL. */
+ * call with the handle. A handle of NULL: the message of this thread's last call without a handle,
+ * such as shuf_permutation_shape() or a call whose handle is NULL. */
 SHUF_API const char *shuf_message(const shuf *handle);
 
 /* The path of the socket; "" when it was too long, or for NULL. Valid until shuf_close(). */
@@ -89,23 +90,23 @@ SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets how long a call that loses its daemon tries to reach the next one before it fails with
  * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. A call that loses 16 daemons in
- * a row without a new byte fails too. A result in parts waits as long for memory that results of
- * others take, before it fails with SHUF_BUSY. */
+ * a row without a new byte fails too. If a result comes in parts, and results of others fill the
+ * memory, the call waits as long before it fails with SHUF_BUSY. */
 SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* Sets how long a call waits for a daemon that takes and sends nothing, before it fails with
- * SHUF_TIMEOUT: in milliseconds; 0, the default: no limit, since a computation may take long. It
- * holds for each wait of a call: to connect, to send, for the reply, for the next bytes of the
- * values, for the next daemon. The failed call closes the connection, and the next call connects
- * again. The leases end as with a lost daemon: their values stay mapped and readable until
- * shuf_lease_release() or shuf_close(). Without a timeout only the handshake has a limit. */
+ * SHUF_TIMEOUT: in milliseconds; 0, the default: no limit, because a computation may take long. The
+ * limit holds for each wait of a call: to connect, to send, for the reply, for the next bytes of
+ * the values, for the next daemon. The failed call closes the connection, and the next call
+ * connects again. Its leases end, as if the daemon were lost: their values stay mapped and readable
+ * until shuf_lease_release() or shuf_close(). Without a timeout only the handshake has a limit. */
 SHUF_API shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
 
 /* Computes the shape of the result. Uses no daemon and no handle; thread-safe. On failure it writes
- * the message to `message` (may be NULL), truncated to `size` bytes; shuf_message(NULL) has it too.
- * Fails with SHUF_INVALID, or with SHUF_NO_MEMORY for 2^63 bytes or more. */
+ * the message to `message` (may be NULL), truncated to `size` bytes; shuf_message(NULL) returns it
+ * too. Fails with SHUF_INVALID, or with SHUF_NO_MEMORY for 2^63 bytes or more. */
 SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape,
                                             char *message, size_t size);
 
@@ -156,17 +157,18 @@ SHUF_API shuf_status shuf_draw_summary(shuf *handle, const shuf_numbers *numbers
 /* ---- Records ------------------------------------------------------------ */
 
 /* Shuffles n * record bytes from `in` to `out`. Both have `bytes` bytes, at least n * record, and
- * do not overlap. `result` may be NULL; it has a shape of n values of `record` bytes, and no
+ * must not overlap. `result` may be NULL; it has a shape of n values of `record` bytes, and no
  * first and last values or fingerprint.
  *
  *     float x[1000][3], y[1000][3];
  *     shuf_records request = {.n = 1000, .record = sizeof *x, .seed = 7, .epoch = 3};
  *     shuf_shuffle(daemon, &request, x, y, sizeof x, NULL);
  *
- * Meanwhile the daemon needs twice the bytes of host memory. If it has no room for both, it
- * computes only the permutation, and the call moves the records itself. To shuffle the same records
- * repeatedly, fill a buffer once and call shuf_shuffle_lease(), which is faster. After the loss of
- * a daemon the call sends `in` to the next one. Fails as shuf_permute(). */
+ * During the call, the daemon needs twice as many bytes of host memory, for the input and the
+ * result. If it has no room for both, it computes only the permutation, and the call moves the
+ * records itself. To shuffle the same records repeatedly, fill a buffer once and call
+ * shuf_shuffle_lease(), which is faster. After the loss of a daemon the call sends `in` to the next
+ * one. Fails as shuf_permute(). */
 SHUF_API shuf_status shuf_shuffle(shuf *handle, const shuf_records *records, const void *in,
                                   void *out, size_t bytes, shuf_result *result);
 
@@ -186,17 +188,18 @@ typedef enum shuf_direction {
     SHUF_INVERSE = 1, /* at[i] is a value, out[i] its position */
 } shuf_direction;
 
-/* Looks up `count` positions or values of a whole permutation, that of shuf_permute(). With
- * primefold the cost of a look-up is independent of n. With philox24 and lcg the daemon must count
- * the values before a position, the first time; it caches the counts. `at` and `out` have `count`
- * numbers. Each at[i] must be below n; in any order, also repeated. `out` may be `at`, but may not
- * overlap it otherwise. On failure the contents of `out` are undefined. A `count` of 0 sends no
- * request; a `count` above SHUF_LOOKUPS is split into several requests with the same algorithm.
- * Only algorithm, n, seed, key and epoch of the permutation may be set. Fails with SHUF_INVALID for
- * a view, a dtype, epochs > 1 or a fingerprint, for an at[i] out of range (no request is sent), and
- * for an n above 2^36 that is no power of two with philox24 or lcg. Fails also as shuf_connect(),
- * and with SHUF_BUSY or SHUF_NO_MEMORY.
- * The inline C functions of shuf/primefold.h compute the same without a daemon; thread-safe. */
+/* Looks up `count` positions or values of the whole permutation of shuf_permute(). With primefold
+ * the cost of a look-up is independent of n. With philox24 and lcg, the first look-up makes the
+ * daemon count the values before a position; it keeps the counts. `at` and `out` have `count`
+ * numbers. Each at[i] must be below n. The numbers may have any order and may repeat. `out` may be
+ * the same array as `at`, but must not overlap it otherwise. On failure the contents of `out` are
+ * undefined. A `count` of 0 sends no request; a `count` above SHUF_LOOKUPS is split into several
+ * requests with the same algorithm. Only algorithm, n, seed, key and epoch of the permutation may
+ * be set. Fails with SHUF_INVALID for a view, a dtype, epochs > 1 or a fingerprint, and for an
+ * at[i] out of range (then it sends no request). With philox24 or lcg it also fails with
+ * SHUF_INVALID for an n above 2^36 that is not a power of two. Fails also as shuf_connect(), and
+ * with SHUF_BUSY or SHUF_NO_MEMORY. The inline C functions of shuf/primefold.h compute the same
+ * values without a daemon; thread-safe. */
 enum { SHUF_LOOKUPS = 8000 };
 SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation,
                                 shuf_direction direction, const uint64_t *at, size_t count,
@@ -204,7 +207,8 @@ SHUF_API shuf_status shuf_index(shuf *handle, const shuf_permutation *permutatio
 
 /* ---- Leases ------------------------------------------------------------ */
 
-/* The way from a result to this process. Each is a bit: a set is SHUF_MEMFD | SHUF_INLINE. */
+/* How the values of a result reach this process. Each transport is a bit, so a set is SHUF_MEMFD |
+ * SHUF_INLINE. */
 typedef enum shuf_transport {
     SHUF_INLINE = 1,   /* a copy in this process's own memory */
     SHUF_MEMFD = 2,    /* the daemon's host memory, mapped read-only */
@@ -215,15 +219,16 @@ typedef enum shuf_transport {
 /* "inline", "memfd", "cuda-fd", "cuda-ipc"; "none" for anything else. Static storage. */
 SHUF_API const char *shuf_transport_name(shuf_transport transport);
 
-/* A lease of a result in the daemon's memory, and the mapping of it in this process. Equal requests
- * of one user share a result, so no process may write to it. Only buffers (shuf_buffer_take()) may
- * be written; every transport maps them writable. The fields are read-only.
+/* A lease of a result in the daemon's memory, and the mapping of this memory in this process. Equal
+ * requests of one user share a result, so no process may write to it. A process may write only to
+ * its buffers (shuf_buffer_take()); every transport maps these writable. The fields are read-only.
  *
- * `data` has result.shape.bytes bytes, row-major; NULL where this is 0. With device_id "" it is
- * host memory. Otherwise it is a CUdeviceptr in the memory of this GPU. It is valid in the context
- * of this GPU that was current when the lease was taken, else in its primary context.
+ * `data` has result.shape.bytes bytes, row-major; NULL if this is 0. If device_id is "", `data` is
+ * in host memory. Otherwise it is a CUdeviceptr in the memory of this GPU. The pointer is valid in
+ * the context that was current when the lease was taken, if that is a context of this GPU;
+ * otherwise in the primary context of this GPU.
  *
- * The values do not change until shuf_lease_release(), also when the daemon dies. A child after
+ * The values do not change until shuf_lease_release(), even if the daemon dies. A child after
  * fork() may read host memory by `data` while its parent holds the lease, but not device memory. */
 typedef struct shuf_lease {
     const void *data;
@@ -249,8 +254,8 @@ typedef struct shuf_lease_options {
 /* Takes a lease; the caller gives it back with shuf_lease_release(). options NULL: all fields 0.
  *
  * *lease must be NULL or a lease of this handle: the call gives this old lease back in the same
- * round trip, also when it fails. On failure *lease is NULL; it stays only where an argument is
- * NULL or another handle holds it.
+ * round trip, even if it fails. After a failure *lease is NULL. It stays unchanged only if an
+ * argument is NULL, or if *lease is a lease of another handle.
  *
  * The first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with
  * SHUF_INVALID (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is
@@ -259,66 +264,65 @@ typedef struct shuf_lease_options {
 SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
-/* Gives the lease back, frees it and sets *lease to NULL, also where the daemon reports a failure:
- * it does not know the lease, or a timeout is over. The values must not be read any more: the
- * library unmaps them, or keeps their mapping for later leases, and the daemon may overwrite them.
- * It keeps blocks of at most 4 MiB, and of these at most 16 MiB of host and 160 MiB of device
- * memory. The daemon cannot use this memory for other results. If the daemon is short of memory,
- * the next call unmaps all of them. `lease` and *lease may be NULL. The loss of the daemon is no
- * failure. A copy of the pointer is invalid afterwards: a second release through it is a double
- * free. */
+/* Gives the lease back, frees it and sets *lease to NULL. It does so even if it fails, because the
+ * daemon does not know the lease or the timeout is over. The program must not read the values any
+ * more, because the library may unmap them and the daemon may overwrite them. The library keeps the
+ * mappings of blocks of at most 4 MiB for later leases: at most 16 MiB of host memory and 160 MiB
+ * of device memory. The daemon cannot use this memory for other results. If the daemon is short of
+ * memory, the next call unmaps all of it. `lease` and *lease may be NULL. If the daemon is lost,
+ * the call still succeeds. A copy of the pointer is invalid afterwards: a second release through it
+ * is a double free. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or
- * device memory, to `out`. Fails with SHUF_INVALID (outside the values, or a buffer by SHUF_INLINE,
- * which this process cannot read) or SHUF_DEVICE. */
+ * device memory, to `out`. Fails with SHUF_DEVICE, or with SHUF_INVALID if the bytes are outside
+ * the values, or if this process cannot read them (a buffer with the transport SHUF_INLINE). */
 SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                      size_t bytes, void *out);
 
 /* Starts the computation of a result for a later shuf_lease_take() with the same request and
  * options, and returns without waiting. The daemon keeps the result until this handle takes the
- * lease, prefetches SHUF_PREFETCHES others (the oldest prefetch ends), or closes. A prefetch is
- * best effort: the daemon looks for memory when the computation begins, and by then leases that
- * fill the memory now may be gone. Without memory the prefetch has no effect, and shuf_lease_take()
- * computes the result, or fails. Fails as shuf_lease_take(). */
+ * lease, prefetches SHUF_PREFETCHES others (the oldest prefetch ends), or closes. A prefetch may
+ * have no effect, because the daemon looks for memory only when the computation begins. If it then
+ * finds none, shuf_lease_take() computes the result, or fails. Fails as shuf_lease_take(). */
 enum { SHUF_PREFETCHES = 4 };
 SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
                                    const shuf_lease_options *options);
 
-/* The same for numbers. *lease may be a lease of any kind. */
+/* The same for random numbers. *lease may be a lease of any kind. */
 SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
                                      const shuf_lease_options *options, shuf_lease **lease);
 SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                         const shuf_lease_options *options);
 
 /* Takes a lease of a buffer: `bytes` bytes, at least 1, zeroed and private to this process until
- * the release. options and *lease as in shuf_lease_take(); options->event is ignored. A mapped
- * buffer is written through lease->buffer (a CUdeviceptr in device memory) or by
+ * the release. options and *lease as in shuf_lease_take(); options->event is ignored. The program
+ * fills a mapped buffer through lease->buffer (a CUdeviceptr in device memory) or by
  * shuf_lease_write(). With SHUF_INLINE alone, lease->buffer and lease->data are NULL, and only
- * shuf_lease_write() writes to it. With options NULL the buffer is in host memory.
+ * shuf_lease_write() can fill the buffer. With options NULL the buffer is in host memory.
  *
- * A child after fork() shares the mapped memory. After the loss of its daemon a mapped buffer
- * remains readable and writable, but requests with it fail with SHUF_NO_DAEMON. Fails as
+ * A child after fork() shares the mapped memory. If its daemon is lost, a mapped buffer remains
+ * readable and writable, but requests that use the buffer fail with SHUF_NO_DAEMON. Fails as
  * shuf_lease_take().
  */
 SHUF_API shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes,
                                       const shuf_lease_options *options, shuf_lease **lease);
 
 /* Copies `bytes` bytes to [offset, offset + bytes) of a buffer, in host or device memory. Fails
- * with SHUF_INVALID (no buffer, or outside it), SHUF_DEVICE, or as shuf_permute(). After the loss
- * of its daemon a mapped buffer can still be written; a buffer by SHUF_INLINE fails with
- * SHUF_NO_DAEMON. */
+ * with SHUF_INVALID (not a buffer, or bytes outside it), SHUF_DEVICE, or as shuf_permute(). If the
+ * daemon of the buffer is lost, the call still writes to a mapped buffer, but fails with
+ * SHUF_NO_DAEMON for a buffer with the transport SHUF_INLINE. */
 SHUF_API shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t offset,
                                       size_t bytes, const void *in);
 
 /* Takes a lease of a shuffled copy of the first n * record bytes of `input`. The input is a buffer,
- * or any other lease of this handle except one by SHUF_INLINE, and does not change. A buffer may be
- * written again when the call returns; with options->event, after the event. options and *lease as
- * in shuf_lease_take(), with two restrictions: the transports must include one for the memory of
- * the input, host or device (SHUF_INLINE fits both), and *lease must not be the input. The result
- * is not shared: an equal request computes it again. Fails as shuf_lease_take(), and with
- * SHUF_INVALID where the records exceed the input. The loss of the input's daemon is always
- * SHUF_NO_DAEMON. */
+ * or any other lease of this handle, except one with the transport SHUF_INLINE. The input does not
+ * change. The program may write to a buffer again when the call has returned; with options->event,
+ * after the event. options and *lease are those of shuf_lease_take(), with two restrictions. The
+ * transports must include one for the memory of the input, host or device; SHUF_INLINE fits both.
+ * And *lease must not be the input. The result is not shared: an equal request computes it again.
+ * Fails as shuf_lease_take(), and with SHUF_INVALID if the records exceed the input. If the daemon
+ * of the input is lost, the call always fails with SHUF_NO_DAEMON. */
 SHUF_API shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records,
                                         const shuf_lease *input, const shuf_lease_options *options,
                                         shuf_lease **lease);
@@ -347,9 +351,9 @@ typedef struct shuf_lease_entry {
     bool buffer; /* a buffer of `count` bytes */
 } shuf_lease_entry;
 
-/* Calls `visit` for each lease of this user, or of all users for root and the daemon's user,
- * the oldest first. `entry` is valid during the call. `visit` returns false to stop the listing,
- * which fails with SHUF_CANCELLED. Fails also as shuf_connect(). */
+/* Calls `visit` for each lease of this user, or of all users for root and the daemon's user, the
+ * oldest first. `entry` is valid until `visit` returns. `visit` returns false to stop the listing;
+ * shuf_leases() then fails with SHUF_CANCELLED. Fails also as shuf_connect(). */
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 SHUF_API shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 

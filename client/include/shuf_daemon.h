@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of shuf.h on the daemon itself: its state, its metrics, and the memory that it keeps for
- * reuse.
- * Programs include shuf.h, which has the connection to the daemon.
+ * The functions of libshuf that concern the daemon itself: its state, its metrics, and the memory
+ * that it keeps for reuse. Programs include shuf.h, which includes this file.
  */
 #ifndef SHUF_DAEMON_H
 #define SHUF_DAEMON_H
@@ -46,15 +45,15 @@ typedef struct shuf_daemon {
     uint64_t buffers;     /* of these: buffers that clients fill */
     uint64_t host_idle;   /* of host_used: kept for reuse, held by nobody */
     uint64_t device_idle; /* the same in device memory */
-    uint64_t host_idle_limit, device_idle_limit; /* of these: the daemon keeps no more */
+    uint64_t host_idle_limit, device_idle_limit; /* the most that the daemon keeps idle */
     uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
     uint64_t hits;        /* requests answered from the cache */
     uint64_t joined;      /* requests that joined a running computation */
     uint64_t computed;    /* results computed */
     uint64_t evicted;     /* results evicted for others */
-    uint64_t log_dropped; /* lines of its log that nobody read in time */
-    bool copies_host;     /* its kernel grants no file leases: it lends no host memory (memfd) */
+    uint64_t log_dropped; /* lines of its log that were dropped, because the reader was too slow */
+    bool copies_host;     /* it lends no host memory (memfd): the kernel grants no file leases */
     unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
     shuf_user user[SHUF_USERS];
 } shuf_daemon;
@@ -63,7 +62,7 @@ typedef struct shuf_daemon {
  * row of users. Fails as shuf_connect(). */
 SHUF_API shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
 
-/* Whose unused results shuf_drop() frees. */
+/* The users whose unused results shuf_drop() frees. */
 typedef enum shuf_owner {
     SHUF_OWN = 0,  /* of the user of this process */
     SHUF_USER = 1, /* of one user */
@@ -71,15 +70,15 @@ typedef enum shuf_owner {
 } shuf_owner;
 
 typedef struct shuf_dropped {
-    uint64_t results;                  /* that the daemon has forgotten */
+    uint64_t results;                  /* removed from the cache of the daemon */
     uint64_t host_bytes, device_bytes; /* freed, with unused scratch memory */
-    uint64_t mapped_bytes;             /* to be freed when no process has them mapped */
+    uint64_t mapped_bytes;             /* freed later, when no process has them mapped */
 } shuf_dropped;
 
 /* Frees the memory of unused results, which the daemon keeps for reuse. Leases stay. `uid` is the
  * user of SHUF_USER, else ignored. `dropped` may be NULL. If a job is running, device memory is
- * freed after it. Fails with SHUF_DENIED for another user or all users, unless this process belongs
- * to root or to the daemon's user; else as shuf_connect(). */
+ * freed after the job. Only root and the daemon's user may free the memory of another user or of
+ * all users; for others the call fails with SHUF_DENIED. Fails also as shuf_connect(). */
 SHUF_API shuf_status shuf_drop(shuf *handle, shuf_owner owner, uint32_t uid, shuf_dropped *dropped);
 
 /* The format of metrics. Both end with a new line. */
@@ -89,8 +88,8 @@ typedef enum shuf_metrics_format {
 } shuf_metrics_format;
 
 /* Reads the metrics of the daemon. On success the caller frees *text with free(); after a failure
- * it is NULL. Users other than root and the daemon's user read only their own rows of users. Fails
- * as shuf_connect(). */
+ * *text is NULL. Users other than root and the daemon's user read only their own rows of users.
+ * Fails as shuf_connect(). */
 SHUF_API shuf_status shuf_daemon_metrics(shuf *handle, shuf_metrics_format format, char **text);
 
 #ifdef __cplusplus

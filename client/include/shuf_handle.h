@@ -18,14 +18,15 @@ extern "C" {
 typedef struct shuf shuf;
 
 typedef enum shuf_event {
-    SHUF_EVENT_LOST = 1, /* no daemon: the call tries to reach the next one */
+    SHUF_EVENT_LOST = 1, /* the daemon is lost: the call tries to reach the next one */
     SHUF_EVENT_FOUND,    /* the call has reached a daemon again */
     SHUF_EVENT_PART,     /* a part of a result is complete, or another 64 MiB of it have come */
 } shuf_event;
 
 /* Called by the thread of the call, during the call. This process has `done` of the `all` bytes of
  * the result; both are 0 in a call that copies no result. A call that moves records itself counts
- * the bytes of their permutation. The calls of the handle fail here with SHUF_INVALID. */
+ * the bytes of the permutation. A call with the handle fails with SHUF_INVALID inside the
+ * observer. */
 typedef void (*shuf_observer)(void *context, shuf_event event, uint64_t done, uint64_t all);
 
 /* Reports the events of later calls with this handle to `observer`; NULL ends the reports. */

@@ -17,12 +17,12 @@
 typedef enum shuf_view {
     SHUF_VIEW_ALL = 0,   /* 0 .. n - 1 */
     SHUF_VIEW_SLICE = 1, /* `count` positions: offset, offset + stride, ... */
-    SHUF_VIEW_SHARD = 2, /* those that DistributedSampler selects for `rank` of `world`, from the
-                          * rank's value number `step` on */
+    SHUF_VIEW_SHARD = 2, /* the positions of `rank` of `world` in PyTorch's DistributedSampler,
+                          * from the rank's value number `step` on */
 } shuf_view;
 
-/* A request for a permutation. 0 is the default of every field except n, and except the count and
- * the stride of a SLICE. */
+/* A request for a permutation. A field of 0 has its default. Only n, and the count and stride of a
+ * SLICE, have no default. */
 typedef struct shuf_permutation {
     const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
@@ -35,9 +35,9 @@ typedef struct shuf_permutation {
      * offset + (count - 1) * stride < n. */
     uint64_t offset, count, stride;
     /* SHARD, else 0: rank < world. The result has the values number step to step + count - 1 of the
-     * rank: a rank that has read `step` values of its epoch resumes there. `step` is at most the
-     * length of the shard, which is n / world, rounded down with drop_last, else up. `count` 0
-     * means all values from `step` on; there are none where `step` is the length. */
+     * rank. So a rank that has read `step` values of its epoch resumes there. The length of a shard
+     * is n / world, rounded down with drop_last, and up without it. `step` is at most this length.
+     * A `count` of 0 means all values from `step` on; if `step` is the length, there are none. */
     uint64_t rank, world, step;
     bool drop_last; /* SHARD: cut the remainder instead of padding by wrapping */
     shuf_dtype dtype;
@@ -46,12 +46,12 @@ typedef struct shuf_permutation {
 
 /* ---- Results ---------------------------------------------------------- */
 
-/* The shape of a result. It follows from the request. */
+/* The shape of a result. The request determines it. */
 typedef struct shuf_shape {
     uint64_t rows;    /* epochs of a permutation; else 1 */
     uint64_t count;   /* values in a row */
     shuf_dtype dtype; /* SHUF_AUTO only for records and buffers */
-    uint64_t width;   /* bytes of a value: 2, 4 or 8; of a record; 1 for a buffer */
+    uint64_t width;   /* bytes of a value (2, 4 or 8) or of a record; 1 for a buffer */
     uint64_t bytes;   /* rows * count * width */
 } shuf_shape;
 
@@ -67,9 +67,9 @@ typedef enum {
     SHUF_BOX_MULLER = 1, /* Box-Muller: the exact normal distribution, except for rounding */
 } shuf_method;
 
-/* Moments of N numbers x in double precision: mean = sum(x) / N, variance = m2, skewness =
- * m3 / m2^(3/2), kurtosis = m4 / m2^2 (3 for a normal distribution), where mk = sum((x - mean)^k) /
- * N. Skewness and kurtosis are NaN where m2 is 0. The last digits depend on the backend. */
+/* Moments of N numbers x in double precision: mean = sum(x) / N, variance = m2, skewness = m3 /
+ * m2^(3/2), kurtosis = m4 / m2^2 (3 for a normal distribution), where mk = sum((x - mean)^k) / N.
+ * Skewness and kurtosis are NaN if m2 is 0. The last digits depend on the backend. */
 typedef struct shuf_moments {
     double mean, variance, skewness, kurtosis;
     double least, largest; /* of x */
@@ -88,8 +88,9 @@ typedef struct shuf_result {
     uint64_t fingerprint;           /* shuf/fingerprint.h; 0 unless requested */
     bool shared;                    /* cached, or computed for another request too */
     unsigned n_first, n_last;       /* lengths of first and last */
-    /* First and last values of the whole result; of F64 to BF16 the bits. Results that are copied
-     * and summaries have them; mapped ones only with fingerprint or moments, records none. */
+    /* First and last values of the whole result; for floating-point types, their bits. A mapped
+     * result has them only with a fingerprint or moments, copied results and summaries always, and
+     * records never. */
     uint64_t first[SHUF_SAMPLES], last[SHUF_SAMPLES];
     shuf_moments moments; /* of numbers; 0 unless requested */
 } shuf_result;
@@ -107,7 +108,8 @@ typedef struct shuf_numbers {
     uint64_t offset, count;         /* count >= 1, no default; offset + count <= 2^62 */
     double mean;                    /* GAUSS: |mean| <= 2^100; else 0 */
     /* GAUSS: 2^-100 <= std <= 2^100, no default; with SHUF_F16 also |mean| + 16 std <= 65504; else
-     * 0. With an std far below the dtype's spacing at the mean, all values are equal. */
+     * 0. If std is far below the distance of neighbouring numbers of the dtype, all values are
+     * equal. */
     double std;
     shuf_dtype dtype;
     bool fingerprint;   /* also compute the fingerprint; shuf_draw_summary() always does */

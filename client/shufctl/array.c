@@ -88,12 +88,12 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
     if (size - npy->header != npy->bytes)
         return shuf__fail_with(
             EX_DATAERR,
-            "--in %s: %" PRIu64 " byte%s behind its header, expected the %" PRIu64 " that it gives",
+            "--in %s: %" PRIu64 " byte%s behind its header, expected the %" PRIu64 " of its shape",
             a->name, size - npy->header, shuf__plural(size - npy->header), npy->bytes);
     if (given != 0 && given != npy->record)
         return shuf__fail_with(EX_USAGE,
                                "--record %" PRIu64 ": the records of %s have %" PRIu64
-                               " bytes; expected that, or nothing",
+                               " bytes; expected that number, or no --record",
                                given, a->name, npy->record);
     a->records = npy->records;
     a->record = npy->record;
@@ -121,8 +121,8 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
     return check_records(a);
 }
 
-/* An .npz, or another zip archive. Its records would be mixed up with the directory of the
- * archive. */
+/* True for an .npz or another zip archive. A shuffle would mix its records with the directory of
+ * the archive. */
 static bool is_archive(const uint8_t *front, size_t size)
 {
     return size >= 4 && memcmp(front, "PK\3\4", 4) == 0;
@@ -130,14 +130,14 @@ static bool is_archive(const uint8_t *front, size_t size)
 
 /* ---- Pipes ---------------------------------------------------------------------- */
 
-/* A pipe, a socket, or standard input that another process has read a part of. */
+/* True for a pipe, a socket, and standard input that another process has partly read. */
 static bool is_sequential(int fd, const struct stat *status)
 {
     return S_ISFIFO(status->st_mode) || S_ISSOCK(status->st_mode) ||
            (S_ISREG(status->st_mode) && lseek(fd, 0, SEEK_CUR) > 0);
 }
 
-/* Returns errno or 0. `failed` says which side the error is of. */
+/* Returns errno or 0. After a failure, *reading is true if reading failed, false if writing did. */
 static int copy_all(int from, int to, bool *reading)
 {
     static char buffer[1 << 18];
@@ -154,7 +154,8 @@ static int copy_all(int from, int to, bool *reading)
     }
 }
 
-/* The size of a pipe is known at its end, and the shuffle starts with any record. */
+/* A pipe must be copied: its size is known only at its end, and a shuffle may start with any
+ * record. */
 static int copy_to_file(struct shuf__array *a)
 {
     bool reading;

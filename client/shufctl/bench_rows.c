@@ -16,7 +16,7 @@ enum { LEAST_RUNS = 3, REQUESTS = 5000, REQUEST_N = 1000 };
 
 static const uint64_t run_ns = 2000000000;
 
-/* Whether another run is due; counts the runs. */
+/* True if another run is needed. Counts the runs. */
 static bool goes_on(uint64_t start, unsigned *runs)
 {
     return (*runs)++ < LEAST_RUNS || shuf__clock_ns() - start < run_ns;
@@ -30,7 +30,7 @@ static void keep_best(struct shuf__bench_row *row, uint64_t ns)
 
 /* ---- memory ---- */
 
-/* The first pass touches the pages, and does not count. */
+/* The first pass only touches the pages, and is not measured. */
 static shuf_status run_memset(shuf *handle, uint64_t n, struct shuf__bench_row *row)
 {
     unsigned runs = 0;
@@ -45,7 +45,7 @@ static shuf_status run_memset(shuf *handle, uint64_t n, struct shuf__bench_row *
     while (goes_on(begin, &runs)) {
         const uint64_t start = shuf__clock_ns();
         memset(memory, (int)runs, n * row->width);
-        __asm__ volatile("" : : "r"(memory) : "memory"); /* the writes are not left out */
+        __asm__ volatile("" : : "r"(memory) : "memory"); /* makes the compiler keep the writes */
         keep_best(row, shuf__clock_ns() - start);
     }
     free(memory);
@@ -112,7 +112,7 @@ static int compare_times(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The median from call to mapped values. */
+/* Measures the median time from the call to mapped values. */
 static shuf_status run_request(shuf *handle, uint64_t n, struct shuf__bench_row *row)
 {
     static uint64_t times[REQUESTS];

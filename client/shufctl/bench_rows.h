@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The measurements of `shufctl bench`. Each one repeats for two seconds, three times at least.
+ * The measurements of `shufctl bench`. Each one repeats for two seconds, and at least three times.
  */
 #ifndef SHUF__BENCH_ROWS_H
 #define SHUF__BENCH_ROWS_H

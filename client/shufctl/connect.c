@@ -25,7 +25,8 @@ int shuf__fail_call(const shuf *handle, shuf_status status,
     return shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
 }
 
-/* A daemon that hangs is waited for as long as one that is not there. A healthy one needs a moment.
+/* The timeout of the next attempt: the rest of the wait. So a daemon that hangs gets as much time
+ * as one that is missing, but always enough for a healthy one.
  */
 static unsigned greeting_ms(uint64_t now, uint64_t give_up)
 {

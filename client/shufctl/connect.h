@@ -15,8 +15,8 @@ shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *opti
 /* The same; returns EX_OK, or prints one line and returns the exit code. */
 int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options);
 
-/* Prints the handle's message and returns the exit code of `status`. Where no daemon answers, it
- * also prints the command that starts one. */
+/* Prints the handle's message and returns the exit code of `status`. If no daemon answers, it also
+ * prints the command that starts one. */
 int shuf__fail_call(const shuf *handle, shuf_status status,
                     const struct shuf__daemon_options *options);
 

@@ -109,7 +109,7 @@ static void add_view(json_t *object, const shuf_permutation *permutation, uint64
     json_object_set_new(object, "slice", view);
 }
 
-/* A batch has both of its bounds, as --epochs takes them. */
+/* For a batch, adds both bounds, in the form of --epochs. */
 static void add_epochs(json_t *object, const struct shuf__output_options *options)
 {
     const shuf_permutation *permutation = options->permutation;

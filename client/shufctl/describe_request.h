@@ -14,7 +14,8 @@
 void shuf__print_line(FILE *to, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The result has the values that the request left to the daemon. */
+/* Fields that the request leaves to the daemon, such as a default algorithm, come from the
+ * result. */
 void shuf__describe_request(const struct shuf__output_options *options, const shuf_result *result,
                             FILE *to);
 void shuf__describe_request_json(const struct shuf__output_options *options,

@@ -44,7 +44,7 @@ extern const struct shuf__check shuf__machine_checks[], shuf__daemon_checks[];
 void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, const char *advice,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Reads the front of ROOT/PATH, NUL-ended; false where it cannot be read. */
+/* Reads the beginning of ROOT/PATH as a string; false if it cannot be read. */
 bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,
                         size_t size);
 

@@ -18,7 +18,7 @@
 
 static const uint64_t least_files = 4096, least_memory = UINT64_C(1) << 30;
 
-/* A socket of the group root, or closed to its group, is no reason to join the group. */
+/* Advises to join the group of the socket, unless this group is root or may not use the socket. */
 static void advise_group(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char user[SHUF__USER_TEXT];
@@ -37,7 +37,7 @@ static void advise_group(const struct shuf__patient *patient, struct shuf__findi
                  "socket_mode in shufd.conf");
 }
 
-/* Why shufctl uses this socket. */
+/* The reason why shufctl uses this socket. */
 static const char *origin_of(const struct shuf__patient *patient)
 {
     if (patient->given_socket)

@@ -88,7 +88,7 @@ static uint64_t *stream_number(shuf_numbers *numbers, int key)
 static void check_gauss(struct argp_state *state, int key, const shuf_numbers *numbers)
 {
     if (numbers->distribution != SHUF_GAUSS)
-        argp_failure(state, EX_USAGE, 0, "%s: uniform has none; expected shufctl gauss",
+        argp_failure(state, EX_USAGE, 0, "%s: only gauss has this option; expected shufctl gauss",
                      shuf__option_name(gauss_table, key));
 }
 
@@ -162,7 +162,8 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
     if (key == KEY_EPOCH)
-        argp_failure(state, EX_USAGE, 0, "--epoch: numbers have none; expected --stream T");
+        argp_failure(state, EX_USAGE, 0,
+                     "--epoch: random numbers have no epoch; expected --stream T");
     uint64_t *number = stream_number(numbers, key);
     if (number)
         shuf__option_number(state, shuf__option_name(gauss_table, key), text, number);

@@ -15,7 +15,8 @@ static void clean_up_and_die(int number)
 {
     for (int i = 0; i < CLEANUPS && cleanups[i]; i++)
         cleanups[i]();
-    raise(number); /* reset by SA_RESETHAND, delivered when this handler returns */
+    /* SA_RESETHAND has reset the signal, so it ends the process when this handler returns. */
+    raise(number);
 }
 
 static void catch_signals(void)

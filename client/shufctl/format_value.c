@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See format_value.h. Whole numbers do not use printf(), which would be the slowest step between
- * device and file.
+ * See format_value.h. Whole numbers are converted without printf(), because it would be the slowest
+ * step between device and file.
  */
 #include "format_value.h"
 

@@ -19,8 +19,8 @@ double shuf__value_of(shuf_dtype dtype, uint64_t bits);
  * float (F32, F16, BF16); subnormal values may have more. Returns the length. */
 size_t shuf__value_text(shuf_dtype dtype, uint64_t bits, char text[SHUF__VALUE_TEXT]);
 
-/* The same for a value that was converted to a double; "about ..." where the conversion may have
- * rounded it. */
+/* The same for a value that was converted to a double. The text is "about ..." if the conversion
+ * may have rounded the value. */
 size_t shuf__value_text_of(shuf_dtype dtype, double value, char text[SHUF__VALUE_TEXT]);
 
 #endif

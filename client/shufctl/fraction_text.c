@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See fraction_text.h. snprintf() and strtod() would be the slowest step between device and file,
- * so values near 1 are converted by integers of 128 bits, which is exact: a value m * 2^q has the p
- * digits round(m * 5^k / 2^s), with k = p - 1 - (its decimal exponent) and s = -(q + k).
+ * See fraction_text.h. snprintf() and strtod() would be the slowest step between device and file.
+ * So values near 1 are converted by integers of 128 bits, which is exact. The p digits of a value m
+ * * 2^q are round(m * 5^k / 2^s), with k = p - 1 - (its decimal exponent) and s = -(q + k).
  */
 #include "fraction_text.h"
 
@@ -56,7 +56,7 @@ static const uint64_t tens[] = {
 struct binary {
     uint64_t m;
     int q;
-    bool is_power; /* of 2: the value below is nearer than the one above */
+    bool is_power; /* a power of 2: the next lower value is nearer than the next higher one */
 };
 
 /* digits * 10^(exponent - (precision - 1)) */
@@ -92,8 +92,9 @@ static struct binary split(double value, bool wide)
                            fraction == 0};
 }
 
-/* Whether the decimal number (d / 2^shift) reads back as b, with both scaled by 5^k * 2^-q. The
- * values beside b are 5^k away, or half of it; a tie goes to the even m. */
+/* True if the decimal number d / 2^shift reads back as b. Both numbers are scaled by 5^k * 2^-q. In
+ * this scale the neighbours of b are 5^k away, or half of that below a power of 2. A tie goes to
+ * the even m. */
 static bool reads_back(const struct binary *b, wide_uint exact, wide_uint d, int k)
 {
     const bool below = d < exact;
@@ -101,8 +102,8 @@ static bool reads_back(const struct binary *b, wide_uint exact, wide_uint d, int
     return distance < fives[k] || (distance == fives[k] && b->m % 2 == 0);
 }
 
-/* Rounds b to `precision` digits, by a guess of its decimal exponent that is not too small. *same:
- * they read back. False where a number is out of range. */
+/* Rounds b to `precision` digits. The guess of its decimal exponent must not be too small. *same is
+ * true if the digits read back as b. False if a number is out of range. */
 static bool round_to(const struct binary *b, struct decimal *d, bool *same)
 {
     int k, shift;

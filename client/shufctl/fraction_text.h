@@ -11,8 +11,8 @@
 
 enum { SHUF__FRACTION_TEXT = 32 };
 
-/* Tries 15 digits first (float: 6); 17 (float: 9) always read back. `wide`: as a double, else as a
- * float, which `value` must be. Returns the length. */
+/* Tries 15 digits first (float: 6); 17 (float: 9) always read back. `wide` true: as a double.
+ * `wide` false: as a float; `value` must then be a float. Returns the length. */
 size_t shuf__fraction_text(double value, bool wide, char text[SHUF__FRACTION_TEXT]);
 
 #endif

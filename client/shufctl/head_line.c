@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    BYTES_MOST = 1 << 30, /* of a result: a larger one may not be cached, and takes its time */
+    BYTES_MOST = 1 << 30, /* of a result; a larger one may not be cached, and be slow to repeat */
     KEY_COLUMNS = 12,
 };
 
@@ -33,7 +33,7 @@ static bool take_chunk(void *context, const void *bytes, size_t size)
     return head->bytes < sizeof head->values;
 }
 
-/* The values that fit a line of `room` columns, with "..." where there are more. */
+/* Prints the values that fit a line of `room` columns, and "..." if there are more. */
 static void print_values(const struct head *head, const shuf_shape *shape, size_t room)
 {
     char line[SHUF__COLUMNS_MOST + 8] = "", text[SHUF__VALUE_TEXT];

@@ -7,8 +7,8 @@
 
 #include "output_options.h"
 
-/* Prints as many values as the terminal behind stdout has room for. Prints nothing where stdout is
- * no terminal, and where the daemon does not have the values any more. */
+/* Prints as many values as the terminal behind stdout has room for. Prints nothing if stdout is not
+ * a terminal, or if the daemon does not have the values any more. */
 void shuf__head_line_print(shuf *daemon, const struct shuf__output_options *options);
 
 #endif

@@ -45,7 +45,7 @@ static const struct argp_option option_table[] = {
      1},
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0,
      "The algorithm (default primefold); the first look-up in one of the others is slow", 1},
-    {"inverse", KEY_INVERSE, NULL, 0, "Take LIST as values, and print the position of each", 2},
+    {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
     {"format", KEY_FORMAT, SHUF__FORMAT_VALUES, 0, SHUF__FORMAT_HELP ", text to standard output",
      3},
@@ -64,7 +64,7 @@ static const struct argp_option option_table[] = {
 struct parse {
     struct shuf__index_options *options;
     unsigned given; /* BIT(key) of each option seen */
-    int other;      /* a key of `permute` only, or 0 */
+    int other;      /* a given option that only `permute` has, or 0 */
 };
 
 /* ---- Places ------------------------------------------------------------------ */
@@ -149,9 +149,9 @@ int shuf__index_read_places(struct shuf__places *places)
 static void refuse_other(struct argp_state *state, const struct parse *parse)
 {
     if (parse->other == KEY_EPOCHS)
-        argp_failure(state, EX_USAGE, 0, "--epochs: index has one, expected --epoch");
+        argp_failure(state, EX_USAGE, 0, "--epochs: index takes only one epoch, expected --epoch");
     if (parse->other == KEY_DTYPE)
-        argp_failure(state, EX_USAGE, 0, "--dtype: expected none, index gives u64");
+        argp_failure(state, EX_USAGE, 0, "--dtype: index always gives u64, expected no --dtype");
     if (parse->other == KEY_SLICE && parse->options->direction == SHUF_INVERSE)
         argp_failure(state, EX_USAGE, 0,
                      "the inverse of a slice is not defined: expected the whole permutation; rank "
@@ -177,7 +177,8 @@ static void check_index_given(struct argp_state *state, const struct parse *pars
     if (options->read_places && options->places.count > 0)
         argp_failure(state, EX_USAGE, 0, "--at -: excludes other positions");
     if (options->daemon.json && (given & (BIT(KEY_OUT) | BIT(KEY_FORMAT))))
-        argp_failure(state, EX_USAGE, 0, "--json: excludes --out and --format; it has the values");
+        argp_failure(state, EX_USAGE, 0,
+                     "--json: excludes --out and --format; the JSON object has the values");
 }
 
 static void finish_index(struct argp_state *state, struct parse *parse)

@@ -22,7 +22,7 @@ static shuf_status read_chunks(shuf *daemon, const shuf_lease *lease, shuf_sink 
     return SHUF_OK;
 }
 
-/* Compares `count` values from value `first` on with those of the reply. */
+/* Compares `count` values, from number `first` on, with those of the reply. */
 static shuf_status compare_values(shuf *daemon, const shuf_lease *lease, uint64_t first,
                                   unsigned count, const uint64_t *expected, bool *match)
 {

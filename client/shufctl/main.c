@@ -25,7 +25,7 @@ static const struct shuf__verb verbs[] = {
     {0},
 };
 
-/* Words of other programs, of NumPy and of the manual. */
+/* Words that users know from other programs, from NumPy and from the manual. */
 static const struct shuf__other_word others[] = {
     {"start", "a daemon is started by shufd, or systemctl start shufd.socket"},
     {"stop", "kill -TERM PID or systemctl stop shufd.socket shufd ends the daemon; shufctl status "

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies bytes until one of `ends`, which it returns; NULL where they do not fit. */
+/* Copies bytes up to the first one of `ends`, and returns its address; NULL if they do not fit. */
 static const char *copy_until(const char *at, const char *ends, char *out, size_t room)
 {
     const size_t length = strcspn(at, ends);
@@ -18,7 +18,7 @@ static const char *copy_until(const char *at, const char *ends, char *out, size_
     return at + length;
 }
 
-/* The value of a label, from its first character to behind the closing quote. */
+/* Reads the value of a label. Returns the address after its closing quote. */
 static const char *read_value(const char *at, char *out, size_t room)
 {
     size_t used = 0;
@@ -34,7 +34,7 @@ static const char *read_value(const char *at, char *out, size_t room)
     return *at == '"' ? at + 1 : NULL;
 }
 
-/* From behind the brace to behind the closing one. */
+/* Reads the labels after an opening brace. Returns the address after the closing brace. */
 static const char *read_labels(const char *at, struct shuf__metric_sample *sample)
 {
     while (*at != '}') {

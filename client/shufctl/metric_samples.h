@@ -21,8 +21,8 @@ struct shuf__metric_sample {
     double value;
 };
 
-/* The next sample at or after *at, which moves behind it. False at the end of the text, or at the
- * first line that is no sample. */
+/* Reads the next sample at or after *at, and moves *at to its end. False at the end of the text, or
+ * at the first line that is not a sample. */
 bool shuf__metric_sample_next(const char **at, struct shuf__metric_sample *sample);
 
 /* The value of that label, or "". */

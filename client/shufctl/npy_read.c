@@ -269,9 +269,9 @@ bool shuf__npy_read(const char *dict, size_t size, struct shuf__npy *npy, char w
     if (f.dimensions == 0)
         return fail_parse(&c, "shape (): a single value, expected at least one dimension");
     if (f.fortran && f.dimensions > 1)
-        return fail_parse(
-            &c, "fortran_order True: the bytes of a record are not side by side, expected "
-                "C order (numpy.ascontiguousarray)");
+        return fail_parse(&c,
+                          "fortran_order True: the bytes of a record are not contiguous, expected "
+                          "C order (numpy.ascontiguousarray)");
     npy->records = f.first;
     npy->record = f.item;
     if (!multiply_size(&c, &npy->record, f.rest))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the header of an .npy file, versions 1 to 3. A record is the part of the array that one
- * index of the first dimension selects; the header has the number of records and their size.
+ * Reads the header of an .npy file, versions 1 to 3. Each index of the first dimension selects one
+ * record. The header gives the number and the size of the records.
  */
 #ifndef SHUF__NPY_READ_H
 #define SHUF__NPY_READ_H
@@ -21,8 +21,8 @@ struct shuf__npy {
     uint64_t records, record, bytes;
 };
 
-/* True where the file has the magic of an .npy. Then `dict` and `header` of *npy are set, or both
- * are 0 and `why` has the error. */
+/* True if the file begins like an .npy. Then `dict` and `header` of *npy are set, or both are 0 and
+ * `why` has the error. */
 bool shuf__npy_begins(const uint8_t *front, size_t size, struct shuf__npy *npy,
                       char why[SHUF__NPY_WHY]);
 

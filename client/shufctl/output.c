@@ -57,7 +57,7 @@ static int cannot_create(const char *name, int cause)
                            "--out %s: cannot create: %s", name, shuf__cause_text(cause));
 }
 
-/* ".NAME.123456" in the target's directory, since a rename must not cross file systems. */
+/* ".NAME.123456" in the target's directory, because a rename cannot cross file systems. */
 static bool name_temporary(const char *target)
 {
     unsigned number;
@@ -119,15 +119,15 @@ static bool create_unnamed(struct shuf__output *output)
     return true;
 }
 
-/* old: the target's state, or NULL where it does not exist. */
+/* old: the target's state, or NULL if it does not exist. */
 static int create_temporary(struct shuf__output *output, const struct stat *old)
 {
     output->unnamed = create_unnamed(output);
     int cause = output->unnamed ? 0 : with_new_name(output, create_named);
     if (cause != 0)
         return cannot_create(output->name, cause);
-    /* The file was created for its owner only. A file system without modes fails and needs no
-     * change. */
+    /* The file was created for its owner only. On a file system without modes fchmod() fails, and
+     * no change is needed. */
     if (fchmod(output->fd, old ? old->st_mode & 0777 : 0666 & ~current_umask()) != 0 &&
         errno != EPERM && errno != EOPNOTSUPP)
         return cannot_create(output->name, errno);
@@ -143,10 +143,11 @@ static int open_path(struct shuf__output *output, const char *path)
     output->path = shuf__resolve_path(path);
     const int cause = errno;
     if (!output->path && cause == SHUF__FOREIGN_LINK)
-        return shuf__fail_with(EX_NOPERM,
-                               "--out %s: behind a symbolic link of another user, in a directory "
-                               "that everybody may write to; give the path of the file itself",
-                               path);
+        return shuf__fail_with(
+            EX_NOPERM,
+            "--out %s: leads through a symbolic link of another user, in a directory "
+            "that everybody may write to; give the path of the file itself",
+            path);
     bool exists = stat(output->path ? output->path : path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
         return cannot_create(path, EISDIR);
@@ -190,7 +191,7 @@ static uint64_t room_of(int fd)
     return (uint64_t)fs.f_bavail * fs.f_frsize + (uint64_t)file.st_blocks * 512;
 }
 
-/* ENOSPC or EFBIG of a file whose size is known. */
+/* Prints the failure ENOSPC or EFBIG of a file whose size is known. */
 static int no_room(const struct shuf__output *output, uint64_t bytes, uint64_t room_left, int cause)
 {
     char needed[SHUF__UNITS_TEXT], room[SHUF__UNITS_TEXT];
@@ -209,13 +210,14 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
 {
     if (!output->path || bytes == 0)
         return EX_OK;
-    /* First, because some file systems give a file all space that is left before they fail. */
+    /* Measured first, because some file systems give the file all remaining space before they
+     * fail. */
     const uint64_t left = room_of(output->fd);
     if (left < bytes) {
         output->cause = ENOSPC;
         return no_room(output, bytes, left, ENOSPC);
     }
-    /* Not posix_fallocate(): it writes every block where the file system cannot reserve. */
+    /* Not posix_fallocate(): if the file system cannot reserve space, it writes every block. */
     int result;
     do
         result = fallocate(output->fd, 0, 0, (off_t)bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The output file. A regular file is written without a name (O_TMPFILE), or under a temporary name
- * where the file system has no O_TMPFILE. It replaces its target when it is complete, so nobody
- * sees a partial file. Standard output, devices and pipes are written directly. A signal that ends
- * the process removes the temporary name first.
+ * if the file system has no O_TMPFILE. It replaces its target when it is complete, so nobody sees a
+ * partial file. Standard output, devices and pipes are written directly. A signal that ends the
+ * process removes the temporary name first.
  */
 #ifndef SHUF__OUTPUT_H
 #define SHUF__OUTPUT_H
@@ -16,8 +16,8 @@ struct shuf__output {
     int fd;
     int cause;        /* errno of the failed write, or 0 */
     const char *name; /* for messages */
-    char *path;       /* the path that the file replaces; NULL: written directly */
-    bool unnamed;     /* has no name until the commit */
+    char *path;       /* the path that the file replaces; NULL: the output is written directly */
+    bool unnamed;     /* the file has no name until the commit */
 };
 
 /* Both return EX_OK, or print one line and return the exit code. `binary` output to a terminal is

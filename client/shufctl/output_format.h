@@ -28,8 +28,8 @@ bool shuf__format_is_text(enum shuf__format format);
 /* The value of --format. Ends the process as argp does for an unknown one. */
 enum shuf__format shuf__format_option(struct argp_state *state, const char *text);
 
-/* The format of the file `out` without --format. `otherwise` is that of standard output, pipes and
- * devices; terminals have text. Ends the process as argp does for an unknown suffix. */
+/* The format of the file `out` without --format. `otherwise` is the format for standard output,
+ * pipes and devices; terminals get text. Ends the process as argp does for an unknown suffix. */
 enum shuf__format shuf__format_of_file(struct argp_state *state, const char *out,
                                        enum shuf__format otherwise);
 

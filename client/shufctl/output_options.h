@@ -13,7 +13,7 @@ struct shuf__output_options {
     const shuf_permutation *permutation; /* one of these; valid */
     const shuf_numbers *numbers;
     shuf_shape shape;
-    bool batch;      /* rows are a dimension, even a single row */
+    bool batch;      /* the output has a dimension for rows, even for a single row */
     const char *out; /* NULL: print only a summary */
     enum shuf__format format;
     bool format_given;
@@ -29,7 +29,7 @@ extern const struct argp shuf__output_argp;
  * exclude each other, and sets the default format. Ends the process as argp does. */
 void shuf__output_options_complete(struct argp_state *state, struct shuf__output_options *options);
 
-/* Ends the process where `out` is empty. */
+/* Ends the process if `out` is empty. */
 void shuf__check_out_option(struct argp_state *state, const char *out);
 
 /* True when the values go to standard output, so the summary cannot. */

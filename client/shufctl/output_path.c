@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Parses a whole number; -1 where `text` is none. */
+/* Parses a whole number; -1 if `text` is not a number. */
 static int read_descriptor(const char *text)
 {
     char *end;
@@ -38,7 +38,8 @@ int shuf__output_path_descriptor(const char *path)
     return -1;
 }
 
-/* An inherited descriptor has no FD_CLOEXEC; the connection to the daemon has it. */
+/* FD_CLOEXEC distinguishes them: inherited descriptors do not have it, but the connection to the
+ * daemon does. */
 int shuf__output_path_duplicate(int descriptor)
 {
     int flags = fcntl(descriptor, F_GETFD);

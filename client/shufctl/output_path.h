@@ -17,7 +17,7 @@ int shuf__output_path_duplicate(int descriptor);
 
 bool shuf__output_path_is_terminal(const char *path);
 
-/* True for an inherited descriptor, a pipe or a device: its name says nothing of its contents. */
+/* True for an inherited descriptor, a pipe or a device: its name does not show a format. */
 bool shuf__output_path_is_direct(const char *path);
 
 #endif

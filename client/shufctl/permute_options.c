@@ -56,7 +56,7 @@ static const struct argp_option option_table[] = {
     {"world", KEY_WORLD, "W", 0, "Divide the permutation among W ranks", 3},
     {"step", KEY_STEP, "K", 0, "Start at the rank's value number K, to resume (default 0)", 3},
     {"drop-last", KEY_DROP_LAST, NULL, 0,
-     "Where W does not divide N, leave values out; without it, some are given twice", 3},
+     "If W does not divide N, leave values out instead of giving some twice", 3},
     {"dtype", KEY_DTYPE, "u32|u64|i64", 0,
      "The type of the values (default: u32 where N is at most 2^32, else u64)", 4},
     {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 5},
@@ -122,9 +122,9 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
         argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world beside it",
                      given & BIT(KEY_STEP) ? "--step" : "--drop-last");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
-        argp_failure(state, EX_USAGE, 0, "--rank: missing; expected it beside --world");
+        argp_failure(state, EX_USAGE, 0, "--rank: missing; --world needs it");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
-        argp_failure(state, EX_USAGE, 0, "--world: missing; expected it beside --rank");
+        argp_failure(state, EX_USAGE, 0, "--world: missing; --rank needs it");
     if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
         argp_failure(state, EX_USAGE, 0, "--count 0: expected at least 1");
 }
@@ -162,7 +162,7 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
     shuf__output_options_complete(state, options);
     parse->permutation->fingerprint =
         !options->prefetch &&
-        (options->daemon.json || !shuf__writes_to_stdout(options)); /* only where it is printed */
+        (options->daemon.json || !shuf__writes_to_stdout(options)); /* only if it is printed */
 }
 
 /* The field of an option whose value is one number, else NULL. */

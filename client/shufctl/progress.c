@@ -19,7 +19,8 @@
 
 static const uint64_t second_ns = 1000000000, interval_ns = 100000000;
 
-/* All under the lock, except quiet and thread, which belong to the main thread, and dying. */
+/* The lock guards all fields except `dying`, and except `quiet` and `thread`, which only the main
+ * thread uses. */
 static struct {
     bool quiet;
     bool running; /* the thread */
@@ -27,13 +28,13 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake; /* the end */
     bool ends, hidden;
-    bool counts; /* the phase counts its bytes */
+    bool counts; /* the phase counts its bytes itself */
     const char *phase;
-    uint64_t done, total;               /* bytes of the phase */
-    uint64_t start_ns, phase_ns;        /* the start of the command, and of its phase */
-    uint64_t lost_ns;                   /* since when the daemon is gone; 0: it is there */
-    unsigned reconnect_ms;              /* how long it is waited for */
-    bool noted_loss;                    /* without a terminal */
+    uint64_t done, total;        /* bytes of the phase */
+    uint64_t start_ns, phase_ns; /* the start of the command, and of its phase */
+    uint64_t lost_ns;            /* the time at which the daemon was lost; 0: it is not lost */
+    unsigned reconnect_ms;       /* the longest wait for a daemon */
+    bool noted_loss;             /* without a terminal */
     volatile sig_atomic_t drawn, dying; /* a signal handler reads and writes them */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -104,7 +105,8 @@ static void write_phase(struct line *line, uint64_t now)
         add_left(line, (double)elapsed_ns / 1e9);
 }
 
-/* A line as wide as the terminal would wrap, and then the next one could not replace it. */
+/* The line is shorter than the terminal is wide: a line that wraps could not be replaced by the
+ * next one. */
 static void draw_line(uint64_t now)
 {
     struct line line = {.used = 0};
@@ -116,7 +118,7 @@ static void draw_line(uint64_t now)
     fflush(stderr);
 }
 
-/* The terminal has perhaps echoed a ^C on the line. */
+/* Also clears a ^C that the terminal may have echoed on the line. */
 static void clear_before_signal(void)
 {
     static const char clear[] = "\r\033[K";
@@ -159,7 +161,8 @@ static void *draw(void *unused)
     return NULL;
 }
 
-/* Signals go to the main thread, which blocks them where it must not be interrupted. */
+/* The new thread blocks all signals. So they go to the main thread, which blocks them while it must
+ * not be interrupted. */
 static bool start_thread(void)
 {
     sigset_t all, old;
@@ -241,7 +244,7 @@ static void print_note(const char *text)
     pthread_mutex_unlock(&progress.lock);
 }
 
-/* A phase that counts bytes itself is ahead of the parts. */
+/* Ignored in a phase that counts its bytes itself, because that count is ahead of the parts. */
 static void note_part(uint64_t done, uint64_t all)
 {
     pthread_mutex_lock(&progress.lock);
@@ -252,7 +255,7 @@ static void note_part(uint64_t done, uint64_t all)
     pthread_mutex_unlock(&progress.lock);
 }
 
-/* Every time on a terminal, else once. */
+/* On a terminal it reports every loss, elsewhere only the first one. */
 static void note_loss(void)
 {
     char text[128];

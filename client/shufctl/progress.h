@@ -15,20 +15,20 @@
 /* Call it before the first phase. */
 void shuf__progress_set_quiet(bool quiet);
 
-/* Begins a phase, as "writing", of `total` bytes; 0: unknown. */
+/* Begins a phase of `total` bytes (0: unknown), with a name such as "writing". */
 void shuf__progress_phase(const char *name, uint64_t total);
 
 /* Adds this many bytes to the finished bytes of the phase. */
 void shuf__progress_add(uint64_t bytes);
 
-/* Hides the line, as when the values go to the same terminal, until the end. */
+/* Hides the line until the end, for example because the values go to the same terminal. */
 void shuf__progress_hide(void);
 
 /* Clears the line. A later phase begins anew. */
 void shuf__progress_end(void);
 
-/* Shows the events of calls with this handle, which waits so long for a lost daemon. A loss is one
- * line on stderr without a terminal too, but not with --quiet. */
+/* Shows the events of calls with this handle, and sets its reconnect time. A loss is shown by one
+ * line on stderr, even without a terminal, but not with --quiet. */
 void shuf__progress_observe(shuf *handle, unsigned reconnect_ms);
 
 #endif

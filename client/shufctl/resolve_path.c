@@ -25,8 +25,9 @@ static bool fail(int error)
     return false;
 }
 
-/* Where everybody may create files, such as /tmp, another user may have made the link to redirect
- * the output. The kernel's fs.protected_symlinks has the same rule; see proc(5). */
+/* In a directory where everybody may create files, such as /tmp, another user may have made the
+ * link to redirect the output. The kernel's fs.protected_symlinks has the same rule; see
+ * proc(5). */
 static bool may_follow(const char *directory, const struct stat *link)
 {
     struct stat parent;

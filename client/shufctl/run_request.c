@@ -22,13 +22,13 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The way of the values to the file. */
+/* Writes the values of a result to the file. */
 struct value_writer {
     struct shuf__output output;
     enum shuf__format format;
     struct shuf__text text;
     uint64_t bytes; /* of all values */
-    bool begun;     /* the first values are there */
+    bool begun;     /* the first values have arrived */
 };
 
 static bool write_chunk(void *context, const void *bytes, size_t size)
@@ -93,7 +93,7 @@ static shuf_status receive_values(struct value_writer *w, shuf *daemon,
     return call_each(daemon, o, write_chunk, w, &outcome->result);
 }
 
-/* Only a lease and the cache need room for the whole result. */
+/* Adds advice to NO_MEMORY: only a lease and the cache need room for the whole result. */
 static int fail_request(shuf *daemon, shuf_status status, const struct shuf__output_options *o)
 {
     if (status == SHUF_NO_MEMORY && (o->transport || o->prefetch))
@@ -141,7 +141,7 @@ static int request_summary(shuf *daemon, const struct shuf__output_options *o,
     return to_exit_code(daemon, status, o);
 }
 
-/* A summary on standard error that cannot be written is a failure. main() checks standard output.
+/* Fails if the summary could not be written to standard error. main() checks standard output.
  */
 static int check_error_stream(void)
 {
@@ -156,7 +156,8 @@ static void print_lines(shuf *daemon, const struct shuf__summary *summary)
         shuf__head_line_print(daemon, summary->options);
 }
 
-/* With --quiet: the values go to a file, or stay in the daemon, and nothing else was asked for. */
+/* True if --quiet suppresses the summary: the values go to a file or stay in the daemon, and no
+ * option requests a summary. */
 static bool is_unasked(const struct shuf__output_options *o)
 {
     const bool wants_moments = o->numbers && o->numbers->moments;
@@ -182,7 +183,7 @@ static int print_summary(shuf *daemon, const struct shuf__summary *summary)
     return to_stdout ? check_error_stream() : EX_OK;
 }
 
-/* Rejects a result that the daemon would not keep: its computation would be useless. */
+/* Rejects a result that the daemon would not keep, because a prefetch of it would be useless. */
 static int check_kept(shuf *daemon, const struct shuf__output_options *o)
 {
     shuf_daemon now;

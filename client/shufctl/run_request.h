@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the request of a verb: writes the values to a file or prints a summary, by a copy or by a
- * lease.
+ * Runs the request of a verb, as a copy or by a lease. Writes the values to a file, or prints a
+ * summary.
  */
 #ifndef SHUF__RUN_REQUEST_H
 #define SHUF__RUN_REQUEST_H

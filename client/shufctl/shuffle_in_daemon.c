@@ -20,12 +20,12 @@ struct daemon_shuffle {
     struct shuf__shuffle_run *run;
     shuf_lease *buffer;
     bool lost; /* a daemon was lost */
-    int code;  /* the exit code of a failure on this side */
+    int code;  /* the exit code of a failure in this process */
 };
 
 /* ---- Input ---------------------------------------------------------------------- */
 
-/* Reads into the buffer itself where it is mapped. */
+/* Reads directly into the buffer if the buffer is mapped. */
 static shuf_status fill_part(shuf *daemon, struct daemon_shuffle *s, uint64_t offset, size_t size)
 {
     static char part[PART];
@@ -51,8 +51,8 @@ static shuf_status fill_buffer(shuf *daemon, struct daemon_shuffle *s)
     return status;
 }
 
-/* After a failure, shuf_close() ends the leases: a release would replace the message. The next try
- * releases the buffer of this one. */
+/* After a failure it keeps its leases, because a release would replace the message. shuf_close()
+ * ends them, and the next try releases the buffer. */
 static shuf_status shuffle_once(shuf *daemon, struct daemon_shuffle *s, shuf_lease **shuffled)
 {
     shuf_status status = shuf_buffer_take(daemon, s->run->array.bytes, NULL, &s->buffer);
@@ -97,7 +97,7 @@ static int write_records(struct shuf__shuffle_run *run, const shuf_lease *shuffl
 
 /* ---- The whole way ------------------------------------------------------------------ */
 
-/* The array and its copy are all that results may hold. */
+/* Fails if the array and its copy are larger than the daemon's limit for results. */
 static shuf_status check_room(shuf *daemon, const struct shuf__shuffle_run *run)
 {
     shuf_daemon now;

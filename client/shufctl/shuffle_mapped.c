@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A shuffle in this process. The daemon computes the permutation in parts, so its memory limits
- * nothing. The records of the mapped input are written in order; an inverse shuffle, whose records
- * come in any order, fills the mapped output.
+ * A shuffle in this process. The daemon computes the permutation in parts, so the array may be
+ * larger than the daemon's memory. The records of the mapped input are written in order; an inverse
+ * shuffle, whose records come in any order, fills the mapped output.
  */
 #include "connect.h"
 #include "exit.h"
@@ -89,7 +89,7 @@ static int write_copy(struct shuf__shuffle_run *run, const char *bytes)
     return written ? EX_OK : shuf__output_failed(&run->output);
 }
 
-/* Into [offset, offset + the array's bytes) of the file, which has at least these. */
+/* Writes the records to the file from `offset` on. The file must already be long enough. */
 static int fill_file(shuf *daemon, struct shuf__shuffle_run *run, const char *in, int fd,
                      size_t offset, bool copies)
 {
@@ -106,7 +106,8 @@ static int fill_file(shuf *daemon, struct shuf__shuffle_run *run, const char *in
     return code;
 }
 
-/* A mapped file would meet a full disk by a signal, too late for a good message. */
+/* Reserves the space of the mapped file first. On a full disk, a write to the mapping would end the
+ * process by a signal, without a message. */
 static bool reserve(int fd, uint64_t bytes)
 {
     return fallocate(fd, 0, 0, (off_t)bytes) == 0 ||

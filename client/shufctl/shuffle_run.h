@@ -20,14 +20,14 @@ struct shuf__shuffle_run {
 /* Both write the shuffled records behind the header. They return EX_OK, or print one line and
  * return the exit code. The output is not committed yet. */
 
-/* In the daemon's memory, which holds the array and the shuffled copy. *too_large is set where the
- * daemon has no room for them; then nothing is written and no line printed. */
+/* In the daemon's memory, which holds the array and the shuffled copy. If the daemon has no room
+ * for them, it sets *too_large, writes nothing and prints no line. */
 int shuf__shuffle_in_daemon(shuf *daemon, struct shuf__shuffle_run *run, bool *too_large);
 
 /* In this process: the daemon computes the permutation, and the input is a mapped file. */
 int shuf__shuffle_mapped(shuf *daemon, struct shuf__shuffle_run *run);
 
-/* Writes the header, after making room for all of the output. */
+/* Reserves space for the whole output, then writes the header. */
 int shuf__shuffle_begin_output(struct shuf__shuffle_run *run);
 
 #endif

@@ -26,7 +26,8 @@ static bool directory_is_there(const char *path)
     return strcmp(path, SHUF__SYSTEM_SOCKET) == 0 && geteuid() == 0;
 }
 
-/* A daemon replaces a socket that nobody serves, but no other file. */
+/* True if a daemon can serve on this path. It replaces a socket that no daemon serves, but no other
+ * file. */
 static bool can_be_served(const char *path)
 {
     struct stat status;
@@ -41,7 +42,7 @@ static bool is_plain(const char *word)
                              "%+,-./:=@_")] == '\0';
 }
 
-/* Writes the word with shell quotes where it needs them. */
+/* Writes the word, with shell quotes if it needs them. */
 static void quote_word(const char *word, char *out)
 {
     if (is_plain(word)) {
@@ -57,7 +58,7 @@ static void quote_word(const char *word, char *out)
     strcpy(out, "'");
 }
 
-/* The socket belongs to the units of systemd. */
+/* True if the socket belongs to the units of systemd. */
 static bool is_of_units(const char *path)
 {
     static const char directory[] = "/run/shufd/";

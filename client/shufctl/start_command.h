@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The command that starts a daemon on the socket that shufctl tried. A user can copy it into a
- * shell, so it is printed only where it works. Where
- * systemd has the units of shufd, they start the daemons of /run/shufd.
+ * shell, so it is printed only if it would work. If systemd has the units of shufd, these start the
+ * daemons of /run/shufd.
  */
 #ifndef SHUF__START_COMMAND_H
 #define SHUF__START_COMMAND_H
@@ -12,7 +12,7 @@
 enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each byte quoted */
 
 /* Writes the command for a daemon on `path`. given: the value of --socket, or NULL. Returns false
- * where a daemon cannot serve there: the file is no socket, or the directory is missing. */
+ * if a daemon cannot serve there: the file is not a socket, or the directory is missing. */
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND]);
 
 #endif

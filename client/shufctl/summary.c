@@ -140,7 +140,7 @@ static void add_real(json_t *object, const char *key, double value)
     json_object_set_new(object, key, isnan(value) ? json_null() : json_real(value));
 }
 
-/* As first and last, except for u64. */
+/* Adds the least or largest value in the same form as first and last, except for u64. */
 static void add_extreme(json_t *object, const char *key, shuf_dtype dtype, double value)
 {
     if (dtype == SHUF_U32 && value >= 0 && value <= UINT32_MAX)

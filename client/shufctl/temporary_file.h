@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file without a name in $TMPDIR, for bytes that a pipe cannot give twice. It is gone when it is
- * closed, however the process ends.
+ * A file without a name in $TMPDIR, for a copy of a pipe, which can be read only once. The file
+ * disappears when it is closed, even if a signal ends the process.
  */
 #ifndef SHUF__TEMPORARY_FILE_H
 #define SHUF__TEMPORARY_FILE_H

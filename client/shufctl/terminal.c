@@ -6,7 +6,7 @@
 
 #include <sys/ioctl.h>
 
-enum { COLUMNS = 80 }; /* of a terminal that does not say */
+enum { COLUMNS = 80 }; /* of a terminal that does not report its width */
 
 unsigned shuf__terminal_columns(int fd)
 {

@@ -7,7 +7,7 @@
 
 enum { SHUF__COLUMNS_MOST = 4096 };
 
-/* The columns of the terminal, 1 to SHUF__COLUMNS_MOST; 80 where it does not say. */
+/* The columns of the terminal, 1 to SHUF__COLUMNS_MOST; 80 if it does not report them. */
 unsigned shuf__terminal_columns(int fd);
 
 #endif

@@ -23,7 +23,7 @@ struct shuf__text {
     char buffer[SHUF__TEXT_BUFFER];
 };
 
-/* A line has a row of a batch, else one value. */
+/* A line has one row of a batch or, without a batch, one value. */
 void shuf__text_start(struct shuf__text *text, struct shuf__output *output, const shuf_shape *shape,
                       bool batch, char separator);
 

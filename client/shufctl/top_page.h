@@ -13,8 +13,8 @@
 void shuf__top_print(const char *socket, const struct shuf__top_sample *before,
                      const struct shuf__top_sample *now, FILE *to);
 
-/* The time that a share of the requests between the two samples kept, in nanoseconds: the upper
- * bound of a bucket. 0 without requests. */
+/* The time in nanoseconds within which this share of the requests between the two samples was
+ * answered. It is the upper bound of a bucket; 0 if there were no requests. */
 uint64_t shuf__top_quantile(const struct shuf__top_sample *before,
                             const struct shuf__top_sample *now, double share);
 

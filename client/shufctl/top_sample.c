@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the request is for results, not about the daemon. */
+/* True for a request for results, false for one about the daemon. */
 static bool is_work(const struct shuf__metric_sample *metric)
 {
     static const char *const kinds[] = {"permute", "stream",   "shuffle",
@@ -32,7 +32,7 @@ static void add_requests(struct shuf__top_sample *to, const struct shuf__metric_
         to->failed += metric->value;
 }
 
-/* The kinds have the same bounds, in the same order. */
+/* Adds a bucket of one kind to the sum. All kinds have the same bounds, in the same order. */
 static void add_bucket(struct shuf__top_sample *to, const struct shuf__metric_sample *metric)
 {
     unsigned i = 0;

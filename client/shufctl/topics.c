@@ -14,7 +14,7 @@ const struct shuf__topic shuf__topics[] = {
      "  10k, 10M, 8G         times a power of 1000: k, M, G, T, P, E (K is k)\n"
      "  64Ki, 8Gi            times a power of 1024: Ki, Mi, Gi, Ti, Pi, Ei\n"
      "  8GB, 8GiB            the same with a B\n"
-     "  1.5k, 0.5Gi          a fraction, where the result is whole\n"
+     "  1.5k, 0.5Gi          a fraction, if the result is whole\n"
      "\n"
      "Case matters in M, G, T, P, E: 10m is an error.\n"
      "\n"
@@ -40,7 +40,7 @@ const struct shuf__topic shuf__topics[] = {
      "NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So write u64 or <u8, and\n"
      "i64 or <i8.\n"},
     {"algorithms", "the permutations, for --algorithm",
-     "  primefold   the default: any part of a permutation, at a cost in proportion to the part\n"
+     "  primefold   the default: a part of a permutation costs in proportion to its size\n"
      "  philox24    a position depends on all positions before it, so a late part costs more\n"
      "  lcg         for comparison only: not random enough for use\n"
      "\n"
@@ -61,7 +61,7 @@ const struct shuf__topic shuf__topics[] = {
      "\n"
      "Keys are credentials of systemd (shufd.service(8)), or files (shufd.conf(5), keys).\n"},
     {"environment", "variables that shufctl reads",
-     "  SHUFD_SOCKET          the socket of the daemon, where --socket does not name it\n"
+     "  SHUFD_SOCKET          the socket of the daemon, if --socket does not name it\n"
      "  CUDA_VISIBLE_DEVICES  else the daemon of its first GPU: a UUID, or an index with\n"
      "                        CUDA_DEVICE_ORDER=PCI_BUS_ID or if there is one GPU\n"
      "  XDG_RUNTIME_DIR       else $XDG_RUNTIME_DIR/shufd.sock if this exists and the user is not\n"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* NULL where the user has no name. Valid until the next call. */
+/* The name of the user; NULL if there is none. Valid until the next call. */
 const char *shuf__user_name(uint32_t uid);
 
 enum { SHUF__USER_TEXT = 64 };

@@ -45,7 +45,7 @@ static error_t parse_bench_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* Two results and a workspace fit the memory at a time. */
+/* Picks n so that two results and a workspace fit the memory together. */
 static uint64_t pick_n(const shuf_daemon *daemon)
 {
     const uint64_t fits = daemon->memory_limit / 4 / sizeof(uint32_t);

@@ -31,7 +31,8 @@ static void add_finding(json_t *to, const char *name, const struct shuf__finding
     json_array_append_new(to, object);
 }
 
-/* Runs the checks up to the first fault if `stop_at_fault`; the number of faults. */
+/* Runs the checks, with `stop_at_fault` only up to the first fault. Returns the number of
+ * faults. */
 static unsigned run_checks(const struct shuf__patient *patient, const struct shuf__check *checks,
                            bool stop_at_fault, json_t *json)
 {
@@ -48,7 +49,8 @@ static unsigned run_checks(const struct shuf__patient *patient, const struct shu
     return faults;
 }
 
-/* Without a daemon there is nothing to see behind the socket. */
+/* Checks the machine first. The checks of the daemon stop at the first fault, because later ones
+ * need a daemon that answers. */
 static unsigned examine(const struct shuf__patient *patient, bool json)
 {
     json_t *findings = json ? json_array() : NULL;

@@ -70,7 +70,7 @@ static void print_dropped(const shuf_dropped *d)
                shuf__units_memory(mapped, d->mapped_bytes));
 }
 
-/* Nothing was freed although there are results: their processes have them in use. */
+/* Explains why nothing was freed although there are results: processes hold leases on them. */
 static void print_in_use(shuf *handle)
 {
     shuf_daemon daemon;

@@ -87,7 +87,7 @@ static int print_look_up_json(const struct shuf__index_options *o, const uint64_
 
 /* ---- The verb --------------------------------------------------------------- */
 
-/* Checks n by a slice of one value, which has the same limits of n. */
+/* Checks n by a request for a slice of one value, because that has the same limits of n. */
 static int check_permutation_n(const shuf_permutation *permutation)
 {
     char message[256];
@@ -99,7 +99,7 @@ static int check_permutation_n(const shuf_permutation *permutation)
     return status ? shuf__fail_with(shuf__exit_code(status), "%s", message) : EX_OK;
 }
 
-/* Reports a wrong position even where no daemon answers. */
+/* Checks the positions here, so a wrong one is reported even if no daemon answers. */
 static int check_places(const shuf_permutation *permutation, const struct shuf__places *places)
 {
     int code = check_permutation_n(permutation);
@@ -110,7 +110,7 @@ static int check_places(const shuf_permutation *permutation, const struct shuf__
     return code;
 }
 
-/* `found` may be the list itself; --json prints both and needs a copy. */
+/* `found` may be the list itself. But --json prints both, so it needs a separate array. */
 static int look_up(shuf *daemon, const struct shuf__index_options *o, uint64_t *found)
 {
     uint64_t begin = shuf__clock_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * `shufctl shuffle`: shuffles the records of a file by a permutation, in the memory of the daemon
- * or, where this has no room for the array and its copy, in this process.
+ * or, if this has no room for the array and its copy, in this process.
  */
 #include "clock.h"
 #include "connect.h"
@@ -104,7 +104,8 @@ static void print_shuffle_summary(const struct shuffle *s)
 
 /* ---- The verb ------------------------------------------------------------------ */
 
-/* Only the daemon knows the algorithms. Checks the name before the array is copied. */
+/* Lets the daemon check the name of the algorithm, which only the daemon knows, before the array is
+ * copied. */
 static shuf_status check_algorithm(shuf *daemon, const char *name)
 {
     uint32_t value;

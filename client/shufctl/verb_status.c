@@ -53,7 +53,7 @@ static void print_results(const shuf_daemon *d)
                d->log_dropped == 1 ? "" : "s");
 }
 
-/* Memory that a user's processes hold by mappings alone. */
+/* Prints the memory that a user's processes have mapped without a lease. */
 static void print_mapped(const shuf_user *u)
 {
     char bytes[SHUF__UNITS_TEXT];
@@ -196,7 +196,7 @@ enum { MOST_DAEMONS = 256 };
 struct listing {
     json_t *daemons; /* NULL: a table */
     bool failed;     /* a daemon did not answer */
-    int code;        /* of the first that did not */
+    int code;        /* of the first daemon that did not */
 };
 
 static const char *file_name(const char *path)

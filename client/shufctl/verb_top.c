@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl top`: a live view of the daemon on a terminal, else pages of text.
+ * `shufctl top`: a live view of the daemon on a terminal; elsewhere it prints pages of text.
  */
 #include "connect.h"
 #include "daemon_options.h"
@@ -113,7 +113,7 @@ static void begin_screen(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* Lines that do not fit are left out. */
+/* Shows the page without the lines that do not fit. */
 static void show_screen(const char *page)
 {
     int row = 0;

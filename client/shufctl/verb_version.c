@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl version`: prints the version of shufctl, and that of the daemon. It fails where no
- * daemon answers.
+ * `shufctl version`: prints the version of shufctl, and that of the daemon. It fails if no daemon
+ * answers.
  */
 #include "connect.h"
 #include "daemon_options.h"

@@ -5,9 +5,9 @@
     >>> print(shufd.permute(10, seed=7))
     [4 0 5 1 2 9 6 8 7 3]
 
-`shufd.permute` and the other functions here use a daemon that runs, or start a private one.
-`shufd.connect()` returns a client of a daemon that must run. `shufd.torch` has samplers for PyTorch,
-`shufd.local` look-ups without a daemon.
+`shufd.permute` and the other functions here use the running daemon, or start a private one.
+`shufd.connect()` never starts a daemon: it returns a client of the running one. `shufd.torch` has
+samplers for PyTorch, `shufd.local` look-ups without a daemon.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _default_lock = threading.Lock()
 def connect(path: str | None = None, *, reconnect: float = 10.0) -> Client:
     """Connects to the daemon on the socket `path`.
 
-    path       None: $SHUFD_SOCKET, else the socket of the daemon of this process's GPU (that of its
-               CUDA context or of $CUDA_VISIBLE_DEVICES) where there is one, else
-               /run/shufd/shufd.sock as root, else $XDG_RUNTIME_DIR/shufd.sock where it exists, else
+    path       None: $SHUFD_SOCKET, or else the first of these sockets that exists: that of this
+               process's GPU (from its CUDA context or $CUDA_VISIBLE_DEVICES); as root
+               /run/shufd/shufd.sock; for others $XDG_RUNTIME_DIR/shufd.sock, then
                /run/shufd/shufd.sock
-    reconnect  seconds that a call which loses its daemon waits for the next one
+    reconnect  after the loss of the daemon, a call waits this many seconds for the next one
 
     Fails with NoDaemon, Denied, VersionMismatch, Busy, ProtocolError or Timeout.
     """

@@ -142,9 +142,10 @@ class Client:
         algorithm "primefold", "philox24" or "lcg"
         progress  True: shows tqdm's bar; None: only in a terminal, after 2 s; False: never
 
-        The result is a read-only array over the memory of the daemon, without a copy. Equal requests
-        of one user share it. It stays valid as long as an array refers to it, also when the daemon
-        ends. Errors: Invalid, OutOfMemory, Busy, NoDaemon, DaemonLost, DeviceError, Denied, Closed.
+        The result is a read-only array over the memory of the daemon, without a copy. Equal
+        requests of one user share it. It stays valid as long as an array refers to it, even after
+        the end of the daemon. Errors: Invalid, OutOfMemory, Busy, NoDaemon, DaemonLost,
+        DeviceError, Denied, Closed.
         """
         request = _request.permutation(
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
@@ -254,9 +255,9 @@ class Client:
         epoch)].
 
         array   of any shape with at least one dimension and of any type without Python objects
-        Returns a read-only array of the same shape and type over the memory of the daemon. The daemon
-        needs twice the bytes of the array meanwhile. Errors: Invalid, OutOfMemory, NoDaemon, and
-        DaemonLost where the daemon ends in the middle.
+        Returns a read-only array of the same shape and type over the memory of the daemon. During
+        the call the daemon needs memory for two such arrays. Errors: Invalid, OutOfMemory,
+        NoDaemon, and DaemonLost if the daemon ends during the call.
         """
         return self._shuffle(array, False, seed, key, epoch, algorithm, progress)
 
@@ -386,8 +387,8 @@ class Client:
     # ---- The daemon --------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
-        """The state of the daemon: version, backend, device, pid, clients, leases, and memory in bytes,
-        of which host_idle and device_idle are results that nobody uses."""
+        """The state of the daemon: version, backend, device, pid, clients, leases, and memory in
+        bytes. host_idle and device_idle are the bytes of unused results."""
         return _daemon.status(self._connection())
 
     def leases(self) -> list[dict[str, Any]]:
@@ -396,9 +397,10 @@ class Client:
         return _daemon.leases(self._connection())
 
     def drop(self, *, everybody: bool = False) -> dict[str, int]:
-        """Frees the results that nobody uses, which the daemon keeps for reuse: those of this user,
-        or for root with `everybody` of all users. Arrays stay valid. Returns the number of results
-        and the bytes of host and device memory that were freed. Errors: Denied."""
+        """Frees the unused results, which the daemon keeps for reuse. Frees those of this user, or
+        with `everybody` those of all users; only root may do that. Arrays stay valid. Returns the
+        number of results and the bytes of host and device memory that were freed. Errors:
+        Denied."""
         return _daemon.drop(self._connection(), everybody)
 
 

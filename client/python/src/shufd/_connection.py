@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A connection to the daemon, and the leases that it holds.
 
-libshuf allows one thread at a time on a handle. Calls take the lock. A lease may end in any thread,
-at any moment: the garbage collector decides. So its release waits in `_ended` until the lock is
-free, and whoever leaves the lock last sends it. One small lease waits for the next call, which gives
-it back in the same round trip.
+libshuf allows one thread at a time on a handle. So each call takes the lock. The garbage collector
+may end a lease in any thread, at any moment. So the release of the lease waits in `_ended` until
+the lock is free. The thread that releases the lock then sends it. One small lease waits for the
+next call, which gives it back in the same round trip.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class Connection:
             self._leases -= 1
 
     def _drain(self) -> None:
-        """The test of `_ended` after the lock was left sees leases that ended meanwhile."""
+        """Call it after the lock was released: it gives back the leases that ended while the lock
+        was held."""
         while (self._ended or self.is_closing) and self._lock.acquire(blocking=False):
             try:
                 self._release_ended()

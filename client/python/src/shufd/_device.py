@@ -52,8 +52,8 @@ def shufpy_dlpack_owner_free(owner: Any) -> None:
 
 
 def device_of(device: Any) -> tuple[int, Any]:
-    """The ordinal of a device such as "cuda", "cuda:0", torch.device("cuda") or 0, -1 for any; and the
-    options of a lease there."""
+    """Returns the ordinal of a device such as "cuda", "cuda:0", torch.device("cuda") or 0 (-1 for
+    any), and the options of a lease on this device."""
     text = str(device)
     kind, _, ordinal = ("cuda", ":", text) if text.isdigit() else text.partition(":")
     if kind != "cuda" or not (ordinal == "" or ordinal.isdigit()):

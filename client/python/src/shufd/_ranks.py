@@ -33,9 +33,10 @@ def _of_launcher() -> tuple[int, int] | None:
 
 
 def rank_and_world(rank: int | None = None, world: int | None = None) -> tuple[int, int]:
-    """The rank of this process and the number of ranks. What is not given comes from the launcher.
-    Without a launcher and without arguments, there is one rank. Fails with Invalid where one of the two
-    is unknown, or the launcher has another number of ranks: two ranks would draw the same indices."""
+    """The rank of this process and the number of ranks. A missing argument comes from the launcher.
+    Without a launcher and without arguments, there is one rank. Fails with Invalid if one of the
+    two is unknown, or if the launcher has another number of ranks, because two ranks would then
+    draw the same indices."""
     if rank is None or world is None:
         found = _of_launcher()
         if rank is None and world in (None, 1) and found is None:

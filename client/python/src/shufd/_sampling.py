@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The order of an epoch, shared by ranks: which index a rank draws at which step, and where an epoch
-continues. Knows no framework.
+"""The order of an epoch, shared by ranks: the index that a rank draws at each step, and the place
+where an epoch continues. This module does not depend on a framework.
 
 All ranks together have one global position: the number of positions of the epoch's order that they
 have drawn. Rank r of `world` draws position start + r + k * world at step k. So a job may continue
@@ -92,8 +92,9 @@ def _computed(epoch: Epoch) -> Read:
 
 
 def order_of(client: Any, epoch: Epoch) -> Read:
-    """Leases the permutation, which all ranks of the machine share. Where it does not fit the memory
-    of the daemon, or ranks still hold the epoch before, computes its values in this process, slower."""
+    """Leases the permutation, which all ranks of the machine share. If it does not fit the memory
+    of the daemon, or if ranks still hold the epoch before, computes its values in this process,
+    which is slower."""
     if not epoch.shuffle:
         return _counted
     try:
@@ -116,8 +117,8 @@ def prefetch(client: Any, epoch: Epoch) -> None:
 
 
 class Cursor:
-    """Where an iteration is. Its indices leave as integers of Python, converted in chunks; the chunk
-    itself knows how many of them are left, so that counting costs nothing."""
+    """The place of an iteration. It converts the indices to integers of Python chunk by chunk. The
+    iterator of a chunk knows how many are left, so no index has to be counted."""
 
     def __init__(self, share: Share, order: Read) -> None:
         self.share = share
@@ -159,8 +160,9 @@ def _integer(name: str, value: Any) -> int:
 
 
 class Resumable:
-    """What the samplers have in common: an iteration that begins where load_state_dict() says, or at
-    the beginning. An iteration begins with its first index, so that unused iterators cost nothing."""
+    """The common part of the samplers: an iteration that begins at the place of load_state_dict(),
+    or at the beginning. An iteration begins with its first index, so unused iterators cost
+    nothing."""
 
     def __init__(self) -> None:
         self._resume = 0  # the global position where the next iteration begins
@@ -198,9 +200,9 @@ class Resumable:
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
         used  the indices of this rank that the job has used since the iteration began. By default
-              all that were drawn: more than used, where a DataLoader's workers draw ahead.
+              all drawn indices, which are too many if a DataLoader's workers draw ahead.
 
-        Fails with Invalid where `used` is more than were drawn.
+        Fails with Invalid if `used` is more than the drawn indices.
         """
         if used is not None:
             position = self._position_of(_integer("used", used))

@@ -3,7 +3,7 @@
 
 A shell watches over it: it starts the daemon again after a crash, and ends it when the last writer
 of a FIFO is gone. Each process that uses the daemon keeps the FIFO open; forked children inherit
-it. So the daemon ends with the last process, whichever way that one ends.
+it. So the daemon ends with the last process, even if a signal kills that process.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ _guardians: list[subprocess.Popen[bytes]] = []
 
 
 def _start(directory: str, options: list[str]) -> None:
-    """Starts the shell. Its standard streams are not ours, so it holds no pipe of ours."""
+    """Starts the shell. It gets other standard streams, so it does not keep a pipe of this process
+    open."""
     lifeline = _lifeline.path_of(os.path.join(directory, "x"))
     os.mkfifo(lifeline, 0o600)
     # Opened for reading too, because opening only for writing waits for a reader.
@@ -71,7 +72,8 @@ def _start(directory: str, options: list[str]) -> None:
 
 
 def _settle(directory: str) -> None:
-    """Replaces the descriptor of _start(), which would also read, by one that only writes."""
+    """Replaces the descriptor of _start(), which is open for reading too, by one for writing
+    only."""
     socket = os.path.join(directory, "shufd.sock")
     both = _lifeline.held.pop(_lifeline.path_of(socket))
     _lifeline.hold(socket)
@@ -113,7 +115,7 @@ def serve(
     quiet          True: says nothing
 
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
-    with NoDaemon, and the reason, where it cannot start.
+    with NoDaemon, and the reason, if it cannot start.
     """
     options = [f"--backend={backend}"]
     if host_memory is not None:

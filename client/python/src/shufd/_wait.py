@@ -42,8 +42,8 @@ def _watch(done: threading.Event, title: str, progress: bool | None) -> None:
 
 
 def run(function: Callable[[], T], title: str, progress: bool | None, abandon: Callable[[], None]) -> T:
-    """Returns function(). On an exception of a signal handler, such as KeyboardInterrupt, `abandon`
-    is called and function() ends in the background, unused."""
+    """Returns function(). After an exception of a signal handler, such as KeyboardInterrupt, calls
+    `abandon`. function() then ends in the background, and its result is not used."""
     if threading.current_thread() is not threading.main_thread():
         return function()
     done = threading.Event()

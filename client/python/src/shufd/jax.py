@@ -91,8 +91,8 @@ class IndexSampler:
         return Epoch(self.num_records, self.seed or 0, epoch, self.algorithm, self.shuffle)
 
     def _begin(self, epoch: int) -> Read:
-        """The order of an epoch. The one before stays, because threads of a loader read across a border;
-        older ones give their memory back first."""
+        """The order of an epoch. The order of the epoch before stays, because threads of a loader
+        may still read it. Older orders give their memory back first."""
         with self._lock:
             if epoch in self._orders:
                 return self._orders[epoch]

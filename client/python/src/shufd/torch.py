@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Samplers for PyTorch: the signatures and lengths of torch's own, the permutations of shufd.
+"""Samplers for PyTorch. Signatures and lengths are those of torch's samplers, the permutations
+those of shufd.
 
     sampler = shufd.torch.DistributedSampler(dataset, seed=7)
     loader = torch.utils.data.DataLoader(dataset, batch_size=256, sampler=sampler, num_workers=8)
