@@ -37,7 +37,7 @@ shuf_status find_device(const char *name, int *device, cudaDeviceProp *propertie
 {
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
-    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice) /* nothing to count */
+    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice)
         return shuf__fail(error, SHUF_DEVICE,
                           "backend cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
                           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
@@ -182,7 +182,7 @@ shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_dty
 {
     Cuda *cuda = cuda_of(backend);
     auto *parts = reinterpret_cast<shuf__sums *>(cuda->bounce.pieces);
-    static_assert(sums_parts * sizeof *parts <= bounce_piece, "they come in one piece");
+    static_assert(sums_parts * sizeof *parts <= bounce_piece, "the sums fit one piece");
     cudaError_t e = cudaSuccess;
     int count = 0;
     if (shuf__memory_is_host(block->kind)) {
