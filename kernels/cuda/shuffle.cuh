@@ -35,8 +35,7 @@ bool is_large(const shuf__shuffle &s);
 cudaError_t large_async(const shuf__simd_ops *simd, const shuf__computation &computation,
                         const void *in, void *out, cudaStream_t stream, bool *cancelled);
 
-/* shuffle_windows.cu: whether a shuffle by windows is faster, and the bytes of its scratch memory.
- */
+/* shuffle_windows.cu: whether a shuffle by windows is faster, and its scratch memory in bytes. */
 bool windows_suit(const shuf__shuffle &s);
 uint64_t windows_bytes(const shuf__shuffle &s);
 cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, void *temporary,

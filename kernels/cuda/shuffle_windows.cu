@@ -235,8 +235,7 @@ __device__ __forceinline__ void store_past(Packed *to, const Packed &pack)
     __stcs(reinterpret_cast<WordOf<Packed> *>(to), reinterpret_cast<const WordOf<Packed> &>(pack));
 }
 
-/* A load through the L2 only. It loads a whole line, because the line's other records follow soon.
- */
+/* A load through the L2 only. It loads a whole line: the line's other records are needed soon. */
 template <typename Record> __device__ __forceinline__ Record load_of_window(const Record *from)
 {
     if constexpr (sizeof(Record) == 8) {
