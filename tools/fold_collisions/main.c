@@ -35,9 +35,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Folds SAMPLE values, or all values if there are fewer, and the value `distance` above each. Takes
- * the difference of each such pair. Returns the share of differences that are equal to another one,
- * up to their sign, among all pairs of them. */
+/* Folds SAMPLE values, or all values if there are fewer, and the value `distance` above each.
+ * Returns the probability that two of these pairs then have equal differences, up to the sign. */
 static double equal_pairs(shuf_primefold *f, uint64_t distance, uint64_t *difference)
 {
     const uint64_t p = f->shape.p, count = p < SAMPLE ? p : SAMPLE;
