@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of backends, best first. Only this file decides which of them are in the build.
+ * The list of backends, best first. No other file decides whether the build has a backend.
  */
 #include "backend.h"
 
@@ -30,7 +30,7 @@ static shuf_status open_first(unsigned threads, struct shuf__backend **backend,
     return error->status;
 }
 
-/* *device: the text after the colon, or NULL. */
+/* Sets *device to the text after the colon of `spec`, or to NULL. */
 static shuf_status find(const char *spec, const struct shuf__backend_ops **ops, const char **device,
                         struct shuf__error *error)
 {

@@ -6,8 +6,9 @@
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
 
-/* An algorithm with random access evaluates only the requested values. Up to SHUF_PRIMEFOLD_EXACT,
- * primefold follows all n exchanges. An algorithm with compaction evaluates the whole domain. */
+/* An algorithm with random access evaluates only the requested values. But primefold does all
+ * exchanges of a row if n is at most SHUF_PRIMEFOLD_EXACT. An algorithm with compaction evaluates
+ * the whole domain. */
 static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);

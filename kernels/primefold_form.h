@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract of a primefold form: the arithmetic of `primefold` (shuf/primefold.h) for some range
- * of p, in the words of one processor. The CPU's forms are instances of simd/primefold_form.inc,
- * the GPU's are the structs of cuda/fold16.cuh, fold32.cuh and fold64.cuh. Each computes values of
- * positions or, with inverted maps (inverse.h), positions of values, in three steps:
+ * The contract of a form. A form is the code that computes `primefold` (shuf/primefold.h) for some
+ * range of p, with one size of machine words. The CPU's forms are made by simd/primefold_form.inc.
+ * The GPU's forms are the structs of cuda/fold16.cuh, fold32.cuh and fold64.cuh. A form computes
+ * values of positions or, with inverted maps (inverse.h), positions of values. It takes three
+ * steps:
  *
- * 1. Speculative evaluation. Groups of values go through all maps without a branch, as if every
- *    number were in range (GPU: evaluate_unchecked(), CPU: FORM(block)). A form may get a number
- *    wrong only if step 2 notices it.
- * 2. Range check. The largest number of a group shows whether all are in range. All forms compare
- *    the values with n, since values of [n, p) belong to no position (GPU: is_below(most()), CPU:
- *    FORM(any_from)). A form whose maps or folds are exact only for smaller numbers also keeps the
- *    largest number before a fold in `met`, and in_range(met) says whether all results are right.
- *    A form with RangeCheck::off leaves this to a second kernel, which knows the wrong numbers.
- * 3. Repair. A group that fails the check is computed again by exact maps, one value at a time, and
- *    cycle walking: the permutation of [0, p) is applied until the value is below n (GPU:
- *    cycle_walk(), CPU: FORM(walk)). If all numbers were in_range() and the form is_right_past_n,
- *    the walk may continue from settled(value). Otherwise it starts at the position.
+ * 1. Speculative evaluation. Groups of values go through all maps without a branch. The code
+ *    assumes that every number is in the range for which its arithmetic is exact (GPU:
+ *    evaluate_unchecked(), CPU: FORM(block)). Step 2 must detect every error that this can make.
+ * 2. Range check. If the largest number of a group is in range, all are. Every form compares the
+ *    values with n: a value from n to p - 1 must go through the maps again (GPU: is_below(most()),
+ *    CPU: FORM(any_from)). Some forms are exact only for numbers below a limit. They also keep the
+ *    largest number before a fold in `met`; in_range(met) says whether all results are right. A
+ *    form with RangeCheck::off omits this step. A second kernel then corrects the wrong values.
+ * 3. Repair. If a group fails the check, the code computes its wrong values again, one at a time,
+ *    by exact maps and cycle walking: it applies the permutation of [0, p) until the value is below
+ *    n (GPU: cycle_walk(), CPU: FORM(walk)). The walk may go on from settled(value) if in_range()
+ *    was true and the form is_right_past_n. Otherwise the walk begins at the position.
  */
 #ifndef SHUF__PRIMEFOLD_FORM_H
 #define SHUF__PRIMEFOLD_FORM_H
@@ -30,7 +31,7 @@
 namespace shuf
 {
 
-/* Refuses at compile time a type that is not a form of groups of so many values. */
+/* Checks at compile time that a type is a form with groups of `Group` values. */
 template <typename Form, int Group> constexpr bool is_form()
 {
     using Word = typename Form::Word;
@@ -70,7 +71,7 @@ template <typename Form, int Group> constexpr bool is_form()
 
 #else
 
-/* Refuses at compile time an instance of primefold_form.inc whose types do not fit together. */
+/* Checks at compile time that the types of one instance of primefold_form.inc fit together. */
 #define SHUF__CHECK_FORM(vector, lanes, word, wider, out)                                   \
     _Static_assert(sizeof(vector) == (lanes) * sizeof(word), "a vector holds lanes words"); \
     _Static_assert(sizeof(wider) == 2 * sizeof(word), "a product fits WIDER");              \

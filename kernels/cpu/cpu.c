@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU backend. It computes on all cores with OpenMP, with the best instruction set of the
- * processor. Results are in host memory, in sealed memfds.
+ * The CPU backend. It computes on all cores by OpenMP, and uses the best instruction set of the
+ * processor. Results are in host memory, in sealed memfds (memfd.h).
  */
 #include "backend.h"
 #include "draw.h"
@@ -23,7 +23,7 @@ struct cpu {
     struct shuf__backend base;
     const struct shuf__simd_ops *simd;
     int threads;
-    uint64_t device_ns; /* of the last launch */
+    uint64_t device_ns; /* the time that the last launch took */
 };
 
 static struct cpu *cpu_of(struct shuf__backend *backend)
@@ -132,7 +132,7 @@ static bool compute(const struct cpu *cpu, int threads, const struct shuf__compu
     }
 }
 
-/* Does the whole work: the calling thread computes instead of waiting. */
+/* The calling thread does the whole computation here, so cpu_wait() need not wait. */
 static shuf_status cpu_launch(struct shuf__backend *backend,
                               const struct shuf__computation *computation,
                               struct shuf__block *block, struct shuf__error *error)
@@ -206,8 +206,8 @@ static shuf_status cpu_look_up(struct shuf__backend *backend,
     return shuf__host_look_up(cpu->simd, cpu->threads, computation, place, count, error);
 }
 
-/* 16 tiles take a millisecond. Only values that are more than a tile apart can have a whole tile
- * between them. */
+/* min_skip: 16 tiles take a millisecond. min_gap: a computation can skip only whole tiles, and no
+ * whole tile fits between two values that are at most a tile apart. */
 static const struct shuf__rank_index_limits rank_index_limits = {
     .min_skip = 16 * SHUF__RANK_INDEX_TILE,
     .min_gap = SHUF__RANK_INDEX_TILE,

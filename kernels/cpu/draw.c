@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See draw.h. A superblock that is wholly in the computation is written to its place. The first and
- * the last may be only partly in it: they are made in a buffer, and the requested part is copied.
+ * See draw.h. A superblock is written straight to its place if all of its values are requested. The
+ * first and the last superblock may have values that are not requested. The code makes these two in
+ * a buffer, and copies the requested values.
  */
 #include "draw.h"
 
@@ -19,7 +20,7 @@ struct run {
     shuf__draw *draw;
     union shuf__source source;
     char *out;
-    uint64_t super, end; /* the first superblock of the computation, and the end */
+    uint64_t super, end; /* superblocks: the first of the computation, and the one after the last */
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
 };

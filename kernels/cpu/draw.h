@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stream on the CPU: superblocks of 1024 values over threads.
+ * A stream on the CPU. Threads share its superblocks of 1024 values.
  */
 #ifndef SHUF__CPU_DRAW_H
 #define SHUF__CPU_DRAW_H
@@ -8,8 +8,8 @@
 #include "backend.h"
 #include "simd/simd_ops.h"
 
-/* Writes the computation's values to `out`. False if cancelled. `threads` = 1 uses the caller's
- * thread only. */
+/* Writes the computation's values to `out`. Returns false if the computation was cancelled. With
+ * `threads` = 1 only the caller's thread works. */
 bool shuf__cpu_draw(const struct shuf__simd_ops *simd, int threads,
                     const struct shuf__computation *computation, void *out);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bijections on the GPU: the same numbers as the inline C in shuf/, arranged for 32-bit
- * registers and several values a thread.
+ * The bijections of philox24 and lcg on the GPU. They give the same numbers as the inline C in
+ * shuf/, but use 32-bit registers, and each thread computes several values.
  *
- * A bijection here is a struct that the host makes from n. Its evaluate(key, x) sets x[i] =
- * f(x[i]); the row's 24 key words are in shared memory. Word is uint32_t for B <= 32, else
- * uint64_t.
+ * A bijection is a struct that the host makes from n. Its evaluate(key, x) sets x[i] = f(x[i]). The
+ * 24 key words of a row are in shared memory. Word is uint32_t for B <= 32, else uint64_t.
  */
 #ifndef SHUF__CUDA_BIJECTION_CUH
 #define SHUF__CUDA_BIJECTION_CUH
@@ -19,18 +18,18 @@ namespace shuf
 
 constexpr int key_words = SHUF_PHILOX24_ROUNDS; /* enough for any algorithm */
 
-/* Both halves fit 32 bits at every width up to 62. A round costs one wide and one plain
- * multiply-add and two logic operations. With Odd (B is odd, the right half is one bit longer) it
- * costs one more multiply-add and one shift, to carry that bit over. The multiplier is the limit; a
- * wide multiplication counts twice.
+/* Both halves fit 32 bits, because B is at most 62. A round costs one wide and one plain
+ * multiply-add and two logic operations. With Odd, B is odd and the right half is one bit longer. A
+ * round then costs one more multiply-add and one shift, which carry this bit over. The speed is
+ * limited by the unit that multiplies, where a wide multiplication counts twice.
  *
- * `right` has undefined bits above its own. The mask on `left` and the last step remove them. */
+ * `right` has undefined bits above its right_bits bits. The mask on `left` and the last step remove
+ * them. */
 template <typename Word_, bool Odd> struct Philox24 {
     using Word = Word_;
     static constexpr shuf_purpose purpose = SHUF_PURPOSE_PHILOX24;
     uint32_t left_mask, right_mask;
-    uint32_t right_to_top; /* a factor instead of a shift: the multiplier is less busy than the
-                              shifter */
+    uint32_t right_to_top; /* a factor instead of a shift, because the shifter is the busier unit */
     int left_bits, right_bits;
 
     explicit Philox24(uint64_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gaussian streams by Box and Muller's method (shuf/box_muller.h) on the GPU. A thread makes the
- * values of whole draws. It stores a draw with one instruction if the address is a multiple of the
- * draw's size.
+ * Gaussian streams by Box and Muller's method (shuf/box_muller.h) on the GPU. A thread computes all
+ * values of a draw. If their address is a multiple of their size, it stores them with one
+ * instruction.
  */
 #include "stream.cuh"
 
@@ -36,7 +36,7 @@ struct BoxMuller {
     }
 };
 
-/* shuf_stream_draw_make() with precomputed round keys. */
+/* Does the same as shuf_stream_draw_make(), with precomputed round keys. */
 __device__ __forceinline__ shuf_stream_draw draw_words(const Words<SHUF_GAUSS_ROUNDS> &words,
                                                        uint64_t index)
 {
@@ -154,7 +154,8 @@ template <typename Out, int Each> struct alignas(sizeof(Out) * Each) Group {
     Out value[Each];
 };
 
-/* Whole: every value is in the computation, and draws are aligned to their size. */
+/* Stores the values of a draw. With Whole, all of them are in the computation, and draws are
+ * aligned to their size. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const BoxMuller &b, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)
@@ -172,7 +173,8 @@ __device__ __forceinline__ void draw(const BoxMuller &b, uint64_t draw_number, b
             out[at + i] = group.value[i];
 }
 
-/* The draws of block 0 begin with draw number `first`; each block continues the one before it. */
+/* Block 0 begins with draw number `first`. Each other block continues where the block before it
+ * ends. */
 template <typename Number, bool Whole>
 __global__ void __launch_bounds__(tuning::box_muller_threads)
     box_muller_all(__grid_constant__ const BoxMuller b, uint64_t first, typename Number::Out *out)
@@ -205,7 +207,7 @@ void launch(const BoxMuller &b, uint64_t first, uint64_t blocks, typename Number
         <<<static_cast<unsigned>(blocks), tuning::box_muller_threads, 0, stream>>>(b, first, out);
 }
 
-/* As in uniform.cu, blocks of whole draws have no conditions. */
+/* As in uniform.cu, blocks whose draws are all whole take a path without conditions. */
 template <typename Number>
 cudaError_t draw_all(const BoxMuller &b, uint64_t draws, typename Number::Out *out,
                      cudaStream_t stream)

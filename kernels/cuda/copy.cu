@@ -24,8 +24,8 @@ uint64_t deadline(uint64_t timeout_ns)
     return timeout_ns < forever - now ? now + timeout_ns : forever;
 }
 
-/* The runtime keeps "not ready" as its last error. It is cleared here, or the next launch would
- * report it. */
+/* Queries the event. If the event is not ready, the runtime keeps this as its last error. The code
+ * clears this error, because the next launch would report it. */
 static cudaError_t query(cudaEvent_t event)
 {
     cudaError_t e = cudaEventQuery(event);
@@ -74,7 +74,7 @@ void bounce_free(Bounce *bounce)
     *bounce = Bounce{};
 }
 
-/* The piece, 0 or 1, that the byte at `offset` passes through. */
+/* The number, 0 or 1, of the piece that the byte at `offset` passes through. */
 static int piece_of(uint64_t offset)
 {
     return static_cast<int>(offset / bounce_piece % 2);

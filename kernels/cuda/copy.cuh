@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies from device to host memory, through two pinned pieces in turn. While the device fills one,
- * the host empties the other. A copy by the driver to memory that is not pinned is several times
- * slower.
+ * Copies from device to host memory, through two pieces of pinned memory. While the device fills
+ * one piece, the host empties the other. Without them the driver itself would copy to memory that
+ * is not pinned, which is several times slower.
  */
 #ifndef SHUF__CUDA_COPY_CUH
 #define SHUF__CUDA_COPY_CUH
@@ -28,7 +28,7 @@ struct Copy {
     const char *from; /* device memory */
     char *to;
     uint64_t bytes;
-    uint64_t issued, taken; /* bytes: queued so far; copied to `to` so far */
+    uint64_t issued, taken; /* bytes that are queued so far; bytes that are in `to` so far */
 };
 
 inline bool is_complete(const Copy &copy)
@@ -36,8 +36,8 @@ inline bool is_complete(const Copy &copy)
     return copy.taken == copy.bytes;
 }
 
-/* Takes the next piece if it arrives before `until`; *taken says whether it did. `threads`: threads
- * of the host. */
+/* Waits for the next piece until the time `until`. If the piece arrives, the call copies it with
+ * `threads` threads of the host, and sets *taken. */
 cudaError_t copy_piece(Bounce &bounce, Copy *copy, int threads, cudaStream_t stream, uint64_t until,
                        bool *taken);
 
@@ -46,12 +46,12 @@ constexpr uint64_t forever = UINT64_MAX;
 uint64_t now_ns();
 uint64_t deadline(uint64_t timeout_ns);
 
-/* How long a thread waits before it sleeps. Most work is over sooner, and waking a thread takes
+/* A thread polls for so long before it sleeps. Most work is over sooner, and to wake a thread takes
  * tens of microseconds. */
 constexpr uint64_t spin_ns = 50000;
 
-/* Waits for the event until `until` at most. Queries it at least once. Create the event with
- * cudaEventBlockingSync, so that the thread sleeps. */
+/* Waits for the event until the time `until`. Queries the event at least once. The event must be
+ * created with cudaEventBlockingSync, because otherwise the thread would not sleep. */
 cudaError_t await(cudaEvent_t event, uint64_t until, bool *happened);
 
 } // namespace shuf

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CUDA backend: one device, one stream. This file has opening and closing, fingerprints and
- * reading; memory.cu and launch.cu have the other functions of the table.
+ * The CUDA backend. It uses one device and one CUDA stream. This file opens and closes the device,
+ * computes fingerprints, and reads and writes blocks. memory.cu and launch.cu have the other
+ * functions of the table.
  */
 #include "cuda.cuh"
 
@@ -30,13 +31,13 @@ void format_uuid(const cudaUUID_t &uuid, char *text, size_t size)
                      static_cast<unsigned char>(uuid.bytes[i]));
 }
 
-/* `name`: NULL for the first device, an ordinal, or GPU-<uuid>. */
+/* `name` is an ordinal, or GPU-<uuid>, or NULL for the first device. */
 shuf_status find_device(const char *name, int *device, cudaDeviceProp *properties,
                         shuf__error *error)
 {
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
-    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice) /* without a device */
+    if (e == cudaErrorInsufficientDriver || e == cudaErrorNoDevice)
         return shuf__fail(error, SHUF_DEVICE,
                           "backend cuda: no NVIDIA GPU with a driver for CUDA %d.%d or later",
                           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
@@ -81,7 +82,8 @@ void cuda_close(shuf__backend *backend)
     delete cuda;
 }
 
-/* Tickets of computations begin at 1, so 0 means that none is done. */
+/* Makes the word in which kernels write tickets. Tickets begin at 1, so 0 means that no computation
+ * is done. */
 cudaError_t make_word(Cuda *cuda)
 {
     void *word = nullptr, *there = nullptr;
@@ -180,7 +182,7 @@ shuf_status cuda_sums(shuf__backend *backend, const shuf__block *block, shuf_dty
 {
     Cuda *cuda = cuda_of(backend);
     auto *parts = reinterpret_cast<shuf__sums *>(cuda->bounce.pieces);
-    static_assert(sums_parts * sizeof *parts <= bounce_piece, "they come in one piece");
+    static_assert(sums_parts * sizeof *parts <= bounce_piece, "the sums fit one piece");
     cudaError_t e = cudaSuccess;
     int count = 0;
     if (shuf__memory_is_host(block->kind)) {

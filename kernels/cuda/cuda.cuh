@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The declarations that the files of the CUDA backend share on the host: the opened device, the
- * report of a failure, the wait for an event.
+ * The declarations that the host code of the CUDA backend shares: the opened device, the report of
+ * a failure, and the functions of the table.
  */
 #ifndef SHUF__CUDA_CUDA_CUH
 #define SHUF__CUDA_CUDA_CUH
@@ -16,18 +16,17 @@
 namespace shuf
 {
 
-/* Results of at most this size for host memory are computed in cuda->staging, without a
- * workspace. */
+/* Results for host memory need no workspace up to this size. They are computed in cuda->staging. */
 constexpr uint64_t staging_bytes = 2 * bounce_piece;
 
 /* The launched computation, until `wait` has reported its end. */
 struct Launched {
-    const char *name; /* for messages */
-    bool quick;       /* the ticket in cuda->word signals its end; otherwise the event cuda->stop */
-    bool recorded;    /* quick: the event cuda->stop has been recorded after it as well */
-    bool computed;    /* its values are complete; the copy to host memory may not be */
-    bool cancelled;   /* while they were copied */
-    uint64_t began_ns; /* quick: the start, by the host's clock */
+    const char *name;  /* for messages */
+    bool quick;        /* a ticket in cuda->word signals its end; else the event cuda->stop does */
+    bool recorded;     /* quick: cuda->stop has been recorded too, after the launch */
+    bool computed;     /* all values are computed, but perhaps not yet copied to host memory */
+    bool cancelled;    /* the computation was cancelled while values were copied */
+    uint64_t began_ns; /* quick: the time of the launch, by the host's clock */
     uint64_t device_ns;
     Copy copy; /* to a block of host memory; 0 bytes for other blocks */
     bool (*is_cancelled)(void *context);
@@ -35,7 +34,7 @@ struct Launched {
 };
 
 struct Cuda {
-    shuf__backend base; /* first, so a pointer to it is a pointer to the Cuda */
+    shuf__backend base; /* the first field, so a pointer to it is also a pointer to the Cuda */
     int device;
     int sm_count;
     int threads; /* of the host, for results in host memory; `simd` has their loops */
@@ -45,7 +44,7 @@ struct Cuda {
     cudaEvent_t start, stop;
     Scratch scratch;
     Bounce bounce;
-    void *staging;           /* device memory: a small workspace; the list of a shuffle */
+    void *staging;           /* device memory: a small workspace, or the list of a shuffle */
     unsigned long long *sum; /* device memory */
     shuf__sums *sums;        /* device memory: sums_parts of them */
     float *gauss_table;      /* device memory */
@@ -60,11 +59,11 @@ inline Cuda *cuda_of(shuf__backend *backend)
     return reinterpret_cast<Cuda *>(backend);
 }
 
-/* Each thread that calls the runtime must select the device once. */
+/* Selects the device for the calling thread. Each thread must do this before it calls the runtime.
+ */
 cudaError_t use_device(const Cuda *cuda);
 
-/* Writes the error, and clears the runtime's last error, so that the next call does not report
- * it. */
+/* Writes `error`. Also clears the runtime's last error, because the next call would report it. */
 shuf_status fail(shuf__error *error, cudaError_t e, const char *step);
 
 /* Runs the call unless an earlier one failed, and keeps the first failure. */

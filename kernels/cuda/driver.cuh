@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of libcuda that the runtime does not offer. They are found by name, because a
- * program linked with libcuda does not start on a machine without a driver.
+ * The functions of libcuda that the runtime does not offer. They are found by name at run time. A
+ * program that is linked with libcuda does not start on a machine without a driver.
  */
 #ifndef SHUF__CUDA_DRIVER_CUH
 #define SHUF__CUDA_DRIVER_CUH
@@ -14,7 +14,7 @@
 namespace shuf
 {
 
-/* X(name in libcuda, name here, CUDA version of the form that is used) */
+/* X(name in libcuda, name here, CUDA version of the function) */
 #define SHUF__DRIVER_MAP(X)                                  \
     X(cuGetErrorString, error_string, 6000)                  \
     X(cuMemCreate, create, 10020)                            \
@@ -34,7 +34,7 @@ struct Driver {
 
 shuf_status driver_find(Driver *driver, shuf__error *error);
 
-/* As fail(), for errors of the driver. */
+/* Does the same as fail(), for errors of the driver. */
 shuf_status driver_fail(const Driver &driver, shuf__error *error, CUresult e, const char *step);
 
 } // namespace shuf

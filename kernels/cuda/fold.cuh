@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` on the GPU: the parts that all forms share. primefold_form.h has the contract of a
+ * `primefold` on the GPU: the code that all forms share. primefold_form.h has the contract of a
  * form.
  *
- * From a row's keys a form computes start() of a position. add() adds a step to a start. first()
- * gives the value after the first map, and rest() applies all maps after it. evaluate_unchecked()
- * does the same as rest() for groups of values.
+ * A form has these functions. start() computes a *start* from a position: the form's own
+ * representation of the value after the first map. add() adds a step to a start, which leads to the
+ * start of another position. first() converts a start to the value, and rest() applies all other
+ * maps to it. evaluate_unchecked() does the same as rest() for groups of values, without checks.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH
@@ -28,7 +29,7 @@ __device__ __forceinline__ uint64_t divided(uint64_t a, uint64_t p, uint64_t inv
     return q + (a - q * p >= p);
 }
 
-/* a ^ b ^ c in one instruction; the compiler would use two. */
+/* a ^ b ^ c in one instruction. The compiler would use two. */
 __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t result;
@@ -36,21 +37,21 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
     return result;
 }
 
-/* Whether a form computes values of positions or, with inverted maps (inverse.h), positions of
- * values. */
+/* Forward: a form computes values of positions. Inverse: with inverted maps (inverse.h), a form
+ * computes positions of values. */
 enum class Direction { forward, inverse };
 
-/* Whether a form detects numbers out of range, or leaves them to a second kernel. */
+/* On: a form detects numbers out of range. Off: a second kernel corrects them. */
 enum class RangeCheck { off, on };
 
-/* The shift of a fold of large numbers. The number of maps decides it. */
+/* The shift of a fold for a large n. It follows from the number of maps. */
 template <int Maps>
 constexpr int large_shift = Maps == SHUF_PRIMEFOLD_MAPS_LARGE_21 ? SHUF_PRIMEFOLD_SHIFT_LARGE_21
                                                                  : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
 static_assert(int{SHUF_PRIMEFOLD_MAPS_LARGE_21} != int{SHUF_PRIMEFOLD_MAPS_LARGE_62});
 
-/* Direction::forward folds x: x ^ x >> shift ^ fold. Direction::inverse undoes a fold: it returns x
- * ^ x >> shift ^ x >> 2 shift ^ ... ^ fold. For this the caller passes a `fold` that is already
+/* Direction::forward folds x: it returns x ^ x >> shift ^ fold. Direction::inverse undoes a fold:
+ * it returns x ^ x >> shift ^ x >> 2 shift ^ ... ^ fold, and needs a `fold` that is already
  * inverted. */
 template <Direction direction, int shift>
 __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
@@ -74,7 +75,8 @@ __device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
     return x ^ x >> by ^ fold;
 }
 
-/* The step of the first map over a distance, for forms whose start is a value below p. */
+/* The step of the first map over a distance of positions, for forms whose start is a number below
+ * p. */
 struct SumsModP {
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
     {

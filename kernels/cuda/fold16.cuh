@@ -16,11 +16,13 @@ __device__ __forceinline__ uint32_t below_top(uint32_t y)
     return 0x7fffffff >> __clz(static_cast<int>(y));
 }
 
-/* A value x of a map is computed from the fraction x / p in units of 2^-32. Multiplier and addend
- * are rounded up, so the fraction is too large by at most p units. This is less than 2^32 / p
- * units, the distance between two values.
+/* A number y < p is stored as the fraction y / p, in units of 2^-32. To add or multiply fractions,
+ * 32-bit words may overflow: this is the reduction modulo p. y is fraction * p >> 32. A row has its
+ * multipliers and its addend as fractions that are rounded up. So the result of a map is too large
+ * by at most p units. Two neighbouring numbers are 2^32 / p units apart, which is more, so y is
+ * exact.
  *
- * Fixed: there are exactly Maps maps, else at most so many. */
+ * With Fixed there are exactly Maps maps, otherwise at most Maps. */
 template <int Maps, bool Fixed, Direction direction = Direction::forward> struct Fold16 {
     using Word = uint32_t;
     static constexpr bool checks_range = true, is_right_past_n = true;
@@ -31,7 +33,7 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
     struct alignas(8) Map {
         uint32_t multiplier, fold;
     };
-    /* A row has an odd number of 8-byte pairs, so 16 neighbouring rows begin in different banks of
+    /* A row is an odd number of 8-byte words. So 16 neighbouring rows begin in different banks of
      * shared memory. */
     struct alignas(8) Row {
         uint32_t addend, unused;
@@ -60,8 +62,8 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         row.addend = static_cast<uint32_t>((addend << 32) / p + 1);
     }
 
-    /* floor(a / p * 2^32) + 1. The rounding error is smaller than 1 / p, the least distance of a
-     * quotient that is not an integer from an integer. */
+    /* floor(a / p * 2^32) + 1. Unless the quotient is an integer, its distance to the next integer
+     * is at least 1 / p. The rounding error is smaller than that, so the floor is right. */
     __device__ __forceinline__ uint32_t fraction(uint64_t a) const
     {
         const double at = __longlong_as_double(static_cast<long long>(exponent | a)) - 0x1p52;
@@ -85,8 +87,8 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         return direction == Direction::forward ? fraction + keys.addend : fraction;
     }
 
-    /* Every position is below p, so the distance is not reduced modulo p. A reduction would add one
-     * more rounding up, which the error bound does not allow. */
+    /* The distance is not reduced modulo p, because a reduction would add an error of one more
+     * rounding. Without it the code multiplies only positions, and every position is below p. */
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t)
     {
         return stride * times;
@@ -126,7 +128,7 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         return kept | y;
     }
 
-    /* The fold after map r - 1, then map r; r >= 1. */
+    /* Does the fold after map r - 1, and then map r; r >= 1. */
     __device__ __forceinline__ uint32_t step(const Row &keys, int r, uint32_t x) const
     {
         const bool adds = direction == Direction::inverse && r == (Fixed ? Maps : maps) - 1;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The form for p < 2^31. The quotient of m x by p is estimated in double precision, which has its
- * own pipe. The double 2^52 + x has x in its low word and a constant in its high word, so no
- * conversion is needed. With M = floor(2^52 m / p), one fused multiply-add, rounded down, gives
+ * The form for p < 2^31. It computes m x mod p as m x - q p. q is an estimate of the quotient
+ * m x / p in double precision, because the GPU has separate units for doubles. The double 2^52 + x
+ * has x in its low word and a constant in its high word, so it needs no conversion. With
+ * M = floor(2^52 m / p), one fused multiply-add, rounded down, gives
  *
  *     (2^52 + x) M 2^-52 + (2^52 - M) = 2^52 + floor(x M 2^-52)
  *
- * Both operands are exact. The low word is q, and the high word does not change. For x < p,
- * x M 2^-52 is less than m x / p by less than p 2^-52. So m x - q p is the remainder, or the
- * remainder + p if the remainder is below p^2 2^-52. This never happens for p < 2^26, and to fewer
- * than 2^10 remainders otherwise. The result for a larger x does not matter, because the range
- * check has detected x itself.
+ * The operands are exact. q is the low word of the result, and the high word is the same constant.
+ * If x < p, q is the quotient or one less: x M 2^-52 is below m x / p, by less than p 2^-52. With
+ * one less, m x - q p is too large by p. This happens only to remainders below p^2 2^-52. These are
+ * fewer than 2^10, and none for p < 2^26. The result for x >= p does not matter, because the range
+ * check detects such an x.
  */
 #ifndef SHUF__CUDA_FOLD32_CUH
 #define SHUF__CUDA_FOLD32_CUH
@@ -20,9 +21,9 @@
 namespace shuf
 {
 
-/* evaluate_unchecked() also folds the p - `whole` numbers beyond the whole blocks, and does not
- * reduce the few remainders that are too large by p. With a range check, in_range() says whether
- * such a number came before a fold. */
+/* evaluate_unchecked() makes two kinds of errors. It folds the numbers from `whole` to p too, and
+ * it does not reduce the few remainders that are too large by p. With a range check, in_range()
+ * says whether such a number came before a fold. */
 template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on>
 struct Fold32 : SumsModP {
     using Word = uint32_t;
@@ -52,9 +53,9 @@ struct Fold32 : SumsModP {
     {
     }
 
-    /* Only remainders below this bound may be too large by p. 2 p plus the bound fits 32 bits,
-     * because no p is just below 2^31: the tail there would be long, so shuf_primefold_shape_of()
-     * takes a p above 2^31. */
+    /* Only remainders below this bound may be too large by p. The sum of 2 p and the bound fits 32
+     * bits, because p is never just below 2^31. From `whole` to such a p there would be too many
+     * numbers, so shuf_primefold_shape_of() takes a p above 2^31 instead. */
     static uint32_t small(const shuf_primefold_shape &shape)
     {
         return static_cast<uint32_t>(shape.p * shape.p >> 52) + 1;
@@ -96,7 +97,7 @@ struct Fold32 : SumsModP {
         return __viaddmin_u32(x, minus_p, x);
     }
 
-    /* `high` is the high word of 2^52. */
+    /* The map, possibly too large by p. `high` is the high word of 2^52, before and after. */
     __device__ __forceinline__ uint32_t unreduced(const Map &m, uint32_t x, int &high) const
     {
         const double q = __fma_rd(__hiloint2double(high, static_cast<int>(x)), m.ratio, m.less);
@@ -106,7 +107,7 @@ struct Fold32 : SumsModP {
 
     static constexpr int high_of_2_52 = 0x43300000;
 
-    /* Map r with its reduction, and with the addend if it belongs to this map. */
+    /* Map r, reduced. Adds the addend if it belongs to this map. */
     __device__ __forceinline__ uint32_t mapped(const Row &keys, int r, uint32_t x) const
     {
         int high = high_of_2_52;
@@ -177,8 +178,8 @@ struct Fold32 : SumsModP {
         return __vimax3_u32(__vimax3_u32(x[0], x[1], x[2]), x[3], 0);
     }
 
-    /* Reduces a value that evaluate_unchecked() left too large by p. Only the last map leaves such
-     * values: a fold detects those of the others. */
+    /* Reduces a value that evaluate_unchecked() left too large by p. Such a value comes from the
+     * last map, because in_range() detects those of the other maps. */
     __device__ __forceinline__ uint32_t settled(uint32_t x) const
     {
         return reduced(x);

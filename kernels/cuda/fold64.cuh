@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The forms for p of 2^31 and more.
+ * The forms for p >= 2^31.
  */
 #ifndef SHUF__CUDA_FOLD64_CUH
 #define SHUF__CUDA_FOLD64_CUH
@@ -10,8 +10,8 @@
 namespace shuf
 {
 
-/* floor(a * 2^64 / p) for a < p < 2^63, bit by bit. The device needs it once for each map of a wide
- * row. */
+/* floor(a * 2^64 / p) for a < p < 2^63, bit by bit. The device calls it only once for each map of a
+ * row with 64-bit words, so its speed does not matter. */
 __host__ __device__ inline uint64_t quotient_64(uint64_t a, uint64_t p)
 {
     uint64_t quotient = 0;
@@ -75,8 +75,8 @@ struct Fold64Base : SumsModP {
     }
 };
 
-/* a * b + c * d + e mod 2^64. Multiply-add instructions add the products of upper and lower words.
- * Assembly keeps their order, which the compiler would change. */
+/* a * b + c * d + e mod 2^64, by multiply-add instructions on 32-bit words. Assembly keeps the
+ * order of these instructions, which the compiler would change. */
 __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                                  uint64_t e)
 {
@@ -102,13 +102,16 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
     return result;
 }
 
-/* The form for p < 2^38. The quotient is estimated in double precision, which has its own pipe. It
- * is wrong by one for one value of a map in 2^17 at the widest p, and in 2^22 at p = 2^33. The
- * remainder is then out of range, and the next fold detects it as a number beyond the whole blocks.
+/* The form for p < 2^38. It estimates the quotient in double precision, because the GPU has
+ * separate units for doubles. In each map the estimate is wrong by one for one value in 2^17 at the
+ * largest p, and for one in 2^22 at p = 2^33. The remainder is then out of range: it is negative or
+ * at least p. The range check before the next fold detects it.
  *
- * Numbers keep the exponent of the double 2^52 + x, and quotients that of 3 * 2^51 + v, which
- * rounds v to an integer. `less` takes the contribution of both exponents off the result of a map.
- * A fold changes the lower word only: x >> 8 has at most 30 bits, and none of the exponent. */
+ * A number x is held as the bits of the double 2^52 + x, so its upper word contains an exponent. A
+ * quotient v is held as the bits of 3 * 2^51 + v: this addition rounds v to an integer. A map
+ * multiplies these bits as they are, and `less` corrects the result for both exponents. A fold
+ * changes only the lower word: x >> 8 has at most 30 bits, and `shifted` has no bits of the
+ * exponent. */
 template <int Maps> struct FoldDouble : Fold64Base {
     static constexpr bool checks_range = true, is_right_past_n = false;
     static constexpr int most_bits = 38; /* of p */
@@ -123,7 +126,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
         uint64_t addend;
     };
     uint64_t minus_p;
-    uint32_t whole_shifted, n_shifted; /* rounded down */
+    uint32_t whole_shifted, n_shifted; /* `whole` and n without their low bits */
     Row row;
 
     explicit FoldDouble(const shuf_primefold_shape &shape)
@@ -146,8 +149,8 @@ template <int Maps> struct FoldDouble : Fold64Base {
         row.addend = addend;
     }
 
-    /* The map up to a multiple of p. x has the exponent, and so has the result except for the last
-     * map. */
+    /* The map, possibly too small or too large by p. x has the exponent of 2^52. The result has it
+     * too, except that of the last map. */
     __device__ __forceinline__ uint64_t estimated(const Map &m, uint64_t x) const
     {
         const double at = __longlong_as_double(static_cast<long long>(x)) - 0x1p52;
@@ -200,7 +203,8 @@ template <int Maps> struct FoldDouble : Fold64Base {
         return most_shifted(x, shift);
     }
 
-    /* Wrong results of the last map are not below n, so is_below() detects them. */
+    /* This checks the numbers before a fold. A wrong result of the last map is not below n, so
+     * is_below() detects it. */
     __device__ __forceinline__ bool in_range(uint32_t met) const
     {
         return met < whole_shifted;
@@ -212,7 +216,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
     }
 };
 
-/* The form for any p below 2^63: 2 p fits 64 bits, and x - p for x < 2 p fits a signed word. */
+/* The form for any p below 2^63. So 2 p fits 64 bits, and x - p fits a signed word if x < 2 p. */
 template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fold64Base {
     static constexpr bool checks_range = true, is_right_past_n = true;
     struct Map {
@@ -222,7 +226,7 @@ template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fo
         Map map[Maps];
         uint64_t addend;
     };
-    int shifted_by; /* the range check compares the 32 bits from this bit upwards */
+    int shifted_by; /* the range check compares 32 bits of a number, from this bit upwards */
     uint32_t n_shifted;
     Row row;
 
@@ -271,7 +275,7 @@ template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fo
         return far >= near ? far - near : far - near + p;
     }
 
-    /* The fold after map r - 1, then map r; r >= 1. */
+    /* Does the fold after map r - 1, and then map r; r >= 1. */
     __device__ __forceinline__ uint64_t step(const Row &keys, int r, uint64_t x) const
     {
         return mapped(keys, r, folded<direction>(keys.map[r - 1].fold, x));

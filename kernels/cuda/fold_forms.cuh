@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the form for a prime, and makes a form with the keys of one row, in either direction.
+ * Chooses the form (primefold_form.h) for a prime, and makes a form with the keys of one row, in
+ * either direction.
  */
 #ifndef SHUF__CUDA_FOLD_FORMS_CUH
 #define SHUF__CUDA_FOLD_FORMS_CUH
@@ -35,8 +36,8 @@ template <typename Form_, Direction direction = Direction::forward> struct FormO
     }
 };
 
-/* Calls use(FormOf<...>{}), for n > SHUF_PRIMEFOLD_EXACT. Many: the caller knows that n - 1 has
- * more than SHUF_PRIMEFOLD_MEDIUM_BITS bits. */
+/* Calls use(FormOf<...>{}) with the form for a shape. n must be above SHUF_PRIMEFOLD_EXACT. With
+ * Many, n - 1 must have more than SHUF_PRIMEFOLD_MEDIUM_BITS bits. */
 template <Direction direction = Direction::forward, bool Many = false, typename Use>
 cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
 {
@@ -56,7 +57,7 @@ cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
     return use(FormOf<Fold64<few_maps, direction>, direction>{});
 }
 
-/* The steps of a row for a block of `threads` threads with neighbouring groups. */
+/* The steps of a row (fold_rows.cuh) for a block of `threads` threads with neighbouring groups. */
 template <typename Form>
 Steps<typename Form::Word> make_steps(const Form &f, uint64_t p, uint64_t stride,
                                       uint64_t threads = fold_threads)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of `primefold`. Nothing is compacted, so no scan is needed: a thread knows the places of its
+ * Rows of `primefold`. No value is left out, so no scan is needed: a thread knows the places of its
  * values, and stores four neighbours together.
  *
- * Along the positions of a row the first map is a sum. Values that fail the range check are stored
- * as the others, and made again in place. This is rare except for the smallest n, so the path of
- * nearly all values stays short.
+ * The first map is linear, so a thread gets its next value by an addition instead of a
+ * multiplication. Values that fail the range check are stored like the others, and later replaced
+ * in memory. This is rare except for the smallest n, so nearly all values take a short path.
  */
 #ifndef SHUF__CUDA_FOLD_ROWS_CUH
 #define SHUF__CUDA_FOLD_ROWS_CUH
@@ -23,9 +23,8 @@ namespace shuf
 using tuning::fold_threads;
 template <typename Form> constexpr uint32_t fold_tile = fold_threads *group *Form::groups;
 
-/* Limits the registers of a thread. 64-bit values from 32-bit words need more registers, and wait
- * for memory anyway.
- */
+/* The number of blocks for a multiprocessor, which limits the registers of a thread. 64-bit values
+ * from 32-bit words need more registers, and wait for memory anyway. */
 template <typename Form, typename Out>
 constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
                                        ? Form::blocks_per_sm * 2 / 3
@@ -34,12 +33,12 @@ constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
 /* The parameters that all rows of a computation share. */
 struct Rows {
     uint64_t count, offset, stride;
-    uint64_t one, leap; /* distance of one stride, and of all groups of a block */
-    uint64_t whole;     /* number of values from the front that are stored as whole groups */
+    uint64_t one, leap; /* distances: from a value to the next; over all groups of a block */
+    uint64_t whole;     /* so many values from the front are stored in whole groups */
     uint64_t wrapped;   /* the position of the last value, if it wraps */
     bool wraps;
 
-    /* shuf__slice_position(), with a precomputed position of the value that wraps. */
+    /* Does the same as shuf__slice_position(), with a precomputed `wrapped`. */
     __device__ __forceinline__ uint64_t position(uint64_t i) const
     {
         return wraps && i == count - 1 ? wrapped : offset + i * stride;
@@ -55,7 +54,7 @@ inline Rows make_rows(const shuf__permutation &p)
     rows.stride = slice.stride;
     rows.wraps = shuf__slice_wraps(&slice);
     rows.wrapped = rows.wraps ? shuf__slice_position(&slice, slice.count - 1) : 0;
-    const bool aligned = p.rows == 1 || p.count % group == 0; /* rows to 16 bytes */
+    const bool aligned = p.rows == 1 || p.count % group == 0; /* rows begin at 16-byte multiples */
     rows.whole = aligned ? p.count - (rows.wraps ? 1 : 0) : 0;
     return rows;
 }
@@ -97,8 +96,8 @@ __device__ __forceinline__ void load_group(const uint64_t *at, uint64_t (&x)[gro
     x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
 }
 
-/* Applies the permutation of [0, p) to `position` until the result is below n. `position` may be in
- * [n, p). */
+/* Applies the permutation of [0, p) to `position` until the result is below n. `position` may be
+ * any number below p. */
 template <typename Form>
 __device__ __forceinline__ typename Form::Word
 cycle_walk(const Form &f, const typename Form::Row &keys, uint64_t position)
@@ -124,7 +123,7 @@ __device__ __forceinline__ bool finished(const Form &f, uint32_t met,
     return f.in_range(met) && f.is_below(f.most(x));
 }
 
-/* A bit for each value of a group that must be made again. */
+/* A bit for each value of a group that must be computed again. */
 template <typename Form>
 __device__ __forceinline__ uint32_t unfinished(const Form &f, uint32_t met,
                                                const typename Form::Word (&x)[group])
@@ -136,7 +135,7 @@ __device__ __forceinline__ uint32_t unfinished(const Form &f, uint32_t met,
     return which;
 }
 
-/* The values of a group after the first map. `start` is the start of the first one. */
+/* Computes the values of a group after the first map. `start` is the start of the first value. */
 template <typename Form>
 __device__ __forceinline__ void spread(const Form &f, typename Form::Word start,
                                        typename Form::Word step, typename Form::Word (&x)[group])
@@ -169,11 +168,11 @@ __device__ __forceinline__ void put_some(Out *out, const Word (&x)[group], uint6
 }
 
 template <typename Word> struct Steps {
-    Word one, leap; /* over one stride, and over all groups of a block */
+    Word one, leap; /* from a start to the next; over all groups of a block */
 };
 
-/* Increments a count in shared memory. Few threads of a warp come here. atomicAdd() would first
- * combine their additions, which takes longer. */
+/* Increments a count in shared memory. Usually few threads of a warp call this at the same time.
+ * atomicAdd() would first combine their additions, which takes longer. */
 __device__ __forceinline__ uint32_t shared_count(uint32_t &count)
 {
     uint32_t before;
@@ -184,8 +183,8 @@ __device__ __forceinline__ uint32_t shared_count(uint32_t &count)
     return before;
 }
 
-/* Each thread of a warp has `count` items. The items are numbered thread by thread: those of this
- * thread from `begin`, and `all` in the warp. */
+/* Numbers the items of a warp, thread by thread. This thread has `count` items, from number `begin`
+ * on. The warp has `all` items. */
 struct WarpPart {
     uint32_t begin, all;
 
@@ -203,14 +202,15 @@ struct WarpPart {
     }
 };
 
-/* A bit for each group of a thread's tile with unfinished values. Groups in `anew` are made again
- * from their positions, because their stored values are no starting points for a walk. */
+/* A bit for each group of a thread's tile that has unfinished values. The groups in `anew` must be
+ * computed again from their positions. For the others, cycle walking goes on from the stored
+ * values. */
 struct Again {
     uint32_t groups, anew;
 };
 
-/* A warp collects groups with unfinished values. It finishes them when it has one for each thread,
- * because a single group would take as long. */
+/* A warp collects the groups with unfinished values. It finishes them when it has a group for each
+ * of its threads, because one group would take as long as 32. */
 template <typename Form, typename Out, int Groups = Form::groups> struct Unfinished {
     static constexpr uint32_t lanes = 32;
     static constexpr uint32_t anew = uint32_t{1} << 31;
@@ -223,7 +223,7 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
     const typename Form::Row &keys;
     const Rows &rows;
     List &list;     /* of the warp, in shared memory */
-    uint64_t first; /* number of the value at *out; entries of the list are relative to it */
+    uint64_t first; /* number of the value at *out; an entry of the list is counted from it */
     Out *out;
 
     __device__ __forceinline__ void start()
@@ -233,7 +233,7 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
         __syncwarp();
     }
 
-    /* Finishes the last groups of the list, at most one a lane. */
+    /* Finishes the last groups of the list, at most one for each lane. */
     __device__ __forceinline__ void finish()
     {
         const uint32_t lane = threadIdx.x % lanes, count = list.count;
@@ -290,10 +290,10 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
     }
 };
 
-/* The part of a row that a block makes. */
+/* The part of a row that a block computes. */
 struct Part {
-    uint32_t count, whole; /* values, and those of them in whole groups */
-    bool wraps;            /* the last value wraps */
+    uint32_t count, whole; /* all values, and the values in whole groups */
+    bool wraps;            /* the position of the last value is past n and wraps around */
 
     __device__ __forceinline__ Part(const Rows &rows, uint64_t first, uint32_t most)
     {
@@ -306,8 +306,9 @@ struct Part {
     }
 };
 
-/* Makes the groups of a thread, group_stride apart. The first begins at value number `at` of the
- * part, which goes to *out. `start` is the start of this value; it is advanced to the next tile. */
+/* Computes the groups of a thread, group_stride apart. The first group begins at value number `at`
+ * of the part, which goes to *out. On entry `start` is the start of this value. On return it is the
+ * start for the thread's next tile. */
 template <int Groups, typename Form, typename Out>
 __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form::Row &keys,
                                              const Steps<typename Form::Word> &steps,
@@ -323,7 +324,7 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
     }
     uint32_t met = 0;
     f.evaluate_unchecked(keys, x, met);
-    const bool right = f.in_range(met); /* of all groups */
+    const bool right = f.in_range(met); /* holds for all groups */
     Again again = {right ? 0 : every, 0};
 #pragma unroll
     for (int g = 0; g < Groups; g++)
@@ -344,13 +345,13 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
                 again.groups |= 1u << g, again.anew |= 1u << g;
         }
     }
-    if (!right || sizeof(Out) < sizeof(x[0][0])) /* a truncated value may look right */
+    if (!right || sizeof(Out) < sizeof(x[0][0])) /* a truncated value may be below n by chance */
         again.anew = every;
     return again;
 }
 
-/* Makes at most `most` values of a row, from value number `first`, which goes to *out. A form
- * without a range check leaves wrong values wrong. */
+/* Computes at most `most` values of a row, from value number `first` on, which goes to *out. A form
+ * without a range check does not correct wrong values. */
 template <typename Form, typename Out>
 __device__ __forceinline__ void
 tiles_of_row(const Form &f, const typename Form::Row &keys, const Rows &rows,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gaussian streams (shuf/gauss.h) on the GPU. A thread is a lane of a superblock. It has a whole
- * block of 32 values in registers, so the transform is plain additions, without exchanges between
- * lanes. A warp stores neighbouring pairs side by side. gauss.cuh has the code of a block.
+ * Gaussian streams (shuf/gauss.h) on the GPU. A warp computes a superblock. Each thread has a whole
+ * block of 32 values in its registers, so the transform needs no values of other threads. The
+ * threads of a warp store neighbouring pairs of values. gauss.cuh has the code of a block.
  */
 #include "gauss.cuh"
 
@@ -31,11 +31,12 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
     }
 }
 
-/* Whether numbers that are too small are made again. A double always has its full dither. */
+/* Whether numbers that are too small are computed again. A double always has its full dither. */
 template <typename Number>
 constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
 
-/* Superblocks that are wholly in the computation. Paired: pairs of values begin at even places. */
+/* Computes superblocks whose values are all requested. With Paired, pairs of values begin at even
+ * places of the output. */
 template <typename Number, bool Paired, bool Standard>
 __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
     gauss_whole(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(Number::threads, tuning::gauss_blocks_per_sm)
         again.make<Number>(g, lane, out);
 }
 
-/* Any superblock, by one warp. Some of its values may be outside the computation. */
+/* Computes any superblock by one warp. Some of its values may not be requested. */
 template <typename Number>
 __device__ __forceinline__ void draw_some(const Gauss &g, uint64_t super, uint32_t lane,
                                           uint64_t *list, typename Number::Out *out)
@@ -141,7 +142,7 @@ cudaError_t draw_whole(const Gauss &g, uint64_t first, uint64_t supers, int sm_c
     return cudaGetLastError();
 }
 
-/* The whole superblocks, then the first and the last. */
+/* Computes the superblocks whose values are all requested, and then the first and the last one. */
 template <typename Number>
 cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaStream_t stream)
 {
@@ -153,7 +154,7 @@ cudaError_t draw(const Gauss &g, int sm_count, typename Number::Out *out, cudaSt
     if (from < to) {
         auto whole =
             g.offset % 2 == 0 ? draw_whole<Number, true, false> : draw_whole<Number, false, false>;
-        if constexpr (made_again<Number>) /* the scaling costs doubles no time */
+        if constexpr (made_again<Number>) /* doubles gain nothing, as scaling costs them no time */
             if (g.offset % 2 == 0 && g.std == 1 && g.mean == 0)
                 whole = draw_whole<Number, true, true>;
         e = whole(g, from, to - from, sm_count, out, stream);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The block of 32 values of a Gaussian stream in a thread's registers, and the types of values.
+ * The code of a block of 32 values of a Gaussian stream, in a thread's registers, for each type of
+ * values.
  *
- * Sums are integers below 2^24, so floats add them exactly, at twice the rate of integers. In
- * shared memory, row `index` of the table repeats the 16 tables. For position p, lane l reads its
- * tables, number (p + l) and (p + l + 8) mod 16, at columns p % 16 + l and p % 16 + l + 8. So the
- * 32 lanes of a warp read 32 different banks, whatever their indices.
+ * Sums are integers below 2^24. A float holds these exactly, and the GPU adds floats at twice the
+ * rate of integers. In shared memory, row `index` has entry number `index` of the 16 tables, four
+ * times. For position p, lane l needs tables (p + l) mod 16 and (p + l + 8) mod 16. It reads them
+ * at columns p % 16 + l and p % 16 + l + 8. So the 32 lanes of a warp read 32 different banks,
+ * whatever their indices are.
  */
 #ifndef SHUF__CUDA_GAUSS_CUH
 #define SHUF__CUDA_GAUSS_CUH
@@ -22,12 +24,12 @@ namespace shuf::gauss
 {
 
 constexpr int block = SHUF_GAUSS_BLOCK, tables = 16, indices = 256;
-constexpr int columns = 64; /* of a row: a power of two above 15 + 31 + 8 */
+constexpr int columns = 64; /* of a row: the least power of two above 15 + 31 + 8 */
 constexpr unsigned shared_bytes = indices * columns * sizeof(float);
 constexpr uint32_t sign = 0x80000000;
 
-/* Subtracted from each entry of shuf_gauss_table. A value has two entries, and its spread() is 2 *
- * entry_less too large. */
+/* Subtracted from each entry of shuf_gauss_table. An input of the transform is the sum of two
+ * entries and a spread(), and spread() is too large by 2 * entry_less. */
 constexpr int entry_less = 0x6000;
 constexpr float unit = 0x1p-19f;
 
@@ -64,8 +66,8 @@ __device__ __forceinline__ void fill_rows(const float *table)
     __syncthreads();
 }
 
-/* The entry for position p: byte number `Byte` of the word is its index, in the table that comes
- * `Further` after the position's own. */
+/* Reads a table entry for position p. Its index is byte number `Byte` of the word. Its table comes
+ * `Further` tables after the table of the position. */
 struct InShared {
     uint32_t lane_bytes;
 
@@ -78,7 +80,8 @@ struct InShared {
     }
 };
 
-/* For few values: reads the table in global memory, which needs no filling. */
+/* The same for few values. It reads the table in global memory, because it takes time to fill the
+ * table in shared memory. */
 struct InGlobal {
     const float *table;
     uint32_t lane;
@@ -109,13 +112,14 @@ __device__ __forceinline__ float negated(float x, uint32_t by)
     return __uint_as_float(__float_as_uint(x) ^ (by & sign));
 }
 
-/* (2^15 + 15 bits of the word + 1/2) units. These bits become the upper bits of the significand. */
+/* (2^15 + 15 bits of the word + 1/2) * unit. The 15 bits become the upper bits of the float's
+ * significand. */
 __device__ __forceinline__ float spread(uint32_t word)
 {
     return __uint_as_float((word & 0x007fff00) | 0x3d800080);
 }
 
-/* 2^23 + the dither of the word, with its last bit set. */
+/* 2^23 + the dither of the word. The last bit of the dither is set. */
 __device__ __forceinline__ float dither(uint32_t word)
 {
     return __uint_as_float((word & 0x7ffffe) | 0x4b000001);
@@ -127,7 +131,7 @@ __device__ __forceinline__ double beyond_2_52(uint32_t x)
     return __hiloint2double(0x43300000, static_cast<int>(x));
 }
 
-/* shuf__gauss_double() for a sum, its word, and the two words of its tail. */
+/* The same as shuf__gauss_double(), for a sum, its word, and the two words with more bits. */
 __device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail, uint32_t early)
 {
     const double a = fma(beyond_2_52(word & 0x007fffff), 0x1p-37,
@@ -137,8 +141,8 @@ __device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail
     return __hiloint2double(__double2hiint(z) ^ static_cast<int>(word & sign), __double2loint(z));
 }
 
-/* Draw number high << 32 | low: its words, and the early ones before them. One product of the first
- * round and one of the second are the same for all threads of a warp. */
+/* The words and the early words of draw number high << 32 | low. One product of the first round and
+ * one of the second are the same for all threads of a warp. */
 __device__ __forceinline__ void draw(const Gauss &g, uint32_t low, uint32_t high,
                                      uint32_t (&early)[4], uint32_t *word)
 {
@@ -156,7 +160,7 @@ __device__ __forceinline__ void draw(const Gauss &g, uint32_t low, uint32_t high
 struct Block {
     uint32_t low, high; /* the halves of the index of its first draw */
     uint32_t word[block];
-    float s[block]; /* sums less 48 units: 32 for the 2^23 in dither(), 16 to centre the dither */
+    float s[block]; /* sums less 48 units: 32 for 2^23 in dither(), and 16 to centre the dither */
 
     template <typename Table>
     __device__ __forceinline__ Block(const Gauss &g, uint64_t super, uint32_t lane,
@@ -178,7 +182,8 @@ struct Block {
         transform(s);
     }
 
-    /* Standard normal numbers p to p + 3 as in shuf__gauss_double(); p is a multiple of 4. */
+    /* The standard normal numbers at positions p to p + 3, as shuf__gauss_double() computes them. p
+     * is a multiple of 4. */
     __device__ __forceinline__ void doubles(const Gauss &g, int p, double (&z)[4]) const
     {
         uint32_t tail[4], rest[4];
@@ -188,8 +193,8 @@ struct Block {
             z[k] = exact_of(s[p + k], word[p + k], tail[k], rest[k]);
     }
 
-    /* The same numbers as floats: as in shuf__gauss_float(), or with Sticky in
-     * shuf__gauss_sticky(). Updates `least`, the least magnitude so far. */
+    /* The same numbers as floats, as shuf__gauss_float() computes them, or with Sticky as
+     * shuf__gauss_sticky() does. Updates `least`, the least magnitude so far. */
     template <bool Sticky>
     __device__ __forceinline__ void floats(int p, float (&z)[4], float &least) const
     {
@@ -203,7 +208,7 @@ struct Block {
     }
 };
 
-/* ---- Types: four values, two of them side by side, one alone. Standard: std 1 and mean 0 ---- */
+/* ---- Types of values. With Standard, std is 1 and mean is 0. ---- */
 
 struct F64 {
     using Value = double;
@@ -235,8 +240,8 @@ struct F64 {
     }
 };
 
-/* Sticky: a number is rounded towards 0 and its last bit is set, because it will be rounded
- * again. */
+/* Types that are made from floats. With Sticky, a number is rounded towards 0 and its last bit is
+ * set, because it will be rounded again. */
 template <bool Sticky> struct OfF32 {
     using Value = float;
     static constexpr int threads = tuning::gauss_threads;
@@ -309,7 +314,7 @@ struct Bf16 : OfF32<true> {
     }
 };
 
-/* Position p of this lane in its superblock. */
+/* The place in the superblock of position p of this lane's block. */
 __device__ __forceinline__ uint32_t place(uint32_t p, uint32_t lane)
 {
     return p / 2 * 64 + 2 * lane + p % 2;
@@ -323,7 +328,7 @@ __device__ __forceinline__ uint32_t one_of(const uint32_t (&four)[4], uint32_t k
     return k & 2 ? upper : low;
 }
 
-/* Value `index` of the stream in double precision, by a single thread. */
+/* Computes value number `index` of the stream in double precision, by a single thread. */
 static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
 {
     const auto lane = static_cast<uint32_t>(index % 64 / 2);
@@ -348,16 +353,16 @@ static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
     return exact_of(sum, chosen, one_of(word, p % 4), one_of(rest, p % 4));
 }
 
-/* The values that a warp must make again. It makes them when there is one for each of its
+/* The values that a warp must compute again. It does so when it has one value for each of its
  * threads. */
 constexpr uint32_t lanes = 32, again_most = 2 * lanes;
 
 struct Again {
-    uint64_t *list; /* room for again_most indices; the warp shares it */
+    uint64_t *list; /* the warp's list, with room for again_most indices */
     uint32_t count;
 
-    /* Makes the last values of the list, at most one a lane. `out` points to the computation's
-     * first value. */
+    /* Computes the last values of the list, at most one for each lane. `out` points to the
+     * computation's first value. */
     template <typename Number>
     __device__ __forceinline__ void make(const Gauss &g, uint32_t lane, typename Number::Out *out)
     {
@@ -392,8 +397,8 @@ struct Again {
     }
 };
 
-/* A bit for each of the positions p to p + 7 whose number is too small. `least` is their least
- * magnitude. */
+/* A bit for each of the positions p to p + 7, set if its number is too small. `least` is the least
+ * magnitude of these eight numbers. */
 template <typename Number>
 __device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least)
 {

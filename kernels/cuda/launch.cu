@@ -2,8 +2,8 @@
  *
  * Launches a computation, waits for it, and copies the values if the block is host memory.
  *
- * A quick computation is a single kernel. At its end it writes a ticket to a word of host memory.
- * The host sees this word sooner than an event.
+ * A quick computation is a single kernel. At its end it writes a ticket, the number of the
+ * computation, to a word of host memory. The host sees this word sooner than an event.
  */
 #include "cuda.cuh"
 
@@ -48,7 +48,7 @@ cudaError_t stream_async(const Cuda *cuda, const shuf__request &request, void *o
     }
 }
 
-/* For host memory the kernel writes to pinned memory: a few values, and no copy from the device. */
+/* If the block is host memory, the kernel writes its few values directly to pinned host memory. */
 shuf_status launch_quick(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
@@ -70,7 +70,7 @@ shuf_status launch_quick(Cuda *cuda, const shuf__computation *computation, const
     return e == cudaSuccess ? SHUF_OK : error->status;
 }
 
-/* Device memory of `bytes` bytes until the end of the computation. */
+/* Device memory of `bytes` bytes, which the computation may use until its end. */
 void *workspace_of(const Cuda *cuda, const shuf__computation *computation, uint64_t bytes)
 {
     if (bytes <= staging_bytes)
@@ -79,7 +79,7 @@ void *workspace_of(const Cuda *cuda, const shuf__computation *computation, uint6
     return computation->workspace->memory;
 }
 
-/* The address for the output of the kernels. */
+/* The address to which the kernels write. */
 void *find_target(Cuda *cuda, const shuf__computation *computation, const shuf__block *block)
 {
     const uint64_t bytes = shuf__request_shape(&computation->request).bytes;
@@ -91,11 +91,11 @@ void *find_target(Cuda *cuda, const shuf__computation *computation, const shuf__
     return out;
 }
 
-/* Shuffles by windows if the workspace has room for them. */
+/* Shuffles in device memory, by windows if the workspace has room for them. */
 cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation, void *out,
                           bool *cancelled)
 {
-    static_assert(shuffle_list_bytes <= staging_bytes, "the list is in there");
+    static_assert(shuffle_list_bytes <= staging_bytes, "the list fits cuda->staging");
     if (is_large(computation.request.shuffle))
         return large_async(cuda->simd, computation, computation.input->memory, out, cuda->stream,
                            cancelled);
@@ -107,7 +107,8 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
                          cuda->stream, cancelled);
 }
 
-/* The single launch of a stream ends too soon for another check for cancellation. */
+/* Queues the kernels. A stream is checked for cancellation only once, because its single launch
+ * ends soon. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
                           bool *cancelled)
 {
@@ -136,7 +137,7 @@ shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const
                      : error->status;
 }
 
-/* Records in host memory are moved by the host's processors. */
+/* Shuffles in host memory: the host's processors move the records. */
 shuf_status shuffle_here(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
@@ -148,8 +149,8 @@ shuf_status shuffle_here(Cuda *cuda, const shuf__computation *computation, const
     return SHUF_OK;
 }
 
-/* Waits for the ticket. After spin_ns it waits for an event instead: the GPU may be busy with other
- * work, or have failed. */
+/* Waits for the ticket. After spin_ns it waits for an event instead, because the GPU may be busy
+ * with other work or may have failed. */
 cudaError_t await_word(Cuda *cuda, uint64_t until)
 {
     Launched &now = cuda->launched;
@@ -183,7 +184,8 @@ cudaError_t await_stop(Cuda *cuda, uint64_t until)
     return e;
 }
 
-/* The values of a quick computation are already in pinned memory. */
+/* Copies the values to the block in host memory. Those of a quick computation are already in pinned
+ * memory. */
 cudaError_t copy_some(Cuda *cuda, uint64_t until)
 {
     Launched &now = cuda->launched;
@@ -275,7 +277,7 @@ shuf_status cuda_event(shuf__backend *backend, shuf__block *block, uint8_t handl
     Cuda *cuda = cuda_of(backend);
     auto event = reinterpret_cast<cudaEvent_t>(block->detail[0]);
     cudaIpcEventHandle_t made;
-    static_assert(sizeof made == SHUF__IPC_HANDLE, "what backend.h says of it");
+    static_assert(sizeof made == SHUF__IPC_HANDLE, "the size of a handle in backend.h");
     cudaError_t e = cudaSuccess;
     assert(block->kind == SHUF__MEMORY_CUDA_IPC);
     SHUF__STEP(e, "choosing the device", use_device(cuda));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of device memory. Each is an allocation of its own, and is wiped before another process
- * can see it.
+ * Blocks of device memory. Each block is an allocation of its own. It is filled with zeros before
+ * another process can see it.
  */
 #include "cuda.cuh"
 #include "host/memory_limits.h"
@@ -115,7 +115,7 @@ shuf_status make_private(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__e
 {
     const cudaError_t e = cudaMalloc(&block->memory, bytes);
     if (e == cudaErrorMemoryAllocation) {
-        cudaGetLastError(); /* clears the error, or the next call would report it */
+        cudaGetLastError(); /* clears the error, because the next call would report it */
         return refuse(cuda, bytes, error);
     }
     return e == cudaSuccess ? SHUF_OK : fail(error, e, "allocating memory");
@@ -124,7 +124,7 @@ shuf_status make_private(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__e
 shuf_status make_ipc(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
 {
     cudaIpcMemHandle_t handle;
-    static_assert(sizeof handle == sizeof block->ipc, "what backend.h says of it");
+    static_assert(sizeof handle == sizeof block->ipc, "the size of a handle in backend.h");
     if (make_private(cuda, bytes, block, error))
         return error->status;
     const cudaError_t e = cudaIpcGetMemHandle(&handle, block->memory);
@@ -157,8 +157,8 @@ static_assert(SHUF__MEMORY_CUDA_FD == 2 && SHUF__MEMORY_CUDA_IPC == 3 &&
                   SHUF__MEMORY_CUDA_PRIVATE == 4,
               "the order of the table");
 
-/* Refuses sizes above the free memory here, because the driver has other errors for very large
- * sizes. */
+/* Refuses sizes above the free memory before it calls the driver, because the driver gives other
+ * errors for very large sizes. */
 shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
 {
     uint64_t available, total;
@@ -209,7 +209,8 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
     return error->status;
 }
 
-/* A launch may still use the block. cuMemUnmap() does not wait for it, so this function does. */
+/* A launch may still use the block, and cuMemUnmap() does not wait for a launch. So this function
+ * waits for it. */
 void cuda_free(shuf__backend *backend, shuf__block *block)
 {
     Cuda *cuda = cuda_of(backend);

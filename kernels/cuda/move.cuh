@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The threads of a block move records side by side, in the widest words that divide a record. A
- * list has the indices of a tile of neighbouring places.
+ * Moves the records of a tile of neighbouring places. The threads of a block move them together, in
+ * the widest words that divide a record. A list in shared memory has the index of each record.
  */
 #ifndef SHUF__CUDA_MOVE_CUH
 #define SHUF__CUDA_MOVE_CUH
@@ -20,11 +20,11 @@ struct Records {
     void *out;
     uint64_t n;
     uint32_t unit, units;
-    uint32_t parts; /* blocks that share a tile: they have the same blockIdx.x */
+    uint32_t parts; /* number of blocks that share a tile; these have the same blockIdx.x */
     bool inverse;
 };
 
-/* Calls use(Unit{}) with the word type of `bytes` bytes. */
+/* Calls use(Unit{}), where Unit is a type of `bytes` bytes. */
 #pragma nv_exec_check_disable
 template <typename Use> __host__ __device__ __forceinline__ void with_unit(uint32_t bytes, Use use)
 {
@@ -49,9 +49,9 @@ inline uint32_t unit_of(const shuf__shuffle &s)
     return static_cast<uint32_t>(odd & (~odd + 1));
 }
 
-/* `tile`: places of a tile. Several blocks share a tile of longer records. They are fewer than a
- * grid may have in y, because a tile has at most 4096 places and a record is shorter than
- * large_record. So a tile has at most 2^31 words. */
+/* `tile` is the number of places of a tile. If records are long, several blocks share a tile. Their
+ * number fits the y dimension of a grid: a tile has at most 4096 places, and a record is shorter
+ * than large_record, so a tile has at most 2^31 words. */
 inline Records make_records(const shuf__shuffle &s, const void *in, void *out, uint64_t tile)
 {
     const uint64_t n = s.permutation.n;
@@ -65,9 +65,9 @@ inline Records make_records(const shuf__shuffle &s, const void *in, void *out, u
             s.inverse};
 }
 
-/* Copies record index[k] of the input to record first + k; with `inverse`, record first + k to
- * record index[k]. A thread issues several loads before it stores: at most Most, or 4 of 16-byte
- * words. */
+/* Copies record index[k] of the input to record first + k of the output. With `inverse` it copies
+ * record first + k to record index[k]. A thread issues several loads before it stores: at most
+ * Most, or 4 if words have 16 bytes. */
 template <typename Unit, uint32_t Most = 8, typename Index>
 __device__ __forceinline__ void move(const Records &r, bool inverse, uint64_t first,
                                      uint32_t places, const Index *index)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Permutations by the scan of scan.cuh. Its sink stores values straight from registers: the scan is
- * bound by arithmetic, so staged stores would gain nothing. This file also has fingerprints.
+ * Permutations by the scan of scan.cuh, and fingerprints. The sink stores values straight from
+ * registers. To collect them in shared memory first would gain nothing, because the scan is limited
+ * by its arithmetic.
  */
 #include "permute.cuh"
 
@@ -66,7 +67,7 @@ template <bool Strided, typename Out> struct Store : StoreDense<Out> {
     {
         Out *row_out = this->out + row * launch.count;
         store<Strided>(launch, position, kept, x, rank, row_out);
-        if (shuf__slice_wraps(&launch)) /* the last value of a padded shard is at the front */
+        if (shuf__slice_wraps(&launch)) /* the last position of a padded shard is at the front */
             store<Strided>(launch, position + launch.n, kept, x, rank, row_out);
     }
 };
@@ -79,7 +80,7 @@ cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bi
     return scan::Run(scratch, computation, f, sink, stream).go(cancelled);
 }
 
-/* Wide words never make u32 results, because n would not fit. */
+/* Values of 64 bits never become u32 results, because n would not fit u32. */
 template <bool Strided, typename Bijection>
 cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bijection f,
                 void *out, cudaStream_t stream, bool *cancelled)
@@ -108,9 +109,8 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 
 } // namespace
 
-/* One launch after another for each row, if a row takes at least a launch. One scan over all rows
- * would gain nothing: it could not stop early in each row, and its number of tiles might pass 64
- * bits. */
+/* Computes one row after the other, if a row takes at least a whole launch. One scan over all rows
+ * could not stop early in each row, and the number of its tiles might not fit 64 bits. */
 static cudaError_t row_by_row(const Scratch &scratch, const shuf__computation &computation,
                               void *out, cudaStream_t stream, bool *cancelled)
 {
@@ -141,7 +141,7 @@ cudaError_t permute_async(const Scratch &scratch, const shuf__computation &compu
     *cancelled = false;
     if (p.count == 0)
         return cudaSuccess;
-    /* The launch is short, so a single check for cancelling before it is enough. */
+    /* The launch is short, so a single check for cancellation before it is enough. */
     if (shuf_algorithm_has_random_access(p.algorithm)) {
         *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
         return *cancelled ? cudaSuccess

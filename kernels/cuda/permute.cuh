@@ -17,27 +17,27 @@ namespace shuf
 cudaError_t scratch_make(Scratch *scratch);
 void scratch_free(Scratch *scratch);
 
-/* The bytes of a value of the computation. */
+/* The number of bytes of a value of the computation. */
 inline unsigned width_of(const shuf__computation &computation)
 {
     return shuf__dtype_bytes(computation.request.dtype);
 }
 
-/* Queues the work of a permutation. It waits between the launches of a computation that takes
- * several, and for the counts that it adds to a rank index. *cancelled says whether the computation
- * was cancelled there.
- */
+/* Queues the work of a permutation. If the work takes several launches, the call waits between
+ * them. It also waits for the counts that it adds to a rank index. *cancelled says whether the
+ * computation was cancelled during such a wait. */
 cudaError_t permute_async(const Scratch &scratch, const shuf__computation &computation, void *out,
                           cudaStream_t stream, bool *cancelled);
 
 struct Signal;
 
-/* Whether primefold_async() makes a single row, without a signal, by a launch without range checks
- * and a second launch that corrects it. */
+/* Whether primefold_async() computes a single row in two launches: one without range checks, and
+ * one that corrects its values. With a signal it never does. */
 bool primefold_is_corrected(const shuf__permutation &p);
 
-/* The values of `primefold`, `width` bytes each, in one launch or two. With a signal: one row of at
- * most tuning::tile values, in a single block that gives the signal. */
+/* Queues the values of `primefold`, of `width` bytes each, in one launch or two. With a signal, p
+ * must be one row of at most tuning::tile values. A single block then computes it and gives the
+ * signal. */
 cudaError_t primefold_async(const shuf__permutation &p, unsigned width, void *out,
                             const Signal *signal, cudaStream_t stream);
 
@@ -51,11 +51,11 @@ cudaError_t primefold_rows_async(const shuf__permutation &p, unsigned width,
 cudaError_t primefold_look_up_async(const shuf__permutation &p, unsigned width, const void *at,
                                     void *values, uint64_t count, cudaStream_t stream);
 
-/* Loads the quick kernels of `primefold`. */
+/* Loads the kernels of quick computations with `primefold`. */
 cudaError_t primefold_load();
 
-/* Writes the fingerprint of `values` values to *sum, which is device memory. `index`: of the first
- * value. */
+/* Writes the fingerprint of `values` values to *sum, which is device memory. `index` is the index
+ * of the first value in the result. */
 cudaError_t fingerprint_async(const void *data, unsigned width, uint64_t values, uint64_t index,
                               int sm_count, unsigned long long *sum, cudaStream_t stream);
 

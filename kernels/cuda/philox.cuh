@@ -24,7 +24,7 @@ template <int Rounds> struct Words {
         }
     }
 
-    /* Rounds number From to To - 1 of the four words. */
+    /* Applies rounds number From to To - 1 to the four words. */
     template <int From, int To> __device__ __forceinline__ void rounds(uint32_t *c) const
     {
 #pragma unroll
@@ -38,7 +38,7 @@ template <int Rounds> struct Words {
         }
     }
 
-    /* Words 4 * index to 4 * index + 3, for index = upper << 32 | low. */
+    /* Makes words 4 * index to 4 * index + 3, with index = upper << 32 | low. */
     __device__ __forceinline__ void draw(uint32_t low, uint32_t upper, uint32_t *word) const
     {
         word[0] = low;

@@ -15,8 +15,8 @@ namespace shuf
 namespace
 {
 
-/* The keys are parameters of the kernel. A block makes `tiles` tiles. A form without a range check
- * leaves wrong numbers, and values of n or more, to fold_beyond. */
+/* The keys are parameters of the kernel. A block computes `tiles` tiles. If the form has no range
+ * check, fold_beyond must then correct the wrong values and the values of n or more. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     fold_row(__grid_constant__ const Form f,
@@ -28,11 +28,13 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     tiles_of_row(f, f.row, rows, steps, first, values, out + first);
 }
 
-/* The numbers that a form without a range check gets wrong: those below `small` after each map,
- * which may be too large by p; those of `whole` or more before a fold; and those of n or more at
- * the end. */
+/* The numbers that a form without a range check may get wrong:
+ *
+ * - after each map, the numbers below `small`, which may be too large by p
+ * - before each fold, the numbers of `whole` or more, which should not be folded
+ * - at the end, the values of n or more */
 struct Beyond {
-    uint32_t small, folds, all; /* the bound; numbers before the end; all numbers */
+    uint32_t small, folds, all; /* the bound; the count of numbers before the end, and of all */
 };
 
 /* Computes the position of wrong number k, and writes the right value there. */
@@ -73,7 +75,7 @@ __global__ void __launch_bounds__(fold_threads)
         correct(f, back, beyond, rows, k, out);
 }
 
-/* For quick_async(): one block, four values a thread. */
+/* For quick_async(): one block, with four values for each thread. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(tuning::quick_threads)
     fold_quick(__grid_constant__ const Form f,
@@ -158,7 +160,7 @@ __global__ void __launch_bounds__(tuning::quick_threads)
     signal_done(signal);
 }
 
-/* No more threads than the values need, because a block ends with its last warp. */
+/* No more threads than the values need, because a block takes as long as its slowest warp. */
 unsigned quick_threads_for(uint64_t values, uint64_t each)
 {
     return 32 * blocks_for(values, 32 * each);
@@ -198,7 +200,7 @@ template <int Maps> Beyond beyond_of(const shuf_primefold_shape &shape)
     return {static_cast<uint32_t>(small), static_cast<uint32_t>(folds), static_cast<uint32_t>(all)};
 }
 
-/* Makes neighbouring values of a row without range checks, and then corrects them. */
+/* Computes neighbouring values of a row without range checks, and then corrects the wrong ones. */
 template <int Maps, typename Out>
 cudaError_t large_row(const shuf__permutation &p, const shuf_primefold_shape &shape, Out *out,
                       cudaStream_t stream)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many rows of `primefold` in one launch. A block makes the keys of its rows itself.
+ * Many rows of `primefold` in one launch. A block computes the keys of its rows itself.
  */
 #include "permute.cuh"
 
@@ -16,24 +16,24 @@ namespace shuf
 namespace
 {
 
-/* The rows of a launch, for the blocks that make their keys. */
+/* The rows of a launch, as the blocks need them to compute the keys. */
 struct Batch {
     shuf_primefold_shape shape;
     shuf_key key;
     uint64_t epoch, rows;
     uint32_t rows_a_block;
     uint32_t groups;                     /* of a short row */
-    uint32_t rows_a_turn, groups_a_turn; /* the distance that a block's threads advance together */
-    uint32_t tiles;                      /* blocks of a long row */
+    uint32_t rows_a_turn, groups_a_turn; /* how far a thread advances from one group to its next */
+    uint32_t tiles;                      /* the number of blocks that share a long row */
 };
 
-/* Tiles of a long row that a block makes. */
+/* The number of tiles of a long row that a block computes. */
 template <typename Form> constexpr uint32_t fold_turns = tuning::fold_turns / Form::groups;
 
 template <typename Form> constexpr bool is_small = false;
 template <int Maps> constexpr bool is_small<Fold16<Maps, true>> = true;
 
-/* The batch's shape, with the properties that the compiler can use. */
+/* The batch's shape. Tells the compiler the properties that follow from Form and Maps. */
 template <typename Form, int Maps>
 __device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
 {
@@ -49,8 +49,8 @@ __device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
 template <typename Form, int Maps>
 constexpr uint32_t key_blocks = ((is_small<Form> ? 2 : 4) * Maps + 7) / 8;
 
-/* Makes the key words of some rows, then their maps. The threads of a block share this work.
- * `words` is used only in between. */
+/* Computes the key words of some rows, then their maps. The threads of a block share this work.
+ * `words` is scratch memory for the key words. */
 template <typename Form, int Maps>
 __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch, uint64_t first,
                                                uint32_t rows, uint32_t *words,
@@ -77,9 +77,10 @@ __device__ __forceinline__ void make_rows_here(const Form &f, const Batch &batch
     __syncthreads();
 }
 
-/* Groups to repair after all others, because a few values would delay whole warps. */
+/* Groups that must be repaired. The block does this after all other groups, because the repair of a
+ * few values would delay whole warps. */
 struct Leftovers {
-    uint32_t count, group[tuning::fold_block_groups]; /* row << 16 | all of it << 15 | group */
+    uint32_t count, group[tuning::fold_block_groups]; /* row << 16 | all values << 15 | group */
 
     __device__ __forceinline__ void take(uint32_t row, uint32_t g, bool all)
     {
@@ -87,7 +88,7 @@ struct Leftovers {
     }
 };
 
-/* Many short rows: a block makes some whole rows. */
+/* Many short rows: a block computes some whole rows. */
 template <typename Form, int Maps, typename Out>
 __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     fold_short_rows(__grid_constant__ const Form f, __grid_constant__ const Rows rows,
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         rows_left < batch.rows_a_block ? static_cast<uint32_t>(rows_left) : batch.rows_a_block;
     const auto count = static_cast<uint32_t>(rows.count), whole = static_cast<uint32_t>(rows.whole);
     static_assert(tuning::fold_rows * 8 * key_blocks<Form, Maps> <= tuning::fold_block_groups,
-                  "the words stand where the list will be");
+                  "the key words fit the memory of the list");
     make_rows_here<Form, Maps>(f, batch, first, mine, left.group, keys);
     if (threadIdx.x < mine)
         steps[threadIdx.x] = f.step_there(keys[threadIdx.x], rows.one);
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     __syncthreads();
 
     uint64_t before = first * rows.count;
-    asm("" : "+l"(before)); /* or the compiler computes it again for every group */
+    asm("" : "+l"(before)); /* else the compiler would compute it again for every group */
     out += before;
     uint32_t row = threadIdx.x / batch.groups, g = threadIdx.x % batch.groups;
     while (row < mine) {
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
         else
             put_some(here, x[0], count - i);
         const bool last = rows.wraps && i + group >= count;
-        if (!finished(f, met, x[0]) || last) /* a truncated value may look right later */
+        if (!finished(f, met, x[0]) || last) /* a truncated value may be below n by chance */
             left.take(row, g, !f.in_range(met) || last || sizeof(Out) < sizeof(Word));
         row += batch.rows_a_turn, g += batch.groups_a_turn;
         if (g >= batch.groups)
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     }
 }
 
-/* Many long rows: a block makes some tiles of one of them. */
+/* Many long rows: a block computes some tiles of one row. */
 template <typename Form, int Maps, typename Out>
 __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     fold_long_rows(__grid_constant__ const Form f, __grid_constant__ const Rows rows,
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(fold_threads, Form::row_blocks_per_sm)
     tiles_of_row(f, keys, rows, steps, first, values, out + row * rows.count + first);
 }
 
-/* Many rows of few values: a thread shuffles its row, in a column of shared memory. */
+/* Many rows of few values: each thread shuffles one row, in a column of shared memory. */
 template <typename Out>
 __global__ void __launch_bounds__(tuning::exchange_rows)
     exchange_rows(__grid_constant__ const Rows rows, __grid_constant__ const Batch batch, Out *out)
@@ -279,7 +280,7 @@ cudaError_t start(const shuf__permutation &p, const shuf_primefold_shape &shape,
     const unsigned n_bits = shuf__bits(shape.n - 1);
     if (n_bits <= SHUF_PRIMEFOLD_MEDIUM_BITS)
         return LARGE(Fold32, 21);
-    /* FoldDouble is not used: its keys would need divisions in double precision here. */
+    /* FoldDouble is not used, because its keys would need divisions in double precision here. */
     return shape.p >> 31 == 0 ? LARGE(Fold32, 62) : LARGE(Fold64, 62);
 #undef SMALL
 #undef LARGE

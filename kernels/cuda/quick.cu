@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See quick.cuh. A small computation needs no scan over tiles. Nor does n = 2^B have special
- * kernels here, because only latency counts.
+ * See quick.cuh. A small computation has one tile, so it needs no scan. n = 2^B has no special
+ * kernels here, because they would not shorten the latency.
  */
 #include "quick.cuh"
 
@@ -42,12 +42,12 @@ __global__ void __launch_bounds__(tuning::quick_threads)
         x[i] = start + 32 * i;
     f.evaluate(launch.key, x);
 #pragma unroll
-    for (int i = 0; i < tuning::quick_items; i++) /* inputs past a small domain are dropped */
+    for (int i = 0; i < tuning::quick_items; i++) /* leaves out inputs past a small domain */
         x[i] = start + 32 * i < launch.domain ? x[i] : n;
     const uint32_t kept =
         rank_kept<most_warps>(x, n, rank, warp_kept, static_cast<int>(blockDim.x / 32));
     place(launch, 0, kept, x, rank, out);
-    if (shuf__slice_wraps(&launch)) /* the last value of a padded shard is at the front */
+    if (shuf__slice_wraps(&launch)) /* the last position of a padded shard is at the front */
         place(launch, launch.n, kept, x, rank, out);
     signal_done(signal);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A small computation in one launch of one thread block. The kernel itself signals the end.
+ * A small computation: one launch of one thread block. The kernel itself signals its end.
  */
 #ifndef SHUF__CUDA_QUICK_CUH
 #define SHUF__CUDA_QUICK_CUH
@@ -12,15 +12,15 @@
 namespace shuf
 {
 
-/* The kernel writes `ticket` to `word`, in pinned host memory, when all values are complete. */
+/* When all values are complete, the kernel writes `ticket` to `word`, in pinned host memory. */
 struct Signal {
     uint64_t *word;
     uint64_t ticket;
 };
 
 #ifdef __CUDACC__
-/* Called by all threads of a block at their end. The barrier orders the writes of all threads
- * before the fence of thread 0, so the fence covers them too. */
+/* Gives the signal. All threads of the block call this at their end. The barrier puts the writes of
+ * all threads before the fence of thread 0, so the host sees these writes before the ticket. */
 __device__ __forceinline__ void signal_done(const Signal &signal)
 {
     __syncthreads();
@@ -31,11 +31,12 @@ __device__ __forceinline__ void signal_done(const Signal &signal)
 }
 #endif
 
-/* Queues one row, of at most tuning::tile evaluations; a value has `width` bytes. */
+/* Queues a row of at most tuning::tile evaluations. A value has `width` bytes. */
 cudaError_t quick_async(const shuf__permutation &p, unsigned width, void *out, Signal signal,
                         cudaStream_t stream);
 
-/* Loads the kernels. Otherwise the first computation of each form would wait for this. */
+/* Loads the kernels in advance, because otherwise the first computation with each would wait for
+ * this. */
 cudaError_t quick_load();
 
 } // namespace shuf

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fused kernel: bijection, flag, single-pass scan with decoupled look-back
- * (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
- * look-back", 2016; CUB's), and a sink that takes the values from registers.
+ * One kernel does all steps of a compaction. A block evaluates the bijection on a tile, and counts
+ * the values below n. It gets the sum of the counts of all earlier tiles by decoupled look-back, a
+ * scan in a single pass (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+ * look-back", 2016; the code is CUB's). A sink then takes the values from registers.
  *
- * Rows follow one another in one scan. Every row keeps exactly n values, so a value's place in its
- * row is its place in the scan - row * n.
+ * One scan covers all rows. Every row keeps exactly n values, so the place of a value in its row is
+ * its place in the scan - row * n.
  *
  * A sink is a struct that the host makes. It receives the values of a tile:
  *
  * - in_rows says whether there may be several rows.
- * - in_parts and parts() say whether blocks of the same blockIdx.x share a tile, and how many.
- * - Prefetched is the type of prefetch(), which starts loads by the values during the look-back.
+ * - in_parts says whether several blocks share a tile, and parts() how many. These blocks have the
+ *   same blockIdx.x.
+ * - prefetch() starts loads that need the values, before the look-back. Prefetched is its type.
  * - stage() runs when the ranks in the tile are known. All threads wait before emit().
  * - emit() runs when the places in the output are known.
- * - Dense is the sink or its base class. Its emit_dense() takes values at n = 2^B, without waits.
+ * - Dense is the sink or its base class. Its emit_dense() takes the values if n = 2^B, without
+ *   waits.
  */
 #ifndef SHUF__CUDA_SCAN_CUH
 #define SHUF__CUDA_SCAN_CUH
@@ -33,17 +36,18 @@ using tuning::items;
 using tuning::tile;
 
 constexpr int warps = tuning::threads / 32;
-/* Tiles in a tile of the rank index, which is larger; and tiles of the index in a launch. */
+/* A tile of the rank index has index_tile tiles of the scan. A launch has at most
+ * launch_index_tiles tiles of the index. */
 constexpr int index_tile = SHUF__RANK_INDEX_TILE / tile;
 constexpr uint64_t launch_index_tiles = tuning::launch_tiles / index_tile;
 static_assert(SHUF__RANK_INDEX_TILE % tile == 0 && tuning::launch_tiles % index_tile == 0,
-              "a launch of a computation with a rank index begins and ends where its tiles do");
+              "a launch has only whole tiles of the rank index");
 
 using TileState = cub::ScanTileState<uint32_t>;
 using Plus = ::cuda::std::plus<>;
 using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
 
-/* Makes the key words of `rows` rows, and the state of every tile before the scan. */
+/* Computes the key words of `rows` rows, and sets the state of every tile for the scan. */
 template <shuf_purpose Purpose>
 __global__ void __launch_bounds__(tuning::threads)
     prepare(TileState state, int tiles, uint32_t *keys, int rows, shuf_key key, uint64_t epoch)
@@ -74,9 +78,9 @@ __device__ __forceinline__ uint64_t row_of(const Launch &launch, uint64_t number
     return launch.tiles == 1 ? number : number / launch.tiles;
 }
 
-/* Called by the first warp of a tile's other blocks: reads the prefix that the first block has
- * published. Waiting is safe, as in the look-back: blocks start in the order of blockIdx.x, then
- * y. */
+/* Several blocks may share a tile. The first one publishes the tile's prefix: the number of kept
+ * values before the tile. The first warp of each other block calls this function, which waits for
+ * the prefix. The wait always ends, because blocks start in the order of blockIdx.x, then y. */
 __device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_t *prefix)
 {
     TileState::StatusWord status = cub::SCAN_TILE_INCLUSIVE;
@@ -89,7 +93,8 @@ __device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_
         *prefix = inclusive - kept;
 }
 
-/* Called by the first warp: writes the number of kept values before this tile in this launch. */
+/* Called by the first warp of a block. Sets *prefix to the number of values that this launch keeps
+ * before this tile. */
 template <bool InParts>
 __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage &storage,
                                           const Launch &launch, uint32_t kept, uint32_t *prefix)
@@ -111,7 +116,7 @@ __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage 
     }
 }
 
-/* One block, or several, for each tile of a row's domain. */
+/* The kernel for n < 2^B. Each tile of a row's domain has one block or several. */
 template <typename Bijection, typename Sink>
 __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     compact(Bijection f, TileState state, __grid_constant__ const Launch launch,
@@ -133,7 +138,7 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     for (int i = 0; i < items; i++)
         x[i] = static_cast<Word>(start + 32 * i);
     f.evaluate(key, x);
-    if (launch.domain < tile) { /* inputs past a small domain are dropped */
+    if (launch.domain < tile) { /* leaves out the inputs past a small domain */
 #pragma unroll
         for (int i = 0; i < items; i++)
             x[i] = start + 32 * i < launch.domain ? x[i] : n;
@@ -148,8 +153,8 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     sink.emit(launch, row, launch.base + prefix - row * launch.n, kept, x, rank, prefetched);
 }
 
-/* n = 2^B: nothing is dropped, so every place is known and no scan is needed. One block, or
- * several, for each tile of a row's output. */
+/* The kernel for n = 2^B. No value is left out, so every place is known and no scan is needed. Each
+ * tile of a row's output has one block or several. */
 template <typename Bijection, typename Sink>
 __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     direct(Bijection f, __grid_constant__ const Launch launch, __grid_constant__ const Sink sink)
@@ -170,15 +175,15 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     sink.emit_dense(launch, row, start, x);
 }
 
-/* Sleeps until the stream is done. A computation of several launches is long, so the thread leaves
- * its core to others. */
+/* Sleeps until the CUDA stream is done. It does not poll, because a computation of several launches
+ * is long and other threads need the core. */
 inline cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
 {
     cudaError_t e = cudaEventRecord(scratch.launch_done, stream);
     return e == cudaSuccess ? cudaEventSynchronize(scratch.launch_done) : e;
 }
 
-/* One computation, with its types. */
+/* One computation, with the types of its bijection and its sink. */
 template <typename Bijection, typename Sink> struct Run {
     const Scratch &scratch;
     const shuf__computation &computation;
@@ -213,7 +218,7 @@ template <typename Bijection, typename Sink> struct Run {
             shuf__permutation_key(&p), p.epoch + launch.first_row);
     }
 
-    /* Launches `tiles` tiles from launch.first_tile; they touch `rows` rows. */
+    /* Launches `tiles` tiles from launch.first_tile on. They belong to `rows` rows. */
     cudaError_t one_launch(uint64_t tiles, uint64_t rows)
     {
         TileState state;
@@ -252,7 +257,8 @@ template <typename Bijection, typename Sink> struct Run {
         return computation.cancelled && computation.cancelled(computation.cancel_context);
     }
 
-    /* Waits for the queued work, and copies `words` words of scratch.starts to the host. */
+    /* Copies `words` words of scratch.starts to the host, and waits until all queued work is
+     * done. */
     cudaError_t fetch(uint64_t words)
     {
         cudaError_t e = cudaSuccess;
@@ -263,7 +269,8 @@ template <typename Bijection, typename Sink> struct Run {
         return e == cudaSuccess ? sleep_until_done(scratch, stream) : e;
     }
 
-    /* Between two launches: whether the computation is cancelled, or has all requested values. */
+    /* Called between two launches. Says whether the computation is cancelled, and whether it is
+     * complete because it has all requested values. */
     cudaError_t between(bool *cancelled, bool *complete)
     {
         cudaError_t e = fetch(dense ? 0 : 1);
@@ -294,7 +301,7 @@ template <typename Bijection, typename Sink> struct Run {
         }
     }
 
-    /* Launches one span. It adds the counts to the rank index only if the whole span succeeds. */
+    /* Launches one span. Adds the counts to the rank index only if the whole span succeeds. */
     cudaError_t one_span(const shuf__span &span)
     {
         const uint64_t tiles = span.end - span.begin;
@@ -312,8 +319,9 @@ template <typename Bijection, typename Sink> struct Run {
         return e;
     }
 
-    /* A launch over known tiles takes its first place from the index, so it does not wait for the
-     * launch before it. The number of queued tiles has the same limit as without an index. */
+    /* Computes the spans that the rank index selects. A launch over known tiles takes its first
+     * place from the index, so it need not wait for the launch before it. The number of queued
+     * tiles has the same limit as without an index. */
     cudaError_t by_rank_index(bool *cancelled)
     {
         shuf__span span{};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scratch memory that all launches share.
+ * The scratch memory of the scan.
  */
 #ifndef SHUF__CUDA_SCRATCH_CUH
 #define SHUF__CUDA_SCRATCH_CUH
@@ -11,14 +11,14 @@
 namespace shuf
 {
 
-/* Scratch memory that every launch needs, allocated once. Keys are only in this memory, never in
- * the allocation of a result. */
+/* Scratch memory that is allocated once and that all launches share. Keys are only in this memory,
+ * never in the allocation of a result, which clients may read. */
 struct Scratch {
     void *tile_state;      /* cub::ScanTileState of a launch's tiles */
     uint32_t *keys;        /* key words of a launch's rows */
     uint64_t *starts;      /* kept values before each tile of the rank index, and after the last */
     uint64_t *starts_here; /* copy of `starts` in pinned host memory */
-    cudaEvent_t launch_done; /* between two launches; the waiting thread sleeps */
+    cudaEvent_t launch_done; /* a thread that waits between two launches sleeps for this event */
 };
 
 } // namespace shuf

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shuffles that move each record directly to its place. A block has the indices of a tile of
- * neighbouring places in shared memory, and its threads move the records of the tile side by side.
- * For `primefold` the block computes the indices itself. Only for n <= SHUF_PRIMEFOLD_EXACT a list
- * of them is made first. Large arrays go by windows (shuffle_windows.cu), and philox24 and lcg by
- * the scan (shuffle_scan.cu).
+ * neighbouring places in shared memory, and its threads move the records of the tile together. For
+ * `primefold` the block computes the indices itself. But for n <= SHUF_PRIMEFOLD_EXACT an earlier
+ * kernel makes a list of all indices. Other files have the shuffles of large arrays
+ * (shuffle_windows.cu), and those by philox24 and lcg (shuffle_scan.cu).
  */
 #include "shuffle.cuh"
 
@@ -20,12 +20,12 @@ namespace shuf
 namespace
 {
 
-/* Groups: groups of a thread. */
+/* The number of places of a tile. A thread has `Groups` groups. */
 template <typename Form, int Groups>
 constexpr uint64_t tile_of = uint64_t{fold_threads} * group *Groups;
 
-/* With few records each thread has one group, so that all blocks are on the GPU at the same
- * time. */
+/* Computes the indices of a tile and moves its records. With few records, each thread has one group
+ * and all blocks are on the GPU at the same time. */
 template <int Groups, typename Unit, typename Form>
 __global__ void __launch_bounds__(fold_threads, Groups == 1 ? tuning::move_few_blocks_per_sm : 1)
     move_folded(__grid_constant__ const Form f,
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(fold_threads, Groups == 1 ? tuning::move_few_b
                      index);
 }
 
-/* One tile, which has all records. */
+/* Moves all records by the list of their indices: there is only one tile. */
 __global__ void __launch_bounds__(fold_threads)
     move_listed(const uint32_t *list, __grid_constant__ const Records records)
 {
@@ -63,15 +63,15 @@ __global__ void __launch_bounds__(fold_threads)
               [&](auto unit) { move<decltype(unit)>(records, records.inverse, 0, places, index); });
 }
 
-/* ---- Choosing ---- */
+/* ---- The choice of a kernel ---- */
 
 dim3 grid_of(const Records &records, uint64_t tile)
 {
     return dim3(blocks_for(records.n, tile), records.parts);
 }
 
-/* Few records are in small tiles, so that all threads of the GPU have some. More are in larger
- * tiles. */
+/* Chooses the size of tiles. With few records, tiles are small, because otherwise some threads of
+ * the GPU would have no work. */
 template <typename Unit, typename Of>
 cudaError_t fold_and_move(Of of, const shuf__shuffle &s, const shuf_primefold_shape &shape,
                           const void *in, void *out, cudaStream_t stream)
@@ -87,7 +87,7 @@ cudaError_t fold_and_move(Of of, const shuf__shuffle &s, const shuf_primefold_sh
             <<<grid_of(r, tile), fold_threads, 0, stream>>>(f, steps, rows, r);
         return cudaGetLastError();
     };
-    if constexpr (sizeof(typename Form::Word) == sizeof(uint32_t)) /* else many records */
+    if constexpr (sizeof(typename Form::Word) == sizeof(uint32_t)) /* 64-bit words: always many */
         if (s.permutation.n < tuning::move_few)
             return launch(std::integral_constant<int, 1>{});
     return launch(std::integral_constant<int, Form::groups>{});

@@ -12,11 +12,11 @@
 namespace shuf
 {
 
-/* Bytes of device memory with which the shuffle is fastest, besides its input and output; 0 for
- * none. */
+/* The bytes of scratch memory in device memory with which the shuffle is fastest. 0 if scratch
+ * memory does not help. */
 uint64_t shuffle_best_bytes(const shuf__shuffle &s);
 
-/* Bytes of `list`, which every shuffle gets. */
+/* The bytes of `list`. Every shuffle gets this memory. */
 constexpr uint64_t shuffle_list_bytes = SHUF_PRIMEFOLD_EXACT * sizeof(uint32_t);
 
 /* Queues the work of a shuffle. `in` and `out` begin at multiples of 16 bytes. `windows` has
@@ -25,17 +25,17 @@ cudaError_t shuffle_async(const Scratch &scratch, const shuf__computation &compu
                           const void *in, void *out, void *windows, void *list, cudaStream_t stream,
                           bool *cancelled);
 
-/* shuffle_scan.cu: the same for philox24 and lcg. If it takes several launches, it waits between
- * them and can be cancelled there. */
+/* shuffle_scan.cu: the same for philox24 and lcg. If the work takes several launches, the call
+ * waits between them, and the computation can be cancelled there. */
 cudaError_t scan_and_move(const Scratch &scratch, const shuf__computation &computation,
                           const void *in, void *out, cudaStream_t stream, bool *cancelled);
 
-/* shuffle_large.cu: whether records are large, and their shuffle. */
+/* shuffle_large.cu: whether the records are large, and the shuffle of large records. */
 bool is_large(const shuf__shuffle &s);
 cudaError_t large_async(const shuf__simd_ops *simd, const shuf__computation &computation,
                         const void *in, void *out, cudaStream_t stream, bool *cancelled);
 
-/* shuffle_windows.cu: whether windows are faster, and the bytes of their memory. */
+/* shuffle_windows.cu: whether a shuffle by windows is faster, and its scratch memory in bytes. */
 bool windows_suit(const shuf__shuffle &s);
 uint64_t windows_bytes(const shuf__shuffle &s);
 cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, void *temporary,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles of large records. There are few of them, so the host evaluates the permutation. A launch
- * moves up to `together` records, whose numbers are among its arguments, and many blocks share a
- * record.
+ * Shuffles of large records. An array has few of them, so the host evaluates the permutation. A
+ * launch moves up to `together` records. It gets their numbers as arguments, and many blocks share
+ * each record.
  */
 #include "shuffle.cuh"
 
@@ -24,7 +24,7 @@ struct Batch {
     const void *in;
     void *out;
     uint64_t units; /* words of a record */
-    uint64_t first; /* the batch has the positions first, first + 1, ... of the permutation */
+    uint64_t first; /* the launch moves the records at the positions first, first + 1, ... */
     uint64_t index[together];
     bool inverse;
 };
@@ -32,7 +32,7 @@ struct Batch {
 template <typename Unit>
 __global__ void __launch_bounds__(threads) move_large(__grid_constant__ const Batch b)
 {
-    constexpr int loads = sizeof(Unit) > 8 ? 4 : 8; /* of a thread at a time */
+    constexpr int loads = sizeof(Unit) > 8 ? 4 : 8; /* loads that a thread issues together */
     const uint64_t here = (b.first + blockIdx.y) * b.units, there = b.index[blockIdx.y] * b.units;
     const Unit *const from = static_cast<const Unit *>(b.in) + (b.inverse ? here : there);
     Unit *const to = static_cast<Unit *>(b.out) + (b.inverse ? there : here);

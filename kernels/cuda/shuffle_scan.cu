@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles by philox24 and lcg: the scan of scan.cuh, with sinks that move the records themselves.
- * This is Bijective2 of the paper, for records of any size, in both directions. No list of the
- * indices is ever in memory.
+ * Shuffles by philox24 and lcg: the scan of scan.cuh, with sinks that move the records. So the
+ * indices need no memory. This is the method Bijective2 of the paper (shuf/domain.h), here for
+ * records of any size and for both directions.
  */
 #include "shuffle.cuh"
 
@@ -23,8 +23,8 @@ constexpr uint32_t none = UINT32_MAX;
 
 /* ---- The sinks ---- */
 
-/* For records of one word, forward. Each thread loads the records of its own values, and issues all
- * loads before it waits for one. */
+/* A sink for forward shuffles of records of one word. Each thread loads the records of its own
+ * values. It issues all loads before it waits for the first one. */
 template <typename Unit> struct Gather {
     using Dense = Gather;
     static constexpr bool in_rows = false, in_parts = false;
@@ -49,7 +49,7 @@ template <typename Unit> struct Gather {
             prefetched.unit[i] = x[i] < n ? in[x[i]] : Unit{};
     }
 
-    /* Marks dropped values in `rank`, so only `rank` stays in registers, not x. */
+    /* Marks in `rank` the values that are left out. So x need not stay in registers. */
     template <typename Word>
     __device__ __forceinline__ void stage(const Word (&x)[items], Word n,
                                           uint32_t (&rank)[items]) const
@@ -86,9 +86,9 @@ template <typename Unit> struct Gather {
     }
 };
 
-/* For any records, in both directions. Shared memory has the tile's values in order, as the indices
- * of move(). Kernels with a bijection are long, so one serves all word sizes and both
- * directions. */
+/* A sink for any records, in both directions. Shared memory has the tile's values in order, as the
+ * list of indices for move(). One kernel serves all word sizes and both directions, because kernels
+ * with a bijection are long. */
 struct Move {
     using Dense = Move;
     static constexpr bool in_rows = false, in_parts = true;
@@ -152,9 +152,10 @@ struct Move {
     }
 };
 
-/* ---- Choosing ---- */
+/* ---- The choice of a kernel ---- */
 
-/* Each block that shares a tile evaluates the whole tile, so blocks share only if tiles are few. */
+/* Limits the number of blocks that share a tile if there are many tiles, because each of these
+ * blocks evaluates the whole tile. */
 Records few_parts(Records records)
 {
     const uint64_t domain = uint64_t{1} << shuf_domain_bits(records.n);
@@ -168,7 +169,7 @@ Records few_parts(Records records)
 template <typename Bijection, typename Unit>
 constexpr bool has_room = sizeof(typename Bijection::Word) == 4 && sizeof(Unit) <= 8;
 
-/* One computation, with its bijection. */
+/* Runs one computation with its bijection. */
 template <typename Bijection>
 cudaError_t run(const Scratch &scratch, const shuf__computation &computation, Bijection f,
                 const Records &records, cudaStream_t stream, bool *cancelled)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles of arrays that are larger than the L2. A direct gather would load each record from
- * another page of memory. Here the input is divided into windows that fit the L2. Three kernels:
+ * Shuffles of arrays that are larger than the L2 cache. A direct gather would load each record from
+ * another page of memory. Here the input is divided into windows that fit the L2. Each window has a
+ * list of indices. A tile of output places adds a run of indices to each list. Three kernels:
  *
- *   partition  sorts the indices of a tile of neighbouring output places by window and appends them
- *              to the windows' lists; each place keeps its index's number in the sorted tile
- *   gather     loads the records along the lists: the window is in the L2
- *   unpermute  takes the records of a tile, a run from each list, and puts them in place in shared
- *              memory
+ *   partition  sorts the indices of a tile by window, and appends each run to the list of its
+ *              window; each place keeps the number of its index in the sorted tile
+ *   gather     loads the records in the order of the lists, so it uses one window at a time
+ *   unpermute  takes the records of a tile from their runs, and sorts them in shared memory
  *
- * The lists need no count beforehand: a window's list has exactly as many indices as the window has
- * records, so its place is known. Tiles append in any order; the output does not depend on it.
+ * A list has as many indices as its window has records. So the code knows the place of each list
+ * without a count. Tiles append their runs in any order, which does not change the output.
  */
 #include "shuffle.cuh"
 
@@ -28,26 +28,26 @@ namespace
 {
 
 using tuning::unpermute_threads, tuning::gather_threads, tuning::window_threads;
-constexpr uint32_t items = tuning::window_items; /* places of a thread of partition */
+constexpr uint32_t items = tuning::window_items; /* places of a thread in partition */
 constexpr uint32_t tile = window_threads * items;
 constexpr uint32_t groups = items / group;
 constexpr uint32_t stride = window_threads * group; /* from one group of a thread to the next */
 constexpr uint32_t together = 2;                    /* groups evaluated together */
 constexpr uint32_t most = tuning::window_most;
-constexpr uint32_t share = most / window_threads; /* windows that a thread handles */
+constexpr uint32_t share = most / window_threads; /* windows for which a thread works */
 static_assert(most % window_threads == 0 && items % (group * together) == 0, "dealt out evenly");
 static_assert(tile <= UINT16_MAX, "for Windows::start and Windows::place");
 
 struct Windows {
     uint32_t n, tiles, count;
-    int bits;        /* bits of an index in its window */
-    uint32_t *list;  /* the lists, one after the other; a list begins at its window's offset */
+    int bits;        /* a window has 2^bits records */
+    uint32_t *list;  /* all lists; a list begins at the offset of its window */
     uint32_t *end;   /* the end of each list so far */
-    uint32_t *run;   /* for each tile and window: the begin of its run in the list */
-    uint16_t *start; /* and in the sorted tile */
-    uint16_t *place; /* for each output place: its index's number in the sorted tile */
-    void *gathered;  /* records, in the order of the lists */
-    uint64_t bytes;  /* of all arrays */
+    uint32_t *run;   /* for each tile and window, the begin of the run in the list */
+    uint16_t *start; /* for each tile and window, the begin of the run in the sorted tile */
+    uint16_t *place; /* for each output place, the number of its index in the sorted tile */
+    void *gathered;  /* the records in the order of the lists */
+    uint64_t bytes;  /* of all these arrays */
 };
 
 __global__ void empty_lists(__grid_constant__ const Windows w)
@@ -57,11 +57,11 @@ __global__ void empty_lists(__grid_constant__ const Windows w)
         w.end[window] = window << w.bits;
 }
 
-constexpr uint32_t side_by_side = 32 * together * group; /* indices of a warp */
-static_assert(2 * side_by_side <= 32 * items, "in the warp's part of the sorted tile");
+constexpr uint32_t side_by_side = 32 * together * group; /* indices that a warp computes together */
+static_assert(2 * side_by_side <= 32 * items, "they fit the warp's part of the sorted tile");
 
-/* Repairs indices of a warp's places from `first`: those with their bit in `again`. The threads
- * share them evenly, by a list. */
+/* Repairs the indices of a warp's places from `first` on whose bit is set in `again`. A list
+ * divides them evenly among the threads. */
 template <typename Form>
 __device__ __forceinline__ void repair_indices(const Form &f, uint32_t first, uint32_t again,
                                                uint32_t *right, uint32_t (*x)[group])
@@ -78,7 +78,7 @@ __device__ __forceinline__ void repair_indices(const Form &f, uint32_t first, ui
     for (uint32_t i = lane; i < part.all; i += 32) {
         const uint32_t bit = list[i] / 32, of = list[i] % 32;
         const uint32_t position = first + (of - lane) * group + bit / group * stride + bit % group;
-        /* A walk from a place past the last one might never end. */
+        /* A walk from a place that is not in the output might never end. */
         right[list[i]] = position < f.n ? cycle_walk(f, f.row, position) : 0;
     }
     __syncwarp();
@@ -89,8 +89,8 @@ __device__ __forceinline__ void repair_indices(const Form &f, uint32_t first, ui
     __syncwarp();
 }
 
-/* The indices of some groups of this thread's places, from place `first`. `scratch` belongs to the
- * warp. */
+/* Computes the indices of some groups of this thread's places, from place `first` on. The warp has
+ * `scratch` for itself. */
 template <typename Form>
 __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &steps, uint32_t first,
                                         uint32_t *scratch, uint32_t (&x)[together][group])
@@ -116,12 +116,12 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
     repair_indices(f, first, again, scratch, x);
 }
 
-/* The rank of each index of a group among the tile's indices in the same window: 16 bits each. */
+/* For each index of a group, its rank among the tile's indices in the same window: 16 bits each. */
 struct Ranks {
     uint32_t pair[group / 2];
 
-    /* Called in order of c. Registers are too few for all pending atomic operations, so the code
-     * waits after each pair. */
+    /* Call this in order of c. Two ranks share a register, so the code waits for the atomic
+     * operations of a pair: there are too few registers to keep all of them pending. */
     __device__ __forceinline__ void set(uint32_t c, uint32_t rank)
     {
         pair[c / 2] = c % 2 ? pair[c / 2] | rank << 16 : rank;
@@ -135,9 +135,9 @@ struct Ranks {
     }
 };
 
-/* On entry, count[w] is the number of the tile's indices in window w. On return, count[w] is the
- * start of run w in the sorted tile, and less[w] is its start in the list minus count[w]. Reserves
- * the runs of the tile in the lists. */
+/* Reserves room in the lists for the runs of a tile. On entry, count[w] is the number of the tile's
+ * indices in window w. On return, count[w] is the begin of run w in the sorted tile, and less[w] is
+ * its begin in the list minus count[w]. */
 __device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, uint32_t *count,
                                         uint32_t *less)
 {
@@ -162,7 +162,7 @@ __device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, 
     }
 }
 
-/* One block a tile. Whole: all places of the tile are in the output. */
+/* A block partitions one tile. With Whole, all places of the tile are in the output. */
 template <bool Whole, typename Form>
 __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
     partition(__grid_constant__ const Form f, __grid_constant__ const Steps<uint32_t> steps,
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
                 sorted[at] = index;
                 place[c] = static_cast<uint16_t>(at);
             }
-        if (Whole || mine + g * stride < here) /* the array has room for a whole group */
+        if (Whole || mine + g * stride < here) /* the array always has room for a whole group */
             *reinterpret_cast<ushort4 *>(w.place + begin + mine + g * stride) =
                 make_ushort4(place[0], place[1], place[2], place[3]);
     }
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(window_threads, tuning::window_blocks_per_sm)
     }
 }
 
-/* Neighbouring records that are stored together. */
+/* Neighbouring records that one instruction stores. */
 template <typename Record, uint32_t Records>
 struct alignas(Records * sizeof(Record) < 16 ? Records * sizeof(Record) : 16) Pack {
     Record value[Records];
@@ -222,7 +222,7 @@ template <typename Packed>
 using WordOf = std::conditional_t<sizeof(Packed) == 4, uint32_t,
                                   std::conditional_t<sizeof(Packed) == 8, uint2, uint4>>;
 
-/* Loads and stores past the caches, for data that is not read again soon. */
+/* A load past the caches, for data that is not read again soon. */
 template <typename Packed> __device__ __forceinline__ Packed load_past(const Packed *from)
 {
     const auto word = __ldcs(reinterpret_cast<const WordOf<Packed> *>(from));
@@ -235,7 +235,7 @@ __device__ __forceinline__ void store_past(Packed *to, const Packed &pack)
     __stcs(reinterpret_cast<WordOf<Packed> *>(to), reinterpret_cast<const WordOf<Packed> &>(pack));
 }
 
-/* Loads through the L2 only, with the whole line: its other records are needed soon. */
+/* A load through the L2 only. It loads a whole line: the line's other records are needed soon. */
 template <typename Record> __device__ __forceinline__ Record load_of_window(const Record *from)
 {
     if constexpr (sizeof(Record) == 8) {
@@ -254,7 +254,7 @@ template <typename Record> __device__ __forceinline__ Record load_of_window(cons
     }
 }
 
-/* The stores of a warp have no gaps. */
+/* Gathers the records in the order of the lists. The stores of a warp have no gaps. */
 template <typename Record>
 __global__ void __launch_bounds__(gather_threads)
     gather(__grid_constant__ const Windows w, const Record *in)
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(gather_threads)
     Out record[each];
 #pragma unroll
     for (uint32_t g = 0; g < each; g++)
-        if (first + g * leap < w.n) /* the array has room for a whole pack */
+        if (first + g * leap < w.n) /* the array always has room for a whole pack */
             at[g] = load_past(reinterpret_cast<const In *>(w.list + first + g * leap));
 #pragma unroll
     for (uint32_t g = 0; g < each; g++)
@@ -284,7 +284,7 @@ __global__ void __launch_bounds__(gather_threads)
                 record[g]);
 }
 
-/* One block a tile. */
+/* A block puts the records of one tile in place. */
 template <typename Record>
 __global__ void __launch_bounds__(unpermute_threads)
     unpermute(__grid_constant__ const Windows w, Record *out)
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(unpermute_threads)
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ uint32_t less[most];
     __shared__ uint16_t start[most + 1],
-        window_of[tile / 32]; /* of every 32nd record of the sorted tile */
+        window_of[tile / 32]; /* the window of every 32nd record of the sorted tile */
     Record *const sorted = reinterpret_cast<Record *>(shared);
     const auto *const gathered = static_cast<const Record *>(w.gathered);
     const uint32_t begin = blockIdx.x * tile, here = min(w.n - begin, tile);
@@ -343,7 +343,7 @@ __global__ void __launch_bounds__(unpermute_threads)
 
 /* ---- Launching ---- */
 
-/* `at`: the begin of the memory; NULL to compute only its size. */
+/* Divides the memory from `at` on among the arrays. With NULL it computes only `bytes`. */
 Windows lay_out(const shuf__shuffle &s, char *at)
 {
     Windows w{};
@@ -429,7 +429,7 @@ cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, voi
         if constexpr (sizeof(typename decltype(of)::Form::Word) == 4)
             return partition_all(of, s, shape, w, stream);
         else
-            return cudaErrorInvalidValue; /* windows_suit() is false */
+            return cudaErrorInvalidValue; /* windows_suit() excludes this size */
     };
     const cudaError_t e = s.inverse ? with_form<Direction::inverse, true>(shape, use)
                                     : with_form<Direction::forward, true>(shape, use);

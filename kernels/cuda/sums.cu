@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 {
     using Reduce = cub::BlockReduce<shuf__sums, tuning::reduce_threads>;
     __shared__ typename Reduce::TempStorage storage;
-    const double x0 = number_of(data[0]); /* for threads without values */
+    const double x0 = number_of(data[0]); /* least and largest x of a thread without values */
     shuf__sums part = {{0, 0, 0, 0}, x0, x0};
     for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < values;
          i += uint64_t{gridDim.x} * blockDim.x) {

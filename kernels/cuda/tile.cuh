@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations on the values of one tile: they rank the kept values, and store the requested ones.
+ * Functions that number the kept values of a tile and store the requested values.
  */
 #ifndef SHUF__CUDA_TILE_CUH
 #define SHUF__CUDA_TILE_CUH
@@ -15,14 +15,14 @@ namespace shuf
 /* The parameters that all blocks of a launch share. */
 struct Launch : shuf__slice {
     uint64_t tiles;                 /* of a row */
-    uint64_t first_tile, first_row; /* the first ones of this launch */
+    uint64_t first_tile, first_row; /* the first tile and the first row of this launch */
     uint64_t domain;                /* 2^B */
     uint32_t step, step_magic;      /* min(stride, tile), ceil(2^32 / step) */
-    uint32_t key[key_words];        /* of the only row; keys of several rows are in memory */
-    const uint32_t *keys;           /* NULL: use key */
-    uint64_t base;                  /* kept values before this launch; `direct` does not use it */
-    uint64_t *base_out;             /* receives the kept values up to its end; NULL: not stored */
-    uint64_t *starts;               /* and before each tile of the rank index; NULL: not stored */
+    uint32_t key[key_words];        /* the key words, if there is only one row */
+    const uint32_t *keys;           /* the key words of several rows, in memory; NULL: use `key` */
+    uint64_t base;                  /* kept values before this launch; not used if n = 2^B */
+    uint64_t *base_out; /* receives the number of kept values up to the end of this launch */
+    uint64_t *starts;   /* receives this number for each tile of the rank index; both may be NULL */
 };
 
 /* A launch over all rows; the caller sets its first tile and row. */
@@ -41,9 +41,9 @@ inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
     return launch;
 }
 
-/* The rank of each of this thread's values among the tile's kept values. Values are striped over
- * the warp: item i of lane j is number 32 * i + j. So one ballot ranks 32 of them, and a warp
- * stores neighbouring values. */
+/* The rank of each of this thread's values among the tile's kept values. Item i of lane j is value
+ * number 32 * i + j of the warp. So one ballot ranks 32 values, and a warp stores neighbouring
+ * values. */
 template <int MostWarps, typename Word, int Items>
 __device__ __forceinline__ uint32_t rank_kept(const Word (&x)[Items], Word n,
                                               uint32_t (&rank)[Items], uint32_t *warp_kept,
@@ -81,10 +81,10 @@ __device__ __forceinline__ void store(const Launch &launch, uint64_t position, u
     Out *out = row_out + hits.index;
 #pragma unroll
     for (int i = 0; i < Items; i++) {
-        uint32_t ahead = rank[i] - first; /* before `first` it wraps to a large number */
+        uint32_t ahead = rank[i] - first; /* a rank before `first` wraps to a large number */
         bool requested = x[i] < static_cast<Word>(launch.n) && rank[i] >= first && rank[i] < end;
         if constexpr (Strided) {
-            /* exact for requested values, because ahead * step < 2^32 */
+            /* The quotient is exact for requested values, because ahead * step < 2^32. */
             uint32_t quotient = __umulhi(ahead, launch.step_magic);
             if (requested && quotient * launch.step == ahead)
                 out[quotient] = static_cast<Out>(x[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uniform streams (shuf/uniform.h) on the GPU. A draw of four words gives 16 bytes of values. A
- * thread stores these together if their address is a multiple of 16.
+ * Uniform streams (shuf/uniform.h) on the GPU. A draw has four words, which give 16 bytes of
+ * values. A thread stores them with one instruction if their address is a multiple of 16.
  */
 #include "stream.cuh"
 
@@ -28,7 +28,7 @@ struct Uniform {
     }
 };
 
-/* The values of one draw: as many as make 16 bytes. */
+/* The types of values. `each` values make the 16 bytes of a draw. */
 struct U32 {
     using Out = uint32_t;
     static constexpr int each = 4;
@@ -73,7 +73,8 @@ template <typename Out, int Each> struct alignas(16) Group {
     Out value[Each];
 };
 
-/* Whole: every value is in the computation, and draws begin at multiples of 16 bytes. */
+/* Stores the values of a draw. With Whole, all of them are in the computation, and draws begin at
+ * multiples of 16 bytes. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)
@@ -96,7 +97,8 @@ __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, boo
             out[at + i] = group.value[i];
 }
 
-/* The draws of block 0 begin with draw number `first`; each block continues the one before it. */
+/* Block 0 begins with draw number `first`. Each other block continues where the block before it
+ * ends. */
 template <typename Number, bool Whole>
 __global__ void __launch_bounds__(tuning::uniform_threads)
     uniform_all(__grid_constant__ const Uniform u, uint64_t first, typename Number::Out *out)
@@ -127,8 +129,9 @@ void launch(const Uniform &u, uint64_t first, uint64_t blocks, typename Number::
         <<<static_cast<unsigned>(blocks), tuning::uniform_threads, 0, stream>>>(u, first, out);
 }
 
-/* Blocks of whole draws have no conditions, which would cost a quarter of the rate. If draws do not
- * begin at multiples of 16 bytes, all blocks are of the slower kind. */
+/* Blocks whose draws are all whole take a path without conditions, because conditions would cost a
+ * quarter of the rate. If draws do not begin at multiples of 16 bytes, all blocks take the slower
+ * path. */
 template <typename Number>
 cudaError_t draw_all(const Uniform &u, uint64_t draws, typename Number::Out *out,
                      cudaStream_t stream)

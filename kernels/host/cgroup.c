@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See cgroup.h. /proc/self/cgroup has the path of a group within its hierarchy, and
- * /proc/self/mountinfo the mount point of the hierarchy and the group that is mounted there.
+ * See cgroup.h. /proc/self/cgroup has the path of this process's group within its hierarchy.
+ * /proc/self/mountinfo has the mount point of the hierarchy, and the group that is mounted there.
+ * In a container this need not be the root of the hierarchy.
  */
 #include "host/cgroup.h"
 
@@ -14,7 +15,7 @@
 
 enum { LINE = 2 * PATH_MAX + 1024 };
 
-/* The files of a group, by version; NULL: none. */
+/* The names of a group's files, by version of cgroups. NULL: the version has no such file. */
 static const struct files {
     const char *most, *high, *used, *stat, *cache;
 } files[] = {
@@ -69,8 +70,8 @@ static void each_line(const char *root, const char *name, bool (*take)(char *lin
 
 struct search {
     int version;
-    char group[PATH_MAX];                          /* "" while not found */
-    char mounted[PATH_MAX], mount_point[PATH_MAX]; /* the group that is mounted there */
+    char group[PATH_MAX];                          /* "" until it is found */
+    char mounted[PATH_MAX], mount_point[PATH_MAX]; /* the group that is mounted at mount_point */
 };
 
 /* A line "0::/group" of version 2, or "7:cpu,memory:/group" of version 1. */
@@ -104,8 +105,8 @@ static bool take_mount(char *line, void *context)
     return sscanf(line, "%*s %*s %*s %4095s %4095s", search->mounted, search->mount_point) == 2;
 }
 
-/* The part of the group's path below the mounted group. A group outside it, as a namespace shows
- * one, has no such part. */
+/* The part of the group's path below the mounted group. "" if the group is not below the mounted
+ * one, which can happen in a namespace. */
 static const char *path_below(const struct search *search)
 {
     const size_t length = strcmp(search->mounted, "/") == 0 ? 0 : strlen(search->mounted);
@@ -121,10 +122,10 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* ---- a mount from outside of the namespace ---- */
+/* ---- a hierarchy that was mounted outside this namespace ---- */
 
-/* The number of levels between the mounted group and the namespace's root, as "/../.." shows them;
- * 0: another group. */
+/* The number of levels from the mounted group down to the namespace's root: the path "/../.." has
+ * two. 0 if the path has any other form. */
 static unsigned levels_above(const char *mounted)
 {
     unsigned levels = 0;
@@ -147,7 +148,8 @@ static bool has_this_process(const char *directory)
     return found;
 }
 
-/* Appends the names of that many levels, which the namespace hides, and `below`. */
+/* Appends the names of so many levels and then `below` to `path`. The namespace hides these names,
+ * so the code searches all directories for one that lists this process. */
 static bool find_by_process(char path[PATH_MAX], unsigned levels, const char *below)
 {
     const size_t length = strlen(path), room = PATH_MAX - length;
@@ -191,7 +193,7 @@ static void find_group(const char *root, int version, struct shuf__cgroup *group
     if ((size_t)length + strlen(path_below(&search)) >= sizeof group->path)
         return;
     strcpy(group->path + length, path_below(&search));
-    if (!is_directory(group->path)) /* a container that shows its own group alone */
+    if (!is_directory(group->path)) /* a container may have only its own group, mounted here */
         group->path[length] = '\0';
 }
 
@@ -212,7 +214,8 @@ static bool read_file(const char *directory, const char *name, const char *field
     return shuf__read_number(path, field, number);
 }
 
-/* The kernel reclaims the page cache before it holds a group to its limit. */
+/* Counts the group's page cache as available, because the kernel frees it before the group reaches
+ * its limit. */
 static void apply_one(const char *directory, const struct files *names, uint64_t *available,
                       uint64_t *total)
 {

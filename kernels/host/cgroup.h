@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control groups of this process that limit memory: of version 2 and of version 1, in a
- * namespace or container too. A limit holds for all groups below the one that has it.
+ * The control groups that limit the memory of this process, of version 2 and of version 1. They are
+ * found in a namespace or container too. A group's limit also holds for all groups below it.
  */
 #ifndef SHUF__HOST_CGROUP_H
 #define SHUF__HOST_CGROUP_H
@@ -17,22 +17,23 @@ extern "C" {
 
 enum { SHUF__CGROUP_VERSIONS = 2 };
 
-/* The directory of a group; "" for none. Its groups above end at the mount point. */
+/* The directory of a group, or "" if there is none. The directories above it are groups too, up to
+ * the mount point. */
 struct shuf__cgroup {
     char path[PATH_MAX];
     size_t mount_point; /* length of the part of `path` that is the mount point */
     int version;
 };
 
-/* Finds the groups of this process, version 2 first. `root` is a prefix of all paths: "", but for
- * tests. */
+/* Finds the groups of this process, version 2 first. All paths begin with `root`; only tests set it
+ * to anything but "". */
 void shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS]);
 
 /* Lowers *available and *total to the limits of the group and of the groups above it. */
 void shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, uint64_t *total);
 
-/* Reads the number after `field` in a file of lines "field number"; with an empty field, the first
- * number of a line. */
+/* Reads the number after `field` in a file of lines "field number". If `field` is empty, it reads
+ * the first number of a line. */
 bool shuf__read_number(const char *path, const char *field, uint64_t *number);
 
 #ifdef __cplusplus

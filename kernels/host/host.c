@@ -18,7 +18,7 @@ int shuf__host_threads(unsigned requested)
     return requested ? (int)requested : omp_get_max_threads();
 }
 
-/* Requests huge pages, because a workspace is accessed at thousands of scattered places. */
+/* Asks for huge pages, because a computation uses thousands of scattered places of a workspace. */
 static shuf_status alloc_private(uint64_t bytes, struct shuf__block *block,
                                  struct shuf__error *error)
 {
@@ -50,8 +50,8 @@ shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf
                                         : shuf__memfd_alloc(bytes, block, error);
 }
 
-/* Without the check of the free memory, memfd_create would succeed, and the kernel might kill the
- * process that fills the buffer. */
+/* Checks the free memory first. Without this check memfd_create would succeed, and the kernel might
+ * kill the process that fills the buffer. */
 shuf_status shuf__backend_alloc_writable(struct shuf__backend *backend, enum shuf__memory kind,
                                          uint64_t bytes, struct shuf__block *block,
                                          struct shuf__error *error)
@@ -106,7 +106,8 @@ static uint64_t part_of_fingerprint(const struct shuf__simd_ops *simd, const voi
     return simd->fingerprint_wide((const uint64_t *)values + first, count, index + first);
 }
 
-/* A single part is done by this thread: to wake other threads would take longer. */
+/* A single part is computed by this thread alone, because to wake other threads would take longer.
+ */
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
                                 unsigned width, uint64_t count, uint64_t index)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of host memory: allocation, export, fingerprints and copies by the processors, for both
- * backends.
+ * Blocks of host memory, for both backends. The host's processors allocate, export and copy them,
+ * and compute their fingerprints.
  */
 #ifndef SHUF__HOST_HOST_H
 #define SHUF__HOST_HOST_H
@@ -16,13 +16,13 @@ extern "C" {
 /* The number of threads to use; 0 asks for all processors. */
 int shuf__host_threads(unsigned requested);
 
-/* Allocates a block of host memory, after a check of the free memory. The kernel would allocate
- * more than it has, and kill the daemon when it fills the block. */
+/* Checks the free memory, then allocates a block of host memory. Without the check the kernel would
+ * promise more memory than it has, and kill the daemon while the daemon fills the block. */
 shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
                              struct shuf__error *error);
 void shuf__host_free(struct shuf__block *block);
 
-/* export_block (for MEMFD), mapped and committed of struct shuf__backend_ops. */
+/* The functions export_block (for MEMFD), mapped and committed of struct shuf__backend_ops. */
 int shuf__host_export(const struct shuf__block *block);
 enum shuf__mapped shuf__host_mapped(const struct shuf__block *block);
 uint64_t shuf__host_committed(const struct shuf__block *block);
@@ -30,7 +30,7 @@ uint64_t shuf__host_committed(const struct shuf__block *block);
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
                                 unsigned width, uint64_t count, uint64_t index);
 
-/* Threads share the copying and the page faults of new memory. */
+/* Copies with several threads. They also share the page faults of new memory. */
 void shuf__host_copy(int threads, void *to, const void *from, size_t bytes);
 
 #ifdef __cplusplus

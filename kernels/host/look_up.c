@@ -13,9 +13,9 @@
 
 enum { CHUNK = 512 }; /* places between two checks for cancellation */
 
-/* One place, with the key to its tile. */
+/* One place of a look-up, with the number that decides its tile. */
 struct query {
-    uint64_t key; /* the position; for a value, the input x of the domain that gives it */
+    uint64_t key; /* the position; for a value, the input x with f(x) = value */
     uint64_t *place;
 };
 
@@ -25,7 +25,7 @@ struct lookup {
     const struct shuf__permutation *p; /* of the computation */
     bool inverse;
     union shuf__bijection f;
-    struct query *queries; /* by key */
+    struct query *queries; /* sorted by key */
     size_t count;
     atomic_bool cancelled;
 };
@@ -41,7 +41,7 @@ static uint64_t forward(const struct lookup *l, uint64_t x)
     case SHUF_ALGORITHM_COUNT:
         break;
     }
-    abort(); /* no compaction */
+    abort(); /* not an algorithm with compaction */
 }
 
 static uint64_t inverse(const struct lookup *l, uint64_t y)
@@ -55,7 +55,7 @@ static uint64_t inverse(const struct lookup *l, uint64_t y)
     case SHUF_ALGORITHM_COUNT:
         break;
     }
-    abort(); /* no compaction */
+    abort(); /* not an algorithm with compaction */
 }
 
 static bool is_cancelled(struct lookup *l)
@@ -78,8 +78,8 @@ static uint64_t value_at(const struct lookup *l, const struct shuf__tile *tile, 
     return shuf__tile_is_narrow(l->p) ? tile->narrow[index] : tile->wide[index];
 }
 
-/* Answers queries [first, end), which are all in one tile. The tile has its values in the order of
- * their inputs x, like the queries, so one pass over the tile finds them. */
+/* Answers queries `first` to `end` - 1, which are all in one tile. The values of the tile and the
+ * queries are both sorted by their inputs x, so one pass over the tile finds all values. */
 static void find_in_tile(const struct lookup *l, size_t first, size_t end)
 {
     struct shuf__tile tile;
@@ -98,7 +98,7 @@ static void find_in_tile(const struct lookup *l, size_t first, size_t end)
     }
 }
 
-/* Answers all queries of the same tile if query `first` is the first of them. */
+/* If query `first` is the first one of its tile, answers all queries of this tile. */
 static void find_from(struct lookup *l, size_t first)
 {
     size_t end = first + 1;
@@ -124,7 +124,7 @@ static void find_all(struct lookup *l, int threads)
         find_from(l, i);
 }
 
-/* n = 2^B: the input x of a value is its position. */
+/* For n = 2^B. No value is left out, so the position of f(x) is x. */
 static void find_directly(struct lookup *l)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -133,8 +133,8 @@ static void find_directly(struct lookup *l)
     }
 }
 
-/* Completes the index up to the last queried position. Values may be anywhere, so for the first
- * look-up of values it completes the whole index. */
+/* Completes the index up to the last queried position. A queried value may be in any tile, so the
+ * first look-up of a value completes the whole index. */
 static bool count_tiles(const struct lookup *l, int threads)
 {
     uint64_t unused;

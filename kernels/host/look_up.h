@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups of single places. With random access, each place is computed alone. With compaction, the
- * tiles that have the places are evaluated, each once.
+ * Look-ups of single values and positions. An algorithm with random access computes each place
+ * alone. One with compaction evaluates each tile that has a requested place, once.
  */
 #ifndef SHUF__HOST_LOOK_UP_H
 #define SHUF__HOST_LOOK_UP_H
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* look_up of struct shuf__backend_ops. */
+/* The function look_up of struct shuf__backend_ops. */
 shuf_status shuf__host_look_up(const struct shuf__simd_ops *simd, int threads,
                                const struct shuf__computation *computation, uint64_t *place,
                                size_t count, struct shuf__error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See memfd.h. The writable mapping outlives the only descriptor that could make
- * another one. The kernel does not count this mapping as an open file, so it
- * does not prevent the kernel's file lease.
+ * See memfd.h. The daemon maps a block for writing and then closes the descriptor that allowed
+ * this, so nobody can make another writable mapping. A mapping is no open file for the kernel. So
+ * the daemon's own mapping does not prevent the file lease.
  */
 #include "host/memfd.h"
 
@@ -28,8 +28,8 @@ static shuf_status fail(struct shuf__error *error, uint64_t bytes, const char *c
                       "result of %" PRIu64 " bytes: %s: %s", bytes, call, strerror(errno));
 }
 
-/* Linux 6.3 and later may be configured to refuse memfds without MFD_NOEXEC_SEAL; earlier ones do
- * not know this flag. */
+/* Linux 6.3 and later may be configured to refuse memfds without MFD_NOEXEC_SEAL. Earlier kernels
+ * do not know this flag, so the second try omits it. */
 static int create(void)
 {
     int fd = memfd_create("shufd", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -45,7 +45,8 @@ static int reopen(int fd, int access)
     return open(path, access | O_CLOEXEC);
 }
 
-/* A client_writable block has mode 0600, so the daemon can open it for writing. */
+/* Sets the seals and the mode. A client_writable block has mode 0600, because shuf__memfd_share()
+ * opens it again for writing. */
 static shuf_status seal(int fd, uint64_t bytes, bool writable, struct shuf__error *error)
 {
     const int seals =
@@ -129,9 +130,9 @@ uint64_t shuf__memfd_committed(const struct shuf__block *block)
     return fstat(block->fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;
 }
 
-/* The daemon holds the kernel's file lease for a moment only. If a process opens the file
- * meanwhile, its open() waits, and the kernel signals the daemon. The default signal, SIGIO, would
- * end the daemon, so each call chooses SIGURG, which is ignored. */
+/* The daemon takes the kernel's file lease and gives it back at once. If a process opens the file
+ * between these calls, its open() waits, and the kernel signals the daemon. The default signal is
+ * SIGIO, which would end the daemon. So each call chooses SIGURG, which the daemon ignores. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block)
 {
     if (fcntl(block->fd, F_SETSIG, SIGURG) || fcntl(block->fd, F_SETLEASE, F_WRLCK))

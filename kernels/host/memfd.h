@@ -4,12 +4,13 @@
  * the block for writing, then adds F_SEAL_FUTURE_WRITE. Nobody can shrink, grow or unseal a block.
  * A buffer that a client fills has no F_SEAL_FUTURE_WRITE.
  *
- * Each process gets its own open file description, because the kernel counts these. It grants a
- * file lease (fcntl F_SETLEASE) on the daemon's descriptor only if no other process, such as a
- * forked child, has the file open or mapped. So a granted lease proves that no other process can
- * read the block. An O_PATH descriptor is not counted: it keeps the memory.
+ * The kernel grants a file lease (fcntl F_SETLEASE) on the daemon's descriptor only if no other
+ * process has the file open or mapped. A forked child counts as another process. So a granted lease
+ * proves that no other process can read the block. The kernel counts open file descriptions, so the
+ * daemon opens the file again for each process. It does not count O_PATH descriptors, but these
+ * keep the memory too.
  *
- * Needs /proc. All functions may be called on any thread.
+ * This code needs /proc. All functions may be called on any thread.
  */
 #ifndef SHUF__HOST_MEMFD_H
 #define SHUF__HOST_MEMFD_H
@@ -20,8 +21,9 @@
 extern "C" {
 #endif
 
-/* Allocates a block of zeros. The kernel allocates its pages at the first access, so the caller
- * first checks the free memory. Fails with SHUF_NO_MEMORY or SHUF_IO. */
+/* Allocates a block of zeros. The kernel allocates a page when the page is first used, so this call
+ * does not notice a lack of memory: the caller must check the free memory first. Fails with
+ * SHUF_NO_MEMORY or SHUF_IO. */
 shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error);
 /* The same for a block that a client may write to. */
 shuf_status shuf__memfd_alloc_writable(uint64_t bytes, struct shuf__block *block,
@@ -32,12 +34,13 @@ void shuf__memfd_free(struct shuf__block *block);
  * closes it. Returns -1 with errno. */
 int shuf__memfd_share(const struct shuf__block *block);
 
-/* Bytes of the block that have memory of the system, whichever process wrote to them first. */
+/* The bytes of the block to which the system has given memory, because some process wrote to
+ * them. */
 uint64_t shuf__memfd_committed(const struct shuf__block *block);
 
-/* Whether the kernel grants file leases as described above. Some do not: fs.leases-enable may be 0,
- * and sandboxes such as gVisor have none. Then a block that was shared can never be known to be
- * unmapped. Tested once. */
+/* Whether the kernel grants file leases as described above. It grants none if fs.leases-enable is
+ * 0, and sandboxes such as gVisor have none. Without leases the daemon cannot learn that a shared
+ * block is no longer mapped. The first call tests this, and later calls repeat its answer. */
 bool shuf__memfd_knows_mappings(void);
 
 /* Whether no other process has the block open or mapped. False without file leases. */

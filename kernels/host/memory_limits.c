@@ -47,7 +47,8 @@ static void find_own_groups(void)
     shuf__cgroups_find("", own_groups);
 }
 
-/* A list of mounts can be long, and a process rarely changes its groups: they are found once. */
+/* The groups are found only once, because the list of mounts can be long, and a process rarely
+ * changes its groups. */
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory that this process may still take: that of the machine, within the limits of its
- * control groups (a container, a service's MemoryMax).
+ * The memory that this process may still take: the free memory of the machine, within the limits of
+ * its control groups. A container and a service's MemoryMax= set such limits.
  */
 #ifndef SHUF__MEMORY_LIMITS_H
 #define SHUF__MEMORY_LIMITS_H
@@ -14,10 +14,10 @@
 extern "C" {
 #endif
 
-/* Bytes. Fails with SHUF_IO where /proc/meminfo does not say. */
+/* The available and the total bytes. Fails with SHUF_IO if /proc/meminfo lacks a number. */
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error);
 
-/* The same with a prefix of all paths, for tests. */
+/* The same for tests: all paths begin with `root`. */
 shuf_status shuf__host_memory_below(const char *root, uint64_t *available, uint64_t *total,
                                     struct shuf__error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See move.h. Each usual record size has its own loop, which moves a record by one or two
- * instructions instead of a call.
+ * See move.h. Each usual record size has its own loop. Such a loop moves a record with one or two
+ * instructions, without a call of memcpy.
  */
 #include "host/move.h"
 
@@ -9,7 +9,7 @@
 
 enum {
     LINE = 64,
-    LARGE = 16, /* bytes; of larger records, EXPECTED bytes are prefetched AHEAD records before */
+    LARGE = 16, /* bytes; EXPECTED bytes of a larger record are prefetched AHEAD records early */
     AHEAD = 8,
     EXPECTED = 512,
 };
@@ -26,15 +26,15 @@ static inline __attribute__((always_inline)) uint64_t place(const struct shuf__p
     return narrow ? ((const uint32_t *)places->p)[i] : ((const uint64_t *)places->p)[i];
 }
 
-/* Prefetches the first EXPECTED bytes of a record. The processor itself prefetches small records,
- * and the rest of very large ones. */
+/* Prefetches the first EXPECTED bytes of a record. Small records, and the rest of very large ones,
+ * are prefetched by the processor itself. */
 static inline __attribute__((always_inline)) void expect(const char *from, size_t record)
 {
     for (size_t k = 0; k < record && k < EXPECTED; k += LINE)
         __builtin_prefetch(from + k);
 }
 
-/* `narrow` and `record` are constants at compile time. */
+/* Callers pass constants for `narrow` and `record`, so the compiler makes a loop for each size. */
 static inline __attribute__((always_inline)) void gather(const struct move *m, bool narrow,
                                                          size_t record)
 {

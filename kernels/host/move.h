@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The innermost loop of a shuffle: moves records to or from the places of a list.
+ * The innermost loop of a shuffle. It moves records to or from the places of a list.
  */
 #ifndef SHUF__HOST_MOVE_H
 #define SHUF__HOST_MOVE_H
@@ -10,17 +10,17 @@
 /* The `count` places p(first), p(first + 1), ... */
 struct shuf__places {
     bool narrow;
-    const void *p; /* uint32_t where narrow, else uint64_t */
+    const void *p; /* uint32_t if narrow, else uint64_t */
     uint64_t first;
     size_t count;
 };
 
-/* Copies record p(i) of `in` to record i of `out`; with shuffle->inverse, record i of `in` to
- * record p(i) of `out`. */
+/* Copies record p(i) of `in` to record i of `out`. With shuffle->inverse it copies record i of `in`
+ * to record p(i) of `out`. */
 void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
                 const struct shuf__places *places, void *out);
 
-/* The same for `bytes` bytes from `offset` on of the record at the first place alone. */
+/* The same for one piece of the record at the first place: `bytes` bytes from `offset` on. */
 void shuf__move_piece(const struct shuf__shuffle *shuffle, const void *in,
                       const struct shuf__places *places, uint64_t offset, size_t bytes, void *out);
 

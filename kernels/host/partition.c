@@ -2,14 +2,14 @@
  *
  * See partition.h.
  *
- * Part b of the block has the records of places [b << bits, (b + 1) << bits), and receives exactly
- * as many. So the first pass collects records in the block itself, in the order of their arrival. A
- * separate list has the place of each record within its part.
+ * Part b of the output block has the places from b << bits on, 1 << bits of them. It receives as
+ * many records as it has places, so the first pass collects the records in the output block itself,
+ * in the order of their arrival. A list in the workspace has the place of each record in its part.
  *
  * A thread collects a few records of every part, with their places, in its cache. It writes them in
- * whole cache lines, past the caches. It claims room for a chunk of records at a time. At the end
- * it fills its last chunk of a part with copies of its last record, so every chunk is full. Such
- * copies are harmless. Chunks for which a part has no room are spare chunks, after the lists.
+ * whole cache lines, past the caches. It claims room for a chunk of records at a time. At its end
+ * it fills its last chunk of each part with copies of its last record. A copy is harmless, because
+ * it goes to the same place. Chunks that do not fit their part go to spare room in the workspace.
  *
  * In the second pass a thread sorts a part in its own cache and writes it back.
  */
@@ -33,15 +33,15 @@ enum {
     RECORD_MOST = 127,
     PLACE_BITS = 32,   /* at most */
     BATCH = 2048,      /* records whose places are evaluated together */
-    GROUP_BYTES = 512, /* written together: single lines would be much slower */
+    GROUP_BYTES = 512, /* written together, because single lines would be much slower */
 };
 
 /* The layout that all parts share. */
 struct layout {
     unsigned bits;          /* of a place in its part */
     unsigned place_bytes;   /* 2 or 4 */
-    unsigned chunk, group;  /* records: of a chunk; that are written together, in whole lines */
-    size_t record, collect; /* bytes: of a record; of a part's lines in a thread's cache */
+    unsigned chunk, group;  /* records of a chunk, and of a group, which is written together */
+    size_t record, collect; /* bytes of a record, and of a part's lines in a thread's cache */
     uint64_t parts;
     uint64_t spare; /* spare chunks of each part: as many as threads */
 };
@@ -66,9 +66,9 @@ struct run {
 /* The state of a thread in the first pass. */
 struct collector {
     struct run *run;
-    char *lines;     /* for each part: the places of a chunk, then the records of a group */
-    uint32_t *chunk; /* for each part: the chunk that its records go to */
-    uint16_t *fill;  /* for each part: records of the chunk so far */
+    char *lines;     /* for each part, the places of a chunk, then the records of a group */
+    uint32_t *chunk; /* for each part, the chunk to which the thread writes */
+    uint16_t *fill;  /* for each part, the records in that chunk so far */
 };
 
 static bool is_cancelled(struct run *run)
@@ -79,8 +79,8 @@ static bool is_cancelled(struct run *run)
     return atomic_load(&run->cancelled);
 }
 
-/* Writes whole lines past the caches, because neither their old nor their new contents are read
- * soon. */
+/* Writes whole lines past the caches, because nobody reads the old contents, and nobody reads the
+ * new contents soon. */
 static inline __attribute__((always_inline)) void write_lines(char *to, const char *from,
                                                               size_t bytes)
 {
@@ -101,7 +101,7 @@ static void written(void)
 #endif
 }
 
-/* ---- Where chunks stand ---- */
+/* ---- The addresses of chunks ---- */
 
 struct chunk {
     char *records, *places;
@@ -128,7 +128,7 @@ static struct chunk chunk_at(const struct run *run, uint64_t part, uint64_t inde
     return (struct chunk){spare, spare + records};
 }
 
-/* ---- The first pass. `record` and `place_bytes` as constants ---- */
+/* ---- The first pass, compiled for each usual `record` and `place_bytes` ---- */
 
 /* Writes a full group. With the last group of a chunk it also writes the chunk's places. */
 static __attribute__((noinline)) void write_group(struct collector *c, uint64_t part, unsigned fill,
@@ -145,7 +145,7 @@ static __attribute__((noinline)) void write_group(struct collector *c, uint64_t 
         write_lines(to.places, places, l->chunk * place_bytes);
 }
 
-/* The fields that the loop over records needs, for registers. */
+/* Copies of the fields that the loop over records needs, so that the loop has them in registers. */
 struct lines {
     char *lines;
     uint16_t *fill;
@@ -153,8 +153,8 @@ struct lines {
     unsigned in_group, in_chunk; /* masks */
 };
 
-/* A full group is written when the next record comes. By then its bytes have left the store buffer
- * for the cache. */
+/* Adds a record to its part. A full group is written only when the next record comes: by then the
+ * processor has moved its bytes from the store buffer to the cache. */
 static inline __attribute__((always_inline)) void collect(struct collector *c, struct lines l,
                                                           uint64_t part, uint32_t place,
                                                           const char *from, size_t record,
@@ -201,7 +201,7 @@ collect_batch(struct collector *c, uint64_t first, size_t count, size_t record, 
     }
 }
 
-/* Appends copies of the last record until the chunk is full. */
+/* Appends copies of the part's last record until the chunk is full. */
 static inline __attribute__((always_inline)) void fill_up(struct collector *c, uint64_t part,
                                                           size_t record, size_t place_bytes)
 {
@@ -336,7 +336,7 @@ static size_t lines_of(size_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* The least power of two of records that fills whole lines and has GROUP_BYTES or more. */
+/* The least power of two of records that fill whole lines and have GROUP_BYTES or more. */
 static unsigned group_of(uint64_t record)
 {
     unsigned group = 1;
@@ -356,7 +356,7 @@ static struct layout lay_out(const struct shuf__shuffle *s, unsigned bits, int t
     return l;
 }
 
-/* The second pass uses the memory of `lines` for its window of a part. */
+/* The second pass sorts a part in the memory that the first pass used for `lines`. */
 static size_t own_bytes(const struct layout *l)
 {
     const size_t first = lines_of(l->parts * (l->collect + sizeof(uint32_t) + sizeof(uint16_t)));
@@ -424,9 +424,9 @@ static uint64_t cache_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : 1 << 20;
 }
 
-/* Two passes do not pay for larger records, because these use most of the lines that they touch.
- * Nor do they pay for an array near the size of a processor's L2: the L2s of all processors
- * together hold it. */
+/* A direct move wastes most of each cache line that it touches, and large records do not. So two
+ * passes pay only for small records. They do not pay for an array near the size of one L2 cache,
+ * because the L2 caches of all processors together hold it. */
 bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
 {
     return shuffle->permutation.algorithm == SHUF_ALGORITHM_PRIMEFOLD &&
@@ -434,8 +434,8 @@ bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
            shuffle->permutation.n > 12 * cache_bytes() / shuffle->record;
 }
 
-/* A part has at least a quarter of the cache; a thread's collected records at most three
- * quarters. */
+/* A part takes at least a quarter of the L2 cache. The records that a thread collects take at most
+ * three quarters. */
 unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle)
 {
     const uint64_t cache = cache_bytes();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A shuffle of an array that is larger than the caches, in two passes through memory in order. The
- * first pass moves each record to its part of the block, the second one to its place in the part.
+ * Shuffles an array that is larger than the caches, in two passes that use memory in order. The
+ * first pass moves each record to its part of the output. The second pass moves it to its place in
+ * the part.
  */
 #ifndef SHUF__HOST_PARTITION_H
 #define SHUF__HOST_PARTITION_H
@@ -12,15 +13,15 @@
 /* Whether two passes are faster than moving each record directly. */
 bool shuf__partition_pays(const struct shuf__shuffle *shuffle);
 
-/* The best `bits` for the shuffle on this processor. A part has 2^bits records. */
+/* The best `bits` for the shuffle on this processor: a part has 2^bits records. */
 unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle);
 
-/* Bytes of the workspace. A record needs a place in its part: 2 bytes, or 4 if bits > 16. Each
- * thread needs some more. */
+/* Bytes of the workspace. It stores the place of each record in its part: 2 bytes, or 4 if bits >
+ * 16. Each thread needs some more. */
 uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads, unsigned bits);
 
-/* As shuf__host_shuffle(), for primefold and records of at most 127 bytes; 9 <= bits <= 32.
- * `memory` has shuf__partition_bytes() and is aligned to a cache line. */
+/* Does the work of shuf__host_shuffle(), for primefold and records of at most 127 bytes, with 9 <=
+ * bits <= 32. `memory` has shuf__partition_bytes() and is aligned to a cache line. */
 bool shuf__partition(const struct shuf__simd_ops *simd, int threads,
                      const struct shuf__computation *computation, unsigned bits, void *memory,
                      void *out);

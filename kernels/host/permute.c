@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compaction in one pass, without a temporary copy. Threads take tiles in order. Each thread
- * evaluates and compacts its tile in its own cache, takes its first position from the tile before
- * it, and copies the requested values to their places.
+ * Computes permutations. Compaction takes one pass, without a temporary copy. Threads take tiles in
+ * order. Each thread evaluates and compacts its tile in its own cache. It waits until the thread of
+ * the tile before knows the number of values kept so far: this number is its own first position. It
+ * then copies the requested values to their places.
  *
- * With n = 2^B, and with primefold, nothing is dropped, so each value's place is known without the
- * tiles before it. If a rank index knows the tiles, those without requested values are skipped.
+ * With primefold, or if n = 2^B, no value is left out. So a thread knows the place of each value
+ * and need not wait. A tile in the rank index needs no waiting either, and the code skips such a
+ * tile if it has no requested values.
  *
- * For a shuffle, records are moved instead of values.
+ * For a shuffle, this code moves records instead of values.
  */
 #include "host/permute.h"
 
@@ -30,8 +32,8 @@ struct row {
     void *out;                 /* the row's first value */
     uint64_t known, end;       /* tiles in the rank index; end of the tiles to take */
     atomic_uint_fast64_t next; /* tile to take */
-    atomic_uint_fast64_t turn; /* tile whose first position is known: `base` */
-    uint64_t base;    /* kept values before tile `turn`; owned by the thread of that tile */
+    atomic_uint_fast64_t turn; /* the tile whose thread goes next, because `base` is for it */
+    uint64_t base;    /* kept values before tile `turn`; only the thread of that tile uses it */
     atomic_bool stop; /* complete, or cancelled */
 };
 
@@ -41,12 +43,12 @@ struct run {
     const struct shuf__computation *computation;
     const struct shuf__permutation *p; /* of the computation */
     unsigned width;                    /* bytes of a value, or of a shuffle's record */
-    bool moves;                        /* records, for a shuffle */
+    bool moves;                        /* it moves records, for a shuffle */
     struct shuf__slice slice;          /* of each row */
     shuf_primefold_shape shape;        /* of primefold */
     bool narrow;                       /* whether values have 32 bits: B <= 32 */
-    bool direct;                       /* a value's place is known alone: primefold, or n = 2^B */
-    uint64_t tiles; /* of a row: of the requested values if direct, else of the domain */
+    bool direct;    /* no value is left out, so its place is known: primefold, or n = 2^B */
+    uint64_t tiles; /* of a row: tiles of the requested values if direct, else of the domain */
     char *out;
     atomic_bool cancelled;
 };
@@ -93,7 +95,8 @@ static void place(const struct run *run, const struct shuf__tile *tile, uint64_t
         copy_values(run, tile, hits.first, stride, out + hits.index * run->width, count);
 }
 
-/* A padded shard takes its values past the end from the front. */
+/* Copies the requested values of a tile. A padded shard has positions past n: these wrap around to
+ * the front. */
 static void place_all(const struct run *run, const struct shuf__tile *tile, uint64_t base,
                       uint64_t kept, char *out)
 {
@@ -102,9 +105,9 @@ static void place_all(const struct run *run, const struct shuf__tile *tile, uint
         place(run, tile, base + run->p->n, kept, out);
 }
 
-/* Waits until the row's first position of this tile is known. Returns false if the row is
- * stopped. The system may have preempted the thread whose turn it is, or the computation is paused,
- * so a waiting thread yields its core. */
+/* Waits until it is this tile's turn. Returns false if the row is stopped. A waiting thread yields
+ * its core, because the wait can be long: the system may have preempted the thread whose turn it
+ * is, or the computation is paused. */
 static bool wait_for_turn(struct run *run, struct row *row, uint64_t index)
 {
     for (unsigned spins = 0; atomic_load(&row->turn) != index; spins++) {
@@ -122,7 +125,8 @@ static bool has_hits(const struct run *run, uint64_t base, uint64_t kept)
     return hits.first < hits.end;
 }
 
-/* Computes a tile whose first position is in the rank index, unless it has no requested values. */
+/* Computes a tile whose first position is in the rank index. Skips it if it has no requested
+ * values. */
 static void take_known_tile(struct run *run, struct row *row, uint64_t index,
                             struct shuf__tile *tile)
 {
@@ -136,7 +140,7 @@ static void take_known_tile(struct run *run, struct row *row, uint64_t index,
     place_all(run, tile, base, kept, row->out);
 }
 
-/* Adds a tile to the rank index. Only the thread whose turn it is calls it. */
+/* Adds a tile to the rank index. Only the thread whose turn it is calls this function. */
 static void extend_rank_index(const struct run *run, uint64_t index, uint64_t after)
 {
     struct shuf__rank_index *ranks = run->computation->rank_index;
@@ -155,7 +159,7 @@ static void take_unknown_tile(struct run *run, struct row *row, uint64_t index,
     uint64_t base = row->base;
     row->base = base + kept;
     extend_rank_index(run, index, row->base);
-    if (row->base > run->slice.last) /* values that wrap are at the front, so they are written */
+    if (row->base > run->slice.last) /* values that wrap come from the front and are written too */
         atomic_store(&row->stop, true);
     atomic_store(&row->turn, index + 1);
     place_all(run, tile, base, kept, row->out);
@@ -178,8 +182,8 @@ static void take_tiles(struct run *run, struct row *row, struct shuf__tile *tile
     }
 }
 
-/* Writes the values at positions x0, x0 + stride, ..., for `direct`. The loops write straight to
- * `out` if they write the requested width. */
+/* Writes the values at positions x0, x0 + stride, ..., for `direct`. The loops write values of 32
+ * or 64 bits. If this is the requested width they write straight to `out`. */
 static void evaluate_direct(const struct run *run, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
@@ -195,7 +199,7 @@ static void evaluate_direct(const struct run *run, const union shuf__bijection *
         copy_values(run, tile, 0, 1, out, count);
 }
 
-/* Only the last value can be at a position past n. It is taken from the front. */
+/* Only the last position can be past n. It wraps around to the front. */
 static void take_direct_tiles(struct run *run, struct row *row, struct shuf__tile *tile)
 {
     const struct shuf__permutation *p = run->p;
@@ -214,7 +218,7 @@ static void take_direct_tiles(struct run *run, struct row *row, struct shuf__til
     }
 }
 
-/* Skips known tiles before the first requested value and after the last. */
+/* Lets the row skip the known tiles before its first requested value and after its last. */
 static void begin_row(struct run *run, struct row *row, uint64_t index)
 {
     const struct shuf__permutation *p = run->p;
@@ -239,8 +243,8 @@ static void run_thread(struct run *run, struct row *row, struct shuf__tile *tile
         take_tiles(run, row, tile);
 }
 
-/* A thread takes several small rows at a time, because to take one costs more than to compute
- * it. */
+/* A thread takes several small rows at a time, because to take a row costs more than to compute a
+ * small row. */
 static int rows_at_once(const struct run *run, int threads)
 {
     uint64_t share = run->p->rows / (8 * (uint64_t)threads);
@@ -264,7 +268,8 @@ static void run_one_thread_per_row(struct run *run, int threads)
     }
 }
 
-/* Small computations run without OpenMP: even a team of one thread takes longer to start. */
+/* Runs a small computation without OpenMP, because to start even a team of one thread takes
+ * longer. */
 static void run_here(struct run *run, struct row *row)
 {
     struct shuf__tile tile;
@@ -280,7 +285,7 @@ static void run_team(struct run *run, struct row *row, int threads)
     }
 }
 
-/* With a rank index a row may have few tiles to take, so it gets no more threads than tiles. */
+/* A row gets no more threads than it has tiles to compute. With a rank index these may be few. */
 static void run_rows(struct run *run, int threads)
 {
     for (uint64_t index = 0; index < run->p->rows && !is_cancelled(run); index++) {

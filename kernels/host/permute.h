@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A whole computation on the CPU: tiles over threads.
+ * A whole computation of a permutation on the CPU. Threads share its tiles.
  */
 #ifndef SHUF__HOST_PERMUTE_H
 #define SHUF__HOST_PERMUTE_H
@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Writes rows * count values to `out`. For a shuffle it writes the moved records; call it only for
- * an algorithm with compaction and n < 2^B (shuffle.h does the others). False if cancelled.
- * `threads` = 1 uses the caller's thread only. */
+/* Writes rows * count values to `out`. For a shuffle it writes the moved records, but only for an
+ * algorithm with compaction and n < 2^B; shuffle.h does the other shuffles. Returns false if the
+ * computation was cancelled. With `threads` = 1 only the caller's thread works. */
 bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out);
 

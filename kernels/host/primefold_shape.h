@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A cache of the parameters of `primefold` that depend on n alone. In a small computation the
- * search for the prime takes much of the time.
+ * A cache of the parameters of `primefold` that depend on n alone. Without it, the search for the
+ * prime would take much of the time of a small computation.
  */
 #ifndef SHUF__HOST_PRIMEFOLD_SHAPE_H
 #define SHUF__HOST_PRIMEFOLD_SHAPE_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* shuf_primefold_shape_of(); each thread caches the shape of its last n. */
+/* Returns shuf_primefold_shape_of(n). Each thread caches the shape of its last n. */
 shuf_primefold_shape shuf__primefold_shape(uint64_t n);
 
 #ifdef __cplusplus

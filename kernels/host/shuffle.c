@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffle.h. Threads take parts of the positions, evaluate the permutation there in
- * their own cache, and move the records.
+ * See shuffle.h. Each thread takes a part of the positions, evaluates the permutation of these
+ * positions in its own cache, and moves the records.
  *
- * primefold evaluates any positions, and so do the others if n = 2^B. Otherwise a short permutation
- * is first computed into a list. For a long one, permute.c moves the records of each tile when it
- * knows the tile's first position.
+ * This needs an algorithm that evaluates any position: primefold, or the others if n = 2^B. With
+ * the others and n < 2^B, a short permutation is first computed into a list. For a long one,
+ * permute.c moves the records of each tile when it knows the tile's first position.
  */
 #include "host/shuffle.h"
 
@@ -20,9 +20,8 @@
 #include <stdlib.h>
 
 enum {
-    PART_BYTES = 1 << 20,  /* records that a thread takes at a time, if a tile has more */
-    LISTED_MOST = 1 << 20, /* up to this n, positions are listed first: tiles would be too few for
-                              the threads */
+    PART_BYTES = 1 << 20,  /* a thread takes at most so many bytes of records at a time */
+    LISTED_MOST = 1 << 20, /* up to this n a list is used: tiles are too few for all threads */
 };
 
 /* The state of one computation, which its threads share. */
@@ -32,9 +31,9 @@ struct run {
     const struct shuf__shuffle *shuffle; /* of the computation */
     union shuf__bijection f;
     bool narrow;      /* whether values have 32 bits */
-    const void *list; /* all values; NULL: run_thread() evaluates them */
+    const void *list; /* all values, or NULL if run_thread() evaluates them */
     uint64_t part;    /* positions that a thread takes at a time */
-    uint64_t pieces;  /* of a record; more than 1 only if `part` is 1 */
+    uint64_t pieces;  /* pieces of a record; more than 1 only if `part` is 1 */
     uint64_t items;   /* parts of the positions, times pieces */
     char *out;
     atomic_uint_fast64_t next;
@@ -62,7 +61,7 @@ static const void *values_at(const struct run *run, uint64_t first, size_t count
     return tile;
 }
 
-/* Threads share a record that is larger than a part. */
+/* Moves one piece of a record. Threads share a record that is larger than PART_BYTES. */
 static void move_piece(struct run *run, const void *in, const struct shuf__places *places,
                        uint64_t piece)
 {
@@ -107,7 +106,7 @@ static bool move_all(struct run *run, int threads)
     return !atomic_load(&run->cancelled);
 }
 
-/* Moves the records by a list of the values. False if there is no memory for the list. */
+/* Moves the records by a list of all values. Returns false if there is no memory for the list. */
 static bool move_listed(struct run *run, int threads, bool *done)
 {
     struct shuf__computation values = *run->computation;

@@ -12,16 +12,16 @@
 extern "C" {
 #endif
 
-/* The best workspace for a computation of the request with this many threads. It also works
- * without. */
+/* The best workspace for a computation of the request with so many threads. The computation also
+ * works without a workspace. */
 struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request);
 
-/* Fills `out` from the computation's input. False if cancelled. `threads` = 1 uses the caller's
- * thread only. */
+/* Fills `out` from the computation's input. Returns false if the computation was cancelled. With
+ * `threads` = 1 only the caller's thread works. */
 bool shuf__host_shuffle(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out);
 
-/* The same in one pass, without partition.h. */
+/* The same in one pass, without the two passes of partition.h. */
 bool shuf__host_shuffle_directly(const struct shuf__simd_ops *simd, int threads,
                                  const struct shuf__computation *computation, void *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See sums.h. Threads sum parts of a fixed size, and the sums of the parts are added in order. So
- * the result does not depend on the number of threads.
+ * See sums.h. Threads sum parts of a fixed size, and one thread adds these sums in order. So the
+ * result does not depend on the number of threads.
  */
 #include "host/sums.h"
 
@@ -28,7 +28,7 @@ static double value_at(const void *values, shuf_dtype dtype, size_t i)
     case SHUF_BF16:
         return shuf_of_bf16(((const uint16_t *)values)[i]);
     default:
-        return 0; /* not a type of streams */
+        return 0; /* streams do not have this type */
     }
 }
 

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* The sums of ops->sums. The number of threads does not change their bits. count >= 1. */
+/* Does the work of ops->sums (backend.h). The number of threads does not change the bits of the
+ * sums. count >= 1. */
 void shuf__host_sums(int threads, const void *values, shuf_dtype dtype, uint64_t count,
                      double centre, double scale, struct shuf__sums *sums);
 

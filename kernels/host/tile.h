@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One tile of a domain: its values, evaluated and compacted in a thread's cache.
+ * One tile of a domain. A thread evaluates and compacts its values in the processor's cache.
  */
 #ifndef SHUF__HOST_TILE_H
 #define SHUF__HOST_TILE_H
@@ -21,16 +21,16 @@ struct shuf__tile {
     };
 };
 
-/* Makes the bijection of row number `row`. `shape` is the one of n, for primefold. */
+/* Makes the bijection of row number `row`. `shape` is the shape of p->n; only primefold needs it.
+ */
 void shuf__bijection_make(const struct shuf__permutation *p, uint64_t row,
                           const shuf_primefold_shape *shape, union shuf__bijection *f);
 
 /* Whether values are evaluated in 32 bits: B <= 32. For algorithms with compaction. */
 bool shuf__tile_is_narrow(const struct shuf__permutation *p);
 
-/* Writes the values below n of tile number `index`, in order, to the front of `tile`. Returns their
- * number.
- */
+/* Writes the values below n of tile number `index`, in order, to the front of `tile`. Returns the
+ * number of these values. */
 size_t shuf__tile_fill(const struct shuf__simd_ops *simd, const struct shuf__permutation *p,
                        const union shuf__bijection *f, uint64_t index, struct shuf__tile *tile);
 

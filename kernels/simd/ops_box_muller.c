@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of Gaussian streams by Box and Muller's method (shuf/box_muller.h): 1024 values at a
- * time, with a lane for each draw. Compiled once for each instruction set, as simd_ops.c is.
+ * The loops of Gaussian streams by Box and Muller's method (shuf/box_muller.h). They make 1024
+ * values at a time, with a lane for each draw. Like simd_ops.c, this file is compiled once for each
+ * instruction set.
  */
 #include "simd/simd_ops.h"
 
@@ -29,7 +30,7 @@ static inline void philox_round(vector c[4], uint32_t key0, uint32_t key1)
     c[3] = left;
 }
 
-/* Draws number `index` and following; the upper halves of their numbers are equal. */
+/* Makes LANES draws, from draw number `index` on. The upper halves of their numbers are equal. */
 static inline void make_draws(const shuf_stream *s, uint64_t index, struct draws *d)
 {
     uint32_t key0 = s->key[0], key1 = s->key[1];
@@ -70,7 +71,7 @@ static inline vector all_64(uint64_t x)
 #endif
 }
 
-/* `yes` in lanes with the top bit of `by`, else `no`. */
+/* `yes` in the lanes where the top bit of `by` is set, else `no`. */
 static inline floats chosen_32(vector by, floats yes, floats no)
 {
 #ifdef __AVX512BW__
@@ -89,7 +90,7 @@ static inline doubles chosen_64(vector by, doubles yes, doubles no)
 #endif
 }
 
-/* Integers below 2^63, rounded to doubles. */
+/* Converts integers below 2^63 to doubles, rounded. */
 static inline doubles doubles_of_wide(vector x)
 {
 #ifdef __AVX512BW__
@@ -103,7 +104,7 @@ static inline doubles doubles_of_wide(vector x)
 #endif
 }
 
-/* The 64-bit words high << 32 | low of half of the lanes. */
+/* The 64-bit words high << 32 | low, for the lower (0) or upper (1) half of the lanes. */
 static inline vector joined(vector high, vector low, int half)
 {
 #ifdef __AVX512BW__
@@ -202,7 +203,7 @@ static inline vector both_f16(floats x, floats y)
     return VI(or)(halves_of(x), V(slli_epi32)(halves_of(y), 16));
 }
 
-/* shuf_bf16() in the upper half of each lane; the lower half is undefined. */
+/* Rounds as shuf_bf16() does, into the upper half of each lane. The lower half is undefined. */
 static inline vector rounded_bf16(floats x)
 {
     const vector bits = bits_of_floats(x), odd = VI(and)(V(srli_epi32)(bits, 16), all(1));
@@ -285,7 +286,7 @@ static inline void angle_64(vector high, vector low, vector swap, doubles to[2])
     to[1] = chosen_64(swap, cosine, sine);
 }
 
-/* Stores both values of half of the draws. */
+/* Stores both values of each draw, for the lower (0) or upper (1) half of the lanes. */
 static inline void put_f64(const shuf_box_muller *b, const struct draws *d, int half, double *out)
 {
     const vector swap = joined(d->early[0], d->early[1], half);

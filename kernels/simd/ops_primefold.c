@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of `primefold`, compiled once for each instruction set, as simd_ops.c is. They use the
- * shortest words that hold 2 p, or, with AVX2 and AVX-512, doubles for 2^31 <= p < 2^50.
+ * The loops of `primefold`. Like simd_ops.c, this file is compiled once for each instruction set.
+ * The loops use the shortest words that hold 2 p. With AVX2 and AVX-512 they use doubles for
+ * 2^31 <= p < 2^50.
  */
 #include "primefold_form.h"
 #include "simd/simd_ops.h"
@@ -16,7 +17,7 @@
 
 enum { BLOCK = 256, GROUP = 4 };
 
-/* The properties that are constants of a compiled loop. */
+/* The properties of a row that are constants in a compiled loop. */
 struct form {
     unsigned maps;
     int shift; /* shift of a fold */
@@ -55,7 +56,8 @@ static inline struct form form_of(const struct shuf__primefold *row)
 #define OUT uint64_t
 #include "primefold_form.inc"
 
-/* Makes the tables of all positions and values. An exchange swaps two values, wherever they are. */
+/* For n <= SHUF_PRIMEFOLD_EXACT. Does the exchanges on tables of all values and positions, and then
+ * reads the requested ones. */
 static void exchanged(const shuf_primefold *f, bool inverse, uint32_t position, uint32_t stride,
                       uint32_t *restrict out, size_t count)
 {

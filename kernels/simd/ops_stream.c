@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of streams (shuf/gauss.h, shuf/uniform.h): 1024 values at a time, with a lane for each
- * block. Compiled once for each instruction set, as simd_ops.c is.
+ * The loops of streams (shuf/gauss.h, shuf/uniform.h). They make 1024 values at a time, with a lane
+ * for each block. Like simd_ops.c, this file is compiled once for each instruction set.
  */
 #include "simd/simd_ops.h"
 
@@ -16,14 +16,14 @@
 
 /* ---- Words ---- */
 
-/* Four words a lane, and the keys of the next round. */
+/* The state of Philox: four words in each lane, and the keys of the next round. */
 struct state {
     vector c[4];
     uint32_t key[2];
 };
 
-/* The state for words 4 * index to 4 * index + 3, index = high << 32 | low. Only `low` differs
- * between lanes. */
+/* The state for words 4 * index to 4 * index + 3, with index = high << 32 | low. Lanes differ only
+ * in `low`. */
 static inline struct state uniform_of(const shuf_stream *s, vector low, uint32_t high)
 {
     return (struct state){{low, all(high), all(s->high[0]), all(s->high[1])},
@@ -54,7 +54,7 @@ static inline void rounds(struct state *s, int count)
 
 /* ---- Gauss ---- */
 
-/* LANES neighbouring blocks, from block number `number`. */
+/* LANES neighbouring blocks, from block number `number` on. */
 struct blocks {
     uint64_t number;
     vector word[SHUF_GAUSS_BLOCK], s[SHUF_GAUSS_BLOCK];
@@ -68,8 +68,8 @@ static inline void butterfly(vector *a, vector *b)
     *a = sum;
 }
 
-/* Three layers of the transform together, because eight vectors fit the registers. transform_4()
- * does the other two. */
+/* Does three of the transform's five layers, on eight vectors, because these fit the registers.
+ * transform_4() does the other two layers. */
 static inline void transform_8(vector *x)
 {
     vector y[8];
@@ -106,7 +106,7 @@ static inline void transform(vector x[SHUF_GAUSS_BLOCK])
         transform_4(x + i);
 }
 
-/* shuf__gauss_entry() for position p. */
+/* The same as shuf__gauss_entry(), for position p. */
 static inline vector entry(vector w, vector lane, int p)
 {
     const int32_t *table = &shuf_gauss_table[0][0];
@@ -150,7 +150,7 @@ static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned fir
     b->s[0] = V(add_epi32)(b->s[0], all(SHUF_GAUSS_BLOCK / 2));
 }
 
-/* shuf_gauss_block_f64() */
+/* The same as shuf_gauss_block_f64(). */
 static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int p, int half)
 {
     const vector dither = VI(and)(b->word[p], all((1u << SHUF_GAUSS_DITHER) - 1));
@@ -164,7 +164,7 @@ static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int 
     return V(fmadd_pd)(z, V(set1_pd)(g->std), V(set1_pd)(g->mean));
 }
 
-/* shuf__gauss_double() for one lane, by a block with the fields that it reads. */
+/* Calls shuf__gauss_double() for one lane, with a block that has only the fields that it reads. */
 static __attribute__((noinline)) double small_double(const shuf_gauss *g, const struct blocks *b,
                                                      int p, int lane)
 {
@@ -174,14 +174,14 @@ static __attribute__((noinline)) double small_double(const shuf_gauss *g, const 
     return shuf__gauss_double(g, &one, (unsigned)p);
 }
 
-/* shuf__float_sticky(), if no rest is 0 */
+/* The same as shuf__float_sticky(). No rest may be 0. */
 static inline floats sticky_32(floats x, floats rest)
 {
     const vector differ = V(srai_epi32)(VI(xor)(bits_of_floats(x), bits_of_floats(rest)), 31);
     return floats_of_bits(VI(or)(V(add_epi32)(bits_of_floats(x), differ), all(1)));
 }
 
-/* shuf__gauss_float(), or shuf__gauss_sticky() */
+/* The same as shuf__gauss_float(), or as shuf__gauss_sticky() if `sticky` is set. */
 static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int p, bool sticky)
 {
     const floats unit = V(set1_ps)(0x1p-37f);
@@ -240,7 +240,7 @@ static inline void put_f16(const shuf_gauss *g, const struct blocks *b, int p, u
     VI(storeu)((void *)out, VI(or)(low, V(slli_epi32)(high, 16)));
 }
 
-/* shuf_bf16() in the upper half of each lane; the lower half is undefined. */
+/* Rounds as shuf_bf16() does, into the upper half of each lane. The lower half is undefined. */
 static inline vector rounded_bf16(floats x)
 {
     const vector bits = bits_of_floats(x);
@@ -331,8 +331,8 @@ GAUSS(f32, float)
 GAUSS(f16, uint16_t)
 GAUSS(bf16, uint16_t)
 
-/* Words in the order of their drawing. A wide value has its lower half first, so both widths are
- * the same bytes. */
+/* Stores the words in the order in which Philox gives them. A 64-bit value has its lower word
+ * first, so the same function serves 32 and 64 bits. */
 static void uniform_u32(const union shuf__source *source, uint64_t super, void *out)
 {
     draw(&source->uniform, super * (SHUF__SUPER / 4), out, SHUF__SUPER);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` for the CPU's loops: one row's maps with quotients, which replace every division.
+ * `primefold` for the CPU's loops: the maps of one row, each with a precomputed quotient. Shoup's
+ * multiplication uses the quotient to compute x * m mod p without a division.
  *
- * Shoup's multiplication: words have w bits, x and m are below p, and the quotient is floor(m * 2^w
- * / p). Then x * m - p * (x * quotient >> w) is in [0, 2 p), and needs only the low w bits. w is
- * the shortest width that holds 2 p.
+ * Words have w bits, the shortest width that holds 2 p. x and m are below p. The precomputed
+ * quotient is floor(m * 2^w / p). So q = x * quotient >> w is floor(x * m / p), or one less.
+ * Therefore x * m - p * q is from 0 to 2 p - 1, and the low w bits of both products are enough.
  */
 #ifndef SHUF__SIMD_PRIMEFOLD_H
 #define SHUF__SIMD_PRIMEFOLD_H
@@ -12,13 +13,13 @@
 #include "shuf/primefold.h"
 
 struct shuf__primefold {
-    shuf_primefold plain; /* without inverses */
-    bool inverse;         /* shuf__primefold_invert() */
-    unsigned word_bits;   /* w: 16, 32 or 64; 0 without maps */
+    shuf_primefold plain; /* its field `inverse` is not set */
+    bool inverse;         /* set by shuf__primefold_invert() */
+    unsigned word_bits;   /* w: 16, 32 or 64; 0 if primefold has exchanges instead of maps */
     uint64_t quotient[SHUF_PRIMEFOLD_MAPS];
 };
 
-/* The width of the words of the maps. */
+/* The number of bits of the words that compute the maps. */
 unsigned shuf__primefold_word_bits(const shuf_primefold_shape *shape);
 
 void shuf__primefold_make(struct shuf__primefold *row, const shuf_primefold_shape *shape,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of primefold_vector.h for AVX2: comparisons give lanes of ones or zeros.
+ * The part of primefold_vector.h for AVX2. A comparison sets all bits of a lane, or none.
  */
 
 /* y is the same in all lanes. */

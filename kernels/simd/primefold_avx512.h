@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of primefold_vector.h for AVX-512: comparisons give masks.
+ * The part of primefold_vector.h for AVX-512. A comparison gives a mask with one bit for each lane.
  */
 enum { XOR_OF_3 = 0x96, OR_OF_3 = 0xfe, XOR_IF_BOTH = 0x78 }; /* truth tables for ternarylogic */
 
@@ -11,7 +11,7 @@ static inline vector_32 high_product_32(vector_32 x, vector_32 y)
     return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epu32(x, y), _MM_PERM_DDBB);
 }
 
-/* A mask of the bits below the highest set bit of y. The steps cover 3, 9 and 15 bits. */
+/* A mask of the bits below the highest set bit of y. The steps set 3, 9 and 15 bits. */
 static inline vector_16 below_top_16(vector_16 y)
 {
     y = _mm512_ternarylogic_epi32(_mm512_srli_epi16(y, 1), _mm512_srli_epi16(y, 2),

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The maps and folds of `primefold` in double precision, for p < 2^50. Words would need products of
- * 128 bits, which vectors do not have. All results are exact:
+ * The maps and folds of `primefold` in double precision, for p < 2^50. Integers would need products
+ * of 128 bits, which vectors do not have. The method computes m x mod p exactly, in three steps
+ * (van der Hoeven, Lecerf, Quintin: "Modular SIMD arithmetic in Mathemagix", ACM TOMS 43(1), 2016):
  *
- * m x = h + l: h is the rounded product, and a fused multiply-add gives l, its error. q is the
- * integer nearest to an estimate of m x / p < 2^50. The estimate's error is below 3/16: 1/8 from m
- * / p, 1/16 from its own rounding. So m x - q p is within 11/16 p of 0, and it and its parts fit 53
- * bits. If it is negative, p is added. (As in van der Hoeven, Lecerf, Quintin: "Modular SIMD
- * arithmetic in Mathemagix", ACM TOMS 43(1), 2016.)
+ * - The product is m x = h + l. h is the product rounded to a double. A fused multiply-add gives l,
+ *   the rounding error.
+ * - q is the integer nearest to an estimate of m x / p, which is below 2^50. The error of the
+ *   estimate is below 3/16: 1/8 from the rounding of m / p, and 1/16 from its own rounding. So
+ *   |m x - q p| is at most 11/16 p. This difference and the terms that make it have at most 53
+ *   bits, and doubles hold them exactly.
+ * - If the difference is negative, p is added.
  *
- * The bits of 2^52 + x have x in their low part. Folds work on these bits.
+ * A fold works on bits: the double 2^52 + x has the integer x in its low bits.
  */
 #ifndef SHUF__SIMD_PRIMEFOLD_DOUBLE_H
 #define SHUF__SIMD_PRIMEFOLD_DOUBLE_H
@@ -20,11 +23,11 @@
 enum { LANES_50 = sizeof(vector_50) / 8, MAPS_50 = SHUF_PRIMEFOLD_MAPS_LARGE_62 };
 
 struct keys_50 {
-    vector_50 p, whole; /* values below `whole` are in whole blocks, which are folded */
+    vector_50 p, whole;                            /* a fold changes only values below `whole` */
     vector_50 multiplier[MAPS_50], slope[MAPS_50]; /* multiplier / p */
     vector_50 addend;
-    bits_50 fold[MAPS_50]; /* it also cancels the exponent: the shifted one or, if inverse, the
-                              exponent itself */
+    bits_50 fold[MAPS_50]; /* the key of a fold, and bits that cancel the exponent of 2^52 + x:
+                              shifted as in the fold, or unshifted for the inverse */
 };
 
 static const uint64_t exponent_52 = UINT64_C(0x433) << 52; /* the bits of the double 2^52 */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of primefold_vector.h on single words, as vectors of one lane. There is no include
- * guard: primefold_form.inc includes this file with BITS, WORD, WIDER and FORM() set.
+ * The operations of primefold_vector.h on single words: a vector has one lane. This file has no
+ * include guard, because primefold_form.inc includes it several times, with other definitions of
+ * BITS, WORD, WIDER and FORM().
  */
 typedef WORD FORM(vector);
 

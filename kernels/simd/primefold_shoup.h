@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The maps and folds of `primefold` by Shoup's multiplication (primefold.h), in vectors of words.
- * There is no include guard: primefold_form.inc includes this file.
+ * This file has no include guard, because primefold_form.inc includes it several times.
  */
 
-/* A row's keys, each in all lanes; p < 2^(BITS - 1). */
+/* The keys of a row. Each is repeated in all lanes. p < 2^(BITS - 1). */
 struct FORM(keys) {
-    FORM(vector) p, whole; /* large values below `whole` are in whole blocks, which are folded */
+    FORM(vector) p, whole; /* with a large p, a fold changes only values below `whole` */
     FORM(vector) multiplier[SHUF_PRIMEFOLD_MAPS], quotient[SHUF_PRIMEFOLD_MAPS];
     FORM(vector) fold[SHUF_PRIMEFOLD_MAPS], addend;
 };
@@ -26,7 +26,8 @@ static inline struct FORM(keys) FORM(make_keys)(const struct shuf__primefold *ro
     return k;
 }
 
-/* x mod p, for x < 2 p. For x < p, x - p wraps around and is larger than x. */
+/* x mod p, for x < 2 p. This is the smaller of x and x - p: if x < p, x - p wraps to a large
+ * number. */
 static inline FORM(vector) FORM(reduced)(const struct FORM(keys) * k, FORM(vector) x)
 {
     return FORM(smaller)(x, FORM(subtract)(x, k->p));
@@ -46,7 +47,7 @@ static inline FORM(vector) FORM(mapped)(const struct FORM(keys) * k, unsigned r,
     return FORM(reduced)(k, rest);
 }
 
-/* x ^ x >> shift ^ x >> 2 shift ^ ..., the inverse of x ^ x >> shift. */
+/* x ^ x >> shift ^ x >> 2 shift ^ ... This undoes x ^ x >> shift. */
 static inline __attribute__((always_inline)) FORM(vector) FORM(summed)(FORM(vector) x, int shift)
 {
 #pragma GCC unroll 6

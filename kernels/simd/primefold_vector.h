@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of `primefold`'s loops on vectors of 16- or 32-bit words, or of doubles (50), for
- * AVX2 and AVX-512. They are intrinsics because gcc 12 widens too much: it shifts 16-bit words as
- * 32-bit ones, and multiplies 32-bit words as 64-bit ones. This halves the speed of both loops.
+ * The operations of `primefold`'s loops on vectors, for AVX2 and AVX-512. The suffixes 16 and 32
+ * mean words of so many bits, and 50 means doubles. The code uses intrinsics because gcc 12 would
+ * halve the speed: it shifts 16-bit words as 32-bit words, and multiplies 32-bit words as 64-bit
+ * words.
  *
- * primefold_scalar.h has the same for single words. Compared words are below 2^15 or 2^31, because
- * AVX2 compares signed words.
+ * primefold_scalar.h has the same operations on single words. Compared words must be below 2^15 or
+ * 2^31, because AVX2 compares signed words.
  */
 #ifndef SHUF__SIMD_PRIMEFOLD_VECTOR_H
 #define SHUF__SIMD_PRIMEFOLD_VECTOR_H
@@ -93,7 +94,7 @@ static inline void store_32(uint32_t *out, vector_32 x)
     memcpy(out, &x, sizeof x);
 }
 
-/* Shifts by constants, which must be part of the instruction. */
+/* Shifts by a constant. The instruction itself contains the constant. */
 static inline __attribute__((always_inline)) vector_16 right_16(vector_16 x, int by)
 {
     return V(srli_epi16)(x, by);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain loops that the compiler vectorises (see -fopt-info-vec), and intrinsics for AVX-512 where
- * it does this badly. Compiled once for each instruction set, with SHUF_SIMD set to its name and
- * the flags for it.
+ * Plain loops that the compiler vectorises (-fopt-info-vec shows which). Where gcc does this badly
+ * for AVX-512, the code uses intrinsics. This file is compiled once for each instruction set, with
+ * SHUF_SIMD set to its name and with the flags for it.
  */
 #include "simd/simd_ops.h"
 
@@ -22,28 +22,30 @@
 
 #ifdef __AVX512BW__
 
-/* The ways to a round's product if both halves fit 16-bit lanes: multiplied from 16-bit limbs, or
- * looked up in a table of the 32 or 64 products of a left half of 5 or 6 bits. Nanoseconds a value
- * on one core of an EPYC 9004 at 3.7 GHz: multiplied 1.6, looked up 0.54 (0.74 if the right half is
- * longer). The plain loop below takes 2.25: gcc 12 moves the carry's mask through a general
- * register, and each round waits for the one before. */
+/* How philox24 gets the product of a round if both halves of a value fit 16-bit lanes. MULTIPLIED
+ * computes it from 16-bit limbs. OF_32 and OF_64 look it up in a table of the 32 or 64 products
+ * that a left half of 5 or 6 bits can have. Nanoseconds a value on one core of an EPYC 9004 at 3.7
+ * GHz: multiplied 1.6, looked up 0.54 (0.74 if the right half is longer). The plain loop below
+ * takes 2.25, because gcc 12 moves the carry's mask through a general register, and because each
+ * round waits for the round before it. */
 enum product { MULTIPLIED, OF_32, OF_64 };
 
-/* Vectors side by side. Multiplied, 1 vector takes 2.9 ns a value and 2 take 2.1. 8 would be 7 %
- * better at n = 1000, and 44 % worse at n = 100. */
+/* The number of vectors that a loop computes at the same time. With MULTIPLIED, 1 vector takes 2.9
+ * ns a value and 2 vectors take 2.1. 8 vectors would be 7 % faster at n = 1000, but 44 % slower at
+ * n = 100. */
 enum { VECTORS = 4, BLOCK = 32 * VECTORS };
 
 struct narrow {
-    unsigned pad; /* bits of the right half less those of the left: 0 or 1 */
+    unsigned pad; /* the right half is longer than the left one by so many bits: 0 or 1 */
     __m128i left_bits, right_bits;
     __m512i left_mask, right_mask;
-    __m512i products[2];                /* by left half, for looked_up_round() */
-    uint32_t key[SHUF_PHILOX24_ROUNDS]; /* each key twice, for two lanes */
+    __m512i products[2];                /* table for looked_up_round(); its index is a left half */
+    uint32_t key[SHUF_PHILOX24_ROUNDS]; /* each holds a 16-bit key twice, for two lanes */
 };
 
 enum { XOR = 0x96, A_OR_B_AND_C = 0xA8, A_XOR_B_AND_C = 0x78 }; /* truth tables for ternarylogic */
 
-/* Bits 32 to 47 of M0 * left, with the one carry that can reach bit 32. */
+/* Bits 32 to 47 of the product M0 * left. Only one carry can reach bit 32, and it is added. */
 static inline __m512i product_hi(__m512i left)
 {
     const __m512i m_0 = _mm512_set1_epi16((short)M0), m_1 = _mm512_set1_epi16((short)(M0 >> 16)),
@@ -71,10 +73,10 @@ static inline void multiplied_round(const struct narrow *f, bool pad, __m512i ke
                  : _mm512_and_si512(lo, f->right_mask);
 }
 
-/* A lane holds the left half in its low byte and the right half in its high byte. Bits of the low
- * byte above the left half are undefined. An entry of the table has the product's `hi` in its low
- * byte and its `lo` in its high byte. A round is one look-up, a shift and an exclusive or of three.
- * Two more instructions carry the bit of a longer right half. */
+/* One round: a look-up, a shift and an exclusive or of three operands. If the right half is longer,
+ * two more instructions carry its extra bit over. A lane holds the left half in its low byte and
+ * the right half in its high byte. The low byte's bits above the left half are undefined. An entry
+ * of the table has the product's `hi` in its low byte and its `lo` in its high byte. */
 static inline __m512i looked_up_round(const struct narrow *f, enum product product, bool pad,
                                       __m512i key, __m512i both)
 {
@@ -87,7 +89,8 @@ static inline __m512i looked_up_round(const struct narrow *f, enum product produ
                : next;
 }
 
-/* The table is periodic, because upper bits of its index are undefined. */
+/* Makes the table for looked_up_round(). Its entries repeat, because the upper bits of an index are
+ * undefined. */
 static void make_products(struct narrow *f)
 {
     uint16_t index[64];
@@ -116,9 +119,8 @@ static struct narrow make_narrow(const shuf_philox24 *p)
     return f;
 }
 
-/* Splits 32 values: the 32-bit lanes of x and of y = x + 16 steps. 16-bit lanes get the halves of x
- * and y in turn.
- */
+/* Splits 32 values into left and right halves, in 16-bit lanes. x and y have 16 values each, in
+ * 32-bit lanes; y is x + 16 steps. In *left and *right the halves of x and y alternate. */
 static inline void split(const struct narrow *f, __m512i x, __m512i y, __m512i *left,
                          __m512i *right)
 {
@@ -206,10 +208,10 @@ static void philox24_narrow(const union shuf__bijection *bijection, uint32_t x0,
 
 #else
 
-/* One round if both halves fit 16-bit lanes. It needs bits 32 to 47 and 0 to 15 of M0 * left. The
- * product is assembled from 16-bit limbs of M0, with the one carry that can reach bit 32. The
- * rotation carries over the bit `top`: the highest bit of the right half if that half is longer,
- * else 0. */
+/* One round if both halves fit 16-bit lanes. It needs bits 32 to 47 and 0 to 15 of the product M0 *
+ * left. The code computes them from 16-bit limbs of M0, and adds the only carry that can reach bit
+ * 32. `top` is the highest bit of the right half if that half is longer, else 0. The round moves
+ * this bit to the end of the new right half. */
 #define NARROW_ROUND(left, right, key, pad, top, left_mask, right_mask)                            \
     do {                                                                                           \
         const uint16_t m_0 = (uint16_t)M0, m_1 = (uint16_t)(M0 >> 16), m_2 = (uint16_t)(M0 >> 32); \
@@ -239,8 +241,9 @@ static void philox24_narrow(const union shuf__bijection *bijection, uint32_t x0,
         out_1[i] = (uint32_t)left_1 << right_bits | right_1;                        \
     }
 
-/* Two values side by side, one from each half of the array. A round waits for the one before it,
- * and a processor looks ahead no further than the rounds of one value. */
+/* Computes two values at a time, one in each half of the array. A round waits for the round before
+ * it, so the processor works on the other value meanwhile. It looks ahead no further than the
+ * rounds of one value, so the loop must put the rounds of both side by side. */
 static void philox24_halves(const shuf_philox24 *p, uint32_t x0, uint32_t x1, uint32_t step,
                             uint32_t *restrict out_0, uint32_t *restrict out_1, size_t half)
 {
@@ -305,8 +308,8 @@ static size_t compact_narrow(uint32_t *values, size_t count, uint32_t n)
     for (; i + 16 <= count; i += 16) {
         __m512i v = _mm512_loadu_si512(values + i);
         __mmask16 keep = _mm512_cmplt_epu32_mask(v, bound);
-        /* Compressed in a register and stored whole. The lanes past the kept values overwrite only
-         * values that have been read. */
+        /* The kept values move to the front of a register, which is then stored whole. Its other
+         * lanes overwrite only values that the loop has read before. */
         _mm512_storeu_si512(values + kept, _mm512_maskz_compress_epi32(keep, v));
         kept += (size_t)__builtin_popcount(keep);
     }

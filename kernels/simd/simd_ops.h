@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The CPU's inner loops. simd_ops.c and ops_*.c are compiled once for each instruction set, with
- * SHUF_SIMD set to its name. Each time simd_ops.c exports one of these tables. variants.c picks the
- * best table for this processor.
+ * SHUF_SIMD set to its name. Each compiled simd_ops.c has one struct shuf__simd_ops, a table of its
+ * loops. variants.c picks the best table for this processor.
  *
  * Values have 32 bits ("narrow") if the domain has at most 32 bits, else 64 ("wide").
  */
@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The name of a symbol that each instruction set has, such as name_avx2. */
+/* The name of a symbol for the instruction set that is being compiled, such as name_avx2. */
 #define SHUF__SIMD_PASTE_(a, b) a##_##b
 #define SHUF__SIMD_PASTE(a, b) SHUF__SIMD_PASTE_(a, b)
 #define SHUF__SIMD_NAME(name) SHUF__SIMD_PASTE(name, SHUF_SIMD)
@@ -41,18 +41,19 @@ union shuf__source {
     shuf_box_muller box_muller;
 };
 
-/* Writes SHUF__SUPER values, from value number SHUF__SUPER * super. */
+/* Writes SHUF__SUPER values, from value number SHUF__SUPER * super on. */
 typedef void shuf__draw(const union shuf__source *source, uint64_t super, void *out);
 enum { SHUF__SUPER = SHUF_GAUSS_SUPER };
 
 struct shuf__simd_ops {
     const char *name;
 
-    /* NULL if the distribution does not have this type. */
+    /* The loop for a distribution and a type. NULL if the distribution does not have the type. */
     shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 
-    /* out[i] = f((x0 + i * step) mod 2^B) for i < count, by algorithm. primefold takes positions
-     * instead, all below n; it is narrow if its words have at most 32 bits. */
+    /* A loop for each algorithm: out[i] = f((x0 + i * step) mod 2^B) for i < count. The loop of
+     * primefold takes positions x0 + i * step, all below n. primefold is narrow if its words have
+     * at most 32 bits. */
     void (*narrow[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint32_t x0, uint32_t step,
                                          uint32_t *out, size_t count);
     void (*wide[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint64_t x0, uint64_t step,

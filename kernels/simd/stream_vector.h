@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The operations of the streams' loops on vectors of 32-bit words, for AVX2 and AVX-512. A lane
- * belongs to one block of values; stores interleave the lanes of two vectors in memory.
- * ops_stream.c has the loops.
+ * belongs to one block of values. Stores interleave the lanes of two vectors, because the stream
+ * has a pair of values from each block in turn. ops_stream.c has the loops.
  */
 #ifndef SHUF__SIMD_STREAM_VECTOR_H
 #define SHUF__SIMD_STREAM_VECTOR_H
@@ -30,7 +30,7 @@ static inline vector gathered(const int32_t *table, vector index)
     return _mm512_i32gather_epi32(index, table, 4);
 }
 
-/* Half of the lanes: the lower (0) or the upper (1). */
+/* Converts half of the lanes to doubles: the lower half (0) or the upper half (1). */
 static inline doubles doubles_of(vector x, int half)
 {
     return _mm512_cvtepi32_pd(half ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
@@ -41,7 +41,7 @@ static inline doubles doubles_of_unsigned(vector x, int half)
     return _mm512_cvtepu32_pd(half ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
 }
 
-/* -x in lanes with the sign bit of `by`, else x. */
+/* -x in the lanes where the sign bit of `by` is set, else x. */
 static inline doubles negated_64(doubles x, vector by, int half)
 {
     const __m512i sign = _mm512_slli_epi64(
@@ -63,7 +63,7 @@ static inline unsigned small_lanes(floats x, float limit)
     return _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(limit), _CMP_LE_OQ);
 }
 
-/* Stores a0 b0 a1 b1 ... of all lanes. */
+/* Stores the lanes of a and b in turn: a0 b0 a1 b1 ... */
 static inline void store_pairs_64(double *out, doubles a, doubles b)
 {
     const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
@@ -81,7 +81,7 @@ static inline void store_pairs_32(float *out, floats a, floats b)
     _mm512_storeu_ps(out + 16, _mm512_permutex2var_ps(a, high, b));
 }
 
-/* Rounded to binary16, in the lower half of each lane. */
+/* Rounds to binary16, into the lower half of each lane. */
 static inline vector halves_of(floats x)
 {
     return _mm512_cvtepu16_epi32(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
@@ -126,7 +126,8 @@ static inline doubles doubles_of(vector x, int half)
     return _mm256_cvtepi32_pd(half ? _mm256_extracti128_si256(x, 1) : _mm256_castsi256_si128(x));
 }
 
-/* Sets the low bits of the double 2^52 to the words, and subtracts 2^52. */
+/* Converts unsigned words to doubles: sets the low bits of the double 2^52 to a word, and subtracts
+ * 2^52. */
 static inline doubles doubles_of_unsigned(vector x, int half)
 {
     const __m256i wide =
@@ -196,7 +197,7 @@ static inline vector all(uint32_t x)
     return V(set1_epi32)((int)x);
 }
 
-/* 0, 1, 2, ... */
+/* Lane i holds i. */
 static inline vector lane_numbers(void)
 {
     int32_t number[LANES];
@@ -205,7 +206,8 @@ static inline vector lane_numbers(void)
     return VI(loadu)((const void *)number);
 }
 
-/* Both halves of the products with m, which must be equal in all lanes. */
+/* The products x * m. Returns the low halves and sets *hi to the high halves. m must be the same in
+ * all lanes. */
 static inline vector product(vector x, vector m, vector *hi)
 {
     const vector even = V(mul_epu32)(x, m), odd = V(mul_epu32)(V(srli_epi64)(x, 32), m);

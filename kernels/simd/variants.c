@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The compiled instruction sets, and the choice of the best for this processor.
+ * The instruction sets for which the loops are compiled. Chooses the best one of this processor.
  */
 #include "simd/simd_ops.h"
 
@@ -20,7 +20,7 @@ extern const struct shuf__simd_ops shuf__simd_ops_avx2, shuf__simd_ops_avx512;
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("fma"); /* every processor with AVX2 has F16C */
+           __builtin_cpu_supports("fma"); /* F16C needs no test: every processor with AVX2 has it */
 }
 
 static bool has_avx512(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Measures how well the folds of `primefold` hide equal differences. For each n it prints the
- * probability that two equal differences stay equal over one fold. It also prints the rows and
- * operations that a count of parallelograms therefore needs (docs/spec.md).
+ * probability C that two equal differences of values are still equal after a fold. Two pairs of
+ * values with equal differences are a parallelogram. The program also prints the rows and the
+ * operations that a test needs to detect too many parallelograms (docs/spec.md).
  *
  *     fold-collisions [N...]
  */
@@ -19,7 +20,7 @@ static const uint64_t sizes[] = {
     65537,         (1 << 17) + 1, 1 << 20, 1 << 24,       (1 << 28) + 1,
     (1 << 29) + 1, 1000000000,    1 << 30, (1 << 30) + 1, UINT64_C(1) << 32};
 
-/* Random words, from the keys of a seed that has no other use. */
+/* A random word, from the key words of a seed that nothing else uses. */
 static uint64_t random_word(void)
 {
     static uint64_t count;
@@ -34,9 +35,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The share of equal pairs among SAMPLE values (or all values, if they are fewer). Each value is
- * compared with the value `distance` above it. Two of these differences are equal if they are the
- * same after a fold, up to their sign. */
+/* Folds SAMPLE values, or all values if there are fewer, and the value `distance` above each.
+ * Returns the probability that two of these pairs then have equal differences, up to the sign. */
 static double equal_pairs(shuf_primefold *f, uint64_t distance, uint64_t *difference)
 {
     const uint64_t p = f->shape.p, count = p < SAMPLE ? p : SAMPLE;
@@ -57,7 +57,7 @@ static double equal_pairs(shuf_primefold *f, uint64_t distance, uint64_t *differ
     return equal / (0.5 * (double)count * (double)(count - 1));
 }
 
-/* log2(C - chance), where chance is the probability for random differences. */
+/* log2(C - chance), where chance is the probability that two random differences are equal. */
 static double collisions(uint64_t n, unsigned trials, uint64_t *difference, double *error)
 {
     shuf_primefold f = shuf_primefold_make(n, 0, 0);
@@ -93,8 +93,9 @@ int main(int count, char **values)
         double error;
         const double c = collisions(n, 1000, difference, &error), folds = shape.maps - 1;
         const double bits = log2((double)n);
-        /* For 6.5 standard deviations. A row gives n^2 C^folds / sqrt 2 by n^2 / 2 differences, and
-         * one distance gives n^1.5 C^folds / sqrt 2 by n differences. */
+        /* To reach 6.5 standard deviations. A whole row has n^2 / 2 differences and gives n^2
+         * C^folds / sqrt 2 deviations. One distance of a row has n differences and gives n^1.5
+         * C^folds / sqrt 2. */
         const double rows = 2 * (log2(6.5 * sqrt(2)) - 2 * bits - folds * c);
         const double operations = 2 * (log2(6.5 * sqrt(2)) - 1.5 * bits - folds * c) + bits;
         printf("%11llu %11llu %5.0f %9.2f %7.1f %10.1f %10.1f\n", (unsigned long long)n,

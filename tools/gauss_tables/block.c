@@ -23,7 +23,7 @@ static void look_at_singles(const struct shuf__entries *e, struct shuf__block *b
         b->z2 += b->part.of[i];
         rest -= mean * mean;
     }
-    b->above = moment.of[N - 1] * SHUF__BLOCK * SHUF__BLOCK * rest; /* moments fall */
+    b->above = moment.of[N - 1] * SHUF__BLOCK * SHUF__BLOCK * rest; /* higher moments are smaller */
     b->z2 += b->above;
 }
 
@@ -37,7 +37,8 @@ static double power(double x, int n)
     return result;
 }
 
-/* The four coefficients are sums and differences of four sums of 8 signs. */
+/* The four coefficients are sums and differences of four numbers. Each of these is a sum of 8
+ * signs. */
 double shuf__walsh_moment(const int n[4])
 {
     static const double ways[9] = {1, 8, 28, 56, 70, 56, 28, 8, 1};
@@ -59,11 +60,11 @@ double shuf__walsh_moment(const int n[4])
 
 /* ---- Two entries -------------------------------------------------------------- */
 
-/* Sums over the positions of a block in one lane. k and l are half orders. */
+/* Sums over the positions of a block in one lane. The orders are 2 k and 2 l. */
 struct sums {
     double total[LAST];            /* of a_k */
     double product[LAST][LAST];    /* of a_k a_l */
-    double shifted[LAST][LAST][P]; /* of a_k(q) a_l(q xor t), by t mod 8 */
+    double shifted[LAST][LAST][P]; /* of a_k(q) a_l(q xor t); depends only on t mod 8 */
 };
 
 static void add_up(const struct shuf__entries *e, int lane, struct sums *s)
@@ -102,8 +103,8 @@ static double root_factorial(int n)
     return sqrt(tgamma(n + 1));
 }
 
-/* The mean factor of a rotation for psi_k1 psi_k2 against psi_l1 psi_l2: if the second two entries
- * are the first two, shifted; and if not. */
+/* The mean factor of a rotation for psi_k1 psi_k2 against psi_l1 psi_l2 (README.md). *shifted holds
+ * if one xor turns the first two positions into the second two, *elsewhere otherwise. */
 static void average_rotations(const int k[2], const int l[2], double *shifted, double *elsewhere)
 {
     const double root = root_factorial(2 * k[0]) * root_factorial(2 * k[1]) *
@@ -121,7 +122,7 @@ static void average_rotations(const int k[2], const int l[2], double *shifted, d
     }
 }
 
-/* Divides by 4, because each pair of entries occurs in both orders on both sides. */
+/* Divides by 4, because each pair of entries occurs in both orders, on both sides. */
 static void add_two_against_two(const struct shuf__entries *e, const struct sums *sums,
                                 const int k[2], const int l[2], double *by_lane)
 {
@@ -136,8 +137,8 @@ static void add_two_against_two(const struct shuf__entries *e, const struct sums
     }
 }
 
-/* The factor 2 (one entry against two, and two against one) and the factor 1/2 (both orders of the
- * two) cancel. */
+/* Two factors cancel: 2, because there are also terms of two entries against one, and 1/2, because
+ * the two entries occur in both orders. */
 static void add_one_against_two(const struct sums *sums, const int k[2], double *by_lane)
 {
     const int n[4] = {2 * k[0], 2 * k[1]};
@@ -180,8 +181,8 @@ static void look_at_twos(const struct shuf__entries *e, struct shuf__block *b)
 
 /* ---- Two entries, high orders -------------------------------------------------- */
 
-/* The coefficient of order 2i of (x_q + x_(q xor s)) / sqrt(2), summed over these sums, without the
- * terms of single entries. */
+/* The coefficients of order 2 i of (x_q + x_(q xor s)) / sqrt(2), added over all q, without the
+ * terms of single entries. s is `shift`. */
 static double sum_of_halves(const struct shuf__entries *e, const shuf__square *half, int lane,
                             int shift, int i)
 {
@@ -193,8 +194,9 @@ static double sum_of_halves(const struct shuf__entries *e, const shuf__square *h
     return sum;
 }
 
-/* The 16 values whose positions have an even number of bits in common with s are a transform of
- * these sums; the other 16, of the differences, whose law is the same. */
+/* 16 of the values have positions with an even number of bits in common with s. These are a
+ * transform of the sums above. The other 16 are a transform of the differences, which have the same
+ * distribution. */
 static void look_at_halves(const struct shuf__entries *e, struct shuf__block *b)
 {
     static shuf__square half;

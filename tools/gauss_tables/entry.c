@@ -10,13 +10,14 @@
 
 enum { N = SHUF__ORDERS, P = SHUF__PAIRS, OUTCOMES = 1 << 30 };
 
-/* The uniform part makes `sum` all of sum - 2^14 + 1/2 .. sum + 2^14 - 1/2. */
+/* Counts a sum of two draws. With the uniform part, the entry is one of the numbers from sum - 2^14
+ * + 1/2 to sum + 2^14 - 1/2. */
 static void add_outcome(int32_t sum, uint32_t times, shuf__entry_law *law)
 {
     const int32_t first = sum - SHUF__SMOOTH / 2, end = sum + SHUF__SMOOTH / 2;
     if (first >= 0)
         law->count[first] += times;
-    else /* its opposites: place -1 - p is place p, negated */
+    else /* counts the opposites: place -1 - p is the opposite of place p */
         law->count[0] += times;
     if (end < SHUF__PLACES)
         law->count[end] -= times;
@@ -26,7 +27,7 @@ static void add_outcome(int32_t sum, uint32_t times, shuf__entry_law *law)
     }
 }
 
-/* Sums and their opposites are equally likely: those of 0 and more are enough. */
+/* A sum and its opposite are equally likely, so the code counts only sums of 0 and more. */
 void shuf__entry_count(const int32_t *one, const int32_t *other, int magnitudes,
                        shuf__entry_law *law)
 {
@@ -47,7 +48,7 @@ static double normal_of_place(int place)
     return 2 * exp(-x * x / 2) / (sqrt(2 * M_PI) * SHUF__DEVIATION);
 }
 
-/* Adds one place to the sums; the mean over the pairs of its probabilities. */
+/* Adds one place to the sums. Returns the mean over all pairs of its probability. */
 static double add_place(const shuf__entry_law *law, int place, struct shuf__entries *e)
 {
     double psi[SHUF__DEGREE + 1], mean = 0;

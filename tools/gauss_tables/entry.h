@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exact laws of entries, from the integers: all outcomes of two draws and of the uniform part
- * are counted.
+ * The exact distributions of entries, computed from the integers of the tables. The code counts all
+ * outcomes of two draws and of the uniform part.
  */
 #ifndef SHUF__GAUSS_ENTRY_H
 #define SHUF__GAUSS_ENTRY_H
@@ -13,18 +13,18 @@
 
 enum { SHUF__PLACES = 1 << 19 };
 
-/* The count of entries equal to place + 1/2 or its opposite, in 2^30 outcomes. */
+/* count[place]: how many of 2^30 outcomes are place + 1/2 or its opposite. */
 typedef struct shuf__entry_law {
     uint32_t count[SHUF__PLACES];
 } shuf__entry_law;
 
 struct shuf__entries {
     shuf__series a[SHUF__PAIRS]; /* E psi_k; a_2 includes the dither's share of the variance */
-    double chi[SHUF__PAIRS];     /* chi^2 from the normal law */
-    double chi_of_mean;          /* chi^2 of the mean of the pairs' laws */
+    double chi[SHUF__PAIRS];     /* the chi^2 distance of each pair from the normal law */
+    double chi_of_mean;          /* the same for the mean of all pairs' distributions */
 };
 
-/* Tables of `magnitudes` entries each, a power of 2. */
+/* Counts the entries of two tables with `magnitudes` magnitudes each, a power of 2. */
 void shuf__entry_count(const int32_t *one, const int32_t *other, int magnitudes,
                        shuf__entry_law *law);
 

@@ -35,8 +35,8 @@ static bool make_tables(uint64_t seed, shuf__tables *tables)
     if (!shuf__search(&x))
         return shuf__fail_with(0, "search: no memory");
     if (!shuf__round(&x, tables))
-        return shuf__fail_with(0,
-                               "rounding: a magnitude is too large, or the squares cannot be had");
+        return shuf__fail_with(
+            0, "rounding: a magnitude is too large, or no rounding gives the squares");
     return true;
 }
 
@@ -60,7 +60,7 @@ static bool write_header(const struct options *o, const shuf__tables *tables,
 static int make(const struct options *o)
 {
     static shuf__tables tables;
-    /* opened before the work, to fail early; emptied after the work */
+    /* The file is opened before the work, to fail early, and emptied after it. */
     FILE *to = fopen(o->out, "a");
     if (!to)
         return shuf__fail_with(EX_CANTCREAT, "%s: %s", o->out, strerror(errno));

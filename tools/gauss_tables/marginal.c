@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * See marginal.h. G(s) = E exp(s x - s^2 / 2) is the power series with coefficients E He_k / k!. G
- * of a sum is the product of G of its terms, so the coefficients of a value are a product of 32
- * power series. The integral of psi_k times the normal density, from x, is psi_(k - 1)(x) / sqrt(k)
- * times the density at x.
+ * See marginal.h. Two facts are used:
+ *
+ * - G(s) = E exp(s x - s^2 / 2) is the power series with the coefficients E He_k / k!. The G of a
+ *   sum is the product of the G of its terms. So the coefficients of a value follow from a product
+ *   of 32 power series.
+ * - The integral of psi_k times the normal density, from x to infinity, is psi_(k - 1)(x) / sqrt(k)
+ *   times the density at x.
  */
 #include "marginal.h"
 
@@ -11,7 +14,7 @@
 
 enum { N = SHUF__ORDERS };
 
-/* E He_k / k! of an entry divided by sqrt(32). */
+/* The coefficients E He_k / k! of an entry divided by sqrt(32). */
 static shuf__series generating(const shuf__series *a)
 {
     shuf__series series;
@@ -32,7 +35,7 @@ static void multiply(shuf__series *by, const shuf__series *with)
     *by = product;
 }
 
-/* P(z > x) less the normal law's, divided by the normal density at x. */
+/* P(z > x) minus the same probability of the normal law, divided by the normal density at x. */
 static double excess(const shuf__series *c, double x)
 {
     double psi[SHUF__DEGREE + 1], sum = 0;

@@ -9,13 +9,13 @@
 
 enum { N = SHUF__ORDERS, M = SHUF__MAGNITUDES };
 
-/* The coefficients of one table, and their slopes. */
+/* The coefficients of one table, and their derivatives. */
 struct table {
     double a[N];
     double slope[N][M];
 };
 
-/* product[i][j] = weights[i][j] * b[i - j] */
+/* Sets product[i][j] to weights[i][j] * b[i - j]. */
 static void weigh(const shuf__square *weights, const double *b, shuf__square *product)
 {
     for (int i = 0; i < N; i++)

@@ -33,7 +33,7 @@ bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof)
 {
     memset(proof, 0, sizeof *proof);
     look_at_integers(tables, proof);
-    if (proof->largest > SHUF__LARGEST) /* its law would not fit the array */
+    if (proof->largest > SHUF__LARGEST) /* the entry's outcomes would not fit the array */
         return true;
     proof->waves = shuf__waves_look(tables);
     if (proof->waves.apart < 0 || !shuf__entries_look(tables, &proof->entries))
@@ -53,8 +53,8 @@ double shuf__proof_total(const struct shuf__proof *proof)
     return proof->block.z2 + proof->block.two + proof->block.three + proof->block.beyond;
 }
 
-/* The number of values for which an offset of `score` deviations a block becomes four
- * deviations. */
+/* The number of values after which a test is off by four standard deviations, if a block is off by
+ * the square root of score_squared. */
 static double values(double score_squared)
 {
     return SHUF__BLOCK * SIGMAS * SIGMAS / score_squared;

@@ -11,11 +11,11 @@
 
 #include <stdio.h>
 
-/* The largest allowed figures of a proof. */
-#define SHUF__Z2_LIMIT 6e-10        /* terms of single entries */
-#define SHUF__TOTAL_LIMIT 1.1e-9    /* with the terms of two entries */
-#define SHUF__CHI_MEAN_LIMIT 1e-3   /* mean over the pairs of tables */
-#define SHUF__CHI_LIMIT 5e-3        /* each pair of tables */
+/* The limits of a proof: a figure must be below its limit. */
+#define SHUF__Z2_LIMIT 6e-10        /* chi^2 of a block: terms of single entries */
+#define SHUF__TOTAL_LIMIT 1.1e-9    /* the same with the terms of two entries */
+#define SHUF__CHI_MEAN_LIMIT 1e-3   /* chi^2 of an entry: mean over the pairs of tables */
+#define SHUF__CHI_LIMIT 5e-3        /* the same for each pair of tables */
 #define SHUF__APART_LIMIT 1.5e-2    /* |phi(t) - exp(-t^2 / 2)| */
 #define SHUF__BEYOND_LIMIT 1.5e-2   /* |phi(t)|, t >= 3.5 */
 #define SHUF__KOLMOGOROV_LIMIT 5e-9 /* distribution function of one value */
@@ -29,7 +29,7 @@ struct shuf__proof {
     struct shuf__waves waves;
     struct shuf__cosines cosines;
     double chi_mean, chi_most;
-    int64_t squares; /* the sum of squares less SHUF__SQUARES */
+    int64_t squares; /* the sum of squares minus SHUF__SQUARES */
     int64_t uneven;  /* the largest distance of a pair's squares from their mean */
     int32_t largest;
 };
@@ -37,7 +37,7 @@ struct shuf__proof {
 /* False if there is no memory. */
 bool shuf__prove(const shuf__tables *tables, struct shuf__proof *proof);
 
-/* Writes lines that begin with `margin`. The header quotes the summary. */
+/* Write lines that begin with `margin`. The summary is also in the header's comment. */
 void shuf__proof_write_summary(const struct shuf__proof *proof, const char *margin, FILE *to);
 void shuf__proof_write(const struct shuf__proof *proof, const char *margin, FILE *to);
 

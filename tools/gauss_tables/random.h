@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The random numbers of a seed, by Philox4x64 of kernels/inline.
+ * Random numbers from a seed, by Philox4x64 of kernels/inline.
  */
 #ifndef SHUF__GAUSS_RANDOM_H
 #define SHUF__GAUSS_RANDOM_H

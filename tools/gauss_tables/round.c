@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rounds real magnitudes to integers. After rounding, a pair's sum of squares is wrong by less than
- * 10^-6 of it. Changing two or three magnitudes by one corrects it.
+ * Rounds real magnitudes to integers. After rounding, a pair's sum of squares has a relative error
+ * below 10^-6. The code then changes two or three magnitudes by one to correct the sum.
  */
 #include "search.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search minimises two sums: z^2, the sum over the orders k of W_k times the square of the mean
- * a_k of the pairs; and, with less weight, the sum of the squares of every pair's own a_k. The own
- * a_k depend only on the pair's magnitudes, so no step needs a matrix larger than the orders.
+ * The search minimises the sum of two parts. The first is z^2: the sum over the orders k of W_k
+ * times the square of the mean a_k of all pairs. The second has less weight. It is the sum of the
+ * squares of every pair's own a_k. These depend only on the pair's magnitudes. So each step needs
+ * only matrices with a row for each order, and none with a row for each magnitude.
  */
 #include "search.h"
 
@@ -20,8 +21,9 @@ enum {
     STEPS = 1500
 };
 
-/* The weights of a pair's own coefficients. Two entries of the same law contribute their squares to
- * chi^2 about in proportion to sqrt(E (S / 32)^2k). This `own` minimises the sum of both. */
+/* The weights of a pair's own coefficients. Two entries of the same pair contribute the squares of
+ * their coefficients to chi^2, about in proportion to sqrt(E (S / 32)^2k). With this value of `own`
+ * the sum of z^2 and these terms is least. */
 static const double own = 1e-4, least = 5e-6, least_damping = 1e-14;
 
 typedef double matrix[N][N];
@@ -29,8 +31,8 @@ typedef double matrix[N][N];
 /* Index i stands for order 2i + 2. */
 struct search {
     struct shuf__sum sum;
-    double total[N];  /* square roots of the weights of the mean a_k */
-    double single[N]; /* the same for a pair's own a_k */
+    double total[N];  /* the square roots of the weights of the mean a_k */
+    double single[N]; /* the square roots of the weights of a pair's own a_k */
     double damping, reach;
 };
 
@@ -72,7 +74,7 @@ static double dot(const double *a, const double *b, int n)
     return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
-/* The Cholesky factor, in the lower half. */
+/* Replaces the lower half of `a` by the Cholesky factor of `a`. */
 static bool factor(matrix a)
 {
     for (int i = 0; i < N; i++)
@@ -96,7 +98,7 @@ static void solve(matrix a, double *x)
     }
 }
 
-/* to = 1 - damping A^-1, where `a` is the Cholesky factor of A. */
+/* Sets `to` to I - damping A^-1. `a` is the Cholesky factor of A. */
 static void invert(matrix a, double damping, matrix to)
 {
     static matrix l; /* the factor's inverse, transposed */
@@ -113,7 +115,7 @@ static void invert(matrix a, double damping, matrix to)
 
 /* ---- A step ------------------------------------------------------------------ */
 
-/* gram = J J^T, where J has the slopes of a pair's own coefficients. */
+/* Sets gram to J J^T. J has the derivatives of a pair's own coefficients. */
 static void make_gram(const struct search *s, const struct shuf__pair *pair, matrix gram)
 {
     for (int i = 0; i < N; i++)
@@ -124,12 +126,12 @@ static void make_gram(const struct search *s, const struct shuf__pair *pair, mat
 
 struct workspace {
     matrix gram[P], factor[P], kept[P];
-    double trace; /* the largest of a gram */
-    double scale; /* unit of the damping: the trace of the mean's contribution */
+    double trace; /* the largest trace of a `gram` */
+    double scale; /* the unit of the damping: the trace of the mean's contribution */
     double step[P][V];
 };
 
-/* The equations of the mean: `mixed` g = `by`. */
+/* Makes the linear equations of the mean: mixed * g = by. */
 static void mix(const struct search *s, const struct point *at, const struct workspace *w,
                 matrix mixed, double *by)
 {
@@ -162,8 +164,9 @@ static void find_step_of_pair(const struct search *s, const struct shuf__pair *p
 }
 
 /* Finds the step that minimises |total (mean + its change)|^2 + |single (own + their change)|^2 +
- * damping |step|^2. With g = total times the mean after the step, each pair's step follows alone.
- * False if the damping is too small for the matrices. */
+ * damping |step|^2. The code first computes g = total times the mean after the step. The step of
+ * each pair then follows from g without the other pairs. Returns false if the damping is too small
+ * for the matrices. */
 static bool find_step(const struct search *s, const struct point *at, double damping,
                       struct workspace *w)
 {
@@ -195,7 +198,7 @@ static double longest(const struct workspace *w)
     return most;
 }
 
-/* Makes a step. Magnitudes stay a little below the largest that fits. */
+/* Makes a step. It keeps magnitudes a little below the largest allowed magnitude. */
 static void move(const struct search *s, const struct point *from, const struct workspace *w,
                  struct point *to)
 {
@@ -216,7 +219,7 @@ static void set_weights(struct search *s)
         const double two = SHUF__BLOCK * sqrt(moments.of[2 * i + 2 < N ? 2 * i + 2 : N]);
         s->single[i] = sqrt((own * two + least) / P);
     }
-    s->single[0] = 1; /* rounding makes the variances equal, so they should be equal here */
+    s->single[0] = 1; /* keeps the variances of all pairs equal, as rounding makes them equal */
 }
 
 static void make_grams(const struct search *s, const struct point *at, struct workspace *w)
@@ -234,7 +237,7 @@ static void make_grams(const struct search *s, const struct point *at, struct wo
     }
 }
 
-/* Raises the damping until the step is within reach. */
+/* Finds a step, and raises the damping until the step is short enough. */
 static void find_short_step(struct search *s, const struct point *at, struct workspace *w)
 {
     s->damping = fmax(s->damping, least_damping * w->trace / w->scale);

@@ -13,8 +13,9 @@
  * False if there is no memory. */
 bool shuf__search(shuf__reals *x);
 
-/* Rounds to integers in ascending order; every pair gets an eighth of SHUF__SQUARES. False if a
- * magnitude is above SHUF__LARGEST, or no rounding gives the squares. */
+/* Rounds to integers in ascending order. The squares of every pair add up to an eighth of
+ * SHUF__SQUARES. Returns false if a magnitude is above SHUF__LARGEST, or if no rounding gives this
+ * sum. */
 bool shuf__round(const shuf__reals *x, shuf__tables *tables);
 
 #endif

@@ -11,13 +11,14 @@ enum { M = SHUF__MAGNITUDES };
 
 static const double bend = 0.05, shift = 0.4, grid = 0x1p20;
 
-/* Rounds to a grid, so that the last digit of a library's functions does not matter. */
+/* Rounds to a grid. So different libraries give the same start, although the last digits of their
+ * functions differ. */
 static double on_grid(double x)
 {
     return rint(x * grid) / grid;
 }
 
-/* -1 to 1 */
+/* A random number between -1 and 1. */
 static double draw(struct shuf__random *random)
 {
     return (double)((int64_t)shuf__random_word(random) >> 11) * 0x1p-52;

@@ -10,19 +10,20 @@
 enum {
     SHUF__TABLES = 16,
     SHUF__PAIRS = SHUF__TABLES / 2,           /* tables t and t + 8 */
-    SHUF__MAGNITUDES = 128,                   /* of a table */
+    SHUF__MAGNITUDES = 128,                   /* magnitudes of a table */
     SHUF__BLOCK = 32,                         /* entries and values of a transform */
     SHUF__SHARED = SHUF__BLOCK / SHUF__PAIRS, /* entries of a block with the same law */
     SHUF__SMOOTH = 1 << 15,                   /* number of values of an entry's uniform part */
     SHUF__DITHER = 32,                        /* width of the uniform part of a value */
-    SHUF__LARGEST = ((1 << 24) / SHUF__BLOCK - SHUF__SMOOTH / 2) / 2 - 1, /* sums below 2^24 */
+    /* The largest magnitude with which all sums stay below 2^24. */
+    SHUF__LARGEST = ((1 << 24) / SHUF__BLOCK - SHUF__SMOOTH / 2) / 2 - 1,
 };
 
-/* The deviation of an entry: its variance, with the dither's share, is 2^33. */
+/* The standard deviation of an entry. Its variance, with its share of the dither's, is 2^33. */
 #define SHUF__DEVIATION 0x1.6a09e667f3bcdp+16
 
-/* The sum of all squared magnitudes that gives a value the variance 2^38: round(32 (2^38 - 32 (2^30
- * - 1) / 12 - 1024 / 12)), which is a third below the exact number. */
+/* The sum of the squares of all magnitudes. It gives a value the variance 2^38. It is 32 (2^38 - 32
+ * (2^30 - 1) / 12 - 1024 / 12), rounded to an integer: the exact number is larger by a third. */
 #define SHUF__SQUARES INT64_C(8704467050581)
 
 typedef struct shuf__tables {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See wave.h. prod cos(t y_p) is the mean of cos(t sum e_p y_p) over all signs e_p. The sum is
- * sum_q c_q x_q / sqrt(32), with c_q = sum e_p H_pq, so the mean of its cosine is the product of
- * phi_q(t c_q / sqrt(32)). For random e every c_q has the law of a sum of n signs, which gives the
- * first order.
+ * See wave.h. The product of cos(t y_p) over a set of positions p is the mean of cos(t sum e_p y_p)
+ * over all signs e_p. This sum equals sum_q c_q x_q / sqrt(32), with c_q = sum e_p H_pq. For fixed
+ * signs, the expectation of its cosine is the product over q of phi_q(t c_q / sqrt(32)). For random
+ * signs every c_q has the distribution of a sum of n signs. This gives the first order.
  */
 #include "wave.h"
 
@@ -15,7 +15,7 @@ enum { P = SHUF__PAIRS, T = SHUF__TABLES, M = SHUF__MAGNITUDES, Q = SHUF__BLOCK 
 
 /* ---- Characteristic functions -------------------------------------------------- */
 
-/* phi of the uniform part */
+/* The characteristic function of the uniform part. */
 static double smooth(double t)
 {
     const double half = t / SHUF__DEVIATION / 2;
@@ -35,7 +35,7 @@ double shuf__wave(const shuf__tables *tables, int pair, double t)
     return table_wave(tables->of[pair], t) * table_wave(tables->of[pair + P], t) * smooth(t);
 }
 
-/* The angles t * magnitude as points of the circle, and the rotation of one step. */
+/* The angles t * magnitude as points of the unit circle, and the rotation for one step of t. */
 struct turns {
     double x[T][M], y[T][M], by_x[T][M], by_y[T][M];
 };
@@ -67,9 +67,9 @@ static double turn(struct turns *turns, int t)
     return (sum[0] + sum[1] + (sum[2] + sum[3])) / M;
 }
 
-/* At an extreme the slope is 0, and all second derivatives are at most 1. So steps of h miss at
- * most h^2 / 8 of a maximum, or h^2 / 4 of a difference. After the last step the uniform part gives
- * the bound. */
+/* Finds maxima by steps of t. At a maximum the slope is 0, and all second derivatives are at most
+ * 1. So steps of h miss a maximum by at most h^2 / 8, or h^2 / 4 for a difference of two functions.
+ * Beyond the last step the uniform part bounds the function. */
 struct shuf__waves shuf__waves_look(const shuf__tables *tables)
 {
     const double step = 0.02, first = 3.5;
@@ -98,7 +98,7 @@ struct shuf__waves shuf__waves_look(const shuf__tables *tables)
 
 /* ---- Products of cosines -------------------------------------------------------- */
 
-/* phi of every pair at t c / sqrt(32) */
+/* The characteristic function of every pair at t c / sqrt(32). */
 struct spectrum {
     double at[P][Q + 1];
 };
@@ -166,7 +166,7 @@ double shuf__cosine_offset(const shuf__tables *tables, int lane, const int *set,
     return offset(&s, lane, set, n, t);
 }
 
-/* The deviation of prod cos under the normal law. */
+/* The standard deviation of a product of n cosines under the normal law. */
 static double deviation(int n, double t)
 {
     return sqrt(pow((1 + exp(-2 * t * t)) / 2, n) - exp(-n * t * t));
@@ -201,8 +201,8 @@ static void look_at_set(struct survey *s, const int *set)
     }
 }
 
-/* Looks at every set of n that has position 0. Any other set is one of these, p replaced by p xor
- * s. This changes only signs of c_q, and phi is even. */
+/* Looks at every set of n positions that has position 0. Any other set becomes such a set if each p
+ * is replaced by p xor s. This changes only signs of c_q, and phi is even. */
 static void look_at_sets(struct survey *s, int *set, int filled)
 {
     if (filled == s->n) {
@@ -215,7 +215,7 @@ static void look_at_sets(struct survey *s, int *set, int filled)
     }
 }
 
-/* Looks at subcubes: the positions whose bits are a subset of a mask. */
+/* Looks at subcubes. A subcube has the positions whose bits are a subset of a mask. */
 static void look_at_cubes(struct survey *s)
 {
     for (int mask = 0; mask < Q; mask++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arguments that several verbs read in the same way. A wrong argument ends the process as argp
- * does: with 64 and one line.
+ * Arguments that several verbs read in the same way. After a wrong argument the process prints one
+ * line and exits with 64, as it does for errors of argp.
  */
 #ifndef SHUF__QUALITY_ARGUMENTS_H
 #define SHUF__QUALITY_ARGUMENTS_H
@@ -33,12 +33,14 @@ enum {
 /* Sets the defaults: all tests, alpha 0.001, a thread for each core. */
 void shuf__judging_init(struct shuf__judging *judging);
 
-/* For a verb's parser. Returns ARGP_ERR_UNKNOWN for any other key, and refuses arguments that are
- * not options. `test`: the name of test number i, NULL after the last. */
+/* A verb's parser calls this for the keys above. Returns ARGP_ERR_UNKNOWN for any other key, and
+ * refuses arguments that are not options. `test` returns the name of test number i, or NULL after
+ * the last. */
 error_t shuf__judging_parse(int key, char *text, struct argp_state *state,
                             struct shuf__judging *judging, const char *(*test)(int i));
 
-/* The argument of an option: a number, or one of two words (true: `yes`). */
+/* Read the argument of an option: a number, or one of two words. The second returns true for the
+ * word `yes`. */
 uint64_t shuf__quality_number(struct argp_state *state, const char *field, const char *text,
                               uint64_t least, uint64_t most);
 bool shuf__quality_choice(struct argp_state *state, const char *field, const char *text,

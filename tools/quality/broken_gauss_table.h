@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables and coefficients of `broken-gauss`: those that Gaussian streams had while they were
- * sums of tables without more. Never to be changed.
+ * The tables and coefficients of `broken-gauss`. Gaussian streams had them when they were only sums
+ * of table entries. They must never change.
  */
 #ifndef SHUF__BROKEN_GAUSS_TABLE_H
 #define SHUF__BROKEN_GAUSS_TABLE_H

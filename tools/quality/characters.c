@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Character sums: S(a, b) = sum over i of e(a i / N + b f(i) / p), with e(x) = exp(2 pi i x). N is
- * a power of two. p is the modulus or, without one, the smallest prime that is not below n. Any
- * linear relation of positions and values makes one of the sums large. |S|^2 divided by its mean,
- * which is exact, has nearly an exponential law. Only the tail is shorter, because no |S| is larger
- * than n. The test judges the best sum of a row as the best of many, and then the best of all rows.
+ * Character sums: S(a, b) = sum over i of e(a i / N + b f(i) / p). e(x) is the point of the unit
+ * circle at x turns, exp(2 pi sqrt(-1) x). N is a power of two. p is the modulus or, without one,
+ * the smallest prime that is not below n. Any linear relation of positions and values makes one of
+ * the sums large. |S|^2 divided by its exact mean has nearly an exponential distribution. Only its
+ * tail is shorter, because no |S| is larger than n. The test judges the best sum of a row as the
+ * best of many, and then the best of all rows.
  */
 #include "families.h"
 
@@ -85,7 +86,7 @@ static double best_of(const struct sums *sums, const uint32_t *row, uint32_t b)
     return best;
 }
 
-/* A long row has only some values of b. The rows take turns. */
+/* In a long row only some values of b are tested. Different rows test different b. */
 static double best_of_row(const struct sums *sums, const uint32_t *row, uint64_t number)
 {
     const uint32_t half = (sums->p - 1) / 2, most = WORK / sums->length;
@@ -101,7 +102,7 @@ void shuf__characters_add(const struct shuf__rows *rows, uint64_t *words)
     struct sums sums;
     set_up(rows->n, rows->modulus, &sums);
     for (size_t r = 0; r < rows->count; r++) {
-        if ((rows->first + r) % 16 != 0) /* this costs as much as all other tests together */
+        if ((rows->first + r) % 16 != 0) /* takes as long as all other tests together */
             continue;
         const double step =
             STEPS * best_of_row(&sums, rows->row + r * rows->n, (rows->first + r) / 16);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts in one row: fixed points, cycles, descents, inversions. A row gives one number, so the
- * observations are independent, and their law is known (laws.h). The parity of a row is that of n -
- * cycles.
+ * Counts in one row: fixed points, cycles, descents, inversions. A row gives one number of each
+ * kind, so the observations are independent. Their law is known (laws.h). A row is an even
+ * permutation if n - cycles is even.
  *
  * Pearson's test judges the distribution of each number. Tests of its mean and its variance detect
  * a small shift or spread sooner.
@@ -14,13 +14,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Words: rows; the sum of off = value - floor(mean) mod 2^64; the cells of the law; and the sum of
- * off^2, in separate sums of 32-bit parts, because it may have 110 bits. */
+/* The words, with off = value - floor(mean): the number of rows; the sum of off mod 2^64; the cells
+ * of the law; the sum of off^2. The last sum may have 110 bits, so its 32-bit parts have separate
+ * sums. */
 enum { SQUARE_PARTS = 4 };
 enum { ROWS, SUM, CELLS, SQUARES = CELLS + SHUF__LAW_CELLS, WORDS = SQUARES + SQUARE_PARTS };
 
-/* The numbers of rows from which mean and variance follow the laws of their tests. Fixed points and
- * cycles are skew, and need more rows. */
+/* The least numbers of rows with which the mean and the variance follow the laws of their tests.
+ * Fixed points and cycles have skew distributions, and need more rows. */
 struct least_rows {
     uint64_t mean, variance;
 };
@@ -58,9 +59,10 @@ static void judge_mean(uint32_t n, const struct shuf__law *law, const uint64_t *
     shuf__find(findings, n, floor(law->mean) + mean, law->mean, shuf__normal_p(z), "mean");
 }
 
-/* The variance about the known mean. A square has the variance v = cumulant + 2 variance^2. So the
- * sum of squares is like a chi-squared number with 2 variance^2 / v degrees of freedom a row, and
- * its cube root is normal (Wilson, Hilferty: "The distribution of chi-square", PNAS 17, 1931). */
+/* Judges the variance about the known mean. The square of an offset has the variance v = cumulant +
+ * 2 variance^2. So the sum of squares is like a chi-squared number, and each row adds 2 variance^2
+ * / v degrees of freedom. The cube root of this number is nearly normal (Wilson, Hilferty: "The
+ * distribution of chi-square", PNAS 17, 1931). */
 static void judge_variance(uint32_t n, const struct shuf__law *law, const uint64_t *words,
                            struct shuf__findings *findings)
 {
@@ -122,7 +124,7 @@ static uint64_t count_descents(const struct shuf__rows *rows, const uint32_t *ro
     return count;
 }
 
-/* Counts the values v that come before v - 1. */
+/* Counts the values v that stand before v - 1. */
 static uint64_t count_inverse_descents(const struct shuf__rows *rows, const uint32_t *row)
 {
     uint32_t *position = rows->scratch, count = 0;

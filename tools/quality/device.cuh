@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The common part of the device's files: a backend, memory, and the report of failures.
+ * The code that the files for a device share: the backend, memory, and the report of failures.
  */
 #ifndef SHUF__QUALITY_DEVICE_CUH
 #define SHUF__QUALITY_DEVICE_CUH
@@ -14,13 +14,13 @@
 
 struct shuf__device {
     shuf__backend *backend;
-    shuf__block values; /* the last block, kept for the next values of its size */
+    shuf__block values; /* the last block; it is kept, because the next values may have its size */
 };
 
 namespace quality
 {
 
-/* SHUF_OK, or a line that names the failed step. */
+/* Returns SHUF_OK, or writes an error that names the failed step. */
 inline shuf_status to_status(cudaError_t e, const char *what, shuf__error *error)
 {
     if (e == cudaSuccess)
@@ -29,7 +29,7 @@ inline shuf_status to_status(cudaError_t e, const char *what, shuf__error *error
                       "%s: %s", what, cudaGetErrorString(e));
 }
 
-/* Device memory for a number of values, all zeros. Its owner frees it. */
+/* Device memory for a number of values, all zeros. The destructor frees it. */
 template <typename T> class Memory
 {
   public:
@@ -72,7 +72,7 @@ template <typename T> class Memory
     size_t count_ = 0;
 };
 
-/* Fills device->values by the backend. */
+/* Fills device->values with the values of a computation. */
 shuf_status make(shuf__device *device, const shuf__computation &job, uint64_t bytes,
                  shuf__error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the test `digits` on a GPU, as add_places() in stream_places.c counts them. A warp
- * takes 32 values at a time and transposes their digits: a word then has one bit of one digit of
- * all 32 values. So a few operations compare 32 pairs of digits. Each thread counts for some pairs
+ * Counts the words of the test `digits` on a GPU, as add_places() in stream_places.c does. A warp
+ * takes 32 values at a time and transposes their digits. Each word then has one bit of one digit of
+ * all 32 values, so a few operations compare 32 pairs of digits. Each thread counts for some pairs
  * of places.
  */
 #ifndef SHUF__QUALITY_DEVICE_PLACES_CUH
@@ -27,15 +27,15 @@ __device__ inline unsigned transpose_bits(unsigned word, unsigned lane)
     return word;
 }
 
-/* The bits of 32 values at the 40 binary places, and those of their neighbours and of the values 64
- * apart. */
+/* The bits of 32 values at the 40 binary places, and the same for their neighbours and for the
+ * values 64 later. */
 class Planes
 {
   public:
     static constexpr unsigned digits = SHUF__DEVICE_RELATIONS * SHUF__DEVICE_PLACES;
 
-    /* Fills the planes from the lane's value x, and from y, 64 apart. All lanes call it; it
-     * synchronises them. */
+    /* Fills the planes from the lane's value x, and from y, the value 64 later. All lanes call this
+     * function, and it synchronises them. */
     __device__ void fill(double x, double y, unsigned lane)
     {
         const uint64_t a = bits_of(x), b = bits_of(y);
@@ -58,7 +58,8 @@ class Planes
             negative_[apart] = rest;
     }
 
-    /* Bit l of *equal: the two digits of lane l are equal; of *opposite: their sum is 15. */
+    /* Compares the two digits of each lane. Bit l of *equal is set if those of lane l are equal.
+     * Bit l of *opposite is set if their sum is 15. */
     __device__ void compare(unsigned one, unsigned other, unsigned *equal, unsigned *opposite) const
     {
         const Digit a = digit_[one], b = digit_[other];
@@ -72,8 +73,8 @@ class Planes
         *opposite = all;
     }
 
-    /* Bit l: either the value's digit is 8 or more, or the other value is negative, but not
-     * both. */
+    /* Bit l is the exclusive or of two facts: the value's digit is 8 or more; the other value is
+     * negative. */
     __device__ unsigned compare_sign(unsigned place, unsigned relation) const
     {
         return digit_[place].bit[3] ^ negative_[relation];
@@ -113,8 +114,8 @@ class Planes
     unsigned negative_[SHUF__DEVICE_RELATIONS];
 };
 
-/* The counts of one thread: for the pairs of places number lane, lane + 32, ..., and for one
- * sign. */
+/* The counts of one thread: for the pairs of places number lane, lane + 32, ..., and for the signs
+ * at one place. */
 template <unsigned PLACES> class PlaceTally
 {
   public:
@@ -187,9 +188,10 @@ template <unsigned PLACES> class PlaceTally
 };
 
 constexpr unsigned place_threads = 128,
-                   place_blocks = 132 * 4; /* as many as an H200 runs at once */
+                   place_blocks = 132 * 4; /* an H200 runs so many at the same time */
 
-/* PLACES: places of the type. A launch of 2^28 values adds at most 2^27 to a count. */
+/* PLACES is the number of places of the type. A launch of 2^28 values adds at most 2^27 to a
+ * count. */
 template <unsigned PLACES, typename T>
 __global__ void __launch_bounds__(place_threads)
     place_kernel(const T *values, uint64_t count, unsigned long long *words)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parallelograms on a GPU. Atomic additions count the differences of a row at one distance, in a
- * byte for each residue, four to a word. Then pairs of opposite residues are read together. A byte
- * overflows at 256 equal differences, which would be a finding anyway.
+ * Parallelograms on a GPU. Atomic additions count the differences of a row at one distance. Each
+ * residue has a counter of one byte, and four counters are a word. The code then reads the counters
+ * of opposite residues together. A counter overflows at 256 equal differences, but so many would be
+ * a finding anyway.
  */
 #include "device.cuh"
 
@@ -16,13 +17,13 @@ namespace
 {
 
 constexpr unsigned threads = 256, blocks = 2048;
-constexpr uint64_t tally_bytes = uint64_t{1} << 30; /* least size of all tallies together */
+constexpr uint64_t tally_bytes = uint64_t{1} << 30; /* the least size of all tallies together */
 
-/* One of many parallel counts: a row at a distance. */
+/* One of many parallel counts: of a row, at one distance. */
 struct Count {
     const uint32_t *row;
     uint32_t *tally;
-    unsigned long long *found; /* equal differences, twice; opposite ones */
+    unsigned long long *found; /* twice the equal differences, and the opposite differences */
     uint32_t n, d, modulus;
 };
 
@@ -67,7 +68,7 @@ __global__ void sum_kernel(const Count *counts)
     }
 }
 
-/* The words of one tally. */
+/* The number of words of one tally: the counters of one row and distance. */
 uint64_t tally_words(uint64_t modulus)
 {
     return (modulus + 3) / 4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See device_run.h: the requests to the device, part by part.
+ * See device_run.h. Divides the work into parts and requests each part from the device.
  */
 #include "device_run.h"
 
@@ -26,7 +26,7 @@ static const struct shuf__test *parallelograms(uint32_t selected)
     return NULL;
 }
 
-/* The rows' distances, the counts at them, and the test's words. */
+/* The distances of the rows, the counts at these distances, and the words of the test. */
 struct rows {
     uint32_t *distance;
     struct shuf__parallelograms *counted;
@@ -117,7 +117,7 @@ shuf_status shuf__run_on_device(const char *spec, const struct shuf__run_options
 
 /* ---- Streams --------------------------------------------------------------------- */
 
-/* The tests that a device supports: indices of their words. */
+/* The tests that a device supports, and the indices of their words. */
 enum { LATTICE, COSINES, NORMS, TIES, SIGNS, PLACES, KNOWN };
 
 struct words {
@@ -147,7 +147,7 @@ static bool set_up(const struct shuf__stream_run_options *options, struct words 
     return all;
 }
 
-/* The request to the device, with the parameters of the law. */
+/* Makes the request to the device, with the parameters of the law. */
 static struct shuf__device_stream make_request(const struct shuf__stream_run_options *options,
                                                const struct words words[KNOWN],
                                                double mean[SHUF__FREQUENCIES],
@@ -205,8 +205,8 @@ static shuf_status run_stream(struct shuf__device *device,
     return status;
 }
 
-/* The last word of each test is the number of blocks; of `digits`, of pairs. `ties` has no such
- * word. */
+/* The last word of each test is a number of blocks, except that `digits` has a number of pairs
+ * there and `ties` has no such word. */
 static void judge(const struct shuf__stream_run_options *options, struct words words[KNOWN],
                   uint64_t values, struct shuf__findings *findings)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of the test `signs` on a GPU. It has the operations of stream_signs.c and of
- * shuf__law_spread(), in the same order and never contracted, so a sum near an edge falls in the
- * same cell as on the CPU. A warp takes a superblock. A thread takes one of its blocks, and reads 4
- * or 8 of its values at a time.
+ * Counts the words of the test `signs` on a GPU. The code has the operations of stream_signs.c and
+ * of shuf__law_spread() in the same order, and without fused multiply-adds. So a sum near an edge
+ * falls in the same cell as on the CPU. A warp takes a superblock. Each thread takes one block of
+ * it, and reads 4 or 8 values at a time.
  */
 #ifndef SHUF__QUALITY_DEVICE_SIGNS_CUH
 #define SHUF__QUALITY_DEVICE_SIGNS_CUH
@@ -16,7 +16,7 @@ namespace quality
 
 /* ---- Spread ---------------------------------------------------------------------- */
 
-/* As shuf__law_spread(): moves a value uniformly among the numbers that are rounded to it. */
+/* Moves a value as shuf__law_spread() does: uniformly among the numbers that are rounded to it. */
 template <typename T> struct Spread {
     static __device__ double move(T value, uint64_t)
     {
@@ -29,7 +29,7 @@ __device__ inline double power_of_two(int exponent)
     return __longlong_as_double(static_cast<long long>(exponent + 1023) << 52);
 }
 
-/* As scatter() in stream_law.c. */
+/* The same as scatter() in stream_law.c. */
 __device__ inline double scatter(uint64_t number)
 {
     uint64_t h = (number + 1) * 0x9E3779B97F4A7C15U;
@@ -38,7 +38,7 @@ __device__ inline double scatter(uint64_t number)
     return __dmul_rn(__dadd_rn(static_cast<double>((h ^ h >> 31) >> 11), 0.5), 0x1p-53);
 }
 
-/* LEAST: the exponent of the smallest normalised number. */
+/* LEAST is the exponent of the smallest normalised number. */
 template <typename T, int LEAST, int DIGITS> struct RoundedSpread {
     static __device__ double move(T value, uint64_t number)
     {
@@ -73,14 +73,14 @@ template <typename T> struct SpreadBlock {
 
 /* ---- Cells ----------------------------------------------------------------------- */
 
-/* Finds cells as shuf__cell() does. There is a guess for each multiple of 1 / per_unit, for the
- * numbers nearest to it. A guess is twice their cell, plus 1 if the edge of the next cell is among
- * them. */
+/* Finds cells as shuf__cell() does, by a table of guesses. Each multiple of 1 / per_unit has a
+ * guess for the numbers nearest to it. A guess is twice the cell of these numbers. It is one more
+ * if the edge of the next cell lies among them. */
 class Cells
 {
   public:
-    /* Fills the guesses. All threads of the block call it; it synchronises them. `from` includes
-     * the first and the last edge, which are infinite. */
+    /* Fills the guesses. All threads of the block call this function, and it synchronises them.
+     * `from` has all edges; the first and the last edge are infinite. */
     __device__ void fill(const double *from)
     {
         for (unsigned i = threadIdx.x; i <= SHUF__DEVICE_CELLS; i += blockDim.x)
@@ -93,7 +93,7 @@ class Cells
         }
     }
 
-    /* After adding 1.5 * 2^52 the low word is the nearest integer. */
+    /* Adds 1.5 * 2^52. The low word of the sum is then the nearest integer. */
     __device__ unsigned find(double z) const
     {
         const int nearest = __double2loint(__fma_rn(z, per_unit, 0x1.8p52));
@@ -172,7 +172,7 @@ __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells 
             for (unsigned v = 0; v < VALUES; v++)
                 x[v] = sign >> v & 1 ? -value[v] : value[v];
             transform(x);
-            unsigned cell[VALUES]; /* before any addition: loads do not pass it */
+            unsigned cell[VALUES]; /* found before any addition, because loads cannot pass it */
 #pragma unroll
             for (unsigned v = 0; v < VALUES; v++)
                 cell[v] = cells.find(x[v]);
@@ -183,10 +183,10 @@ __device__ void add_cube(const SpreadBlock<T> &block, double scale, const Cells 
     }
 }
 
-constexpr unsigned sign_threads = 256, sign_blocks = 132 * 5; /* as many as an H200 runs at once */
+constexpr unsigned sign_threads = 256, sign_blocks = 132 * 5; /* an H200 runs so many at a time */
 
-/* Scales are for 4 and for 8 values. A launch adds at most 2^28 to the cells of a choice of
- * signs. */
+/* scale4 and scale8 are for sums of 4 and of 8 values. A launch adds at most 2^28 to the cells of a
+ * choice of signs. */
 template <typename T>
 __global__ void __launch_bounds__(sign_threads)
     sign_kernel(const T *values, uint64_t number, uint64_t count, double scale4, double scale8,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of a stream's tests on a GPU; `signs` and `digits` have their kernels in other files. A
- * thread has the 32 values of a block in registers. A warp has the 32 blocks of a superblock, and
- * reads it in rows of 64 values. The cosines are taken of phases: integers in units of 2^-32 turns.
- * A phase is multiplied by the number of the frequency, so no digit is lost. Products of cosines
- * are floats, and so are sums over a few superblocks.
+ * Counts the words of a stream's tests on a GPU. The kernels of `signs` and `digits` are in other
+ * files. A thread has the 32 values of a block in registers. A warp has the 32 blocks of a
+ * superblock, and reads it in rows of 64 values. Before the cosine, a value becomes a phase: an
+ * integer in units of 2^-32 turns. The code multiplies a phase by the number of the frequency,
+ * which loses no digits. Products of cosines are floats, and so are sums over a few superblocks.
  */
 #include "device.cuh"
 #include "device_places.cuh"
@@ -18,9 +18,9 @@ namespace
 {
 
 constexpr unsigned threads = 128, warps = threads / 32;
-constexpr unsigned superblocks = 4; /* that a warp sums before it adds to the common sums */
+constexpr unsigned superblocks = 4; /* a warp sums so many before it adds to the common sums */
 
-/* Lane l gets the sum over all lanes of x[l]. */
+/* Returns to lane l the sum of x[l] over all lanes. */
 template <unsigned HALF = 16> __device__ double transpose_sum(double (&x)[32])
 {
     const bool upper = threadIdx.x & HALF;
@@ -37,7 +37,7 @@ template <unsigned HALF = 16> __device__ double transpose_sum(double (&x)[32])
 
 /* ---- Cosines --------------------------------------------------------------------- */
 
-/* As multiply() in stream_cosines.c: `in` has COSETS * 2^LEFT products. */
+/* Does the same as multiply() in stream_cosines.c. `in` has COSETS * 2^LEFT products. */
 template <unsigned COSETS, unsigned LEFT, unsigned CUBE>
 __device__ void multiply(const float *in, float (&sum)[32])
 {
@@ -61,11 +61,11 @@ __device__ void multiply(const float *in, float (&sum)[32])
 }
 
 struct Frequency {
-    float mean, scale; /* plain: 0 and 1 */
+    float mean, scale; /* 0 and 1 for plain cosines */
 };
 
-/* blockIdx.x: frequency and kind (centred, plain), in the order of the words. Neighbouring blocks
- * read the same values. */
+/* blockIdx.x selects the frequency and the kind of cosines (centred or plain), in the order of the
+ * words. Neighbouring blocks read the same values. */
 template <typename T>
 __global__ void __launch_bounds__(threads)
     cosine_kernel(const T *values, uint64_t count, double turns, const Frequency *frequencies,
@@ -198,7 +198,7 @@ __global__ void tie_kernel(const T *values, uint64_t count, unsigned digits,
         atomicAdd(&words[i], static_cast<unsigned long long>(tally[i]));
 }
 
-/* ---- All of them ----------------------------------------------------------------- */
+/* ---- All tests ------------------------------------------------------------------- */
 
 template <typename T> class Stream
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See device_subsets.h. The matrix has each set several times. A set counts once, in the column of
- * its two least positions. Centred cosines of different sets are uncorrelated. For each size the
- * best set is judged, as the best of many.
+ * See device_subsets.h. The matrix has each set of positions several times. The code uses only one:
+ * the one in the column of the set's two least positions. Centred cosines of different sets are
+ * uncorrelated. For each size of sets, the best set is judged as the best of many.
  */
 #include "device_subsets.h"
 
@@ -15,7 +15,7 @@
 
 enum { FREQUENCIES = 12, SIZES = 6, LEAST_BLOCKS = 100000 };
 
-/* Numbers of the frequencies 1, 1.5, ..., 4.5, and of some larger ones. */
+/* The numbers of the tested frequencies: 1, 1.5, ..., 4.5, and some larger ones. */
 static const unsigned frequency[FREQUENCIES] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 15, 19, 27};
 
 struct best {
@@ -32,8 +32,8 @@ static void take(struct best *best, double z, double t)
     }
 }
 
-/* Reads the means of products. Rows are single values, pairs and triples; columns are pairs. It
- * takes products of disjoint sets, with the pair first. */
+/* Reads the means of products. Rows are single values, pairs and triples; columns are pairs. The
+ * code takes only products of a pair and later positions. */
 static void read_gram(const double *gram, double blocks, double t, struct best best[SIZES])
 {
     const double scale = 1 / sqrt(blocks);
@@ -56,7 +56,8 @@ static void read_gram(const double *gram, double blocks, double t, struct best b
         }
 }
 
-/* Adds the first `values` values at frequency `number` to the matrix, and their number to *done. */
+/* Adds the first `values` values, at frequency `number`, to the matrix. Adds their number to *done.
+ */
 static shuf_status add_all(struct shuf__device *device, const struct shuf__device_stream *request,
                            unsigned number, uint64_t values, double *gram, uint64_t *done,
                            struct shuf__error *error)
@@ -76,7 +77,7 @@ static shuf_status add_all(struct shuf__device *device, const struct shuf__devic
     return status;
 }
 
-/* Whether the mean of products of SIZES - 1 cosines over so many blocks is nearly normal. */
+/* Whether the mean of a product of SIZES - 1 cosines over so many blocks is nearly normal. */
 static bool are_enough(const struct shuf__stream_run_options *options, unsigned number,
                        double blocks)
 {

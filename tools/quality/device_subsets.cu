@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of centred cosines over all sets of 3, 4 and 5 positions, as a product of two matrices.
- * A row of both is a block. The columns of one are the pairs; the columns of the other are single
- * values, pairs and triples. The result is the first matrix, transposed, times the second. cuBLAS
- * multiplies, with factors rounded to 11 digits (TF32); this error is small beside chance. cuBLAS
- * is loaded when it is needed, because a build does not require it.
+ * Products of centred cosines over all sets of 3, 4 and 5 positions, by a product of two matrices.
+ * In both matrices a row is a block. The columns of the first are the pairs. The columns of the
+ * second are single values, pairs and triples. The result is the first matrix, transposed, times
+ * the second. cuBLAS multiplies, with factors rounded to 11 binary digits (TF32). This error is
+ * small beside random variation. cuBLAS is loaded when it is needed, because a build does not
+ * require it.
  */
 #include "device.cuh"
 #include "device_values.cuh"
@@ -23,7 +24,7 @@ constexpr unsigned pairs = SHUF__DEVICE_PAIRS, factors = SHUF__DEVICE_FACTORS;
 constexpr unsigned singles = 32, blocks_at_once = 1 << 15, threads = 256;
 
 struct Sets {
-    uint8_t member[SHUF__DEVICE_FACTORS][3]; /* 32: none */
+    uint8_t member[SHUF__DEVICE_FACTORS][3]; /* the positions of a factor; 32 means none */
 };
 
 Sets list_sets()
@@ -42,7 +43,7 @@ Sets list_sets()
     return sets;
 }
 
-/* A thread block makes the products of one block of values: product[factors * block + k]. */
+/* A thread block computes the products of one block of values: product[factors * block + k]. */
 template <typename T>
 __global__ void product_kernel(const T *values, double turns, float mean, float scale,
                                const Sets *sets, float *product)
@@ -70,7 +71,7 @@ __global__ void widen_kernel(const float *from, double *to, unsigned count)
         to[i] += from[i];
 }
 
-/* The functions of the library. */
+/* The functions of cuBLAS. */
 class Blas
 {
   public:
@@ -123,7 +124,8 @@ class Blas
                                 cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
 };
 
-/* Kept from one part to the next, because the library takes seconds to load. */
+/* The library and the memory. They are kept for the next part of the stream, because the library
+ * takes seconds to load. */
 struct Room {
     Blas blas;
     Memory<Sets> sets;
@@ -179,7 +181,7 @@ extern "C" shuf_status shuf__device_count_subsets(shuf__device *device,
                                                   double mean, double scale, double *gram,
                                                   shuf__error *error)
 {
-    static quality::Room *room; /* for the only device of a process */
+    static quality::Room *room; /* a process has only one device */
     shuf_status status = SHUF_OK;
     if (!room) {
         room = new quality::Room;

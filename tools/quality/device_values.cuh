@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads values of all types, for a thread of a block: position p of block l of a superblock is at
- * 64 (p / 2) + 2 l + p % 2.
+ * Reads values of all types. A thread reads one block: position p of block l is value number 64 (p
+ * / 2) + 2 l + p % 2 of the superblock.
  */
 #ifndef SHUF__QUALITY_DEVICE_VALUES_CUH
 #define SHUF__QUALITY_DEVICE_VALUES_CUH
@@ -36,7 +36,7 @@ __device__ inline double to_double(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-/* Two neighbours, which are read together. */
+/* Two neighbouring values, which are read together. */
 template <typename T> struct alignas(2 * sizeof(T)) Pair {
     T x, y;
 };

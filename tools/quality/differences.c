@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Differences f(i + d) - f(i) mod n over all i, with positions mod n too.
+ * Differences f(i + d) - f(i) mod n over all i. Positions i + d are mod n too.
  *
- * Differences of one row depend on each other: two that share a value cannot be opposite, and two
- * others cannot use the same values. The exact covariance of the counts c[x], c[y] of two
- * differences in a row has the form
+ * The differences of a row depend on each other: two that share a value cannot be opposite, and two
+ * that share none use different values. c[x] is the count of the difference x in a row. The exact
+ * covariance of c[x] and c[y] has the form
  *     a [x = y] + b [x = -y] + constant,
- * so sums c[x] + c[-x] and differences c[x] - c[-x] are uncorrelated. Sums have the variance
- * 2 (a + b), differences 2 (a - b), apart from the sum of all, which is fixed.
+ * where [...] is 1 if the equation holds, else 0. So the sums c[x] + c[-x] and the differences
+ * c[x] - c[-x] are uncorrelated. The sums have the variance 2 (a + b), and the differences have
+ * 2 (a - b). Only the sum of all counts is fixed.
  *     2d != n:  a + b = n / (n - 1),  a - b = n^2 / ((n - 1)(n - 2))
  *     2d = n (n / 2 pairs):  a + b = n (n - 2) / (2 (n - 1)(n - 3)),
  *                            a - b = n / (2 (n - 1))
- * This is exact, and holds for counts in mirrored parts too. Only the chi-squared law of the sum of
- * squares is asymptotic in the number of rows.
+ * This is exact. It holds too if neighbouring differences are counted together, as long as x and -x
+ * are treated alike. Only the chi-squared law of the sum of squares is an approximation for many
+ * rows.
  */
 #include "families.h"
 
@@ -20,22 +22,22 @@
 
 enum { HALF_PARTS = 128, DISTANCES = 6, SHIFT = 46 };
 
-/* The cells of differences. The cells of x and n - x are neighbours, 2 k and 2 k + 1. The last cell
- * is n / 2, its own mirror image. */
+/* The cells of differences. x and n - x have neighbouring cells, 2 k and 2 k + 1. The last cell is
+ * for n / 2, which is its own opposite. */
 struct mirror {
     uint64_t factor;
-    uint32_t n, half, parts; /* differences 1 .. half on each side, in `parts` parts */
+    uint32_t n, half, parts; /* 1 .. half and their opposites have `parts` cells each */
 };
 
 static struct mirror mirror_of(uint32_t n)
 {
     struct mirror m = {.n = n, .half = (n - 1) / 2};
     m.parts = m.half < HALF_PARTS ? m.half : HALF_PARTS;
-    m.factor = (((uint64_t)m.parts << SHIFT) + m.half - 1) / m.half; /* half -> parts, exactly */
+    m.factor = (((uint64_t)m.parts << SHIFT) + m.half - 1) / m.half; /* maps `half` to `parts` */
     return m;
 }
 
-/* `x` is 1 .. n - 1. */
+/* The cell of the difference x, from 1 to n - 1. */
 static inline uint32_t cell_of(const struct mirror *m, uint32_t x)
 {
     const uint32_t other = m->n - x, least = x < other ? x : other;
@@ -43,7 +45,7 @@ static inline uint32_t cell_of(const struct mirror *m, uint32_t x)
     return 2 * part + (x > other);
 }
 
-/* The different ones of 1, 2, 3, n/8, n/4 and n/2 that are at most n / 2. */
+/* The distances: 1, 2, 3, n/8, n/4 and n/2, without repeats and without those above n / 2. */
 static unsigned distances_of(uint32_t n, uint32_t distance[DISTANCES])
 {
     const uint32_t candidate[DISTANCES] = {1, 2, 3, n / 8, n / 4, n / 2};
@@ -59,7 +61,7 @@ enum { CELLS = 2 * HALF_PARTS + 1 };
 size_t shuf__differences_words(uint32_t n)
 {
     (void)n;
-    return 1 + DISTANCES * CELLS; /* rows; counts */
+    return 1 + DISTANCES * CELLS; /* the number of rows, and the counts */
 }
 
 static inline void add_range(const struct mirror *m, const uint32_t *from, const uint32_t *to,
@@ -78,7 +80,7 @@ static void add_distance(const struct shuf__rows *rows, const struct mirror *m, 
     for (size_t r = 0; r < rows->count; r++) {
         const uint32_t *row = rows->row + r * n;
         add_range(m, row, row + d, n - d, words);
-        if (2 * d != n) /* else these pairs have already been counted */
+        if (2 * d != n) /* otherwise these pairs have already been counted */
             add_range(m, row + n - d, row, d, words);
     }
 }
@@ -93,7 +95,7 @@ void shuf__differences_add(const struct shuf__rows *rows, uint64_t *words)
         add_distance(rows, &m, distance[i], words + 1 + i * CELLS);
 }
 
-/* The number of differences of each cell. */
+/* The number of differences that belong to each cell. */
 static void cell_sizes(const struct mirror *m, double size[CELLS])
 {
     memset(size, 0, CELLS * sizeof *size);
@@ -101,7 +103,7 @@ static void cell_sizes(const struct mirror *m, double size[CELLS])
         size[cell_of(m, x)]++;
 }
 
-/* a + b and a - b, as above. */
+/* Computes a + b and a - b of the comment above. */
 static void variances(double n, bool halves, double *sums, double *differences)
 {
     *sums = halves ? n * (n - 2) / (2 * (n - 1) * (n - 3)) : n / (n - 1);
@@ -113,7 +115,7 @@ static struct shuf__chi_squared compare(const struct mirror *m, uint32_t d, cons
 {
     const double n = m->n, mean = rows * (2 * d == m->n ? n / 2 : n) / (n - 1);
     double size[CELLS], of_sums, of_differences;
-    struct shuf__chi_squared x = {0, -1}; /* the sum of all is fixed */
+    struct shuf__chi_squared x = {0, -1}; /* one degree less, because the sum of all is fixed */
     cell_sizes(m, size);
     variances(n, 2 * d == m->n, &of_sums, &of_differences);
     for (uint32_t k = 0; k < m->parts; k++) {
@@ -131,7 +133,7 @@ static struct shuf__chi_squared compare(const struct mirror *m, uint32_t d, cons
     return x;
 }
 
-enum { LEAST_ROWS = 25 }; /* least expected count of a cell, except for n / 2 */
+enum { LEAST_ROWS = 25 }; /* also the least expected count of a cell, except that of n / 2 */
 
 void shuf__differences_judge(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See draw.h. A panel shows the size of the discrepancy and the edges of both acceptance regions,
- * by the number of rounds if it varies, else by n.
+ * See draw.h. A panel shows the magnitude of the discrepancy and the edges of both acceptance
+ * regions. The horizontal axis is the number of rounds if it varies, else n.
  */
 #include "draw.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Failures of shuf-quality: exit codes of exit.h, and 1 if the judged values failed.
+ * Failures of shuf-quality. The exit codes are those of exit.h, and 1 if the judged values failed.
  */
 #ifndef SHUF__QUALITY_FAIL_H
 #define SHUF__QUALITY_FAIL_H
@@ -12,8 +12,8 @@
 
 enum { SHUF__EXIT_FAILED = 1 };
 
-/* Prints the error's line and returns the exit code of its status. `data`: the input is at fault,
- * so the code is EX_DATAERR. */
+/* Prints the error's line and returns the exit code of its status. With `data` the input is wrong,
+ * and the code is EX_DATAERR. */
 int shuf__quality_fail_error(const struct shuf__error *error, shuf_status status, bool data);
 
 #endif

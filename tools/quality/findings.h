@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The findings of the tests, with one p-value each, and the verdict over all of them. A run makes
- * hundreds of findings, and some are extreme by chance. Holm's procedure keeps the probability that
- * a perfect source fails anywhere below alpha, even if the findings depend on each other.
+ * The findings of the tests, and the verdict over all of them. Each finding has a p-value. A run
+ * makes hundreds of findings, and some of them are extreme by chance. Holm's procedure allows for
+ * this: a perfect source fails with a probability below alpha. This holds even if the findings
+ * depend on each other.
  */
 #ifndef SHUF__FINDINGS_H
 #define SHUF__FINDINGS_H
@@ -11,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* The acceptance region of a statistic. */
+/* The acceptance region of a statistic: the values that pass. */
 struct shuf__region {
     double low, high, p;
 };
@@ -24,7 +25,8 @@ struct shuf__finding {
     double dof; /* 0: not a chi-squared statistic */
     double p, p_holm;
     bool failed;
-    bool has_regions; /* regions of the MMD at alpha, uncorrected, as in the paper */
+    bool has_regions; /* the regions of the MMD at alpha, without Holm's procedure, as in the paper
+                       */
     struct shuf__region hoeffding, normal;
 };
 
@@ -36,16 +38,16 @@ struct shuf__findings {
     const char *test; /* the test of the findings that are added now */
 };
 
-/* Adds a finding with a p-value in [0, 1]. The pointer is valid until the next call. */
+/* Adds a finding with a p-value from 0 to 1. The returned pointer is valid until the next call. */
 struct shuf__finding *shuf__find(struct shuf__findings *findings, uint32_t n, double statistic,
                                  double expected, double p, const char *detail, ...)
     __attribute__((format(printf, 6, 7)));
 
-/* The same for a sum of squares. Without degrees of freedom it adds nothing. */
+/* The same for a sum of squares. With 0 degrees of freedom it adds nothing. */
 void shuf__find_chi_squared(struct shuf__findings *findings, uint32_t n, struct shuf__chi_squared x,
                             const char *detail, ...) __attribute__((format(printf, 4, 5)));
 
-/* Fills p_holm and `failed` of each finding, and `failed` of all. */
+/* Sets p_holm and `failed` of each finding, and the number of failed findings. */
 void shuf__findings_decide(struct shuf__findings *findings);
 
 void shuf__findings_free(struct shuf__findings *findings);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `broken-primefold`: an old `primefold` whose folds keep too many differences. It has 4 or 5
- * affine maps modulo a prime, and between two of them the exclusive or of the value and itself
- * shifted. It is here to show that the tests detect it. Up to 96 values it is an exact shuffle, as
- * the old algorithm was, but with other words.
+ * `broken-primefold`: an old `primefold` whose folds keep too many differences. It has only 4 or 5
+ * maps, a x + b modulo a prime, with a fold between each two. It is kept to show that the tests
+ * detect this fault. Up to 96 values it is an exact shuffle, as the old algorithm was, but with
+ * other random words.
  */
 #include "generator.h"
 
@@ -18,7 +18,7 @@ struct map {
 
 struct broken {
     uint64_t n, seed, epoch;
-    uint64_t p, reciprocal, whole; /* reciprocal: 2^64 / p, rounded down */
+    uint64_t p, reciprocal, whole; /* `reciprocal` is 2^64 / p, rounded down */
     unsigned bits, shift, maps;
     struct map map[MAPS];
 };
@@ -28,7 +28,7 @@ static unsigned bits_of(uint64_t x)
     return 64 - (unsigned)__builtin_clzll(x);
 }
 
-/* For n up to 2^28. Larger n had folds with other shifts; no row here has them. */
+/* For n up to 2^28. For a larger n the folds had other shifts, which this file does not have. */
 static uint64_t modulus(uint32_t n)
 {
     return n <= EXACT ? 0 : shuf_prime_from(n);
@@ -78,8 +78,8 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
         b->map[r] = map_of(b, word, r);
 }
 
-/* All numbers are below 2^29, so their products are below 2^58, and the quotient is too small by at
- * most one. */
+/* All numbers are below 2^29, so their products are below 2^58. The estimated quotient is then too
+ * small by at most one. */
 static uint64_t all_maps(const struct broken *b, uint64_t x)
 {
     for (unsigned r = 0; r < b->maps; r++) {

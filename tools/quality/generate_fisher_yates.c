@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * `fisher-yates`: a perfect source. Durstenfeld's shuffle ("Algorithm 235", CACM 7, 1964) with
- * words of Philox4x64-10 and without bias: a word that would favour some choices is drawn again
- * (Lemire: "Fast random integer generation in an interval", ACM TOMACS 29, 2019).
+ * `fisher-yates`: a perfect source, for comparison. It is Durstenfeld's shuffle ("Algorithm 235",
+ * CACM 7, 1964) with words of Philox4x64-10. It has no bias, because it rejects words that would
+ * favour some choices (Lemire: "Fast random integer generation in an interval", ACM TOMACS 29,
+ * 2019).
  */
 #include "generator.h"
 
 #include "shuf/key.h"
 
-#define PURPOSE ((enum shuf_purpose)0x66697368) /* different from all algorithms */
+#define PURPOSE ((enum shuf_purpose)0x66697368) /* no algorithm of shufd has it */
 
 struct words {
     uint64_t seed, epoch, block;

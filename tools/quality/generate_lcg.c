@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `lcg`, the algorithm of the daemon.
+ * `lcg`, as the daemon has it.
  */
 #include "generator.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * `philox24` with any number of rounds. With 24 it is the daemon's algorithm; with fewer it shows
- * why the others are needed. Several values are evaluated together, so the compiler can use
- * vectors.
+ * `philox24` with any number of rounds. With 24 rounds it is the daemon's algorithm. With fewer it
+ * shows why so many rounds are needed. The code evaluates several values together, so the compiler
+ * can use vectors.
  */
 #include "generator.h"
 
@@ -31,7 +31,7 @@ static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigne
                        p->key + 8 * block);
 }
 
-/* The rounds of shuf_philox24_forward(), for LANES values from x0. */
+/* The rounds of shuf_philox24_forward(), for LANES values from x0 on. */
 static void evaluate(const struct philox *p, uint32_t x0, uint32_t out[LANES])
 {
     const unsigned pad = p->right_bits - p->left_bits;

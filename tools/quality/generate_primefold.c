@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold`, or its first maps only. A round is a map and the fold after it. If n is so small
- * that it has exchanges, there are no rounds to leave out.
+ * `primefold`, or only its first rounds. A round is a map and the fold after it. For a small n,
+ * primefold has exchanges instead of rounds, and the code always does all of them.
  */
 #include "generator.h"
 
@@ -10,19 +10,19 @@
 #include <assert.h>
 
 struct primefold {
-    shuf_primefold_shape shape; /* with all maps */
+    shuf_primefold_shape shape; /* the shape with all maps */
     shuf_primefold f;
     uint64_t reciprocal; /* 2^64 / p, rounded down */
 };
 
-/* `state` has zeros, or the shape from a call with the same n and `rounds`. */
+/* `state` has zeros, or the shape that an earlier call with the same n and `rounds` has made. */
 static void make(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds)
 {
     struct primefold *p = state;
     if (p->shape.n != n) {
         p->shape = shuf_primefold_shape_of(n);
         if (p->shape.maps > 0)
-            p->reciprocal = UINT64_MAX / p->shape.p; /* rounded down too: p is odd */
+            p->reciprocal = UINT64_MAX / p->shape.p; /* equals floor(2^64 / p), because p is odd */
     }
     p->f = shuf_primefold_make_of(&p->shape, shuf_key_of_seed(seed), epoch);
     if (p->f.shape.maps > rounds)
@@ -45,7 +45,7 @@ static void exchange(const shuf_primefold *f, uint32_t n, uint32_t *row)
 }
 
 /* The maps of shuf_primefold_forward() without a division. All numbers are below 2^29, so their
- * products are below 2^58, and the quotient is too small by at most one. */
+ * products are below 2^58. The estimated quotient is then too small by at most one. */
 static uint64_t all_maps(const struct primefold *p, uint64_t x)
 {
     const uint64_t prime = p->f.shape.p;
@@ -75,7 +75,7 @@ static void fill(const void *state, uint32_t n, uint32_t *row)
     }
 }
 
-/* The prime p; 0 for an exact shuffle. */
+/* Returns the prime p, or 0 for an exact shuffle. */
 static uint64_t modulus(uint32_t n)
 {
     return shuf_primefold_shape_of(n).p;

@@ -13,18 +13,19 @@ enum { SHUF__GENERATOR_STATE = 2048 };
 
 struct shuf__generator {
     const char *name, *what;
-    unsigned rounds, most_rounds; /* the algorithm's rounds, and the most possible; 0: no rounds */
-    /* Prepares (n, seed, epoch). `state` is aligned memory of SHUF__GENERATOR_STATE bytes. It is
-     * zero before the first call and kept for the next, which has the same n and rounds. So parts
-     * that depend only on these are made once. */
+    unsigned rounds, most_rounds; /* the usual and the largest number of rounds; 0: no rounds */
+    /* Prepares (n, seed, epoch). `state` is aligned memory of SHUF__GENERATOR_STATE bytes. It has
+     * zeros before the first call. It is kept for the next call, which has the same n and rounds.
+     * So the function computes only once what depends on n and rounds alone. */
     void (*make)(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds);
     /* Writes the n values. */
     void (*fill)(const void *state, uint32_t n, uint32_t *row);
-    /* The modulus of its arithmetic, at least n. 0, or NULL here: none. */
+    /* Returns the modulus of the generator's arithmetic, at least n, or 0 if it has none. NULL: it
+     * has none. */
     uint64_t (*modulus)(uint32_t n);
 };
 
-/* Ends with a row whose name is NULL. */
+/* The table ends with a row whose name is NULL. */
 extern const struct shuf__generator *const shuf__generators[];
 
 const struct shuf__generator *shuf__generator_find(const char *name);

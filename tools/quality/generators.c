@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The generators, in one table.
+ * The table of the generators.
  */
 #include "generator.h"
 

@@ -25,8 +25,8 @@ shuf_status shuf__input_open(struct shuf__input *input, const char *path, struct
     return SHUF_OK;
 }
 
-/* Another thread may have received the interrupting signal, so this thread checks for it
- * regularly. */
+/* Waits until the input can be read. The thread checks regularly for an interrupt, because another
+ * thread may have received the signal. */
 static shuf_status wait_for_bytes(const struct shuf__input *input, struct shuf__error *error)
 {
     struct pollfd poller = {.fd = input->fd, .events = POLLIN};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See inversions.h. A merge sort mispredicts half of its branches; this sort has none. It
- * partitions the values by their bits, from the highest bit, stably. Every zero counts the ones
- * before it. The values are a permutation, so those with the same upper bits fill exactly the
- * positions with these upper bits. For the last six bits it looks up a word of the values already
- * seen.
+ * See inversions.h. The code sorts the values and counts inversions meanwhile. A merge sort would
+ * mispredict half of its branches, so this sort has no branches. It partitions the values by one
+ * bit after the other, from the highest bit on, and keeps their order otherwise. Each value with a
+ * 0 makes an inversion with every value with a 1 before it. The values are a permutation, so the
+ * values with the same upper bits fill exactly the positions with these upper bits. For the last
+ * six bits the code has a 64-bit mask of the values that it has seen.
  */
 #include "inversions.h"
 
@@ -12,8 +13,8 @@
 
 enum { WORD_BITS = 6 };
 
-/* Partitions one group of `size` values from `from` to `to`. Values with the bit go to `ones` and
- * following. */
+/* Partitions one group of `size` values, from `from` to `to`. The values whose bit is 1 go to place
+ * `ones` and the places after it. */
 static inline uint64_t part_group(const uint32_t *from, uint32_t *to, size_t size, size_t ones,
                                   unsigned bit)
 {
@@ -26,7 +27,7 @@ static inline uint64_t part_group(const uint32_t *from, uint32_t *to, size_t siz
         one += set;
         zero += set ^ 1;
     }
-    return inversions - zero * ones; /* because `one` starts at `ones` */
+    return inversions - zero * ones; /* the loop added `ones` too often, once for each zero */
 }
 
 static uint64_t part_all(uint32_t n, const uint32_t *from, uint32_t *to, unsigned bit)

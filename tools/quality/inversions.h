@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inversions of a permutation: the number of pairs in the wrong order, in O(n log n).
+ * The inversions of a permutation: the number of pairs in the wrong order. Takes time O(n log n).
  */
 #ifndef SHUF__INVERSIONS_H
 #define SHUF__INVERSIONS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See laws.h. Recurrences use probabilities instead of counts, so nothing overflows. All their
- * terms are positive, so nothing cancels.
+ * See laws.h. The recurrences use probabilities instead of counts, so no number overflows. All
+ * terms are positive, so no digits are lost by cancellation.
  */
 #include "laws.h"
 
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From these n the normal law is used. No practical sample is large enough to show its error. */
+/* From these n on the normal law is used. No practical sample is large enough to show its error. */
 enum { DESCENTS_EXACT = 1024, INVERSIONS_EXACT = 128 };
-enum { FIXED_POINTS = 40, CYCLES = 128 }; /* larger ones: below 1e-20 for n < 2^32 */
+enum { FIXED_POINTS = 40, CYCLES = 128 }; /* more have a probability below 1e-20 for n < 2^32 */
 
 /* P(k) = D(n - k) / (k! (n - k)!), where D(m) / m! = sum over j <= m of (-1)^j / j!. */
 static void fixed_points_exact(uint32_t n, uint64_t size, long double *p)
@@ -31,7 +31,7 @@ static void fixed_points_exact(uint32_t n, uint64_t size, long double *p)
     }
 }
 
-/* Element k closes a cycle with probability 1/k, independently. */
+/* Element k closes a cycle with probability 1/k, independently of the others. */
 static void cycles_exact(uint32_t n, uint64_t size, long double *p)
 {
     memset(p, 0, size * sizeof *p);
@@ -41,7 +41,8 @@ static void cycles_exact(uint32_t n, uint64_t size, long double *p)
             p[c] = (p[c] * (long double)(k - 1) + (c > 0 ? p[c - 1] : 0)) / (long double)k;
 }
 
-/* Eulerian numbers / n!: the recurrence inserts the largest element into one of the gaps. */
+/* The Eulerian numbers divided by n!. The recurrence inserts the largest element into one of the
+ * gaps. */
 static void descents_exact(uint32_t n, uint64_t size, long double *p)
 {
     memset(p, 0, size * sizeof *p);
@@ -52,8 +53,8 @@ static void descents_exact(uint32_t n, uint64_t size, long double *p)
                    (long double)m;
 }
 
-/* Mahonian numbers / n!: element m has 0 .. m - 1 inversions with the elements before it, all
- * equally likely. */
+/* The Mahonian numbers divided by n!. Element m has 0 to m - 1 inversions with the elements before
+ * it, all equally likely. */
 static void inversions_exact(uint32_t n, uint64_t size, long double *p)
 {
     long double *before = calloc(size, sizeof *before);
@@ -68,7 +69,7 @@ static void inversions_exact(uint32_t n, uint64_t size, long double *p)
             window += before[k] - (k >= m ? before[k - m] : 0);
             p[k] = window / (long double)m;
         }
-        for (uint64_t k = half + 1; k <= most; k++) /* by symmetry: a window would cancel */
+        for (uint64_t k = half + 1; k <= most; k++) /* symmetric; a difference would lose digits */
             p[k] = p[most - k];
     }
     free(before);
@@ -94,7 +95,7 @@ static struct shuf__law as_normal(struct shuf__law law)
 
 struct shuf__law shuf__law_fixed_points(uint32_t n)
 {
-    const struct shuf__law law = {.mean = 1, .variance = 1, .cumulant = 1}; /* as Poisson's law */
+    const struct shuf__law law = {.mean = 1, .variance = 1, .cumulant = 1}; /* those of Poisson */
     return with_exact(law, n < FIXED_POINTS ? n + 1 : FIXED_POINTS + 1, fixed_points_exact);
 }
 
@@ -102,7 +103,7 @@ struct shuf__law shuf__law_cycles(uint32_t n)
 {
     struct shuf__law law = {0};
     for (uint32_t k = n; k > 0; k--) {
-        const double variance = (1.0 - 1.0 / k) / k; /* of one choice */
+        const double variance = (1.0 - 1.0 / k) / k; /* of whether element k closes a cycle */
         law.mean += 1.0 / k;
         law.variance += variance;
         law.cumulant += variance * (1 - 6 * variance);
@@ -110,10 +111,9 @@ struct shuf__law shuf__law_cycles(uint32_t n)
     return with_exact(law, n < CYCLES ? n + 1 : CYCLES + 1, cycles_exact);
 }
 
-/* The number of descents has the law of the integer part of a sum of n uniform numbers of [0, 1)
- * (Stanley: "Eulerian partitions of a unit hypercube", 1977). Its first n cumulants are those of a
- * sum of n + 1 such numbers.
- */
+/* The number of descents has the same law as the integer part of a sum of n uniform numbers of
+ * [0, 1) (Stanley: "Eulerian partitions of a unit hypercube", 1977). Its first n cumulants are
+ * those of a sum of n + 1 such numbers. */
 struct shuf__law shuf__law_descents(uint32_t n)
 {
     const struct shuf__law law = {
@@ -161,9 +161,10 @@ static void exact_cells(const struct shuf__law *law, uint32_t n, double p[SHUF__
     free(of_value);
 }
 
-/* The Edgeworth series to the fourth cumulant, for a symmetric law of integers. Sums up to
- * half-integers correspond to a density from which a uniform law of width 1 has been taken off, as
- * in the midpoint rule (Sheppard's corrections). So the cumulants change by 1/12 and -1/120. */
+/* The Edgeworth series to the fourth cumulant: a correction of the normal distribution, for a
+ * symmetric law of integers. The probability of an integer k stands for the interval from k - 1/2
+ * to k + 1/2. Sheppard's corrections allow for this: they change the cumulants by 1/12 and -1/120.
+ */
 static double below(const struct shuf__law *law, double half)
 {
     const double variance = law->variance - 1.0 / 12, cumulant = law->cumulant + 1.0 / 120;
@@ -187,8 +188,8 @@ void shuf__law_cells(const struct shuf__law *law, uint32_t n, double p[SHUF__LAW
     }
 }
 
-/* The product over i of (1 - q^i) / (i (1 - q)), q = exp(-lambda / C(n, 2)): Mallows,
- * "Non-null ranking models", Biometrika 44, 1957. */
+/* The product over i of (1 - q^i) / (i (1 - q)), with q = exp(-lambda / C(n, 2)) (Mallows:
+ * "Non-null ranking models", Biometrika 44, 1957). */
 double shuf__law_mallows(uint32_t n, double lambda)
 {
     const long double theta = lambda / (0.5L * n * (n - 1.0L));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See lookups.h. The maps of `primefold` need no division, which would take most of the time. With
- * ratio = floor(multiplier * 2^64 / p), the quotient of multiplier * x by p is too small by at most
- * one (Shoup's method; Harvey: "Faster arithmetic for number-theoretic transforms", 2014).
+ * See lookups.h. The code computes the maps of `primefold` without a division, which would take
+ * most of the time. With ratio = floor(multiplier * 2^64 / p), the quotient x * ratio >> 64 is too
+ * small by at most one (Shoup's method; Harvey: "Faster arithmetic for number-theoretic
+ * transforms", 2014).
  */
 #include "lookups.h"
 
@@ -21,7 +22,9 @@ STATE(struct primefold);
 STATE(shuf_philox24);
 STATE(shuf_lcg);
 
-/* Keeps the prime of n, because finding it takes longer than the rest of a key. */
+/* Keeps the prime for the next call, because to find it takes longer than to make the rest of a
+ * key.
+ */
 static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoch)
 {
     struct primefold *p = state;
@@ -42,7 +45,7 @@ static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoc
         p->ratio[r] = (uint64_t)(((unsigned __int128)p->f.map[r].multiplier << 64) / p->f.shape.p);
 }
 
-/* p < 2^63, so nothing overflows a word. */
+/* p < 2^63, so no number overflows a word. */
 static inline uint64_t all_maps(const struct primefold *p, uint64_t x)
 {
     const uint64_t prime = p->f.shape.p;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The maximum mean discrepancy between the rows and uniform permutations by the Mallows kernel K =
- * exp(-lambda * discordant pairs / C(n, 2)), as in Mitchell, Stokes, Frank, Holmes:
- * "Bandwidth-optimal random shuffling for GPUs" (arXiv 2106.06161). The mean of K over uniform
- * permutations is the same constant for every first permutation, so the squared discrepancy is the
- * mean of K over independent pairs of rows less that constant.
+ * The maximum mean discrepancy between the rows and uniform permutations, as in Mitchell, Stokes,
+ * Frank, Holmes: "Bandwidth-optimal random shuffling for GPUs" (arXiv 2106.06161). It uses the
+ * Mallows kernel of two permutations, K = exp(-lambda * discordant pairs / C(n, 2)). For any first
+ * permutation, the mean of K over uniform second permutations is the same constant. So the squared
+ * discrepancy is the mean of K over independent pairs of rows, minus that constant.
  *
- * Rows are taken in pairs, so the pairs are independent. K is in [0, 1], which gives Hoeffding's
- * region: certain, but wide. The variance of K is exact too, because K^2 is the kernel of 2 lambda;
- * this gives the normal region. The verdict uses the normal region.
+ * Each row is in only one pair, so the pairs are independent. K is between 0 and 1. From this
+ * follows Hoeffding's acceptance region, which is certain but wide. The variance of K is known
+ * exactly too, because K^2 is the kernel of 2 lambda. From this follows the normal region. The
+ * verdict uses the normal region.
  */
 #include "mallows.h"
 
@@ -19,8 +20,8 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-/* Words: pairs, and the sum of K in units of 2^-36, so that the order of additions does not
- * matter. */
+/* The words: the number of pairs, and the sum of K in units of 2^-36. The sum is an integer, so the
+ * order of additions does not matter. */
 enum { PAIRS, SUM, WORDS };
 static const double unit = 0x1p36;
 

@@ -14,7 +14,7 @@
 uint64_t shuf__discordant(uint32_t n, const uint32_t *one, const uint32_t *other,
                           uint32_t *scratch);
 
-/* exp(-lambda * discordant / C(n, 2)). */
+/* The kernel: exp(-lambda * discordant / C(n, 2)), with C(n, 2) = n (n - 1) / 2. */
 double shuf__mallows_kernel(uint32_t n, uint64_t discordant);
 
 #endif

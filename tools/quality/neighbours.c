@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests that two rows are independent: the next row (in pairs), the row of the next seed, the row
- * of a seed with one changed bit. If f and g are uniform and independent, g composed with the
- * inverse of f is uniform. All counts here depend only on that composition, so the pairs of rows
- * are independent observations.
+ * Tests that two rows are independent. A row is compared with the next row (in pairs), with the row
+ * of the next seed, and with the row of a seed with one changed bit. If f and g are uniform and
+ * independent, the permutation f(i) -> g(i) is uniform. All counts here depend only on this
+ * permutation, so the pairs of rows are independent observations.
  *
- * Agreements f(i) = g(i) are its fixed points. The displacements g(i) - f(i) mod n
- * of one pair have the covariance n / (n - 1) (identity - average), so (n - 1) / n
- * times Pearson's sum has exactly the mean n - 1 (in parts: parts - 1). The rank
- * correlation has mean 0 and variance 1 / (n - 1), exactly.
+ * Its fixed points are the agreements f(i) = g(i). The displacements g(i) - f(i) mod n of one pair
+ * have the covariance n / (n - 1) (identity - average). So (n - 1) / n times Pearson's sum has
+ * exactly the mean n - 1, or parts - 1 if they are counted in parts. The rank correlation has
+ * exactly the mean 0 and the variance 1 / (n - 1).
  */
 #include "families.h"
 #include "laws.h"
@@ -17,9 +17,9 @@
 
 enum { PARTS = 256, BITS = 64, LEAST_PAIRS = 25 };
 
-/* Words: pairs; the sum of the rank products, in two halves that cannot carry into each other;
- * agreements by the law of fixed points; displacements; pairs and agreements for each bit of the
- * seed. */
+/* The words: the number of pairs; the sum of the rank products, in two halves that are added
+ * separately; agreements, in the cells of the law of fixed points; displacements; pairs and
+ * agreements for each bit of the seed. */
 enum {
     PAIRS,
     PRODUCTS_LOW,
@@ -31,7 +31,9 @@ enum {
     WORDS = BIT_AGREEMENTS + BITS,
 };
 
-/* product = sum of (2 f - m)(2 g - m), m = n - 1. It is at most n^3 / 3, so 128 bits are enough. */
+/* Adds the sum of (2 f - m)(2 g - m), with m = n - 1. It is at most n^3 / 3, so 128 bits are
+ * enough.
+ */
 struct pair {
     uint64_t agreements;
     __int128 product;
@@ -57,7 +59,7 @@ static struct pair compare_rows(uint32_t n, const struct shuf__parts *parts, con
     return pair;
 }
 
-/* The unit of the summed products. It keeps each below 2^55, and is 1 for n < 2^16. */
+/* The unit of the summed products. With it each product is below 2^55. It is 1 for n < 2^16. */
 static uint32_t unit_of(uint32_t n)
 {
     return n >> 16 == 0 ? 1 : n;
@@ -116,7 +118,9 @@ static void judge_pairs(uint32_t n, const uint64_t *words, struct shuf__findings
     judge_correlation(n, words, findings);
 }
 
-/* Judges each bit alone. The sum of its agreements has mean and variance `pairs`. */
+/* Judges each bit of the seed alone. The sum of its agreements has the mean and the variance
+ * `pairs`.
+ */
 static void judge_bits(uint32_t n, const uint64_t *words, struct shuf__findings *findings)
 {
     struct shuf__chi_squared x = {0, BITS};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See options.h. There is one table of options. A row says which verbs take the option.
+ * See options.h. One table has the options of all verbs. A row names the verbs that take the
+ * option.
  */
 #include "options.h"
 
@@ -94,7 +95,7 @@ struct parse {
     bool daemon, of_daemon, of_file, of_seed;
 };
 
-/* ---- What the options mean together ------------------------------------------ */
+/* ---- Checks of options that depend on each other ------------------------------ */
 
 static void read_sizes(struct argp_state *state, const struct parse *parse)
 {
@@ -128,7 +129,7 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
         argp_failure(state, EX_USAGE, 0, "%s", error.text);
     o->first_rounds = rounds[0];
     o->last_rounds = rounds[count - 1];
-    o->origin.rounds = count == 1 ? rounds[0] : 0; /* a range has no single number */
+    o->origin.rounds = count == 1 ? rounds[0] : 0; /* 0 for a range */
     o->sweep = true;
     if (strchr(parse->rounds, ',') || (parse->verb != SHUF__ROUNDS && count > 1))
         argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected %s", parse->rounds,

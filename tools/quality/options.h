@@ -16,15 +16,16 @@ struct shuf__quality_options {
     struct shuf__origin origin;
     uint32_t sizes[SHUF__SIZES_MAX]; /* the sizes n, in their order on the command line */
     unsigned size_count;
-    uint64_t samples; /* 0: depends on n */
+    uint64_t samples; /* the number of rows; 0: it depends on n */
     unsigned first_rounds, last_rounds;
-    bool sweep; /* verb `rounds` has the option --rounds */
+    bool sweep; /* the verb is `rounds`, and the option --rounds was given */
     bool all;
-    const char *backend; /* NULL: the tests' own code, on the CPU */
+    const char *backend; /* NULL: the tests run on the CPU */
     struct shuf__judging judging;
 };
 
-/* Ends the process as argp does: with 0 after --help, with 64 and one line on an error. */
+/* Reads the options. As argp does, it exits with 0 after --help. On an error it prints one line and
+ * exits with 64. */
 void shuf__quality_options(int argc, char **argv, enum shuf__quality_verb verb,
                            struct shuf__quality_options *options);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts of whole small permutations: each of the n!, and the relative order of a few neighbours.
- * Inversion tables number both.
+ * Counts of small permutations: each of the n! permutations, and the relative order of a few
+ * neighbours. The number of a permutation is computed from its inversions.
  *
- * Rows are independent. So are the relative orders of positions that do not overlap, even in one
- * row. Therefore the counts are exactly multinomial with equal cells, and only Pearson's law for
- * them is asymptotic.
+ * Rows are independent. The relative orders of groups of positions that do not overlap are
+ * independent too, even in one row. So the counts are exactly multinomial with equal cells. Only
+ * the law of Pearson's statistic is an approximation for many rows.
  */
 #include "families.h"
 
@@ -65,8 +65,8 @@ size_t shuf__patterns_words(uint32_t n)
     return 6 + 120;
 }
 
-/* The first group starts at another position in each row, so every position shares some group with
- * each of its neighbours. */
+/* The first group begins at another position in each row. So any two neighbours are in the same
+ * group in some rows. */
 static inline void add_patterns(const struct shuf__rows *rows, uint32_t k, uint64_t *words)
 {
     const uint32_t n = rows->n;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parallelograms (parallelograms.h) at all distances of a row. If these are too many, a row has
- * some of the distances, and the rows take turns. Two numbers are judged: the sum over all
- * distances, and the best distance of each row.
+ * Parallelograms (parallelograms.h) at all distances of a row. If there are too many distances,
+ * each row tests some of them, and different rows test different distances. Two numbers are judged:
+ * the sum over all distances, and the best distance of each row.
  *
- * The mean is exact. The variance is the empirical variance of the rows. A relation of four
- * positions occurs at two distances, and the effect of this and of common values depends on n, the
- * modulus and the distances. With few rows the variance is that of independent pairs, each relation
- * counted as often as it occurs. It is right up to terms of order 1/n if differences wrap around,
- * and is used only then.
+ * The mean is exact. The variance is measured from the rows, because its exact value depends on n,
+ * the modulus and the distances: the same four positions can be a parallelogram at two distances,
+ * and parallelograms can share values. With few rows, the variance is computed as if pairs were
+ * independent, and a relation of four positions counts as often as it occurs. This is right up to
+ * terms of order 1/n if differences wrap around, and is used only then.
  */
 #include "parallelograms.h"
 #include "families.h"
@@ -21,12 +21,12 @@
 enum { WORK = 1 << 20, LEAST_DISTANCES = 4, STEPS = 4, BEST = 64 * STEPS };
 enum { LEAST_ROWS = 50, LEAST_REFERENCE = 200, REFERENCE_WORK = 1 << 27 };
 
-/* Words. MODULI is the sum of the rows' moduli. Sums of differences are signed, in two's
+/* The words. MODULI is the sum of the rows' moduli. Sums of differences are signed, in two's
  * complement. */
 enum {
     ROWS,
     MODULI,
-    PAIRS, /* their lower 32 bits, because the whole sum has more than 64 */
+    PAIRS, /* the sum of their lower 32 bits, because the whole sum has more than 64 bits */
     PAIRS_HIGH,
     CHAINS,
     EITHER,
@@ -60,12 +60,12 @@ uint32_t shuf__parallelogram_distance(uint32_t n, uint64_t row, uint32_t k)
 /* The state of a row between its distances. */
 struct row {
     struct shuf__parallelograms sum, best;
-    double most; /* deviation of the best, in standard deviations */
+    double most; /* the largest deviation so far, in standard deviations */
     unsigned judged;
 };
 
-/* Adds one distance. Large distances have few pairs, and their law is too coarse for a search of
- * the best. */
+/* Adds one distance. Large distances have few pairs. Their counts are too small for a search of the
+ * best distance, so only the sum has them. */
 static void pass(const struct shuf__parallelogram_law *law, uint32_t n, uint32_t d,
                  const struct shuf__parallelograms *one, struct row *row)
 {
@@ -83,14 +83,14 @@ static void pass(const struct shuf__parallelogram_law *law, uint32_t n, uint32_t
     }
 }
 
-/* -log2 of the probability of so good a best distance among all of them. */
+/* -log2 of the probability that the best of all distances is at least so good by chance. */
 static double best_of(const struct shuf__parallelogram_law *law, const struct row *row)
 {
     const double p = fmin(shuf__parallelograms_p(law, &row->best), 1 - 1e-15);
     return -log2(-expm1(row->judged * log1p(-p)));
 }
 
-/* Cuts off deviations that chance never reaches, so that sums do not overflow. */
+/* Limits deviations to a value that chance never reaches, because sums must not overflow. */
 static int64_t cut(double off)
 {
     const double most = 1 << 22;
@@ -156,8 +156,8 @@ void shuf__parallelograms_add(const struct shuf__rows *rows, uint64_t *words)
 
 /* ---- All together ---------------------------------------------------------------- */
 
-/* The variance is that of the rows' integer deviations. The mean of all rows is exact.
- */
+/* Judges the sum over all distances. The variance is measured from the rows' integer deviations.
+ * The expected mean is exact. */
 static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool either,
                       const struct shuf__parallelogram_law *law, struct shuf__findings *findings)
 {
@@ -177,7 +177,7 @@ static void judge_sum(uint32_t n, uint64_t modulus, const uint64_t *words, bool 
         p = 2 * fmin(gsl_cdf_tdist_P(t, rows - 1), gsl_cdf_tdist_Q(t, rows - 1));
         p = fmin(p, 1);
     } else if (modulus == 2 * (uint64_t)n - 1)
-        return; /* without a modulus differences are not uniform: see above */
+        return; /* without a modulus, differences are not uniform (see the top of this file) */
     shuf__find(findings, n, (double)(counted / rows), (double)(expected / rows), p,
                either ? "equal or opposite" : "equal");
 }
@@ -196,8 +196,8 @@ static void judge_best(uint32_t n, const uint64_t *words, struct shuf__findings 
                "best distance, bits");
 }
 
-/* The same numbers for exact shuffles. Their seed comes from the counts, so no fixed seed favours
- * or harms all runs. */
+/* Computes the same numbers for exact shuffles. Their seed is made from the counts. A fixed seed
+ * could favour or harm all runs in the same way. */
 static uint64_t make_reference(uint32_t n, uint64_t modulus, uint64_t rows,
                                const struct shuf__parallelogram_law *law, uint64_t seed,
                                uint64_t *words)
@@ -214,7 +214,8 @@ static uint64_t make_reference(uint32_t n, uint64_t modulus, uint64_t rows,
     return words[ROWS];
 }
 
-/* Compares two samples of one law: chi-squared, with cells pooled until both have enough. */
+/* Tests by chi-squared whether two samples have the same law. Cells are joined until both samples
+ * have enough in each. */
 static struct shuf__chi_squared compare(const uint64_t *a, const uint64_t *b, double a_all,
                                         double b_all)
 {
@@ -261,7 +262,7 @@ void shuf__parallelograms_judge(uint32_t n, const uint64_t *words, struct shuf__
     const struct shuf__parallelogram_law law = shuf__parallelogram_law(n, modulus);
     judge_sum(n, modulus, words, true, &law, findings);
     judge_sum(n, modulus, words, false, &law, findings);
-    if (modulus < 2 * (uint64_t)n - 1) /* else not uniform, with a longer tail */
+    if (modulus < 2 * (uint64_t)n - 1) /* with 2n - 1, differences are not uniform: a longer tail */
         judge_best(n, words, findings);
     judge_bests(n, modulus, words, &law, findings);
 }

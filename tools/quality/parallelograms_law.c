@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * See parallelograms.h. r(x) is the number of ordered pairs of values that differ by x mod M, and T
- * that of ordered triples in arithmetic progression. The number of ordered pairs of disjoint pairs
- * with the same difference is
+ * See parallelograms.h. r(x) is the number of ordered pairs of values that differ by x mod M. T is
+ * the number of ordered triples a, b, c with equal steps b - a = c - b mod M. The number of ordered
+ * pairs of disjoint pairs with the same difference is
  *     sum of r(x)^2  -  n (n - 1)  -  2 T,
- * and that with opposite differences is equal. For an even M the difference M / 2 is its own
- * opposite: both relations are the same there, and a pair and its reverse share both values.
+ * and the number with opposite differences is equal to it. For an even M the difference M / 2 is
+ * its own opposite. There both relations are the same, and a pair and its reverse share both
+ * values.
  */
 #include "parallelograms.h"
 
@@ -21,7 +22,8 @@ uint64_t shuf__parallelogram_modulus(uint64_t n, uint64_t modulus)
     return modulus == 0 || modulus > 2 * n - 1 ? 2 * n - 1 : modulus;
 }
 
-/* The sum of r(x)^2. r(x) is n - x up to x = M - n, then 2n - M, then the same in reverse. */
+/* The sum of r(x)^2. r(x) is n - x up to x = M - n, then constantly 2n - M, and then the same in
+ * reverse. */
 static real sum_of_squares(real n, real modulus)
 {
     const real steps = modulus - n, flat = 2 * n - modulus;
@@ -30,8 +32,8 @@ static real sum_of_squares(real n, real modulus)
     return 2 * slope + (flat - 1) * flat * flat;
 }
 
-/* The number of ordered (a, b, c), all different, with a + c = 2b mod M. If a + c is even there is
- * one b half-way. If a + c + M or a + c - M is even there may be another. */
+/* The number of ordered triples (a, b, c) of different values with a + c = 2b mod M. If a + c is
+ * even there is one b half-way. If a + c + M or a + c - M is even, there may be another b. */
 static real progressions(uint64_t n, uint64_t modulus)
 {
     const real even = (real)((n + 1) / 2), odd = (real)(n / 2);
@@ -80,7 +82,7 @@ double shuf__parallelograms_p(const struct shuf__parallelogram_law *law,
         variance * (1 - 2 * p) + pairs * (pairs - 1) * (pairs - 2) * p * p * (1 - p);
     const double shape = 4 * variance * variance * variance / (third * third);
     const double scale = third / (2 * variance);
-    if (shape > 1e6) /* nearly normal then, and GSL's gamma distribution fails */
+    if (shape > 1e6) /* GSL's gamma distribution fails here, but the law is nearly normal */
         return gsl_cdf_ugaussian_Q(((double)counted->either - 0.5 - mean) / sqrt(variance));
     const double at = (double)counted->either - 0.5 - mean + shape * scale;
     return at <= 0 ? 1 : gsl_cdf_gamma_Q(at, shape, scale);

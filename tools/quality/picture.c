@@ -15,8 +15,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* Runs gnuplot on files. A pipe to a program that does not exist, or ends early, would end this
- * process. */
+/* Runs gnuplot with files for input and output. A pipe would end this process if gnuplot did not
+ * exist or ended early. */
 static int run_gnuplot(FILE *script, FILE *picture, const char *path)
 {
     static char name[] = "gnuplot";
@@ -38,7 +38,7 @@ static int run_gnuplot(FILE *script, FILE *picture, const char *path)
                        : shuf__fail_with(EX_CANTCREAT, "%.256s: gnuplot could not draw it", path);
 }
 
-/* Replaces the old file only by a complete picture. */
+/* Replaces the old file by the new one, but only if the picture is complete. */
 static int keep(FILE *picture, const char *path)
 {
     char bytes[4096];

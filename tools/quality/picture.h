@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures by gnuplot. A function writes the script.
+ * Pictures by gnuplot. The caller passes a function that writes the script.
  */
 #ifndef SHUF__PICTURE_H
 #define SHUF__PICTURE_H
@@ -11,8 +11,8 @@
  * exit code. */
 int shuf__picture_check(const char *path);
 
-/* Writes an SVG. Returns 0, or prints a line and returns the exit code; then an old file is
- * unchanged. */
+/* Writes an SVG and returns 0. On a failure it prints a line, leaves an old file as it is, and
+ * returns the exit code. */
 int shuf__picture(const char *path, void (*write_script)(FILE *to, const void *context),
                   const void *context);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table of positions and values, both in at most 256 parts.
+ * A table that counts each value at each position. Positions and values are in at most 256 parts.
  *
- * A row of the test adds a permutation matrix, whose entries depend on each other. Rows and columns
- * of the table have fixed sums. Among the rest, sums weighted by a have the variance |a|^2 / (n -
- * 1) (Hoeffding: "A combinatorial central limit theorem", 1951). Summed over parts of sizes p and v
- * this is, in units of sqrt(p v), the same projection. So (n - 1) / n times Pearson's sum has
- * exactly the mean (parts - 1)^2, and for many rows its law is chi-squared with that many degrees
- * of freedom.
+ * A permutation adds a matrix with a single 1 in each row and column, so the counts of the table
+ * depend on each other. The sums of the table's rows and columns are fixed. Apart from this, a sum
+ * of the matrix with weights a has the variance |a|^2 / (n - 1) (Hoeffding: "A combinatorial
+ * central limit theorem", 1951). The same holds for parts of p positions and v values, in units of
+ * sqrt(p v). So (n - 1) / n times Pearson's sum has exactly the mean (parts - 1)^2. For many
+ * permutations its law is chi-squared with (parts - 1)^2 degrees of freedom.
  */
 #include "families.h"
 
@@ -19,7 +19,7 @@ enum { PARTS = 256, LEAST_IN_CELL = 10 };
 size_t shuf__places_words(uint32_t n)
 {
     const size_t parts = n < PARTS ? n : PARTS;
-    return 1 + parts * parts; /* rows; the table */
+    return 1 + parts * parts; /* the number of rows, and the table */
 }
 
 void shuf__places_add(const struct shuf__rows *rows, uint64_t *words)
@@ -34,7 +34,7 @@ void shuf__places_add(const struct shuf__rows *rows, uint64_t *words)
     }
 }
 
-/* The table with neighbouring parts joined, because few rows cannot fill all cells. */
+/* The table with neighbouring parts joined. Few rows would not fill all cells. */
 struct grouped {
     uint32_t cells;
     double size[PARTS];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Three values at a time modulo a prime p: a = f(i), b = f(i + d) and c = f(i + 2d). The test
- * counts a - 2b + c, and (b - a) / (c - a), which no affine map of the values changes. A generator
- * with few maps makes some of them too often. The rows take turns in the distances.
+ * counts a - 2b + c, and (b - a) / (c - a). A map x -> m x + k of the values does not change the
+ * latter. A generator with few maps makes some of these numbers too often. Different rows have
+ * different distances.
  *
- * The law of one triple is exact. Triples of a row share values, and are draws without replacement.
- * This moves the sum of squares by a part of order 1/n. If n is small and p clearly above n, it
- * moves it too far, so n is at least 96.
+ * The law of one triple is exact. The triples of a row share values, and are draws without
+ * replacement. This changes the sum of squares by a part of order 1/n. If n is small and p clearly
+ * above n, the change is too large, so n must be at least 96.
  */
 #include "families.h"
 
@@ -29,7 +30,7 @@ static uint32_t prime_of(uint32_t n, uint64_t modulus)
     return (uint32_t)shuf_prime_from(from);
 }
 
-/* inverse[x] x = 1 mod p. */
+/* Makes the inverses: inverse[x] * x = 1 mod p. */
 static void invert(uint32_t p, uint32_t inverse[CELLS])
 {
     inverse[0] = 0;
@@ -64,7 +65,7 @@ void shuf__ratios_add(const struct shuf__rows *rows, uint64_t *words)
     }
 }
 
-/* Counts, for all differences x = b - a and y = c - a as integers, the possible values of a. */
+/* For all differences x = b - a and y = c - a, as integers, counts the possible values of a. */
 static void make_laws(uint32_t n, uint32_t p, double second[CELLS], double ratio[CELLS])
 {
     const int64_t size = n, all = size * (size - 1) * (size - 2);

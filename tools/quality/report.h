@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* One n of a run. */
+/* The results for one n of a run. */
 struct shuf__case {
     uint32_t n;
     struct shuf__outcome outcome;
@@ -18,19 +18,19 @@ struct shuf__case {
 
 struct shuf__report {
     const struct shuf__quality_options *options;
-    struct shuf__findings findings; /* decided */
+    struct shuf__findings findings; /* with their verdicts */
     struct shuf__case *cases;
     unsigned case_count;
     bool interrupted;
 };
 
-/* "philox24, 8 rounds, seed 7, epochs from 0". */
+/* Writes a text such as "philox24, 8 rounds, seed 7, epochs from 0". */
 void shuf__report_origin(const struct shuf__origin *origin, char *text, size_t size);
 
 void shuf__report_table(const struct shuf__report *report, bool all, FILE *to);
 void shuf__report_json(const struct shuf__report *report, FILE *to);
 
-/* The begin of every object: version, source, alpha. */
+/* Makes an object with the fields that every report has: version, source, alpha. */
 json_t *shuf__report_object(const struct shuf__quality_options *options);
 json_t *shuf__report_region(const struct shuf__region *region);
 

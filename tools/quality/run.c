@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See run.h. Threads take blocks of rows and count into their own words, which are added at the
- * end. Every second block also has the rows of the next seed; the other blocks have the rows of a
- * seed with one changed bit.
+ * See run.h. Threads take blocks of rows. Each thread counts in words of its own, and these are
+ * added at the end. Every second block also has the rows of the next seed. The other blocks also
+ * have the rows of a seed with one changed bit.
  */
 #include "run.h"
 
@@ -25,9 +25,10 @@ struct run {
     void *source;
     bool relatives;      /* a selected test compares related rows */
     size_t block, words; /* rows of a block; words of all tests */
-    uint64_t next, done; /* rows; `next` and the fields below change by one thread at a time */
-    bool stop;           /* at the end, or for the reason in `status` */
-    bool bad_rows;       /* the reason is the input */
+    /* From here on, only one thread at a time changes the fields. */
+    uint64_t next, done; /* rows that are taken, and rows that are done */
+    bool stop;           /* at the end of the rows, or for the reason in `status` */
+    bool bad_rows;       /* the reason is a fault of the input */
     shuf_status status;
     struct shuf__error *error;
     uint64_t *sum;
@@ -41,13 +42,13 @@ struct thread_state {
     struct shuf__rows rows;
 };
 
-/* The time of the first signal. It is atomic because any thread may receive the signal, and
- * lock-free because a handler must not wait. */
+/* The time of the first signal. It is atomic, because any thread may receive the signal. It needs
+ * no lock, because a signal handler must not wait. */
 static atomic_ullong interrupted_ns;
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler sets it");
 
-/* Some programs send a signal to a process and to its group, so it comes twice. Only a signal more
- * than a second later ends the process. */
+/* Some programs send a signal to a process and then to its group, so the process gets it twice.
+ * Only a signal that comes more than a second later ends the process. */
 static void on_signal(int signal_number)
 {
     const uint64_t now_ns = shuf__clock_ns();
@@ -78,8 +79,8 @@ static bool is_selected(const struct run *run, int test)
            shuf__test_applies(&shuf__tests[test], options->n, options->origin->type->relatives);
 }
 
-/* The rows of a block: they fit a cache, their number is even, and there are enough blocks for
- * every bit of the seed. */
+/* The number of rows of a block. It is even, and the rows fit a cache. There are enough blocks to
+ * change every bit of the seed. */
 static size_t rows_at_once(uint32_t n, uint64_t samples)
 {
     uint64_t rows = BLOCK_VALUES / n;
@@ -104,7 +105,7 @@ static void fail(struct run *run, shuf_status status, const struct shuf__error *
 {
     run->stop = true;
     if (status == SHUF_CANCELLED || run->status != SHUF_OK)
-        return; /* an interrupt is not a failure; or an earlier failure exists */
+        return; /* an interrupt is not a failure, and only the first failure is kept */
     run->status = status;
     *run->error = *error;
 }
@@ -123,7 +124,7 @@ static shuf_status read_rows(struct run *run, struct thread_state *thread,
     return type->read(run->source, &request, thread->relative, &request.count, error);
 }
 
-/* Chooses the next rows, and the relation of the other rows. */
+/* Chooses the next rows, and the rows that they are compared with. */
 static void assign(const struct run *run, struct shuf__rows *rows, uint32_t *relative)
 {
     const struct shuf__run_options *options = run->options;
@@ -138,7 +139,8 @@ static void assign(const struct run *run, struct shuf__rows *rows, uint32_t *rel
     rows->relative = rows->relation == SHUF__SELF ? NULL : relative;
 }
 
-/* Takes the next block; false if there is none. One thread at a time calls it. */
+/* Takes the next block. Returns false if there is none. One thread at a time calls this function.
+ */
 static bool take(struct run *run, struct thread_state *thread)
 {
     struct shuf__error error;

@@ -10,14 +10,14 @@
 struct shuf__run_options {
     const struct shuf__origin *origin;
     uint32_t n;
-    uint64_t samples; /* most rows */
-    uint32_t tests;   /* bit i: the test in row i of the table */
+    uint64_t samples; /* the most rows to judge */
+    uint32_t tests;   /* bit i is set to run the test in row i of the table */
     int threads;
     bool progress; /* on stderr, if it is a terminal */
 };
 
 struct shuf__outcome {
-    uint64_t rows; /* judged rows */
+    uint64_t rows; /* the number of judged rows */
     double seconds;
     bool interrupted; /* by a signal: shuf__run_catch_signals() */
     bool bad_rows;    /* the run failed because of its input */
@@ -25,13 +25,13 @@ struct shuf__outcome {
 
 #define SHUF__TESTS_ALL UINT32_MAX
 
-/* Adds the findings of the tests. A failed run adds none. An interrupted run judges the rows it
- * has. SHUF_INVALID: a row is not a permutation. */
+/* Adds the findings of the tests. A failed run adds none. An interrupted run judges the rows that
+ * it has seen. SHUF_INVALID: a row is not a permutation. */
 shuf_status shuf__run(const struct shuf__run_options *options, struct shuf__findings *findings,
                       struct shuf__outcome *outcome, struct shuf__error *error);
 
-/* Makes SIGINT and SIGTERM end the current run, and later runs immediately, so that the report has
- * the rows done so far. A second signal ends the process. */
+/* Makes SIGINT and SIGTERM end the current run; later runs then end immediately. So the process can
+ * still print a report of the rows that it has seen. A second signal ends the process. */
 void shuf__run_catch_signals(void);
 bool shuf__run_interrupted(void);
 

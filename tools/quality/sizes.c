@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One number or A:B, of `length` characters. */
+/* Reads one number, or A:B, of `length` characters. */
 static shuf_status parse_range(const char *field, const char *text, int length, uint64_t range[2],
                                struct shuf__error *error)
 {

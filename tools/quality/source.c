@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See source.h: the common part of all sources.
+ * See source.h. The code that all sources share.
  */
 #include "source.h"
 

@@ -18,12 +18,12 @@ struct shuf__origin {
     const struct shuf__generator *generator; /* for "generator" */
     unsigned rounds;
     const char *input;     /* for "file": a path, or "-" */
-    bool wide;             /* for "file": u64 */
-    const char *socket;    /* of "daemon"; NULL: the default */
-    const char *algorithm; /* of "daemon"; NULL: the default */
-    uint64_t seed, epoch;  /* seed and epoch of row 0 */
-    bool vary_seed;        /* row s has seed + s, else epoch + s */
-    uint64_t modulus;      /* requested modulus; 0: the generator's */
+    bool wide;             /* for "file": values are u64, not u32 */
+    const char *socket;    /* for "daemon"; NULL: the default */
+    const char *algorithm; /* for "daemon"; NULL: the default */
+    uint64_t seed, epoch;  /* the seed and the epoch of row 0 */
+    bool vary_seed;        /* row s has the seed seed + s; if not set, the epoch epoch + s */
+    uint64_t modulus;      /* the requested modulus; 0: the generator's */
 };
 
 /* The rows to read. */
@@ -36,12 +36,12 @@ struct shuf__row_request {
 
 struct shuf__source_type {
     const char *name;
-    bool parallel;  /* threads may read at the same time; else in order, one at a time */
-    bool relatives; /* it has seeds and epochs */
-    bool data;      /* errors are errors of its data, not of the request */
-    size_t state;   /* bytes of a source's state, which begins with zeros */
+    bool parallel;  /* threads may read at the same time; if not set, in order and one at a time */
+    bool relatives; /* the source has seeds and epochs */
+    bool data;      /* an error means that the data are wrong, not the request */
+    size_t state;   /* bytes of a source's state, which is zeros at first */
     shuf_status (*open)(void *state, const struct shuf__origin *, uint32_t n, struct shuf__error *);
-    /* *count: the number of rows, less than requested only at the end. */
+    /* Reads rows. *count is their number, and is less than requested only at the end. */
     shuf_status (*read)(void *state, const struct shuf__row_request *, uint32_t *rows,
                         size_t *count, struct shuf__error *);
     void (*close)(void *state);
@@ -61,8 +61,9 @@ struct shuf__place {
 struct shuf__place shuf__place_of(const struct shuf__origin *origin, enum shuf__relation relation,
                                   unsigned bit, uint64_t row);
 
-/* Checks that all rows are permutations. If not: SHUF_INVALID, and a line with the row and the
- * value. `first` is the number of the first row; `marks` has room for n / 32 + 1 words. */
+/* Checks that all rows are permutations. If not, it fails with SHUF_INVALID and an error that names
+ * the row and the value. `first` is the number of the first row. `marks` has room for n / 32 + 1
+ * words. */
 shuf_status shuf__rows_check(uint32_t n, const uint32_t *rows, size_t count, uint64_t first,
                              uint32_t *marks, struct shuf__error *error);
 

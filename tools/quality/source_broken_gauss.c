@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `broken-gauss`: an old Gaussian stream with detectable blocks. 64 entries of tables, two to a
- * word, go through a Walsh-Hadamard transform. Each value then gets a uniform part, finer than the
- * lattice of the sums. It is here to show that the tests detect it.
+ * `broken-gauss`: an old Gaussian stream whose blocks are not random enough. 64 table entries, two
+ * from each random word, go through a Walsh-Hadamard transform. Each sum then gets a uniform part
+ * that is finer than the distance of two sums. This stream is kept to show that the tests detect
+ * its fault.
  */
 #include "broken_gauss_table.h"
 #include "stream.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows from a running shufd, by libshuf. A request has a batch of epochs.
+ * Rows from a running shufd, by libshuf. Each request is for a batch of epochs.
  */
 #include "source.h"
 

@@ -25,8 +25,8 @@ static shuf_status open_file(void *state, const struct shuf__origin *origin, uin
     return shuf__input_open(&in->bytes, origin->input, error);
 }
 
-/* Narrows u64 values. A value of 2^32 or more is never below n. `got` is the number of values
- * narrowed so far. */
+/* Converts u64 values to u32. A value of 2^32 or more is an error, because it is not below n. `got`
+ * is the number of values before these. */
 static shuf_status narrow(const struct input *in, const uint64_t *wide, size_t count,
                           uint64_t first, size_t got, uint32_t *values, struct shuf__error *error)
 {

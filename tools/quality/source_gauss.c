@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The streams of shufd, by the inline C.
+ * The streams of shufd, computed by the inline C.
  */
 #include "stream.h"
 

@@ -25,7 +25,8 @@ double shuf__normal_p(double z)
     return both_sides(gsl_cdf_ugaussian_P(z), gsl_cdf_ugaussian_Q(z));
 }
 
-/* GSL's binomial law takes 32 bits. For larger numbers the normal law is exact enough. */
+/* GSL's binomial law takes numbers of 32 bits. For larger numbers the normal law is exact enough.
+ */
 double shuf__coin_p(uint64_t heads, uint64_t tosses)
 {
     if (tosses > UINT32_MAX)
@@ -35,7 +36,8 @@ double shuf__coin_p(uint64_t heads, uint64_t tosses)
                       k == 0 ? 1 : gsl_cdf_binomial_Q(k - 1, 0.5, s));
 }
 
-/* GSL takes 32 bits. Even for much smaller numbers the normal law is exact enough. */
+/* GSL takes numbers of 32 bits. For larger and even for much smaller numbers the normal law is
+ * exact enough. */
 double shuf__poisson_p(uint64_t count, double mean)
 {
     if (mean <= 0)
@@ -51,7 +53,7 @@ double shuf__poisson_p(uint64_t count, double mean)
 struct pool {
     double expected; /* of the current cell */
     uint64_t observed;
-    struct shuf__chi_squared x; /* of the cells before */
+    struct shuf__chi_squared x; /* of the cells before it */
 };
 
 static void close_cell(struct pool *pool)
@@ -74,7 +76,7 @@ static double sum_of(const uint64_t *count, size_t cells)
 struct shuf__chi_squared shuf__pearson_least(const uint64_t *count, const double *p, size_t cells,
                                              double least)
 {
-    struct pool pool = {.x = {0, -1}}; /* the sum of the counts is given */
+    struct pool pool = {.x = {0, -1}}; /* one degree less, because the sum of the counts is given */
     const double total = sum_of(count, cells);
     double left = 0;
     for (size_t k = 0; k < cells; k++)
@@ -84,7 +86,7 @@ struct shuf__chi_squared shuf__pearson_least(const uint64_t *count, const double
         pool.observed += count[k];
         left -= p[k];
         if (pool.expected >= least && total * left >= least)
-            close_cell(&pool); /* a rest that is too small joins the last cell */
+            close_cell(&pool); /* otherwise the last cell also gets the rest, which is too small */
     }
     if (pool.expected > 0)
         close_cell(&pool);

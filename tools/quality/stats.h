@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The p-values of statistics: the probability of a value at least as extreme.
+ * The p-values of statistics. A p-value is the probability that chance gives a value at least as
+ * extreme.
  */
 #ifndef SHUF__STATS_H
 #define SHUF__STATS_H
@@ -8,26 +9,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A sum of squares of `dof` independent standard normal numbers. dof 0: there is nothing to
+/* A sum of squares of `dof` independent standard normal numbers. If dof is 0, there is nothing to
  * test. */
 struct shuf__chi_squared {
     double sum, dof;
 };
 
-/* Two-sided for SHUF__TWO_SIDED or more degrees of freedom, because counts that fit too well are
- * not random. With fewer, exact agreement is not rare, and only the upper side counts. */
+/* With SHUF__TWO_SIDED or more degrees of freedom the test is two-sided, because counts that fit
+ * too well are not random either. With fewer, an exact fit is not rare, and the test is one-sided:
+ * only large sums fail. */
 enum { SHUF__TWO_SIDED = 16 };
 double shuf__chi_squared_p(struct shuf__chi_squared x);
 
 /* Two-sided; z is standard normal. */
 double shuf__normal_p(double z);
 
-/* Two-sided and exact: `heads` of `tosses` of a fair coin. Conservative, because it is discrete. */
+/* For `heads` of `tosses` of a fair coin. Two-sided and exact. Conservative: counts are integers,
+ * so a p-value below alpha has a probability below alpha. */
 double shuf__coin_p(uint64_t heads, uint64_t tosses);
 
-/* Pearson's statistic for counts of independent observations. Neighbouring cells are pooled until
- * each has an expected count of SHUF__LEAST_EXPECTED and of one in 500 of all. More cells would
- * only weaken the test. */
+/* Pearson's statistic for counts of independent observations. Neighbouring cells are joined until
+ * each cell expects at least SHUF__LEAST_EXPECTED observations and at least one in 500 of all. More
+ * cells would only weaken the test. */
 enum { SHUF__LEAST_EXPECTED = 25 };
 struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells);
 
@@ -35,10 +38,11 @@ struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, s
 struct shuf__chi_squared shuf__pearson_least(const uint64_t *count, const double *p, size_t cells,
                                              double least);
 
-/* Two-sided and exact, for a count with a Poisson law. Conservative, because it is discrete. */
+/* For a count with a Poisson law. Two-sided and exact. Conservative, as above. */
 double shuf__poisson_p(uint64_t count, double mean);
 
-/* Cuts 0 .. n - 1 into `cells` parts of nearly equal size: part = v * factor >> 32. */
+/* Divides 0 .. n - 1 into `cells` parts of nearly equal size. Value v is in part v * factor >> 32.
+ */
 struct shuf__parts {
     uint64_t factor;
     uint32_t n, cells;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interface of tests on streams of random numbers. The memory of a test has counts and sums
- * that add up, as in test.h. Sums are in fixed point, so a result does not depend on the number of
- * threads.
+ * The interface of tests on streams of random numbers. The memory of a test has counts and sums. As
+ * in test.h, those of two parts of the stream can be added. Sums are in fixed point, so a result
+ * does not depend on the number of threads.
  */
 #ifndef SHUF__STREAM_H
 #define SHUF__STREAM_H
@@ -11,26 +11,26 @@
 #include "stream_law.h"
 
 enum {
-    SHUF__SUPERBLOCK = 1024, /* of the Gaussian stream: 32 blocks of 32, interleaved in pairs */
+    SHUF__SUPERBLOCK = 1024, /* values: 32 blocks of a Gaussian stream, interleaved in pairs */
     SHUF__BLOCK = 32,
-    SHUF__CHUNK = 1 << 15, /* values that a thread takes at a time */
+    SHUF__CHUNK = 1 << 15, /* the values that a thread takes at a time */
 };
 
 /* The stream that a chunk is compared with. */
 enum shuf__stream_relation { SHUF__ALONE, SHUF__NEXT_STREAM, SHUF__NEXT_SEED };
 
-/* A chunk of values, standardised by the law and cut off at +-SHUF__Z_MOST. */
+/* A chunk of values. They are standardised by the law, and limited to +-SHUF__Z_MOST. */
 struct shuf__chunk {
     const struct shuf__stream_law *law;
     uint64_t first; /* a multiple of SHUF__CHUNK */
     size_t count;
-    size_t blocks;          /* whole blocks, in whole superblocks */
+    size_t blocks;          /* the number of blocks in whole superblocks */
     const double *value;    /* the original values */
     const double *z;        /* standardised, in order */
-    const double *spread;   /* with a rounded law: z after shuf__law_spread() */
+    const double *spread;   /* for a rounded law, z after shuf__law_spread() */
     const double *by_block; /* `spread` ordered by blocks: position p of block b is at 32 b + p */
     const double *by_place; /* z: the 32 values of a superblock at position 0, then at 1, ... */
-    const double *relative; /* as many values of the other stream, or NULL */
+    const double *relative; /* the same number of values of the other stream, or NULL */
     enum shuf__stream_relation relation;
     double *scratch; /* 2 * SHUF__CHUNK numbers for this thread */
 };
@@ -38,10 +38,10 @@ struct shuf__chunk {
 struct shuf__stream_test {
     const char *name, *what;
     unsigned of;    /* enum shuf__stream_of */
-    bool relatives; /* needs a generator */
+    bool relatives; /* the test needs a generator */
     size_t counts, sums;
     void (*add)(const struct shuf__chunk *chunk, uint64_t *count, double *sum);
-    /* n: the number of values. Tests earlier in the table have been judged before. */
+    /* n is the number of values. Tests earlier in the table have already been judged. */
     void (*judge)(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                   const double *sum, struct shuf__findings *findings);
 };
@@ -49,10 +49,10 @@ struct shuf__stream_test {
 enum shuf__stream_of {
     SHUF__OF_NORMAL = 1,
     SHUF__OF_UNIFORM = 2,
-    SHUF__OF_FINE = 4, /* only for types so fine that their rounding does not show */
+    SHUF__OF_FINE = 4, /* only types that are too fine for the test to see their rounding */
 };
 
-/* Ends with NULL. */
+/* The table of tests ends with NULL. */
 extern const struct shuf__stream_test *const shuf__stream_tests[];
 
 enum { SHUF__STREAM_TESTS_MAX = 32 };
@@ -65,11 +65,11 @@ enum { SHUF__HISTOGRAM_CELLS = 512 };
 #define SHUF__HISTOGRAM_LOW (-8.0)
 #define SHUF__HISTOGRAM_WIDTH (1.0 / 32)
 
-/* The numbers of a generator, or of raw bytes. */
+/* Where the numbers come from: a generator, or raw bytes. */
 struct shuf__stream_generator;
 
 struct shuf__stream_origin {
-    const struct shuf__stream_generator *generator; /* NULL: `input` */
+    const struct shuf__stream_generator *generator; /* NULL: they come from `input` */
     const char *input;                              /* a path, or "-" */
     shuf_dtype dtype;
     bool uniform;
@@ -95,14 +95,14 @@ const struct shuf__stream_generator *shuf__stream_generator_find(const char *nam
 struct shuf__stream_run_options {
     const struct shuf__stream_origin *origin;
     const struct shuf__stream_law *law;
-    uint64_t samples; /* most values */
-    uint32_t tests;   /* bit i: the test in row i of the table */
+    uint64_t samples; /* the most values to judge */
+    uint32_t tests;   /* bit i is set to run the test in row i of the table */
     int threads;
     bool progress; /* on stderr, if it is a terminal */
 };
 
 struct shuf__stream_outcome {
-    uint64_t values; /* number of judged values, from the first */
+    uint64_t values; /* the number of judged values, from the first on */
     double seconds;
     bool interrupted, bad_values; /* see struct shuf__outcome */
     uint64_t histogram[SHUF__HISTOGRAM_CELLS];

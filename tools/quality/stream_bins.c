@@ -42,7 +42,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* u is sorted, and uniform for a good stream. */
+/* Anderson and Darling's statistic. u is sorted. For a good stream u is uniform. */
 static double statistic(const double *u, size_t count)
 {
     double sum = 0;
@@ -52,8 +52,8 @@ static double statistic(const double *u, size_t count)
     return -(double)count - sum / (double)count;
 }
 
-/* sum: the sum of the p-values' logarithms, and their number; count: the p-values. A chunk has one
- * batch. */
+/* The sums are the sum of the p-values' logarithms and the number of p-values. The counts are a
+ * histogram of the p-values. A chunk has one batch. */
 static void add_batches(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     double *u = chunk->scratch;
@@ -77,7 +77,7 @@ static void judge_batches(const struct shuf__stream_law *law, uint64_t n, const 
     (void)n;
     for (unsigned k = 0; k < P_CELLS; k++)
         even[k] = 1.0 / P_CELLS;
-    if (sum[1] >= 1) /* Fisher's combination of p-values */
+    if (sum[1] >= 1) /* Fisher's method to combine p-values */
         shuf__find_chi_squared(findings, 0, (struct shuf__chi_squared){-2 * sum[0], 2 * sum[1]},
                                "Fisher of %.0f", sum[1]);
     shuf__find_chi_squared(findings, 0, shuf__pearson(count, even, P_CELLS), "%.0f p-values",

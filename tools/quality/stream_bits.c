@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values as bits for other programs: the probability below each value, in units of 2^-32.
+ * Writes values as bits for other programs. A value becomes the probability of smaller values, in
+ * units of 2^-32.
  */
 #include "stream_report.h"
 

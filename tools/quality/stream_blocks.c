@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * 32 values at a time: those of a block of the Gaussian stream, and consecutive ones. Their
- * Walsh-Hadamard transforms are normal too, and the sums of their squares are chi-squared. A
- * network of 32 weak Gaussians shows here what single values hide.
+ * Tests of 32 values at a time: the values of a block of the Gaussian stream, and 32 consecutive
+ * values. For a good stream their Walsh-Hadamard transforms are normal too, and the sums of their
+ * squares are chi-squared. A generator that mixes 32 roughly normal numbers by such a transform has
+ * nearly normal single values, but fails here.
  */
 #include "stream_families.h"
 
@@ -21,7 +22,7 @@ static const double *values_of(const struct shuf__chunk *chunk, int way)
 
 /* ---- Transforms ------------------------------------------------------------------ */
 
-enum { WALSH_SUMS = SHUF__BLOCK + 1 }; /* squares of each coefficient, and all fourth powers */
+enum { WALSH_SUMS = SHUF__BLOCK + 1 }; /* of each coefficient's squares, and of all fourth powers */
 
 static void transform(double x[SHUF__BLOCK])
 {
@@ -100,12 +101,12 @@ const struct shuf__stream_test shuf__stream_walsh = {
 
 /* ---- Sums of squares ------------------------------------------------------------- */
 
-/* MOST: a limit that no good sum reaches. Bad sums are cut off there, so that additions do not
- * overflow. */
+/* MOST is a limit that no sum of a good stream reaches. Larger sums count as MOST, because
+ * additions must not overflow. */
 enum { DEGREES = 6, SHAPE = SHUF__BLOCK / 2 - 1, MOST = 512 };
 
-/* Laguerre polynomials of half a sum of squares, by degree, each divided by its deviation. They
- * correspond to chi-squared as Hermite polynomials do to the normal law. */
+/* The Laguerre polynomials of half a sum of squares, by degree. Each is divided by its standard
+ * deviation. Under the chi-squared law no two of them are correlated. */
 static void laguerre(double square, double f[DEGREES + 1])
 {
     const double x = square / 2;
@@ -160,7 +161,7 @@ static void judge_sums(const struct shuf__stream_law *law, double blocks, const 
                        const double *sum, int way, struct shuf__findings *findings)
 {
     const struct shuf__cells *cells = &law->squares;
-    for (int k = 1 + way; k <= DEGREES; k++) /* degree 1 is the same in both ways */
+    for (int k = 1 + way; k <= DEGREES; k++) /* degree 1 is the same in both ways of grouping */
         if (is_normal(k, blocks))
             shuf__find(findings, 0, sum[k - 1] / blocks, 0,
                        shuf__normal_p(sum[k - 1] / sqrt(blocks)), "Laguerre %d, %s", k, ways[way]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two values at a time: of one stream at several lags, of one block of the Gaussian stream, and at
- * the same place of neighbouring streams and seeds. The test correlates the values, their squares
- * and their magnitudes.
+ * Tests of two values at a time: two values of a stream at several distances (lags), two values of
+ * one block of the Gaussian stream, and values at the same place of neighbouring streams and seeds.
+ * The tests correlate the values, their squares and their magnitudes.
  */
 #include "stream_families.h"
 
@@ -12,7 +12,7 @@ enum { LAGS = 11, PAIRS = SHUF__BLOCK * (SHUF__BLOCK - 1) / 2, LANES = 8, LEAST 
 
 static const size_t lags[LAGS] = {1, 2, 3, 4, 8, 32, 64, 128, 256, 512, 1024};
 
-/* Function k of z, less its mean. */
+/* Function k of z, minus its mean. */
 static void evaluate(const struct shuf__stream_law *law, int k, const double *z, size_t count,
                      double *f)
 {
@@ -107,8 +107,8 @@ static void add_pairs(const struct shuf__chunk *chunk, uint64_t *count, double *
     count[0] += chunk->blocks;
 }
 
-/* Judges the correlations of all pairs, and of the pairs that differ by each of 31 masks: mixing by
- * a Hadamard transform could show in both. */
+/* Judges the correlations of all pairs of positions. Also judges, for each of 31 masks, those of
+ * the positions p and p ^ mask. A Hadamard transform could cause correlations of both kinds. */
 static void judge_pairs(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                         const double *sum, struct shuf__findings *findings)
 {

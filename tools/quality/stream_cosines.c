@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of cosines cos(t x) of values of a block. Each product is the mean of cos(t times a
- * signed sum) over all signs. So it shows faults of sums with the right signs, whatever the signs
- * are. The frequencies t are a grid. The sets are each subcube of positions (those that differ in
- * some of the five bits), and each four positions that cancel (p ^ q ^ r ^ s = 0).
+ * Products of cosines cos(t x) of values of a block. Such a product is the mean of cos(t * (x1 +-
+ * x2
+ * +- ...)) over all signs. Perhaps sums with certain unknown signs have a fault. The product then
+ * shows it, because one of its terms has these signs. There are many frequencies t. The sets of
+ * values are all subcubes of positions (the positions that differ only in some of the five bits),
+ * and all four positions that cancel (p ^ q ^ r ^ s = 0).
  *
- * Products are centred or plain. Centred cosines are cosines less their mean, divided by their
- * deviation, so no two products are correlated. For each group the best product is judged, as the
- * best of many. Products whose mean is not nearly normal with so few blocks are left out.
+ * Products are centred or plain. A centred cosine is a cosine minus its mean, divided by its
+ * standard deviation. So no two products of these are correlated. In each group the best product is
+ * judged as the best of many. A product is left out if the mean of so few blocks is not nearly
+ * normal.
  */
 #include "stream_families.h"
 
@@ -21,9 +24,9 @@ static const char *const ways[WAYS] = {"centred", "plain"};
 
 /* ---- Subcubes -------------------------------------------------------------------- */
 
-/* Sums for each set of bits in which positions differ. `in` has `cosets` neighbouring products for
- * each of 2^left settings of the remaining bits. The next bit is the uppermost of these. `room` has
- * twice the size of half of `in`. */
+/* Adds to the sums of all subcubes, by recursion over the bits of a position. `in` has `cosets`
+ * neighbouring products for each of 2^left settings of the bits that are left. The uppermost of
+ * these bits is next. `room` has twice the size of half of `in`. */
 static void multiply(const double *in, size_t cosets, unsigned left, unsigned cube, double *room,
                      double *sum)
 {
@@ -76,7 +79,7 @@ static void add_superblock(const struct shuf__stream_law *law, const double *z, 
     }
 }
 
-/* Cuts off sums that chance never reaches, so that additions do not overflow. */
+/* Limits a sum to a value that chance never reaches, because additions must not overflow. */
 static void cut(double *sum, size_t count)
 {
     const double most = 0x1p60;
@@ -92,7 +95,7 @@ static void add_cosines(const struct shuf__chunk *chunk, uint64_t *count, double
     count[0] += chunk->blocks;
 }
 
-/* Mean, variance and kurtosis (less 3) of a product of cosines. */
+/* The mean, the variance and the kurtosis (minus 3) of a product of cosines. */
 struct product {
     double mean, variance, kurtosis;
 };
@@ -176,11 +179,11 @@ const struct shuf__stream_test shuf__stream_cosines = {
     .judge = judge_cosines,
 };
 
-/* ---- Four that cancel ------------------------------------------------------------ */
+/* ---- Four positions that cancel -------------------------------------------------- */
 
 enum { QUADS = 1240, QUAD_FREQUENCIES = 4 };
 
-/* Numbers of the frequencies 1.5, 2.5, 3.5 and 4.5. */
+/* The numbers of the frequencies 1.5, 2.5, 3.5 and 4.5. */
 static const unsigned quad_frequency[QUAD_FREQUENCIES] = {2, 4, 6, 8};
 
 static double dot_four(const double *c, unsigned p, unsigned q, unsigned r, unsigned s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The last digits: whether the lowest bits of values are uniform at each exponent, and whether
- * values repeat more often than the type implies. It also tests repeats of radii of pairs. A
- * generator that makes two values from one uniform number of too few bits repeats them.
+ * Tests of the last digits. Are the lowest bits of values uniform at each exponent? Do values
+ * repeat more often than the type implies? Do the radii of pairs repeat? A generator repeats radii
+ * if it makes two values from a uniform number of too few bits.
  */
 #include "stream_families.h"
 
@@ -36,7 +36,8 @@ static int exponent_of(double z)
                                       : exponent;
 }
 
-/* A uniform number is a fixed-point number, so its digits have the same places everywhere. */
+/* A uniform number is a fixed-point number. So its digits have the same places at every exponent.
+ */
 static unsigned uniform_bits(shuf_dtype dtype, double u)
 {
     return (unsigned)(uint64_t)ldexp(u, shuf__dtype_digits(dtype)) % BITS;
@@ -86,9 +87,9 @@ const struct shuf__stream_test shuf__stream_low_bits = {
 
 enum { KEPT = 1 << 20, RADIUS_BITS = 38 };
 
-/* Keeps a value by its bits, and a radius by its number among 2^38 parts of equal probability. A
- * lattice of 2^-32 or coarser has its points in the middle of parts. A key is kept at the place of
- * its value, so the words of two threads add up. */
+/* Keeps a key for each value: its bits, or for a radius the number of its part among 2^38 parts of
+ * equal probability. A radius from a number of 32 bits or fewer lies in the middle of a part. A key
+ * is stored at the place of its value, so the words of two threads can be added. */
 static void add_repeats(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     (void)sum;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The picture of a stream: its histogram with the density, and the number of values beyond each
- * limit divided by the expected number.
+ * The picture of a stream. It shows the histogram with the density, and for each limit the number
+ * of values beyond it, divided by the expected number.
  */
 #include "stream_report.h"
 
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Writes a cell's middle, its count and its expected count. */
+/* Writes the middle of a cell, its count and its expected count. */
 static void write_histogram(FILE *to, const struct shuf__stream_report *report)
 {
     fprintf(to, "$h << E\n");
@@ -22,7 +22,8 @@ static void write_histogram(FILE *to, const struct shuf__stream_report *report)
     fprintf(to, "E\n");
 }
 
-/* Writes a limit, the ratio beyond it on each side, and the standard deviation of the ratio. */
+/* Writes a limit, the ratio of the counts beyond it on each side, and the ratio's standard
+ * deviation. */
 static void write_tails(FILE *to, const struct shuf__stream_report *report)
 {
     double count[2] = {0}, expected[2] = {0};

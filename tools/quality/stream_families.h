@@ -8,7 +8,8 @@
 
 #include "stream.h"
 
-/* The steps 2^-k of `lattice` for a type: k of the widest and of the narrowest. */
+/* The test `lattice` has steps 2^-k. These are the k of the widest and of the narrowest step for a
+ * type. */
 void shuf__stream_lattice_steps(shuf_dtype dtype, unsigned *least, unsigned *most);
 
 extern const struct shuf__stream_test shuf__stream_moments, shuf__stream_bins,

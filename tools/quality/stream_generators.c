@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams besides those of shufd: a good one, by another method, and some with faults that the
- * tests must find.
+ * Streams for comparison with those of shufd: a good one by another method, and some with faults
+ * that the tests must find.
  */
 #include "stream.h"
 
@@ -56,7 +56,8 @@ static void polar(struct words *w, double *value)
     }
 }
 
-/* Its largest value is sqrt(66 ln 2) = 6.76, and there are only 2^32 radii. */
+/* A poor version of Box and Muller's method: its largest value is sqrt(66 ln 2) = 6.76, and it has
+ * only 2^32 radii. */
 static void box_muller_32(struct words *w, double *value)
 {
     for (size_t i = 0; i < SHUF__SUPERBLOCK; i += 2) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lattices: the sums of integers in one transform are all even or all odd. The test rounds the
- * values of a block to multiples of a step, for many steps. Whether a multiple is odd is a coin
- * toss, and the 32 tosses of a block are independent. A block with too equal or too unequal tosses
- * has a lattice of that step. If the law itself is rounded, the coin is as fair as its numbers.
+ * Lattices. A Hadamard transform of integers gives sums that are all even or all odd, so the sums
+ * lie on a lattice. The test rounds the values of a block to multiples of a step, for many steps.
+ * Whether a multiple is odd is like a coin toss, and in a good stream the 32 tosses of a block are
+ * independent. With a lattice of this step, the tosses of a block are too equal or too unequal. For
+ * a rounded law, the probability of odd multiples is computed from the law.
  */
 #include "device.h"
 #include "stream_families.h"
@@ -15,9 +16,9 @@
 enum { LEAST_STEP = 2, MOST_STEP = 30, STEPS = MOST_STEP - LEAST_STEP + 1 };
 enum { ODDS = SHUF__BLOCK + 1, LEAST = 1000 };
 
-/* The largest k of steps 2^-k. A step is at least twice the distance of the type's numbers below 8.
- * For types with few digits it is four times this distance, because their numbers at powers of two
- * have less than their share. */
+/* The largest k of steps 2^-k. A step must be at least twice the distance of neighbouring numbers
+ * of the type below 8. For types with few digits it must be four times this distance, because fewer
+ * values are rounded to a power of two than to its neighbours. */
 static unsigned most_step(shuf_dtype dtype)
 {
     static const unsigned most[SHUF__DTYPES] = {
@@ -36,8 +37,8 @@ void shuf__stream_lattice_steps(shuf_dtype dtype, unsigned *least, unsigned *mos
     *most = most_step(dtype);
 }
 
-/* After adding 1.5 * 2^52 the lowest bits are the nearest integer. Numbers half-way go up, because
- * rounding half to even would show. */
+/* Adds 1.5 * 2^52. The lowest bits are then the nearest integer. Numbers half-way are rounded up,
+ * because the test would notice rounding to even. */
 static inline unsigned is_odd(double scaled)
 {
     const double moved = scaled + SHUF__HALF_WAY_UP + 0x1.8p52;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See stream_law.h. Expectations are sums over nodes. For a coarse type the nodes are all of its
- * values, with the probability of the numbers that are rounded to them. Otherwise they are those of
- * Gauss-Legendre rules on short panels, which are exact to the last digits.
+ * See stream_law.h. An expectation is computed as a sum over nodes, each with a weight. For a
+ * coarse type the nodes are all of its values. The weight is the probability of the numbers that
+ * are rounded to the value. For other types the sum is a numerical integral, by Gauss-Legendre
+ * rules on short intervals. It is exact to the last digits.
  */
 #include "stream_law.h"
 
@@ -89,7 +90,7 @@ static size_t list_values(shuf_dtype dtype, double *value)
     size_t count = 0;
     for (uint32_t code = 0; code < 65536; code++) {
         const double v = half_value(dtype, (uint16_t)code);
-        if (fabs(v) <= REACH && code != 0x8000) /* -0 is 0 */
+        if (fabs(v) <= REACH && code != 0x8000) /* leaves out -0, which equals 0 */
             value[count++] = v;
     }
     qsort(value, count, sizeof *value, by_value);
@@ -122,7 +123,7 @@ static void make_continuous(struct shuf__stream_law *law)
     gsl_integration_glfixed_table_free(rule);
 }
 
-/* The mean k-th power of a uniform number between `low` and `high`. */
+/* The mean of the k-th power of a uniform number between `low` and `high`. */
 static double even_power(double low, double high, int k)
 {
     double sum = 0;
@@ -209,8 +210,8 @@ static size_t find_node(const struct shuf__stream_law *law, double z)
     return low;
 }
 
-/* Moves an edge to the middle between two values of the type, so no value has numbers on both sides
- * of it. */
+/* Moves an edge to the middle between two values of the type. So all numbers that are rounded to a
+ * value are on the same side of the edge. */
 static double snap(const struct shuf__stream_law *law, double edge)
 {
     return law->rounded ? law->upper[find_node(law, edge)] : edge;
@@ -294,8 +295,8 @@ void shuf__stream_law_free(struct shuf__stream_law *law)
 
 /* ---- Spread ---------------------------------------------------------------------- */
 
-/* A number from 0 to 1 for each `number`, by the mixer of SplitMix64 (Steele, Lea, Flood: "Fast
- * splittable pseudorandom number generators", OOPSLA 2014). */
+/* Makes a pseudo-random number from 0 to 1 from `number`, by the mixer of SplitMix64 (Steele, Lea,
+ * Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014). */
 static double scatter(uint64_t number)
 {
     uint64_t h = (number + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -358,7 +359,8 @@ static double anderson_darling_below(double a2)
     return sqrt(2 * M_PI) / a2 * sum;
 }
 
-/* The tail falls as exp(-a2), times a slow factor that only makes it smaller. */
+/* The tail decreases like exp(-a2), times a factor that changes slowly and only makes it smaller.
+ */
 double shuf__law_anderson_darling(double a2)
 {
     const double most = 20, above = 1 - anderson_darling_below(fmin(fmax(a2, 0.01), most));

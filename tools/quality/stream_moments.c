@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Moments, and means of orthogonal polynomials: Hermite's, or Legendre's for the uniform law. The
- * mean of a high power is far from normal unless there are very many values. So powers are summed
- * up to several limits, and a moment uses the highest limit with a nearly normal law. The tails
- * test covers the values beyond.
+ * mean of a high power is nearly normal only for very many values, because of rare large values. So
+ * the code sums powers of the values below several limits. A moment uses the highest limit with
+ * which its law is nearly normal. The test `tails` covers the values beyond this limit.
  */
 #include "stream_families.h"
 
@@ -13,7 +13,7 @@ enum { POWERS = 16, SHELLS = 9, LANES = 8 };
 
 static const double limits[SHELLS] = {2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 8};
 
-/* sum[(POWERS + 1) * shell + power] has the values between two limits. */
+/* sum[(POWERS + 1) * shell + power] is a sum over the values between two limits, a shell. */
 static void add_outer(double z, double *sum)
 {
     unsigned shell = 1;
@@ -84,7 +84,7 @@ static struct polynomial power(unsigned degree)
     return f;
 }
 
-/* f(k + 1) = a z f(k) - b f(k - 1). */
+/* The recurrence of the polynomials: f(k + 1) = a z f(k) - b f(k - 1). */
 static struct polynomial step(const struct polynomial *f, const struct polynomial *before, double a,
                               double b)
 {
@@ -96,7 +96,7 @@ static struct polynomial step(const struct polynomial *f, const struct polynomia
     return next;
 }
 
-/* Legendre polynomials are for -1 to 1, so their argument is z / sqrt(3). */
+/* Legendre polynomials are defined on -1 to 1, so their argument is z / sqrt(3). */
 static struct polynomial orthogonal(bool uniform, unsigned degree)
 {
     struct polynomial before = power(0), f = power(1);
@@ -129,15 +129,14 @@ static struct mean_law law_of(const struct shuf__stream_law *law, const struct p
         moment[3] += w * y * y * y;
         moment[4] += w * y * y * y * y;
     }
-    const double around = sqrt(moment[2]); /* a mean that is 0 by symmetry must not become 1e-17 */
+    const double around = sqrt(moment[2]); /* a mean that is 0 up to rounding counts as 0 */
     const double m = fabs(moment[1]) > 1e-12 * around ? moment[1] : 0, v = moment[2] - m * m;
     const double third = moment[3] - 3 * m * moment[2] + 2 * m * m * m;
     const double fourth = moment[4] - 4 * m * moment[3] + 6 * m * m * moment[2] - 3 * m * m * m * m;
     return (struct mean_law){m, v, third / (v * sqrt(v)), fourth / (v * v) - 3};
 }
 
-/* Whether the law is so near to normal that p-values down to 1e-6 are right within a factor of
- * two. */
+/* Whether the law is nearly normal: p-values down to 1e-6 must be right within a factor of two. */
 static bool is_normal(const struct mean_law *of, double n)
 {
     return fabs(of->skewness) <= 0.03 * sqrt(n) && fabs(of->kurtosis) <= 0.01 * n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Digits by their place. Digits far enough below the point are uniform under any smooth law. So
- * digits at two places are independent: of one value, of neighbours, and of values 64 apart, which
- * share a block. Signs are compared with them. The test also finds numbers that are rounder than by
- * chance, or equal to a near one.
+ * Tests of digits by their place. Under any smooth law, digits far enough below the point are
+ * uniform, and digits at two places are independent. The tests compare digits of one value, of
+ * neighbours, and of values 64 apart, which share a block. They also compare digits with signs.
+ * Other tests here find too many round numbers, and too many values that are equal to a near value.
  */
 #include "stream_families.h"
 
@@ -15,18 +15,19 @@ enum { LEAST = 1000 };
 
 /* ---- Digits at places ------------------------------------------------------------ */
 
-/* Digits have four bits. Digit number a is the part below 2^-(8 + 4a). */
+/* A digit has four bits. Digit number a is the first four bits below 2^-(8 + 4a). */
 enum { FIRST = 8, DIGIT = 4, PLACES = 10, KINDS = 3, RELATIONS = 3 };
 enum { OWN, NEIGHBOUR, APART };
 enum { EQUAL = PLACES * PLACES, SIGNED = 2 * EQUAL, RELATION_WORDS = 2 * EQUAL + PLACES };
 
-/* The words of a relation: equal digits at places (a, b); opposite digits (sum 15); digits of 8 or
- * more at a, compared with a negative other value. */
+/* The words of a relation: the counts of equal digits at places (a, b); the counts of opposite
+ * digits, whose sum is 15; and a count for each place a. The last one counts the values for which
+ * either the digit is 8 or more or the other value is negative, but not both. */
 static const char *const relations[RELATIONS] = {"own", "neighbour", "64 apart"};
 
 static unsigned places_of(shuf_dtype dtype)
 {
-    return dtype == SHUF_F64 ? PLACES : 3; /* an f32 below 8 has them all */
+    return dtype == SHUF_F64 ? PLACES : 3; /* an f32 below 8 has the digits at all three places */
 }
 
 static void take_digits(double x, unsigned places, uint8_t *digit)
@@ -68,7 +69,7 @@ static void add_places(const struct shuf__chunk *chunk, uint64_t *count, double 
     count[RELATION_WORDS * RELATIONS] += whole / 2;
 }
 
-/* The digits of a neighbour are compared twice, from both sides, but at other places. */
+/* Two neighbours are compared twice, once from each side, but at different places. */
 static void judge_places(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                          const double *sum, struct shuf__findings *findings)
 {
@@ -113,7 +114,7 @@ const struct shuf__stream_test shuf__stream_places = {
 enum { LOWEST = -24, HIGHEST = 2, EXPONENTS = HIGHEST - LOWEST + 1, ZEROS = 53, TOP = 8 };
 enum { TOPS = 1 << TOP, EXPONENT_WORDS = ZEROS + TOPS };
 
-/* Words of an exponent: the number of final zeros; the digits after the first one. */
+/* The words of an exponent: the counts of final zeros; the counts of the digits after the first. */
 static void add_round(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     (void)sum;
@@ -140,7 +141,7 @@ static void judge_multiples(const struct shuf__stream_law *law, const uint64_t *
     uint64_t found = 0;
     for (int e = LOWEST; e <= HIGHEST; e++) {
         const uint64_t *zeros = count + EXPONENT_WORDS * (e - LOWEST);
-        const int least = digits - e - k; /* the zeros that such a multiple needs */
+        const int least = digits - e - k; /* a multiple has at least so many zeros at its end */
         uint64_t all = 0;
         for (int j = 0; j <= digits; j++) {
             all += zeros[j];
@@ -169,7 +170,7 @@ static void judge_round(const struct shuf__stream_law *law, uint64_t n, const ui
         shuf__find_chi_squared(findings, 0,
                                shuf__pearson_least(from, half, digits + 1, SHUF__LEAST_EXPECTED),
                                "zeros at the end, from 2^%d", e);
-        if (e <= -12) /* there the density is constant to 1e-8 */
+        if (e <= -12) /* the density of such small numbers is constant to 1e-8 */
             shuf__find_chi_squared(
                 findings, 0, shuf__pearson_least(from + ZEROS, even, TOPS, SHUF__LEAST_EXPECTED),
                 "first digits, from 2^%d", e);
@@ -191,7 +192,7 @@ const struct shuf__stream_test shuf__stream_round = {
 
 enum { POWER, ODD, EVEN, TIES };
 
-/* The class of a number, for each exponent: a power of two, or a number with an odd or an even last
+/* The class of a number. Each exponent has three: a power of two, an odd last digit, an even last
  * digit. */
 static int tie_of(shuf_dtype dtype, double z, int *exponent)
 {

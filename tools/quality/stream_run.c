@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the tests on a stream, as run.c does on permutations. Threads take chunks in order, and each
- * counts for itself. Every fourth chunk is also compared with that of the next stream, and another
- * with that of the next seed.
+ * Runs the tests on a stream, as run.c does on permutations. Threads take chunks in order. Each
+ * thread counts in words of its own. One chunk of four is also compared with the same chunk of the
+ * next stream, and another one with that of the next seed.
  */
 #include "stream.h"
 
@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sums are in units of 2^-32. The rounding is negligible beside the noise of the sums. */
+/* Sums are integers, in units of 2^-32. The rounding is much smaller than the random variation of
+ * the sums. */
 typedef __int128 fixed;
 #define FIXED_ONE 4294967296.0
 
@@ -24,7 +25,8 @@ struct run {
     struct shuf__input input;
     bool relatives;
     size_t counts, sums; /* of all tests together */
-    uint64_t next, done; /* values; `next` and the fields below change by one thread at a time */
+    /* From here on, only one thread at a time changes the fields. */
+    uint64_t next, done; /* values that are taken, and values that are done */
     bool stop, bad_values;
     shuf_status status;
     struct shuf__error *error;
@@ -66,7 +68,7 @@ static void fail(struct run *run, shuf_status status, const struct shuf__error *
 {
     run->stop = true;
     if (status == SHUF_CANCELLED || run->status != SHUF_OK)
-        return; /* an interrupt is not a failure; or an earlier failure exists */
+        return; /* an interrupt is not a failure, and only the first failure is kept */
     run->status = status;
     *run->error = *error;
 }
@@ -108,8 +110,8 @@ static void generate(const struct run *run, struct thread_state *thread)
                                 origin->dtype, chunk->first, whole, thread->relative);
 }
 
-/* Standardises `count` values. Returns the index of the first value outside the law's range, or
- * `count`. */
+/* Standardises `count` values. Returns the index of the first value that is outside the range of
+ * the law, or `count` if there is none. */
 static size_t standardise(const struct shuf__stream_law *law, const double *value, size_t count,
                           double *z)
 {
@@ -122,7 +124,7 @@ static size_t standardise(const struct shuf__stream_law *law, const double *valu
     return count;
 }
 
-/* Sorts values by block. The 32 values of a block are in pairs, 64 apart. */
+/* Orders values by block. A block has 16 pairs of neighbouring values, 64 apart. */
 static void arrange(struct thread_state *thread)
 {
     for (size_t i = 0; i + SHUF__SUPERBLOCK <= thread->chunk.count; i += SHUF__SUPERBLOCK)
@@ -164,7 +166,8 @@ static enum shuf__stream_relation relation_of(const struct run *run, uint64_t in
     return index % 4 == 0 ? SHUF__NEXT_STREAM : SHUF__NEXT_SEED;
 }
 
-/* Takes the next chunk; false if there is none. One thread at a time calls it. */
+/* Takes the next chunk. Returns false if there is none. One thread at a time calls this function.
+ */
 static bool take(struct run *run, struct thread_state *thread)
 {
     const uint64_t left = run->options->samples - run->next;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walsh-Hadamard transforms of 4 and 8 values of a block, with all choices of signs. If a generator
- * mixes values by such a transform and then gives them signs, some choice of signs undoes a part of
- * the mixing. For good values each choice gives normal numbers. Choices that differ by a row of the
- * matrix give the same sums.
+ * Walsh-Hadamard transforms of 4 and 8 values of a block, with all choices of signs. Perhaps a
+ * generator mixes values by such a transform and then gives them signs. Then some choice of signs
+ * undoes a part of the mixing. For a good generator each choice gives normal numbers. Two choices
+ * give the same sums if they differ by a row of the matrix.
  *
- * The test also transforms the squares of the values, less 1, in the same way, and judges products
- * of fourth powers.
+ * A second test transforms the squares of the values, minus 1, in the same way. It also judges
+ * products of fourth powers.
  */
 #include "stream_families.h"
 
@@ -16,8 +16,8 @@ enum { CELLS = SHUF__CELLS / 4, LEAST = 1000 };
 
 /* ---- Signs ----------------------------------------------------------------------- */
 
-/* The bits in which positions differ, and the number of choices of signs. Only values that no row
- * of the matrix has together get the other sign. */
+/* The bits in which the positions of a set differ, and the number of choices of signs. The choices
+ * are such that no two differ by a row of the matrix. */
 enum { CUBES = 4, MOST_SIGNS = 16 };
 
 static const struct {
@@ -35,7 +35,7 @@ static unsigned deposit(unsigned number, unsigned mask)
     return result;
 }
 
-/* Choice number i of signs: for value 3 of 4, or for values 3, 5, 6 and 7 of 8. */
+/* Choice number i of signs: it gives a sign to value 3 of 4, or to values 3, 5, 6 and 7 of 8. */
 static unsigned signs_of(unsigned values, unsigned i)
 {
     return values == 4 ? i << 3 : (i & 1) << 3 | i >> 1 << 5;
@@ -136,7 +136,8 @@ static void add_norms(const struct shuf__chunk *chunk, uint64_t *count, double *
     count[0] += chunk->blocks;
 }
 
-/* Judges weighted norms by the best of their 32 variances. Weight 0 is the norm itself. */
+/* Judges the sums of squares with the 32 patterns of weights, 1 and -1, by the best of their
+ * variances. Pattern 0 is the plain sum. */
 static void judge_norms(const struct shuf__stream_law *law, uint64_t n, const uint64_t *count,
                         const double *sum, struct shuf__findings *findings)
 {
@@ -157,7 +158,7 @@ static void judge_norms(const struct shuf__stream_law *law, uint64_t n, const ui
     shuf__find(findings, 0, sum[mask] / blocks, 1,
                -expm1(SHUF__BLOCK * log1p(-fmin(shuf__normal_p(most), 1 - 1e-15))),
                "best variance, weights %02x", mask);
-    if (count[0] < 100 * LEAST) /* the mean of such a high power is not yet normal */
+    if (count[0] < 100 * LEAST) /* the mean of such a high power is not yet nearly normal */
         return;
     shuf__find(findings, 0, sum[SHUF__BLOCK] / (blocks * pairs), 0,
                shuf__normal_p(sum[SHUF__BLOCK] / sqrt(2 * pairs * blocks)), "fourth powers");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tails on both sides: the number of values beyond several limits, and the distribution of
- * those beyond the first.
+ * Tests of the tails on both sides: the number of values beyond several limits, and the
+ * distribution of the values beyond the first limit.
  */
 #include "stream_families.h"
 
@@ -11,8 +11,8 @@ enum { LIMITS = 5, PARTS = 64, SIDE = LIMITS + PARTS };
 
 static const double limits[LIMITS] = {4, 4.5, 5, 5.5, 6};
 
-/* count[SIDE * side] and following: values beyond each limit, then values in parts of equal
- * probability. */
+/* The counts of a side begin at count[SIDE * side]: first the values beyond each limit, then the
+ * values in parts of equal probability. */
 static void add_tails(const struct shuf__chunk *chunk, uint64_t *count, double *sum)
 {
     const struct shuf__stream_law *law = chunk->law;
@@ -20,7 +20,7 @@ static void add_tails(const struct shuf__chunk *chunk, uint64_t *count, double *
     (void)sum;
     for (size_t i = 0; i < chunk->count; i++) {
         const double z = fabs(chunk->z[i]);
-        if (z < limits[0] - 0.1) /* no number that is rounded to z is beyond the limit */
+        if (z < limits[0] - 0.1) /* all numbers that are rounded to z are below the limit */
             continue;
         uint64_t *side = count + (chunk->z[i] > 0 ? SIDE : 0);
         const double above = shuf__law_above_spread(law, z, chunk->first + i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tests on streams, in one table.
+ * The table of the tests on streams.
  */
 #include "stream_families.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interface of a test: it counts while it sees rows, and then judges the counts.
+ * The interface of a test. A test counts while it sees rows, and then judges the counts.
  *
- * Its memory is an array of words that add up: the sum of the words of two halves of the rows is
- * the words of all rows. So threads only add their words, and a result does not depend on their
- * number. A test is one row of the table in tests.c and one function of a file of its family.
+ * The counts are in an array of words. To join the counts of two groups of rows, the words are
+ * added. So each thread counts in its own words, and a result does not depend on the number of
+ * threads. A test is one row of the table in tests.c and one function in the file of its family.
  */
 #ifndef SHUF__TEST_H
 #define SHUF__TEST_H
@@ -17,7 +17,7 @@
 
 enum { SHUF__N_MAX = 1 << 28 };
 
-/* The other row that a row is compared with, besides the row after it. */
+/* A row can be compared with the next row. This is the other row that it can be compared with. */
 enum shuf__relation {
     SHUF__SELF,
     SHUF__NEIGHBOUR, /* the row of the next seed (or of the next epoch, if rows vary the seed) */
@@ -32,25 +32,26 @@ struct shuf__rows {
     const uint32_t *row;
     const uint32_t *relative; /* the other rows, or NULL */
     enum shuf__relation relation;
-    unsigned bit;      /* FLIPPED: the changed bit, else 0 */
-    uint64_t modulus;  /* modulus of differences; 0: none */
-    uint64_t seed;     /* seed of the first row */
-    bool vary_seed;    /* each row has the next seed, not the next epoch */
-    uint64_t first;    /* number of the first row; even */
+    unsigned bit;      /* for FLIPPED, the changed bit; else 0 */
+    uint64_t modulus;  /* the modulus of differences; 0: none */
+    uint64_t seed;     /* the seed of the first row */
+    bool vary_seed;    /* each row has the next seed; if not set, the next epoch */
+    uint64_t first;    /* the number of the first row; it is even */
     uint32_t *scratch; /* room for two rows and n / 32 + 1 words, for this thread */
 };
 
 struct shuf__test {
     const char *name, *what;
-    uint32_t least, most; /* range of n; most = 0: SHUF__N_MAX */
-    bool relatives;       /* needs a source with seeds and epochs */
+    uint32_t least, most; /* the range of n; most = 0 means SHUF__N_MAX */
+    bool relatives;       /* the test needs a source with seeds and epochs */
     size_t (*words)(uint32_t n);
     void (*add)(const struct shuf__rows *rows, uint64_t *words);
     void (*judge)(uint32_t n, const uint64_t *words, struct shuf__findings *findings);
 };
 
-/* If rows have successive seeds, both rows of a flipped pair are in the group and would count
- * twice. So only the row with a clear bit counts. Higher bits lead out of the block. */
+/* If rows have successive seeds, a group may have both rows of a pair whose seeds differ in one
+ * bit. The pair would then count twice. So it counts only for the row whose bit is 0. For the other
+ * row the function below returns true. With a bit above 12 the other row is not in the group. */
 enum { SHUF__ROWS_MAX = 4096 };
 
 static inline bool shuf__rows_seen_from_other(const struct shuf__rows *rows, size_t row)
@@ -59,7 +60,7 @@ static inline bool shuf__rows_seen_from_other(const struct shuf__rows *rows, siz
            (rows->seed + row) >> rows->bit & 1;
 }
 
-/* Ends with a row whose name is NULL. */
+/* The table ends with a row whose name is NULL. */
 extern const struct shuf__test shuf__tests[];
 
 enum { SHUF__TESTS_MAX = 32 };

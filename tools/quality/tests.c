@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tests, in one table. A new test is one new row, and a function in the file of its family.
+ * The table of the tests on permutations. A new test is one new row, and a function in the file of
+ * its family.
  */
 #include "families.h"
 

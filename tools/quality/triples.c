@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Second differences f(i) - 2 f(i + 1) + f(i + 2) mod n of neighbours that do not overlap: three
- * values at a time. A family that is pairwise independent by construction, or an affine map, can
- * show itself only here.
+ * Second differences f(i) - 2 f(i + 1) + f(i + 2) mod n. Each uses three neighbours, and no two
+ * triples overlap. A family of permutations may be pairwise independent by construction. A test of
+ * two values at a time then finds nothing, but this test may.
  *
- * Each difference has an exact law (shuf__law_second_difference). Those of one row draw from the
- * same values without replacement, so they are slightly dependent. Up to n = 257 their covariance
- * is computed exactly, by inclusion and exclusion over the values that two triples may share. The
- * statistic is then the quadratic form with its inverse. For larger n it is that of independent
- * draws. The neglected part is of order 1/n, and moves the statistic by less than a fiftieth of its
- * deviation.
+ * The law of each difference is exact (shuf__law_second_difference). The triples of a row take
+ * their values without replacement, so they are slightly dependent. Up to n = 257 the code computes
+ * the exact covariance of their counts, and the statistic is the quadratic form with the inverse of
+ * the covariance. For a larger n it treats the triples as independent. The neglected part is of
+ * order 1/n. It changes the statistic by less than a fiftieth of its standard deviation.
  */
 #include "families.h"
 #include "laws.h"
@@ -22,7 +21,8 @@
 
 enum { EXACT_N = 257, PARTS = 64, LEAST_IN_CELL = 25 };
 
-/* Words: the number of triples; that of ordered pairs of triples in the same row; the cells. */
+/* The words: the number of triples; the number of ordered pairs of triples in the same row; the
+ * cells. */
 enum { TRIPLES, PAIRS, CELLS, WORDS = CELLS + 1 + PARTS };
 
 size_t shuf__second_differences_words(uint32_t n)
@@ -31,7 +31,7 @@ size_t shuf__second_differences_words(uint32_t n)
     return WORDS;
 }
 
-/* Cell 0 is the difference 0, which affine maps make. The other cells share the rest. */
+/* Cell 0 is for the difference 0, which every map a x + b gives. The other cells share the rest. */
 static inline uint32_t cell_of(const struct shuf__parts *parts, uint32_t t)
 {
     return t == 0 ? 0 : 1 + shuf__part(parts, t - 1);
@@ -66,8 +66,8 @@ static uint32_t mod(int64_t x, uint32_t n)
     return (uint32_t)((x % n + n) % n);
 }
 
-/* m[t][d] is the number of triples (a, b, c) with second difference t that have two given members
- * at 0 and d, summed over the members (a, b), (b, c) and (a, c). */
+/* m[t][d] counts the triples (a, b, c) with second difference t in which two members are 0 and d.
+ * It is the sum over the choices (a, b), (b, c) and (a, c) of these two members. */
 static void two_members(uint32_t n, gsl_matrix *m)
 {
     for (uint32_t t = 0; t < n; t++)
@@ -86,7 +86,7 @@ static void two_members(uint32_t n, gsl_matrix *m)
         }
 }
 
-/* Subtracts the pair of differences for each triple and each order of its members. */
+/* For each triple and each order of its members, subtracts the pair of their second differences. */
 static void subtract_same_members(uint32_t n, gsl_matrix *pairs)
 {
     for (uint32_t x = 1; x < n; x++)
@@ -99,8 +99,9 @@ static void subtract_same_members(uint32_t n, gsl_matrix *pairs)
 }
 
 /* pairs[t][u] is the probability that two triples of six different values have the second
- * differences t and u. It is the count of all pairs of triples, less those that share one value,
- * plus those that share two, less those that share three, each times its number of choices. All is
+ * differences t and u. It is computed by inclusion and exclusion: the count of all pairs of
+ * triples, minus those that share one value, plus those that share two, minus those that share
+ * three. Each count is multiplied by the number of ways to choose the shared values. All counts are
  * divided by n, because only differences matter. */
 static gsl_matrix *pair_law(uint32_t n)
 {
@@ -159,7 +160,8 @@ static gsl_matrix *covariance(uint32_t n, const struct cells *cells, double trip
     return sum;
 }
 
-/* off' * matrix^-1 * off, on the subspace where the matrix has an inverse. Destroys `matrix`. */
+/* The quadratic form off' * matrix^-1 * off, on the subspace where the matrix has an inverse.
+ * Overwrites `matrix`. */
 static struct shuf__chi_squared quadratic_form(gsl_matrix *matrix, const gsl_vector *off)
 {
     const size_t size = off->size;

@@ -5,8 +5,8 @@
 #ifndef SHUF__QUALITY_VERB_H
 #define SHUF__QUALITY_VERB_H
 
-/* argv[0] is "shuf-quality VERB". Returns the exit code. Wrong options end the process with 64 (by
- * argp), --help with 0. */
+/* argv[0] is "shuf-quality VERB". Each returns the exit code. argp ends the process with 64 after a
+ * wrong option, and with 0 after --help. */
 int shuf__quality_bits(int argc, char **argv);
 int shuf__quality_judge(int argc, char **argv);
 int shuf__quality_list(int argc, char **argv);

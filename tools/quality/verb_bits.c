@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality bits`: a few values of each of many permutations, as a stream of bits for programs
- * that judge random numbers. A value below the largest power of two 2^w <= n is w unbiased bits;
- * others are skipped. Only a few values of each permutation are taken: its values never repeat, but
- * those of a random stream sometimes do.
+ * `shuf-quality bits` writes a few values of each of many permutations, as a stream of bits for
+ * programs that judge random numbers. 2^w is the largest power of two up to n. A value below 2^w
+ * gives w unbiased bits; other values are skipped. The values of a permutation never repeat, but
+ * those of a random stream sometimes do. So only a few values of each permutation are taken.
  */
 #include "algorithm.h"
 #include "fail.h"
@@ -23,12 +23,12 @@ struct bits {
     const struct shuf__lookups *lookups;
     struct shuf__origin origin; /* seed and epoch of the rows */
     uint64_t n, stride, take;
-    uint64_t bytes; /* still to be written */
+    uint64_t bytes; /* the number of bytes that are still to be written */
 };
 
 struct packer {
     unsigned __int128 pending;
-    unsigned used, width; /* pending bits; bits of a value */
+    unsigned used, width; /* the number of bits that wait to be written; bits of a value */
     size_t count;
     uint64_t word[WORDS];
 };
@@ -108,7 +108,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- The stream ----------------------------------------------------------------- */
 
-/* False if all bits are written, or writing fails. */
+/* Returns false if all bits are written, or if a write fails. */
 static bool flush(struct bits *b, struct packer *packer)
 {
     const uint64_t have = sizeof *packer->word * packer->count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shuf-quality rounds`: the maximum mean discrepancy for each number of rounds, with its
- * acceptance regions. For a generator without rounds it is by n only.
+ * `shuf-quality rounds`: prints the maximum mean discrepancy for each n and number of rounds, with
+ * its acceptance regions. For a generator without rounds it prints one for each n.
  */
 #include "draw.h"
 #include "fail.h"
@@ -31,7 +31,7 @@ static uint32_t only_mmd(void)
     return UINT32_C(1) << i;
 }
 
-/* *measured is false if there were too few rows; only an interrupt causes this. */
+/* Sets *measured to false if there were too few rows. Only an interrupt causes this. */
 static int measure(const struct shuf__quality_options *o, struct point *point, bool *measured)
 {
     struct shuf__origin origin = o->origin;

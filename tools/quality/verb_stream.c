@@ -30,16 +30,16 @@ enum key {
 };
 
 enum {
-    SAMPLES = 10000000, /* default for a generator */
-    FEW = 1000,         /* fewer values show only gross faults */
+    SAMPLES = 10000000, /* the default for a generator */
+    FEW = 1000,         /* fewer values can show only gross faults */
     ENOUGH = 65536,     /* enough for every test */
 };
 
 struct options {
     struct shuf__stream_origin origin;
-    uint64_t samples; /* 0: SAMPLES, or all */
+    uint64_t samples; /* 0: SAMPLES of a generator, or all of a file */
     struct shuf__judging judging;
-    const char *backend; /* NULL: the tests' own code, on the CPU */
+    const char *backend; /* NULL: the tests run on the CPU */
     uint64_t subsets;
     bool as_bits, of_seed, of_law;
 };
@@ -222,7 +222,7 @@ static int report_verdict(struct shuf__stream_report *report, const struct optio
     return report->findings.failed > 0 ? SHUF__EXIT_FAILED : EX_OK;
 }
 
-/* Whether one of the selected tests is for such values. */
+/* Whether one of the selected tests applies to these values. */
 static bool is_judged(const struct options *o, const struct shuf__stream_law *law)
 {
     for (int i = 0; shuf__stream_tests[i]; i++)

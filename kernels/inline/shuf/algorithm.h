@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The permutation algorithms, in one table: CONTRIBUTING.md, "Adding things",
- * lists the places of a new one.
+ * The table of the permutation algorithms. CONTRIBUTING.md, "Adding things", lists the files that a
+ * new algorithm changes.
  */
 #ifndef SHUF_ALGORITHM_H
 #define SHUF_ALGORITHM_H
@@ -10,9 +10,9 @@
 
 #include <stdint.h>
 
-/* X(NAME, "name", description, random access): the first row is the default. With random access
- * (1) the value at a position is computed by itself. Without (0) the algorithm permutes a domain of
- * a power of two and keeps the values below n, in order: compaction. */
+/* X(NAME, "name", description, random access). The first row is the default. With random access
+ * (1) the value at a position needs no other value. Without random access (0) the algorithm
+ * permutes [0, 2^B), and keeps the values below n in order: compaction. */
 #define SHUF_ALGORITHM_MAP(X)                                                   \
     X(PRIMEFOLD, "primefold",                                                   \
       "multiplications modulo a prime, folds between; any n, random access", 1) \

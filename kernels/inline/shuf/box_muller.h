@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normally distributed streams by the method of Box and Muller: two independent values
- * from a radius and an angle. docs/spec.md, "Gaussian streams by Box and Muller's
- * method".
+ * Normally distributed streams by the method of Box and Muller: a random radius r and a random
+ * angle t give two independent values, r cos t and r sin t. docs/spec.md, "Gaussian streams by Box
+ * and Muller's method".
  *
  *     shuf_box_muller b = shuf_box_muller_make(seed, stream, 0, 1);
  *     double x = shuf_box_muller_f64(&b, i);
  *
  * Every operation is exact or rounded once, as in IEEE 754, in a fixed order. No product is an
- * operand of a plain addition, so a compiler cannot contract anything.
+ * operand of a plain addition. A compiler could turn such a pair into one fused multiply-add, and
+ * the bits would change.
  */
 #ifndef SHUF_BOX_MULLER_H
 #define SHUF_BOX_MULLER_H
@@ -31,7 +32,7 @@ SHUF_FUNCTION shuf_box_muller shuf_box_muller_make_keyed(shuf_key key, uint64_t 
 {
     shuf_box_muller b;
     b.words = shuf_stream_make(key, stream, SHUF_STREAM_BOX_MULLER);
-    b.mean = mean + 0.0; /* no -0: it would show in the sign of a zero result */
+    b.mean = mean + 0.0; /* turns -0 into 0, because -0 would change the sign of a zero result */
     b.std = std;
     b.mean_f32 = (float)mean + 0.0f;
     b.std_f32 = (float)std;
@@ -67,11 +68,12 @@ SHUF_FUNCTION uint64_t shuf__double_bits(double x)
     return bits;
 }
 
-/* ---- What a GPU has faster instructions for; the same bits ---- */
+/* ---- Functions with faster instructions on a GPU. Both versions give the same bits. ---- */
 
 #ifdef __CUDA_ARCH__
 
-/* Each half gets an exponent. Only the last addition rounds. */
+/* Joins each half of x to an exponent, which makes a double without a conversion. Only the last
+ * addition rounds. */
 SHUF_FUNCTION double shuf__double_of(uint64_t x)
 {
     const double high = __hiloint2double(0x45300000, (int)(x >> 32));
@@ -135,20 +137,21 @@ SHUF_FUNCTION double shuf__double_of_int(int k)
 
 /* ---- Floats ---- */
 
-/* Words of one radius and one angle; [0] is the high one. */
+/* The words of one radius and one angle. [0] is the high word. */
 typedef struct shuf_box_muller_words {
     uint32_t radius[2], angle[2];
 } shuf_box_muller_words;
 
-/* sqrt(-2 ln u), u in (0, 1): p is below 1/2, and u is p or, with the top bit, 1 - p. */
+/* The radius: sqrt(-2 ln u), for a random u in (0, 1). The words give a number p below 1/2. u is p,
+ * or 1 - p if the top bit of word[0] is set. So u is precise near 0 and near 1. */
 SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
 {
     const float c[] = {SHUF_BOX_MULLER_LOG_F32};
     const int near_1 = word[0] >> 31;
     const float high = (float)(int32_t)(word[0] & 0x7fffffff);
     const float low = (float)(int32_t)((word[1] & 0x7fffffff) | 1);
-    const float x = fmaf(low, SHUF__2_MINUS_F32(31), high); /* p 2^32 */
-    /* u = 2^-k (1 - a), 0 < a <= 1/2; k in units of the exponent's lowest bit */
+    const float x = fmaf(low, SHUF__2_MINUS_F32(31), high); /* p * 2^32 */
+    /* u = 2^-k (1 - a), with 0 < a <= 1/2. The variable has k shifted to the exponent's bits. */
     const uint32_t exponent = shuf__float_bits(x) & 0x7f800000;
     const uint32_t k = near_1 ? 0 : (UINT32_C(158) << 23) - exponent;
     float a = fmaf(-x, shuf__float_of_bits((UINT32_C(253) << 23) - exponent), 1.0f);
@@ -168,7 +171,7 @@ SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], uint32_t sw
     const float high = (float)(int32_t)(word[0] & 0x7fffffff);
     const float low = (float)(int32_t)(word[1] & 0x7fffffff);
     const float y = fmaf(low, SHUF__2_MINUS_F32(62), high * SHUF__2_MINUS_F32(31)),
-                z = y * y; /* of an octant */
+                z = y * y; /* the angle is y pi / 4 */
     float sine = s[3], cosine = c[3];
     for (int i = 2; i >= 0; i--) {
         sine = fmaf(z, sine, s[i]);
@@ -197,14 +200,14 @@ SHUF_FUNCTION shuf_box_muller_words shuf_box_muller_words_of(const shuf_stream_d
     return w;
 }
 
-/* ---- Doubles: the same with words of 64 bits ---- */
+/* ---- Doubles: the same functions with words of 64 bits ---- */
 
 typedef struct shuf_box_muller_wide {
     uint64_t radius[2], angle[2];
 } shuf_box_muller_wide;
 
-/* The coefficients. A GPU needs them in constant memory, because its instructions have no room for
- * them. */
+/* The coefficients of the polynomials. A GPU needs them in constant memory, because its
+ * instructions have no room for a 64-bit constant. */
 typedef struct shuf_box_muller_terms {
     double log[22], sine[7], cosine[8];
 } shuf_box_muller_terms;
@@ -224,7 +227,7 @@ SHUF_FUNCTION double shuf_box_muller_radius_f64(const shuf_box_muller_terms *ter
     const int near_1 = (int)(word[0] >> 63);
     const double high = shuf__double_of(word[0] & mask);
     const double low = shuf__double_of((word[1] & mask) | 1);
-    const double x = fma(low, SHUF__2_MINUS(63), high); /* p 2^64 */
+    const double x = fma(low, SHUF__2_MINUS(63), high); /* p * 2^64 */
     const int k = near_1 ? 0 : 1086 - (int)(shuf__double_bits(x) >> 52);
     const uint64_t sign = ~word[0] >> 63 << 63;
     const double scale = shuf__double_of_bits((uint64_t)(k + 959) << 52 | sign);
@@ -286,8 +289,8 @@ SHUF_FUNCTION float shuf_box_muller_scaled_f32(const shuf_box_muller *b, float z
     return fmaf(z, b->std_f32, b->mean_f32);
 }
 
-/* Sets the last bit of z, so the scaled float is not half-way between two 16-bit numbers when it is
- * rounded again. */
+/* Scales z with its last bit set. With mean 0 and deviation 1 the float is then never half-way
+ * between two 16-bit numbers, so rounding to 16 bits needs no rule for ties. */
 SHUF_FUNCTION float shuf_box_muller_scaled_odd(const shuf_box_muller *b, float z)
 {
     return shuf_box_muller_scaled_f32(b, shuf__float_of_bits(shuf__float_bits(z) | 1));

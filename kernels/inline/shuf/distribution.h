@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The distributions of random streams, in one table.
+ * The table of the distributions of random streams.
  */
 #ifndef SHUF_DISTRIBUTION_H
 #define SHUF_DISTRIBUTION_H
 
 #include <stdbool.h>
 
-/* X(NAME, "name", description). 0 is no distribution. In messages box-muller is a method of
- * gauss. */
+/* X(NAME, "name", description). The number 0 means no distribution. In a request, BOX_MULLER is the
+ * distribution gauss with the method box-muller. */
 #define SHUF_DISTRIBUTION_MAP(X)                               \
     X(GAUSS, "gauss", "normal, of a mean and a deviation")     \
     X(UNIFORM, "uniform", "whole numbers, or those in [0, 1)") \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The power of two on which the paper's bijections work.
- * Mitchell, Stokes, Frank, Holmes: "Bandwidth-optimal random shuffling for
- * GPUs", ACM TOPC 9(1), 2022 (arXiv 2106.06161), section 4.
+ * The domain [0, 2^B) that `philox24` and `lcg` permute. Both are from Mitchell, Stokes, Frank,
+ * Holmes: "Bandwidth-optimal random shuffling for GPUs", ACM TOPC 9(1), 2022 (arXiv 2106.06161),
+ * section 4.
  */
 #ifndef SHUF_DOMAIN_H
 #define SHUF_DOMAIN_H
@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* B: the bits of n - 1, and at least 4. The domain is [0, 2^B). 1 <= n <= 2^62. */
+/* B: the number of bits of n - 1, but at least 4. 1 <= n <= 2^62. */
 SHUF_FUNCTION unsigned shuf_domain_bits(uint64_t n)
 {
     unsigned bits = 4;

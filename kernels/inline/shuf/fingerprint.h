@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A 64-bit fingerprint of a sequence. It depends on the order of the values, but its terms can be
- * summed in any grouping, so a GPU, eight cores and a plain loop agree: F = sum over i of
- * mix(value[i] + (i + 1) * golden) mod 2^64. The mixer is the finaliser of Stafford ("Better bit
- * mixing", 2011, variant 13), as in SplitMix64. The fingerprint detects mistakes, not forgery.
+ * A 64-bit fingerprint of a sequence: the sum over all i of mix(value[i] + (i + 1) * golden) modulo
+ * 2^64. `golden` is a constant. Each term depends on its index, so the fingerprint detects a wrong
+ * order. The terms may be added in any order, so a GPU, many cores and a plain loop agree. mix() is
+ * the last step of SplitMix64 (Stafford: "Better bit mixing", 2011, variant 13). The fingerprint
+ * detects mistakes, not forgery.
  */
 #ifndef SHUF_FINGERPRINT_H
 #define SHUF_FINGERPRINT_H
@@ -12,7 +13,7 @@
 
 #include <stdint.h>
 
-/* The term of `value` at index `index` (row-major over the whole result). */
+/* The term of one value. `index` counts all values of the result, row by row. */
 SHUF_FUNCTION uint64_t shuf_fingerprint_term(uint64_t index, uint64_t value)
 {
     uint64_t z = value + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normally distributed streams: single values, or blocks of 32. Weak Gaussians from tables, mixed
- * by a Hadamard transform, after A. P. Goucher, "Training a random Gaussian generator" (cp4space,
- * 2022). docs/spec.md, "Gaussian streams", has the differences and their reasons.
+ * Normally distributed streams: single values, or blocks of 32. Random words choose 32 numbers from
+ * tables, roughly normal. A Hadamard transform makes 32 sums of them, with plus and minus signs. By
+ * the central limit theorem these sums are much nearer to a normal distribution. The method follows
+ * A. P. Goucher, "Training a random Gaussian generator" (cp4space, 2022). docs/spec.md, "Gaussian
+ * streams", lists the differences and their reasons.
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
  *     double x = shuf_gauss_f64(&g, i);
  *
- * A single value costs as much as its block of 32.
+ * To compute a single value takes as long as to compute its block of 32 values.
  */
 #ifndef SHUF_GAUSS_H
 #define SHUF_GAUSS_H
@@ -21,13 +23,13 @@
 
 enum {
     SHUF_GAUSS_BLOCK = 32,   /* values that share a transform */
-    SHUF_GAUSS_LANES = 32,   /* blocks side by side */
-    SHUF_GAUSS_SUPER = 1024, /* values of these blocks */
-    SHUF_GAUSS_DRAWS = 16,   /* draws of a block; the second half is for the tails of doubles */
-    SHUF_GAUSS_DITHER = 23,  /* the low bits of a word: its dither */
+    SHUF_GAUSS_LANES = 32,   /* blocks of a superblock */
+    SHUF_GAUSS_SUPER = 1024, /* values of a superblock */
+    SHUF_GAUSS_DRAWS = 16,   /* draws of a block; the second half gives doubles more bits */
+    SHUF_GAUSS_DITHER = 23,  /* low bits of a word: the random bits below the unit of a sum */
 };
 
-/* Up to this magnitude, a float needs more bits of dither than its word has. */
+/* A float up to this magnitude needs more random bits than the dither of its word has. */
 #define SHUF_GAUSS_SMALL SHUF__2_MINUS(12)
 
 typedef struct shuf_gauss {
@@ -36,7 +38,7 @@ typedef struct shuf_gauss {
     float std_f32, mean_f32;
 } shuf_gauss;
 
-/* The sums of one block, and the words that hold their signs and dithers. */
+/* The sums of one block. The word of a sum has its random sign and its dither. */
 typedef struct shuf_gauss_block {
     uint64_t number;
     int32_t s[SHUF_GAUSS_BLOCK];
@@ -61,8 +63,8 @@ SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double 
     return shuf_gauss_make_keyed(shuf_key_of_seed(seed), stream, mean, std);
 }
 
-/* The block of value i, and its position in the block. Values 2 k and 2 k + 1 are in one block, and
- * consecutive pairs go through the 32 blocks of a superblock in turn. */
+/* The block of value i, and its position in the block. Values 2 k and 2 k + 1 are neighbours in one
+ * block. The next pair of values is in the next of the superblock's 32 blocks. */
 SHUF_FUNCTION uint64_t shuf_gauss_block_of(uint64_t i)
 {
     return i / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + i % 64 / 2;
@@ -73,7 +75,8 @@ SHUF_FUNCTION unsigned shuf_gauss_position_of(uint64_t i)
     return (unsigned)(i % SHUF_GAUSS_SUPER / 64 * 2 + i % 2);
 }
 
-/* Replaces x by its Walsh-Hadamard transform, in natural order. */
+/* Replaces x by its Walsh-Hadamard transform, in natural order: 32 sums of all inputs, each with
+ * another pattern of plus and minus signs. */
 SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 {
     for (unsigned step = 1; step < SHUF_GAUSS_BLOCK; step *= 2)
@@ -87,7 +90,8 @@ SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 
 #ifndef __CUDA_ARCH__ /* only the host has the tables */
 
-/* An input of the transform less 1/2. shuf_gauss_block_make() adds the halves to the sums. */
+/* An input of the transform, less 1/2, which makes it an integer. shuf_gauss_block_make() adds the
+ * halves to the sums. */
 SHUF_FUNCTION int32_t shuf__gauss_entry(uint32_t word, unsigned table)
 {
     const int32_t spread = (int32_t)(word >> 8 & 0x7fff) - 0x4000;
@@ -123,7 +127,8 @@ SHUF_FUNCTION uint32_t shuf__gauss_dither(uint32_t word)
     return word & ((1u << SHUF_GAUSS_DITHER) - 1);
 }
 
-/* The standard normal number at position p, as a double: 23 + 64 bits of dither. */
+/* The standard normal number at position p, as a double. It has 23 bits of dither from the block's
+ * word, and 64 more from a draw of the second half. */
 SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
     const shuf_stream_draw tail = shuf_stream_draw_make(
@@ -136,8 +141,8 @@ SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_bl
     return b->word[p] >> 31 ? -(high + low) : high + low;
 }
 
-/* The two terms of the number as floats. The dither's last bit is 1, so the sum of the terms is
- * never midway between two floats. */
+/* The number as a float is a sum of two terms: the dither and the block's sum. The code sets the
+ * dither's last bit, so the exact sum is never midway between two floats. */
 SHUF_FUNCTION float shuf__gauss_dither_f32(const shuf_gauss_block *b, unsigned p)
 {
     return (float)(0x800001 | shuf__gauss_dither(b->word[p]));
@@ -170,8 +175,8 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
     return fmaf(shuf__gauss_float(g, b, p), g->std_f32, g->mean_f32);
 }
 
-/* The number as a float that can be rounded again like the exact number: rounded towards 0, with
- * its last bit set. */
+/* The number rounded towards 0 to a float, with the last bit set. Rounding this float again to 16
+ * bits gives the same result as rounding the exact number to 16 bits. */
 SHUF_FUNCTION float shuf__gauss_sticky(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
     const float dither = shuf__gauss_dither_f32(b, p), s = shuf__gauss_sum_f32(b, p);

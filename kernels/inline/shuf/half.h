@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A float rounded to 16 bits, to nearest, ties to even: binary16 (IEEE 754) and bfloat16. Only
- * integer operations, so the result does not depend on the compiler's types.
+ * Rounds a float to binary16 (IEEE 754) or bfloat16, to nearest, ties to even. The code uses only
+ * integer operations, so it needs no 16-bit types of the compiler.
  */
 #ifndef SHUF_HALF_H
 #define SHUF_HALF_H
@@ -18,7 +18,9 @@ SHUF_FUNCTION uint32_t shuf__float_bits(float x)
     return bits;
 }
 
-/* x + rest rounded towards 0, with its last bit set. x must be the float nearest to x + rest. */
+/* Rounds x + rest towards 0, and sets the last bit of the result. A second rounding, to 16 bits,
+ * then gives the same result as one rounding of x + rest. x must be the float nearest to x + rest.
+ */
 SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
 {
     const uint32_t bits = (shuf__float_bits(x) - (x > 0 ? rest < 0 : rest > 0)) | 1;
@@ -26,15 +28,15 @@ SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
     return x;
 }
 
-/* A double rounded to a float in the same way. |x| must be at least 2^-97, so that the rest fits a
- * float. */
+/* Rounds a double to a float in the same way. |x| must be at least 2^-97. A float can then hold the
+ * rest exactly. */
 SHUF_FUNCTION float shuf__float_sticky_of(double x)
 {
     const float nearest = (float)x;
     return shuf__float_sticky(nearest, (float)(x - (double)nearest));
 }
 
-/* `bits` without its `drop` lowest bits, rounded by them. */
+/* Rounds `bits` to a multiple of 2^drop, ties to even, and drops the low zeros. */
 SHUF_FUNCTION uint32_t shuf__rounded(uint32_t bits, unsigned drop)
 {
     const uint32_t half = (UINT32_C(1) << (drop - 1)) - 1;
@@ -55,7 +57,7 @@ SHUF_FUNCTION uint16_t shuf_f16(float x)
     const uint32_t magnitude = bits & 0x7fffffff, exponent = magnitude >> 23;
     if (exponent >= 127 + 16)
         return (uint16_t)(sign | 0x7c00);
-    if (exponent >= 127 - 14) /* a carry out of the largest number gives infinity */
+    if (exponent >= 127 - 14) /* a carry out of the largest number makes infinity */
         return (uint16_t)(sign | shuf__rounded(magnitude - ((UINT32_C(127) - 15) << 23), 13));
     if (exponent < 127 - 25)
         return (uint16_t)sign;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Macros for inline functions of C99, C++11 and CUDA (host and device), powers of two, and a type
- * of 128-bit integers.
+ * A macro that declares an inline function in C99, C++11 and CUDA (host and device), macros for
+ * powers of two, and a type of 128-bit integers.
  */
 #ifndef SHUF_INLINE_H
 #define SHUF_INLINE_H
@@ -14,12 +14,12 @@
 #define SHUF_FUNCTION static inline
 #endif
 
-/* 2^-n, n at most 126, exactly: C++ before C++17 has no hexadecimal floating constants. */
+/* Exactly 2^-n, for n up to 126. C++ before C++17 has no hexadecimal floating constants. */
 #define SHUF__2_MINUS(n) \
     (1.0 / (double)(UINT64_C(1) << (n) / 2) / (double)(UINT64_C(1) << ((n) + 1) / 2))
 #define SHUF__2_MINUS_F32(n) ((float)SHUF__2_MINUS(n))
 
-#ifdef __SIZEOF_INT128__ /* no type of ISO C; __extension__ silences -Wpedantic */
+#ifdef __SIZEOF_INT128__ /* ISO C has no such type; __extension__ silences -Wpedantic */
 __extension__ typedef unsigned __int128 shuf__u128;
 #endif
 

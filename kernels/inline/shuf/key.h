@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The key schedule: every key word of every algorithm, by (key, epoch, purpose). A seed is the key
- * (seed, 0). docs/spec.md, "Key schedule".
+ * The key schedule: it makes the key words of every algorithm from (key, epoch, purpose). A seed is
+ * the key (seed, 0). docs/spec.md, "Key schedule".
  */
 #ifndef SHUF_KEY_H
 #define SHUF_KEY_H
@@ -16,7 +16,7 @@ enum shuf_purpose {
     SHUF_PURPOSE_STREAM = 4, /* the number of the stream replaces the epoch */
 };
 
-/* A key of 128 bits, as shufd has by name. */
+/* A key of 128 bits: a seed with 64 zeros, or the bits of a named key. */
 typedef struct shuf_key {
     uint64_t word[2];
 } shuf_key;
@@ -27,8 +27,8 @@ SHUF_FUNCTION shuf_key shuf_key_of_seed(uint64_t seed)
     return key;
 }
 
-/* The eight 32-bit words number 8 * block to 8 * block + 7 of a purpose's stream. Each 64-bit lane
- * gives its low half first. `n`: 0 if the words are the same for every n. */
+/* Makes the eight 32-bit key words number 8 * block to 8 * block + 7 of a purpose. Each 64-bit word
+ * of Philox gives its low half first. `n` is 0 if the key words are the same for every n. */
 SHUF_FUNCTION void shuf_key_words_for(uint64_t n, shuf_key key, uint64_t epoch,
                                       enum shuf_purpose purpose, uint64_t block, uint32_t words[8])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `lcg`: the linear congruential bijection of the paper in domain.h (section 4.1). It is here for
- * comparison: fast, but not random enough (it fails chi-squared tests).
+ * `lcg`: the linear congruential bijection of the paper that domain.h names (section 4.1). It is
+ * kept for comparison. It is fast, but not random enough: it fails chi-squared tests.
  */
 #ifndef SHUF_LCG_H
 #define SHUF_LCG_H
@@ -35,8 +35,8 @@ SHUF_FUNCTION uint64_t shuf_lcg_forward(const shuf_lcg *l, uint64_t x)
     return (l->multiplier * x + l->increment) & l->mask;
 }
 
-/* The x with f(x) = y. Each step of Newton's method doubles the correct bits of the multiplier's
- * inverse: 3, 6, 12, 24, 48, 96. */
+/* The x with f(x) = y. Newton's method computes the inverse of the multiplier modulo 2^64. The
+ * first guess has 3 correct bits, and each step doubles them: 6, 12, 24, 48, 96. */
 SHUF_FUNCTION uint64_t shuf_lcg_inverse(const shuf_lcg *l, uint64_t y)
 {
     uint64_t inverse = l->multiplier;

@@ -19,8 +19,8 @@ typedef struct shuf_philox4x32 {
     uint32_t word[4];
 } shuf_philox4x32;
 
-/* `rounds` rounds of the counter with the key. 7 are the fewest that pass BigCrush (SC'11, table
- * 2); the authors recommend 10. A pure function. */
+/* Applies `rounds` rounds to the counter c, with the key. At least 7 rounds are needed to pass the
+ * tests of BigCrush (SC'11, table 2); the authors recommend 10. A pure function. */
 SHUF_FUNCTION shuf_philox4x32 shuf_philox4x32_rounds(shuf_philox4x32 c, uint32_t key0,
                                                      uint32_t key1, int rounds)
 {

@@ -24,7 +24,7 @@ SHUF_FUNCTION uint64_t shuf__mulhi64(uint64_t a, uint64_t b)
 #endif
 }
 
-/* Ten rounds of the counter with the key. A pure function. */
+/* Applies ten rounds to the counter, with the key. A pure function. */
 SHUF_FUNCTION shuf_philox4x64 shuf_philox4x64_10(shuf_philox4x64 counter, uint64_t key0,
                                                  uint64_t key1)
 {

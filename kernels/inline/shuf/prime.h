@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The smallest prime that is not below a number: the modulus of `primefold`.
+ * Finds the smallest prime that is not below a number. It is the modulus of `primefold`.
  *
- * Miller-Rabin with the first primes as bases. The smallest composite that passes for the first k
- * bases is known, so the test is a proof. For k <= 4 it is from Pomerance, Selfridge, Wagstaff:
- * "The pseudoprimes to 25 * 10^9" (Math. Comp. 35, 1980), to 8 from Jaeschke: "On strong
- * pseudoprimes to several bases" (Math. Comp. 61, 1993), to 11 from Jiang, Deng: "Strong
- * pseudoprimes to the first eight prime bases" (Math. Comp. 83, 2014); for 12 it is 3.18e23,
- * Sorenson, Webster: "Strong pseudoprimes to twelve prime bases" (Math. Comp. 86, 2017).
+ * The test is that of Miller and Rabin, with the first k primes as bases. A few composite numbers
+ * pass this test. The smallest of them is known for each k, so below it the test is a proof:
+ *
+ *     k = 1 .. 4     Pomerance, Selfridge, Wagstaff: "The pseudoprimes to 25 * 10^9" (Math. Comp.
+ *                    35, 1980)
+ *     k = 5 .. 8     Jaeschke: "On strong pseudoprimes to several bases" (Math. Comp. 61, 1993)
+ *     k = 9 .. 11    Jiang, Deng: "Strong pseudoprimes to the first eight prime bases" (Math. Comp.
+ *                    83, 2014)
+ *     k = 12         3.18e23, above all 64-bit numbers. Sorenson, Webster: "Strong pseudoprimes to
+ *                    twelve prime bases" (Math. Comp. 86, 2017)
  */
 #ifndef SHUF_PRIME_H
 #define SHUF_PRIME_H
@@ -23,7 +27,7 @@ static inline uint64_t shuf__multiply_mod(uint64_t a, uint64_t b, uint64_t p)
     return p >> 32 ? (uint64_t)((shuf__u128)a * b % p) : a * b % p;
 }
 
-/* Whether p passes for the base a, with p - 1 = odd * 2^twos. */
+/* Whether p passes Miller and Rabin's test with base a. p - 1 is odd * 2^twos. */
 static inline bool shuf__is_strong_probable_prime(uint64_t p, uint64_t a, uint64_t odd,
                                                   unsigned twos)
 {
@@ -47,7 +51,7 @@ static inline bool shuf__is_strong_probable_prime(uint64_t p, uint64_t a, uint64
 static inline bool shuf_is_prime(uint64_t p)
 {
     static const uint8_t first[12] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
-    static const uint64_t passes[11] = {/* for k = 1, 2, ... */
+    static const uint64_t passes[11] = {/* the smallest composite that passes, for k = 1, 2, ... */
                                         2047,
                                         1373653,
                                         25326001,

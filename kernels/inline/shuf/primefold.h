@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold`: multiplications modulo a prime p >= n, with a fold between each two. A fold is the
- * exclusive or of a value, of the value shifted to the right by a few bits, and of a key. After the
- * first multiplication a number is added. A few multiplications give the value at any position, or
- * the position of any value, for any n. docs/spec.md, "primefold".
+ * `primefold` computes the value x at a position of a permutation of [0, n). p is a prime >= n.
+ * The code begins with x = position, and applies two steps in turn. There are 7 to 10 maps, with a
+ * fold between each two:
  *
- * The first map is affine, with random coefficients. It takes any two values to any two others with
- * equal probability, so the permutation of [0, p) is pairwise independent. The first map is an even
- * permutation if its multiplier is a square mod p, else an odd one, so both parities are equally
- * likely. The folds make the function non-linear. This file has plain loops; the backends compute
- * the same in other machine words.
+ *     map     x = multiplier * x mod p, in the first map plus an addend
+ *     fold    x = x ^ x >> shift ^ key, but only in the low bits that cannot make x reach p
  *
- * Up to SHUF_PRIMEFOLD_EXACT values there are too few maps to choose from. There `primefold` is the
- * shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM 7, 1964). A single position or
- * value is followed through all exchanges.
+ * If x is n or more at the end, the code applies all steps again (cycle walking). Every step has an
+ * inverse, so the code also finds the position of any value. docs/spec.md, "primefold".
+ *
+ * The first map is x -> a x + b mod p, with random a and b. It takes any two numbers to any two
+ * others with equal probability. So the values at any two positions are independent in the
+ * permutation of [0, p). A permutation is even if an even number of exchanges makes it, else odd. A
+ * multiplication by a square modulo p is even, by any other number odd. Half of the multipliers are
+ * squares, so both kinds are equally likely. Without folds, all maps together would be one map.
+ * This file has plain loops; the backends compute the same with other machine words.
+ *
+ * Up to SHUF_PRIMEFOLD_EXACT values there are too few maps to choose from. `primefold` is then the
+ * shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM 7, 1964): n - 1 random exchanges.
+ * The code follows a single position or value through all exchanges.
  */
 #ifndef SHUF_PRIMEFOLD_H
 #define SHUF_PRIMEFOLD_H
@@ -26,12 +32,12 @@ enum {
     SHUF_PRIMEFOLD_EXACT = 256,
     SHUF_PRIMEFOLD_SMALL = 65521,    /* the largest prime below 2^16, and the largest small n */
     SHUF_PRIMEFOLD_MEDIUM_BITS = 21, /* the most bits of n - 1 for LARGE_21 */
-    SHUF_PRIMEFOLD_TAIL = 1024,      /* with so many numbers unfolded, a large n is rounded up */
+    SHUF_PRIMEFOLD_TAIL = 1024,      /* if a fold would skip so many numbers, p is made larger */
     SHUF_PRIMEFOLD_MAPS = 10,        /* at most */
     SHUF_PRIMEFOLD_WORDS = 32,       /* most 32-bit key words, in blocks of 8 */
 };
 
-/* Numbers of multiplications, and shifts of a fold: SMALL_k for a small p of at most k bits,
+/* The number of maps, and the shift of a fold. SMALL_k holds for a small p of at most k bits,
  * LARGE_k for a large n with at most k bits in n - 1. */
 enum {
     SHUF_PRIMEFOLD_SHIFT_SMALL = 2,
@@ -48,7 +54,7 @@ enum {
 /* The parameters that depend on n alone. */
 typedef struct shuf_primefold_shape {
     uint64_t n, p;
-    uint64_t whole; /* large numbers below it, in whole blocks, are folded; the tail is not */
+    uint64_t whole; /* with a large p, a fold changes only numbers below `whole` */
     unsigned bits;  /* of p - 1 */
     unsigned shift; /* shift of a fold */
     unsigned maps;  /* number of multiplications; 0: exchanges */
@@ -72,7 +78,7 @@ static inline unsigned shuf__bits(uint64_t x)
     return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
-/* Whether p is small. Then the incomplete last block below p is folded too. */
+/* Whether p is small. A fold then changes the numbers from `whole` to p too. */
 SHUF_FUNCTION bool shuf_primefold_is_small(const shuf_primefold_shape *s)
 {
     return s->p <= SHUF_PRIMEFOLD_SMALL;
@@ -165,8 +171,8 @@ SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shap
     return map;
 }
 
-/* A bit for each weak multiplier: 2^k or -2^k modulo p, or the inverse of such a number, 0 <= k <
- * bits. A weak multiplier hardly mixes. */
+/* A bit for each map with a weak multiplier: 2^k or -2^k modulo p, or the inverse of such a number,
+ * 0 <= k < bits. A weak multiplier shifts the bits of a number and mixes them little. */
 SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
                                             const shuf_primefold_map *map, unsigned maps)
 {
@@ -204,7 +210,7 @@ SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf
                 map[r].multiplier = shuf__primefold_tripled(map[r].multiplier, s->p);
 }
 
-/* For many keys of the same n: the caller finds the prime once. */
+/* For many keys of the same n: the caller finds the shape, with its prime, only once. */
 static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *shape, shuf_key key,
                                                     uint64_t epoch)
 {
@@ -251,8 +257,9 @@ static inline void shuf_primefold_make_inverse(shuf_primefold *f)
     }
 }
 
-/* The bits of x that a fold may change. For small p: the bits below the highest bit in which x and
- * p differ. There x has a 0 and p a 1, so x stays below p whatever these bits become. */
+/* A mask of the bits of x that a fold may change. For small p these are the bits below the highest
+ * bit in which x and p differ. In that highest bit x has a 0 and p has a 1. So x stays below p,
+ * whatever the lower bits become. */
 static inline uint64_t shuf__primefold_free(const shuf_primefold_shape *s, uint64_t x)
 {
     if (shuf_primefold_is_small(s))
@@ -265,7 +272,8 @@ static inline uint64_t shuf_primefold_fold(const shuf_primefold *f, unsigned r, 
     return x ^ ((x >> f->shape.shift ^ f->map[r].fold) & shuf__primefold_free(&f->shape, x));
 }
 
-/* A fold keeps the uppermost bits. Each group of `shift` bits follows from the group above it. */
+/* Undoes a fold. The fold kept the uppermost bits. Each group of `shift` bits below is computed
+ * from the group above it. */
 static inline uint64_t shuf_primefold_unfold(const shuf_primefold *f, unsigned r, uint64_t x)
 {
     const uint64_t bits = shuf__primefold_free(&f->shape, x), kept = x & ~bits;
@@ -290,7 +298,7 @@ static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t 
             x = shuf__primefold_exchanged(x, k, f->exchange[k]);
         return x;
     }
-    do { /* cycle walking: p - n values are skipped */
+    do { /* cycle walking skips the p - n values from n to p - 1 */
         for (unsigned r = 0; r < s->maps; r++) {
             const uint64_t add = r == 0 ? f->addend : 0;
             x = (uint64_t)(((shuf__u128)f->map[r].multiplier * x + add) % s->p);

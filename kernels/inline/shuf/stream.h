@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The words of streams: a stream is Philox4x32 in counter mode, with the key and the upper half of
- * the counter from (key, stream). docs/spec.md, "Streams".
+ * The random words of streams. A stream is Philox4x32 in counter mode: Philox turns each index into
+ * four words. (key, stream) gives the key of Philox and half of its counter. docs/spec.md,
+ * "Streams".
  */
 #ifndef SHUF_STREAM_H
 #define SHUF_STREAM_H
@@ -9,14 +10,15 @@
 #include "key.h"
 #include "philox4x32.h"
 
-/* Values of a stream are numbered from 0; offset + count may be at most this. */
+/* The number of values of a stream. Their indices begin at 0. */
 #define SHUF_STREAM_MAX (UINT64_C(1) << 62)
 
 typedef struct shuf_stream {
     uint32_t key[2], high[2];
 } shuf_stream;
 
-/* Blocks of the key schedule. Each distribution has its own words. */
+/* Blocks of the key schedule (key.h). Each distribution has its own block, so no two distributions
+ * share words. */
 enum { SHUF_STREAM_GAUSS = 0, SHUF_STREAM_UNIFORM = 1, SHUF_STREAM_BOX_MULLER = 2 };
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64_t block)
@@ -31,12 +33,12 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64
     return s;
 }
 
-/* Normal streams use the words of Philox after the last round, and after an earlier one. */
+/* A Gaussian stream takes words from Philox twice: after the early rounds and after all rounds. */
 enum { SHUF_GAUSS_EARLY_ROUNDS = 6, SHUF_GAUSS_ROUNDS = 9 };
 
-/* A draw: the words after all rounds, and the early words. The halves of its number are words 0 and
- * 2 of the counter, which the first round multiplies. Words 1 and 3 would be multiplied a round
- * later. */
+/* One evaluation of Philox: the words after all rounds, and the early words. The two halves of the
+ * draw's index are words 0 and 2 of the counter, because the first round multiplies these. It does
+ * not multiply words 1 and 3. */
 typedef struct shuf_stream_draw {
     uint32_t word[4], early[4];
 } shuf_stream_draw;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uniform streams: any value alone. docs/spec.md, "Uniform streams".
+ * Uniform streams. Each function computes one value from its index. docs/spec.md, "Uniform
+ * streams".
  */
 #ifndef SHUF_UNIFORM_H
 #define SHUF_UNIFORM_H
@@ -31,7 +32,8 @@ SHUF_FUNCTION uint64_t shuf_uniform_u64(const shuf_stream *s, uint64_t i)
     return (uint64_t)words.word[i % 2 * 2 + 1] << 32 | words.word[i % 2 * 2];
 }
 
-/* The upper 24 or 53 bits, scaled to [0, 1). All multiples of 2^-24 or 2^-53 are equally likely. */
+/* Takes the upper 24 bits for a float, 53 for a double, as a fraction in [0, 1). All multiples of
+ * 2^-24 or 2^-53 are equally likely. */
 SHUF_FUNCTION float shuf_uniform_f32_of(uint32_t word)
 {
     return (float)(word >> 8) * SHUF__2_MINUS_F32(24);
