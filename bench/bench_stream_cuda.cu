@@ -182,6 +182,7 @@ struct Bench {
             stored(n);
             not_stored(kinds[0], n);
             not_stored(kinds[4], n);
+            not_stored(kinds[9], n);
             for (const bool dynamic : {false, true})
                 if (peers)
                     curand(n, dynamic);

@@ -8,6 +8,8 @@
 
 #include <cub/block/block_reduce.cuh>
 
+#include <cstring>
+
 namespace bench
 {
 
@@ -19,17 +21,42 @@ namespace tuning = shuf::tuning;
 
 /* ---- Not stored ---- */
 
+/* What a thread does with four values instead of storing them. */
+template <typename Number> struct Use {
+    using Sum = typename Number::Value;
+    static __device__ __forceinline__ void add(Sum &sum, const Sum (&y)[4])
+    {
+        sum += (y[0] + y[1]) + (y[2] + y[3]);
+    }
+};
+
+/* A sum would need conversions, so these are rounded in pairs and combined by their bits. */
+template <> struct Use<Bf16> {
+    using Sum = uint32_t;
+    static __device__ __forceinline__ uint32_t bits(float a, float b)
+    {
+        const Bf16::Pair pair = Bf16::pair(a, b);
+        uint32_t word;
+        memcpy(&word, &pair, sizeof word);
+        return word;
+    }
+    static __device__ __forceinline__ void add(Sum &sum, const float (&y)[4])
+    {
+        sum ^= bits(y[0], y[1]) ^ bits(y[2], y[3]);
+    }
+};
+
 /* gauss_whole with a sum instead of stores. The sum needs one more register. */
 constexpr int not_stored_threads = 256, not_stored_blocks_per_sm = 2;
 
 template <typename Number>
 __global__ void __launch_bounds__(not_stored_threads, not_stored_blocks_per_sm)
     gauss_not_stored(__grid_constant__ const Gauss g, uint64_t first, uint64_t supers,
-                     typename Number::Out *sums)
+                     typename Use<Number>::Sum *sums)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const InShared table{lane * static_cast<uint32_t>(sizeof(float))};
-    typename Number::Out sum = 0;
+    typename Use<Number>::Sum sum = 0;
     fill_rows(g.table);
     for (uint64_t i = uint64_t{blockIdx.x} * (blockDim.x / 32) + warp; i < supers;
          i += uint64_t{gridDim.x} * (blockDim.x / 32)) {
@@ -39,7 +66,7 @@ __global__ void __launch_bounds__(not_stored_threads, not_stored_blocks_per_sm)
             typename Number::Value y[4];
             float least = 1; /* unused: small numbers keep their short dither */
             Number::template values<true>(g, b, p, y, least);
-            sum += (y[0] + y[1]) + (y[2] + y[3]);
+            Use<Number>::add(sum, y);
         }
     }
     sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
@@ -66,7 +93,7 @@ cudaError_t not_stored(const shuf__stream &s, const float *table, int sm_count, 
         return e;
     kernel<<<blocks, not_stored_threads, shared_bytes>>>(
         gauss_of(s, table), s.offset / SHUF_GAUSS_SUPER, s.count / SHUF_GAUSS_SUPER,
-        static_cast<typename Number::Out *>(sums));
+        static_cast<typename Use<Number>::Sum *>(sums));
     return cudaGetLastError();
 }
 
@@ -171,8 +198,16 @@ uint64_t not_stored_sums(int sm_count)
 cudaError_t not_stored_async(const shuf__request &request, const float *table, int sm_count,
                              void *sums)
 {
-    return request.dtype == SHUF_F64 ? not_stored<F64>(request.stream, table, sm_count, sums)
-                                     : not_stored<F32>(request.stream, table, sm_count, sums);
+    switch (request.dtype) {
+    case SHUF_F64:
+        return not_stored<F64>(request.stream, table, sm_count, sums);
+    case SHUF_F32:
+        return not_stored<F32>(request.stream, table, sm_count, sums);
+    case SHUF_BF16:
+        return not_stored<Bf16>(request.stream, table, sm_count, sums);
+    default:
+        return cudaErrorInvalidValue;
+    }
 }
 
 cudaError_t moments_async(const shuf__request &request, const float *table, Part *parts)

@@ -144,6 +144,48 @@ static void accuracy(void **state)
     check_error(measure_f64, 53, 1.9L, 1.4L, 3.2L);
 }
 
+/* ---- Moments of f32 ---- */
+
+enum { MOMENT_ARGUMENTS = 4000000 };
+
+/* How much the errors of radius, sine and cosine change the mean square and the mean fourth power
+ * of a value, relatively: sums over random arguments of the difference from exact numbers. */
+struct change {
+    double radius2, radius4, angle2, angle4;
+};
+
+static void add_change(struct change *change)
+{
+    const uint64_t random = random_u64(), other = random_u64();
+    const uint32_t r[2] = {(uint32_t)(random >> 32), (uint32_t)random};
+    const uint32_t t[2] = {(uint32_t)(other >> 32) & 0x7fffffff, (uint32_t)other & 0x7fffffff};
+    const double p = ldexp(r[0] & 0x7fffffff, -32) + ldexp((r[1] & 0x7fffffff) | 1, -63);
+    const double exact = -2 * (r[0] >> 31 ? log1p(-p) : log(p));
+    const double x = (ldexp(t[0], -31) + ldexp(t[1], -62)) * (M_PI / 4),
+                 radius = shuf_box_muller_radius_f32(r);
+    float got[2];
+    shuf_box_muller_angle_f32(t, 0, got);
+    const double c = got[0], s = got[1];
+    change->radius2 += radius * radius - exact;
+    change->radius4 += pow(radius, 4) - exact * exact;
+    change->angle2 += c * c + s * s - 1;
+    change->angle4 += pow(c, 4) + pow(s, 4) - pow(cos(x), 4) - pow(sin(x), 4);
+}
+
+/* E r^2 = 2, E r^4 = 8, and the mean of c^4 + s^4 is 3/4. */
+static void moments(void **state)
+{
+    (void)state;
+    struct change sum = {0};
+    random_start("moments");
+    for (int i = 0; i < MOMENT_ARGUMENTS; i++)
+        add_change(&sum);
+    const double square = (sum.radius2 / 2 + sum.angle2) / MOMENT_ARGUMENTS;
+    const double fourth = (sum.radius4 / 8 + sum.angle4 / 0.75) / MOMENT_ARGUMENTS;
+    print_message("f32: mean square %+.3g, fourth power %+.3g\n", square, fourth);
+    assert_true(fabs(square) < 1e-9 && fabs(fourth) < 2e-8);
+}
+
 /* ---- The smallest and largest words ---- */
 
 static void ends(void **state)
@@ -165,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(special_words),
         cmocka_unit_test(accuracy),
+        cmocka_unit_test(moments),
         cmocka_unit_test(ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,14 +69,15 @@ static void rows_are_the_same(void **state)
 
 enum { VALUES = 3 << 17 };
 
-static struct shuf__findings judge_stream(shuf_dtype dtype, bool device)
+static struct shuf__findings judge_stream(const struct shuf__stream_generator *generator,
+                                          shuf_dtype dtype, bool device)
 {
     static struct shuf__stream_outcome outcome;
     struct shuf__stream_law law;
     struct shuf__error error;
     struct shuf__findings findings = {.alpha = 0.001};
     const struct shuf__stream_origin origin = {
-        .generator = &shuf__stream_gauss, .dtype = dtype, .seed = 7, .stream = 3};
+        .generator = generator, .dtype = dtype, .seed = 7, .stream = 3};
     assert_int_equal(shuf__stream_law_make(&law, false, dtype, &error), SHUF_OK);
     struct shuf__stream_run_options options = {
         .origin = &origin, .law = &law, .samples = VALUES, .threads = 2};
@@ -111,22 +112,29 @@ static const struct shuf__finding *find(const struct shuf__findings *all,
     return NULL;
 }
 
-static void streams_are_the_same(void **state)
+static void expect_same_stream(const struct shuf__stream_generator *generator)
 {
-    (void)state;
     for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
-        struct shuf__findings here = judge_stream(dtype, false), there = judge_stream(dtype, true);
+        struct shuf__findings here = judge_stream(generator, dtype, false);
+        struct shuf__findings there = judge_stream(generator, dtype, true);
         assert_int_equal(here.count, there.count);
         for (size_t i = 0; i < here.count; i++) {
             const struct shuf__finding *a = &here.finding[i], *b = find(&there, a);
             const double most = strcmp(a->test, "cosines") == 0 ? 0.01 : 0;
             if (!(fabs(a->statistic - b->statistic) <= most))
-                fail_msg("%s: %s, %s: %.17g: expected %.17g", shuf__dtype_name(dtype), a->test,
-                         a->detail, b->statistic, a->statistic);
+                fail_msg("%s %s: %s, %s: %.17g: expected %.17g", generator->name,
+                         shuf__dtype_name(dtype), a->test, a->detail, b->statistic, a->statistic);
         }
         shuf__findings_free(&here);
         shuf__findings_free(&there);
     }
+}
+
+static void streams_are_the_same(void **state)
+{
+    (void)state;
+    expect_same_stream(&shuf__stream_gauss);
+    expect_same_stream(&shuf__stream_box_muller);
 }
 
 static struct shuf__device *open_device(void)

@@ -156,6 +156,8 @@ static void mistakes_are_named(void **state)
          "--tests bins,x: expected names from moments, bins,"},
         {"$Q stream --generator gauss --tests ''", 64, "--tests '': expected names from moments,"},
         {"$Q stream --generator gauss --alpha 2", 64, "--alpha 2: expected a number between"},
+        {"$Q stream --generator polar --backend cuda", 64,
+         "--backend cuda: expected --generator gauss or box-muller beside it\n"},
         {"$Q stream --as-bits </dev/null", 64, "--as-bits: expected --generator NAME and"},
         {"$Q stream --as-bits --generator gauss --dtype f32", 64, "and --dtype f64"},
         {"$Q stream --as-bits --generator gauss >/dev/full", 74, "standard output"},
@@ -188,6 +190,13 @@ static void report_has_every_figure(void **state)
     assert_string_equal(json_member_text(source, "dtype"), "f32");
     assert_string_equal(json_member_text(source, "seed"), "7");
     assert_string_equal(json_member_text(r, "law"), "normal");
+    assert_string_equal(json_member_text(r, "backend"), "cpu");
+    assert_true(strlen(json_member_text(r, "commit")) > 0);
+    assert_true(strlen(json_member_text(r, "device")) > 0);
+    assert_int_equal(strlen(json_member_text(r, "date")), strlen("2026-11-22T16:34:20Z"));
+    assert_int_equal(json_array_size(json_member(r, "command")), 13);
+    assert_string_equal(json_string_value(json_array_get(json_member(r, "command"), 3)),
+                        "irwin-hall");
     assert_true(json_real_value(json_member(r, "alpha")) == 0.01);
     assert_true(json_is_false(json_member(r, "passed")));
     json_array_foreach(findings, i, f)

@@ -36,7 +36,7 @@ shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__
     shuf__computation job{};
     shuf__stream &s = job.request.stream;
     job.request.kind = SHUF__STREAM;
-    s.distribution = SHUF_DISTRIBUTION_GAUSS;
+    s.distribution = stream->box_muller ? SHUF_DISTRIBUTION_BOX_MULLER : SHUF_DISTRIBUTION_GAUSS;
     s.std = 1;
     s.seed = stream->seed;
     s.stream = stream->stream;
@@ -64,6 +64,11 @@ extern "C" shuf_status shuf__device_open(const char *spec, shuf__device **device
     }
     *device = new shuf__device{backend, {}};
     return SHUF_OK;
+}
+
+extern "C" const char *shuf__device_name(const shuf__device *device)
+{
+    return device->backend->device;
 }
 
 extern "C" void shuf__device_close(shuf__device *device)

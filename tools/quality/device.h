@@ -25,6 +25,9 @@ shuf_status shuf__device_open(const char *spec, struct shuf__device **device,
                               struct shuf__error *error);
 void shuf__device_close(struct shuf__device *device);
 
+/* "NVIDIA H200". It lives as long as the device. */
+const char *shuf__device_name(const struct shuf__device *device);
+
 /* Rows. Row r is the permutation of (seed, epoch + r) or (seed + r, epoch). */
 struct shuf__device_rows {
     const char *algorithm;
@@ -68,9 +71,10 @@ enum {
  * numbers of f32 in the range of the test. */
 #define SHUF__HALF_WAY_UP 0x1p-30
 
-/* A part of a normal stream, the parameters of its law, and the words of the tests. NULL: the test
- * is not run. */
+/* A part of a Gaussian stream, the parameters of its law, and the words of the tests (NULL: not
+ * this test). */
 struct shuf__device_stream {
+    bool box_muller;                     /* else the table method */
     uint64_t seed, stream, first, count; /* whole superblocks of 1024; count is at most a unit */
     const char *dtype;                   /* "f64", "f32", "f16", "bf16" */
     unsigned digits;                     /* digits of its significand */

@@ -9,6 +9,7 @@
 #include "device_subsets.h"
 #include "generator.h"
 #include "progress.h"
+#include "provenance.h"
 #include "stream_families.h"
 
 #include <math.h>
@@ -98,6 +99,7 @@ shuf_status shuf__run_on_device(const char *spec, const struct shuf__run_options
     shuf_status status = shuf__device_open(spec, &device, error);
     if (status != SHUF_OK)
         return status;
+    shuf__provenance_device("cuda", shuf__device_name(device));
     rows.distance = malloc(most * sizeof *rows.distance);
     rows.counted = malloc(most * sizeof *rows.counted);
     rows.words = calloc(test->words(options->n), sizeof *rows.words);
@@ -154,7 +156,9 @@ static struct shuf__device_stream make_request(const struct shuf__stream_run_opt
                                                double scale[SHUF__FREQUENCIES])
 {
     const struct shuf__stream_law *law = options->law;
-    struct shuf__device_stream request = {.seed = options->origin->seed,
+    struct shuf__device_stream request = {.box_muller = options->origin->generator ==
+                                                        &shuf__stream_box_muller,
+                                          .seed = options->origin->seed,
                                           .stream = options->origin->stream,
                                           .dtype = shuf__dtype_name(law->dtype),
                                           .digits = shuf__dtype_digits(law->dtype),
@@ -234,6 +238,7 @@ shuf_status shuf__stream_run_on_device(const char *spec,
     shuf_status status = shuf__device_open(spec, &device, error);
     if (status != SHUF_OK)
         return status;
+    shuf__provenance_device("cuda", shuf__device_name(device));
     if (set_up(options, words)) {
         struct shuf__device_stream request = make_request(options, words, mean, scale);
         status = run_stream(device, options, &request, outcome, error);

@@ -3,6 +3,7 @@
  * shuf-quality: the table of its verbs.
  */
 #include "program.h"
+#include "provenance.h"
 #include "shuf.h"
 #include "verb.h"
 
@@ -25,5 +26,6 @@ int main(int argc, char **argv)
         .version = shuf_version(),
         .verbs = verbs,
     };
+    shuf__provenance_begin(argc, argv);
     return shuf__program_run(&program, argc, argv);
 }

@@ -7,6 +7,7 @@
 #include "fail.h"
 #include "generator.h"
 #include "json.h"
+#include "provenance.h"
 
 #include <inttypes.h>
 #include <sysexits.h>
@@ -116,6 +117,7 @@ json_t *shuf__report_object(const struct shuf__quality_options *options)
 {
     json_t *object = json_object();
     shuf__json_text(object, "shuf_quality", shuf_version());
+    shuf__provenance_json(object);
     json_object_set_new(object, "source", origin_json(&options->origin));
     json_object_set_new(object, "alpha", json_real(options->judging.alpha));
     return object;

@@ -5,6 +5,7 @@
 #include "stream_report.h"
 
 #include "json.h"
+#include "provenance.h"
 #include "report.h"
 #include "shuf.h"
 
@@ -101,6 +102,7 @@ void shuf__stream_json(const struct shuf__stream_report *report, FILE *to)
     for (size_t i = 0; i < all->count; i++)
         json_array_append_new(array, finding_json(&all->finding[i]));
     shuf__json_text(object, "shuf_quality", shuf_version());
+    shuf__provenance_json(object);
     json_object_set_new(object, "source", origin_json(report->origin));
     shuf__json_text(object, "law", report->law->uniform ? "uniform" : "normal");
     json_object_set_new(object, "alpha", json_real(all->alpha));

@@ -81,6 +81,12 @@ static void check_bits(struct argp_state *state, const struct options *o)
                      "-g 200 -a");
 }
 
+/* Whether the CUDA backend has the generator. */
+static bool has_device(const struct shuf__stream_generator *generator)
+{
+    return generator == &shuf__stream_gauss || generator == &shuf__stream_box_muller;
+}
+
 static void check(struct argp_state *state, struct options *o)
 {
     if (o->origin.generator && o->origin.input)
@@ -96,8 +102,9 @@ static void check(struct argp_state *state, struct options *o)
     if (o->origin.uniform && o->origin.dtype > SHUF_F32)
         argp_failure(state, EX_USAGE, 0, "--dtype %s: expected f64 or f32 for the uniform law",
                      shuf__dtype_name(o->origin.dtype));
-    if (o->backend && (o->origin.generator != &shuf__stream_gauss || o->as_bits))
-        argp_failure(state, EX_USAGE, 0, "--backend %.64s: expected --generator gauss beside it",
+    if (o->backend && (!has_device(o->origin.generator) || o->as_bits))
+        argp_failure(state, EX_USAGE, 0,
+                     "--backend %.64s: expected --generator gauss or box-muller beside it",
                      o->backend);
     if (o->subsets && !o->backend)
         argp_failure(state, EX_USAGE, 0, "--subsets: expected --backend cuda beside it");

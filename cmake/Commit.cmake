@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+#
+# shuf::commit: a header, commit.h, that defines SHUF_COMMIT. Each build writes it anew if the
+# commit has changed, so a report names the right one.
+add_custom_target(
+  shuf_commit_header
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}
+          -DOUT=${CMAKE_BINARY_DIR}/commit/commit.h
+          -P ${CMAKE_SOURCE_DIR}/cmake/CommitHeader.cmake
+  BYPRODUCTS ${CMAKE_BINARY_DIR}/commit/commit.h)
+add_library(shuf_commit INTERFACE)
+add_library(shuf::commit ALIAS shuf_commit)
+add_dependencies(shuf_commit shuf_commit_header)
+target_include_directories(shuf_commit INTERFACE ${CMAKE_BINARY_DIR}/commit)
