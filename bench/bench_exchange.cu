@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The cost of a matrix transposition in the registers of a warp. Each lane has one row. The methods
- * are shared memory, and exchanges between lanes. An exchange needs a register index that depends
- * on the lane: an index at run time, branches or selects. The question is frequent:
+ * are shared memory, and exchanges between lanes. For an exchange, the register depends on the
+ * lane. The methods choose it by an index at run time, by branches or by selects. The question is
+ * frequent:
  *   forums.developer.nvidia.com/t/38652, /t/164045, /t/208418
  * The first part times transpositions alone, from 4 x 4 to 32 x 32 words. The second part times
  * them in Fourier transforms of 256 points by 16 lanes, in registers alone and through memory. The
@@ -46,7 +47,7 @@ __global__ void fill_words(uint32_t *out, uint64_t count)
         out[i] = word_at(i);
 }
 
-/* In [-1, 1). */
+/* A random number from -1 to 1. */
 __global__ void fill_numbers(float *out, uint64_t count)
 {
     for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;

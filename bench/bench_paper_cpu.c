@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The paper's figure for CPUs (paper.h) and the shuffles of shufd, in one run. Rows: a gather by
- * random indices; the bijective shuffle by philox24 (varphilox); the shuffles of peers/shuffles.h;
- * and primefold. std::shuffle has one thread, all others have all threads. Each row is the median
- * of five trials, or of the trials that start within a minute. Before timing, the program checks
- * each result: every item occurs once, and if the shuffle is defined, random places have the right
- * item.
+ * Measures the paper's figure for CPUs (paper.h) and the shuffles of shufd in one run. The rows are
+ * a gather by random indices, the bijective shuffle by philox24 (varphilox), the shuffles of
+ * peers/shuffles.h, and primefold. std::shuffle uses one thread, all others use all threads. Each
+ * row is the median of five trials, or of the trials that start within a minute. Before it starts
+ * the clock, the program checks each result: every item must occur once. If docs/spec.md defines
+ * the order, random places must have the right item too.
  */
 #include "backend.h"
 #include "clock.h"
@@ -39,7 +39,7 @@ struct bench {
 struct row {
     const char *name;
     void (*shuffle)(struct bench *b, uint64_t n, uint64_t epoch);
-    /* Whether the item at position `at` for epoch 0 is right. NULL: the order is not defined. */
+    /* Whether the item at position `at` is right for epoch 0. NULL: the order is not defined. */
     bool (*is_right)(const uint64_t *out, uint64_t n, uint64_t at);
     uint64_t room; /* bytes of further memory for each item; 0: little */
 };
@@ -90,8 +90,9 @@ static void varphilox(struct bench *b, uint64_t n, uint64_t epoch)
     shuffle_by(b, SHUF_ALGORITHM_PHILOX24, n, epoch);
 }
 
-/* The item is right if f gives no value below n between the domain index of the previous item and
- * its own. If this holds at every place, the output is the compaction of f(0), f(1), ... */
+/* Each item has an index in the domain: the x with f(x) = item. The item is right if f(x) is n or
+ * more for all x between the index of the item before and its own. If this holds at every place,
+ * the output is the compaction of f(0), f(1), ... */
 static bool is_varphilox(const uint64_t *out, uint64_t n, uint64_t at)
 {
     const shuf_philox24 f = shuf_philox24_make(n, PAPER_SEED, 0);

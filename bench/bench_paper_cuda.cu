@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The paper's figures for GPUs (paper.h) and the shuffles of shufd, in one run. Rows: a gather by
- * random indices, the upper bound of every method that gathers; the paper's three bijective
- * shuffles, of which the backend has the third; other methods that the paper names;
+ * Measures the paper's figures for GPUs (paper.h) and the shuffles of shufd in one run. The rows
+ * are: a gather by random indices, which no method that gathers can surpass; the paper's three
+ * bijective shuffles (the backend has the third one); other methods that the paper names;
  * thrust::shuffle_copy; and the backend's default. Each row is the median device time of five
- * trials. Before timing, the program checks each result: every item occurs once, and if the shuffle
- * is defined, every item is at its place.
+ * trials. Before it starts the clock, the program checks each result: every item must occur once.
+ * If docs/spec.md defines the order, every item must be at its place too.
  */
 #include "backend.h"
 #include "device.cuh"

@@ -27,7 +27,7 @@ enum {
     ROOM = 16384,   /* largest reply with its values, in bytes */
     REQUEST = 256,  /* largest request, in bytes */
     BLOCKS = 65536, /* limit of the ids of blocks */
-    QUIET = 4000,   /* after so many requests without a new block, all blocks are mapped */
+    QUIET = 4000,   /* so many requests without a new block mean that all blocks are mapped */
     CHECKED = 1000, /* one result in 1000 is compared value by value */
     VARINT_MOST = 10,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Load for a server on a Unix socket, as in redis-benchmark: one thread, epoll, non-blocking
- * connections, each with one request in flight. Requests of the raw protocol are packed once and
- * patched, because on a small machine the load's own cost counts too. Every reply is checked, and
- * every thousandth result value by value.
+ * Generates load for a server on a Unix socket, as redis-benchmark does: one thread, epoll,
+ * non-blocking connections, each with one request in flight. A request is packed once; later
+ * requests only replace its numbers. This saves time, because on a small machine the cost of the
+ * load itself counts too. Every reply is checked, and one result of a thousand value by value.
  */
 #ifndef SHUF__BENCH_LOAD_H
 #define SHUF__BENCH_LOAD_H
@@ -21,11 +21,12 @@ struct load {
     enum load_kind kind;
     unsigned connections;
     uint64_t n;
-    bool equal; /* all requests have the same epoch; else all differ */
+    bool equal; /* all requests have the same epoch; if not set, all epochs differ */
 };
 
-/* Requests a second during `run_ns`, from a separate process. A warm-up of at least `warm_ns` comes
- * first, until every connection has mapped all of its blocks. Ends the program on a wrong reply. */
+/* Returns the number of requests a second during `run_ns`. A separate process sends them. Before
+ * that, a warm-up of at least `warm_ns` runs until every connection has mapped all of its blocks. A
+ * wrong reply ends the program. */
 double load_rate(const struct load *load, const char *socket, double warm_ns, double run_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The expected moments of normal values: of the normal law or, for 16-bit numbers, of that law
- * rounded to them.
+ * The expected moments of normal values. For 16-bit numbers these are the moments of the normal law
+ * after rounding to the type.
  */
 #ifndef SHUF__BENCH_MOMENTS_H
 #define SHUF__BENCH_MOMENTS_H

@@ -4,7 +4,8 @@
 #
 #   gnuplot -c bench/paper.gp IN.csv AUTHORS.csv OUT.svg
 #
-# Lines are our measurements. Open circles of the same colour are the authors', on their machine.
+# Lines are the measurements in IN.csv. Open circles of the same colour are those of the authors, on
+# their machine.
 in = ARG1
 authors = ARG2
 set datafile separator comma
@@ -26,7 +27,7 @@ do for [i = 1:words(colours)] {
 }
 set linetype cycle words(colours)
 
-# The names of the rows in the order of the file, of the rows that the authors have too, and of the device.
+# The names of the rows in the order of the file; the names that the authors have too; the device.
 rows = ""
 theirs = ""
 device = ""

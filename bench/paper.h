@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The common part of bench_paper_cuda and bench_paper_cpu: the experiment of Mitchell, Stokes,
- * Frank, Holmes: "Bandwidth-optimal random shuffling for GPUs" (ACM TOPC 9(1), 2022, arXiv
- * 2106.06161), on this machine. Arrays of u64, y[i] = x[p(i)], have 2^w + 1 items, or 2^w in rows
- * that drop nothing. There are five trials each, in millions of items a second.
+ * The common part of bench_paper_cuda and bench_paper_cpu. They repeat the experiment of Mitchell,
+ * Stokes, Frank, Holmes: "Bandwidth-optimal random shuffling for GPUs" (ACM TOPC 9(1), 2022, arXiv
+ * 2106.06161) on this machine. A shuffle computes y[i] = x[p(i)] for arrays of u64. They have
+ * 2^w + 1 items, or 2^w items in rows without compaction. Each row has five trials. Figures are in
+ * millions of items a second:
  *
  *   device,algorithm,n,million_items_per_s
  *   NVIDIA H200,gather,257,81.2
@@ -23,7 +24,7 @@ extern "C" {
 
 enum { PAPER_TRIALS = 5, PAPER_SEED = 7, PAPER_FIRST = 8, PAPER_LAST = 29 };
 
-/* Item i of every input. The factor is odd, so an item gives back its index. */
+/* Item i of every input. The factor is odd, so the index can be computed from the item. */
 SHUF_FUNCTION uint64_t paper_item(uint64_t i)
 {
     return i * UINT64_C(0x9E3779B97F4A7C15);

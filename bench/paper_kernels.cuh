@@ -48,9 +48,9 @@ cudaError_t fill_async(uint64_t *items, uint64_t count);
  * a bit for each of n items, all 0. */
 cudaError_t check_all_async(const Arrays &arrays, uint32_t *seen, unsigned long long *wrong);
 
-/* Checks the order of a permutation by philox24 or lcg. Adds to *wrong the items that come before
- * an item with a smaller number in the domain, by the inverse of the inline algorithm. Compaction
- * of f(0), f(1), ... has none. */
+/* Checks the order of a permutation by philox24 or lcg. The inverse of the inline algorithm gives
+ * the x of each item. In a compaction of f(0), f(1), ... these x ascend. Adds to *wrong the number
+ * of items that come before an item with a smaller x. */
 cudaError_t check_order_async(const Arrays &arrays, shuf_algorithm algorithm, uint64_t epoch,
                               unsigned long long *wrong);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See permute_cpu.h. The output of every peer is checked by a hash sum: it has each value of [0, n)
- * once.
+ * See permute_cpu.h. A hash sum checks that the output of every peer has each value of [0, n) once.
  */
 #include "clock.h"
 #include "peers/shuffles.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Processes that a benchmark starts, and its files in a temporary directory. They end with the
- * benchmark if it ends by exit(), Ctrl-C or SIGTERM. After SIGKILL its processes end too.
+ * Starts processes for a benchmark, and makes files in a temporary directory. When the benchmark
+ * ends by exit(), Ctrl-C or SIGTERM, its processes end and its files are deleted. After SIGKILL
+ * only its processes end.
  *
- * For programs of one thread. Failures end the program with a line that gives the reason.
+ * For programs of one thread. A failure ends the program with a line that gives the reason.
  */
 #ifndef SHUF__BENCH_PROCESS_H
 #define SHUF__BENCH_PROCESS_H

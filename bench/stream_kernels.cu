@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(not_stored_threads, not_stored_blocks_per_sm)
 #pragma unroll
         for (int p = 0; p < block; p += 4) {
             typename Number::Value y[4];
-            float least = 1; /* unused: small numbers keep their short dither */
+            float least = 1; /* not read: small numbers keep their short dither here */
             Number::template values<true>(g, b, p, y, least);
             Use<Number>::add(sum, y);
         }
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(moment_threads, 1)
 #pragma unroll
         for (int p = 0; p < block; p += 4) {
             typename Number::Value y[4];
-            float least = 1; /* unused: small numbers keep their short dither */
+            float least = 1; /* not read: small numbers keep their short dither here */
             Number::template values<true>(g, b, p, y, least);
 #pragma unroll
             for (int i = 0; i < 4; i++)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes OUT, a header with the commit of SOURCE, unless it is up to date.
+# Writes OUT, a header with the commit of SOURCE. Does not change a header that is up to date.
 cmake_minimum_required(VERSION 3.25)
 execute_process(
   COMMAND git -C ${SOURCE} describe --always --dirty

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# shuf::compiler: the warnings and sanitizers that all of our own C shares.
+# shuf::compiler: the options for all C of this project, such as warnings and sanitizers.
 add_library(shuf_compiler INTERFACE)
 add_library(shuf::compiler ALIAS shuf_compiler)
 
@@ -10,7 +10,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# Assertions stay on in every build: they state what only a bug can cause.
+# Assertions stay on in every build, because only a bug can violate them.
 string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
 string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_RELWITHDEBINFO "${CMAKE_C_FLAGS_RELWITHDEBINFO}")
 
@@ -20,12 +20,13 @@ target_compile_options(
   INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wshadow -Wstrict-prototypes
             -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2>
             $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${SHUF_WERROR}>>:-Werror>)
-# A build is the same in every folder: no path of the machine is in it.
+# A build contains no path of the machine, so it is the same in every folder.
 target_compile_options(
   shuf_compiler INTERFACE -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
                           -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)
 
-# What makes memory errors harder to exploit. Sanitizers check the same more closely.
+# Options that make memory errors harder to exploit. Builds with sanitizers do not need them, because
+# a sanitizer detects these errors.
 if(SHUF_SANITIZE)
   target_compile_options(
     shuf_compiler INTERFACE $<$<COMPILE_LANGUAGE:C>:-fsanitize=${SHUF_SANITIZE}

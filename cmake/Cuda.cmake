@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds nvcc, which is not required: without it the CUDA backend drops out. The toolkit's own
-# installer puts it where no PATH looks.
+# Finds nvcc. Without it the build has no CUDA backend. The toolkit's own installer puts nvcc in a
+# folder that is not in PATH.
 set(SHUF_HAVE_CUDA OFF)
 if(SHUF_CUDA)
   include(CheckLanguage)
@@ -22,8 +22,7 @@ if(SHUF_CUDA)
   endif()
 endif()
 
-# A kernel that spills, or keeps anything in local memory, does not build; nor does one that draws a
-# warning.
+# The build fails if a kernel spills registers or uses local memory, and on any warning.
 set(SHUF_KERNEL_OPTIONS
     -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror
     -Xptxas=--warn-on-spills,--warn-on-local-memory-usage,--warning-as-error)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Third-party libraries, as imported targets deps::NAME. README.md says why each
-# is there.
+# Third-party libraries, as imported targets deps::NAME. README.md gives the reason for
+# each.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -25,8 +25,8 @@ shuf_dependency(protobuf-c libprotobuf-c libprotobuf-c.a protobuf-c/protobuf-c.h
 shuf_dependency(inih inih libinih.a ini.h)
 shuf_dependency(jansson jansson libjansson.a jansson.h)
 
-# Debian has no static libsystemd. Without it the daemon neither notifies a service manager nor takes
-# a socket from one.
+# Debian has no static libsystemd. Without this library the daemon does not notify a service manager,
+# and takes no socket from it.
 add_library(deps::systemd INTERFACE IMPORTED GLOBAL)
 if(SHUF_SYSTEMD)
   pkg_check_modules(SHUF_systemd REQUIRED IMPORTED_TARGET GLOBAL libsystemd)
@@ -34,7 +34,8 @@ if(SHUF_SYSTEMD)
   target_compile_definitions(deps::systemd INTERFACE SHUF_HAVE_SYSTEMD)
 endif()
 
-# The screen of `shufctl top`. Without it, or linked statically, top prints pages of text.
+# The library for the screen of `shufctl top`. Without it, and in static builds, top prints pages of
+# text.
 add_library(deps::ncurses INTERFACE IMPORTED GLOBAL)
 if(NOT SHUF_STATIC_DEPS)
   pkg_check_modules(SHUF_ncurses IMPORTED_TARGET GLOBAL ncursesw)
@@ -58,7 +59,7 @@ if(SHUF_HTTP AND NOT SHUF_STATIC_DEPS)
   endif()
 endif()
 
-# Static probes of the daemon: a header without a library.
+# The daemon's static probes need only a header, no library.
 add_library(deps::sdt INTERFACE IMPORTED GLOBAL)
 find_path(SHUF_SDT_INCLUDE sys/sdt.h)
 if(SHUF_SDT_INCLUDE)
@@ -67,7 +68,7 @@ else()
   message(STATUS "sys/sdt.h not found (Debian: systemtap-sdt-dev): building without USDT probes")
 endif()
 
-# Ranges for Nsight Systems: headers of the CUDA Toolkit, without a library.
+# The ranges for Nsight Systems need only headers of the CUDA Toolkit, no library.
 add_library(deps::nvtx INTERFACE IMPORTED GLOBAL)
 find_path(SHUF_NVTX_INCLUDE nvtx3/nvToolsExt.h
           HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)

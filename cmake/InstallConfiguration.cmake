@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# A step of the installation: installs shufd.conf where shufd looks for it, and keeps a file that an
-# administrator has edited. The prefix is known only now: `cmake --install build --prefix /usr`.
-# Expects SHUF_CONF, the file, and SHUF_SYSCONFDIR, as in GNUInstallDirs. daemon/config/load.c has
-# the same rules.
+# A step of the installation. It installs shufd.conf where shufd reads it, and keeps a file that an
+# administrator has edited. This is a step of the installation because the prefix is not known
+# earlier: `cmake --install build --prefix /usr`. It expects SHUF_CONF, the file, and
+# SHUF_SYSCONFDIR, as in GNUInstallDirs. daemon/config/load.c has the same rules.
 if(IS_ABSOLUTE "${SHUF_SYSCONFDIR}")
   set(directory "${SHUF_SYSCONFDIR}")
 elseif(SHUF_SYSCONFDIR STREQUAL "etc" AND CMAKE_INSTALL_PREFIX MATCHES "^(/usr)?$")

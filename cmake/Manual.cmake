@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Compiles a manual page. A line "; include NAME", a comment for scdoc, stands for the text of
-# NAME.scd in PARTS or MADE. A line "; type NAME" stands for the definition of the type in HEADERS.
+# Compiles a manual page. A line "; include NAME", a comment for scdoc, is replaced by the text of
+# NAME.scd in PARTS or MADE. A line "; type NAME" is replaced by the definition of the type in
+# HEADERS.
 #     cmake -DSCDOC=scdoc -DPAGE=x.1.scd -DPARTS=... -DMADE=... "-DHEADERS=x.h;y.h" -DOUT=x.1
 #           -P Manual.cmake
 file(READ "${PAGE}" text)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# cmake --build build --target uninstall: removes the files that the last installation wrote, and
-# the directories of shufd that are then empty. An edited shufd.conf stays.
+# cmake --build build --target uninstall: removes the files that the last installation wrote. Then
+# removes the directories of shufd that are empty. It does not remove an edited shufd.conf.
 #     cmake -DMANIFEST=build/install_manifest.txt -DSHUF_CONF=config/shufd.conf -P Uninstall.cmake
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "${MANIFEST}: missing, so nothing was installed from this build")

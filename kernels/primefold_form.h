@@ -16,8 +16,9 @@
  *    form with RangeCheck::off omits this step. A second kernel then corrects the wrong values.
  * 3. Repair. If a group fails the check, the code computes its wrong values again, one at a time,
  *    by exact maps and cycle walking: it applies the permutation of [0, p) until the value is below
- *    n (GPU: cycle_walk(), CPU: FORM(walk)). The walk may go on from settled(value) if in_range()
- *    was true and the form is_right_past_n. Otherwise the walk begins at the position.
+ *    n (GPU: cycle_walk(), CPU: FORM(walk)). The walk begins at the position. It may begin at
+ *    settled(value) instead, if in_range() was true and the form has is_right_past_n: then its
+ *    values from n to p - 1 are right too.
  */
 #ifndef SHUF__PRIMEFOLD_FORM_H
 #define SHUF__PRIMEFOLD_FORM_H

@@ -29,7 +29,7 @@ struct Shared {
     }
 };
 
-/* The empty asm statement prevents the compiler from replacing the caller's branch by selects. */
+/* With the empty asm statement, the compiler does not replace the caller's branch by selects. */
 template <int N, typename Word>
 __device__ __forceinline__ void swap_halves(Word (&x)[N], unsigned step)
 {
@@ -43,9 +43,9 @@ __device__ __forceinline__ void swap_halves(Word (&x)[N], unsigned step)
     asm volatile("");
 }
 
-/* Swaps step x step blocks. Before the exchange, the upper lanes move the words to send into the
- * registers from which the lower lanes send. Afterwards they move the received words to their
- * registers. */
+/* Swaps step x step blocks. All lanes must send from the same registers. So before the exchange,
+ * the upper lanes move their words into the registers from which the lower lanes send. After it,
+ * they move the received words to the right registers. */
 struct Branches {
     template <int N, typename Word>
     static __device__ __forceinline__ void transpose(Word (&x)[N], unsigned lane)

@@ -16,11 +16,11 @@ __device__ __forceinline__ uint32_t below_top(uint32_t y)
     return 0x7fffffff >> __clz(static_cast<int>(y));
 }
 
-/* A number y < p is stored as the fraction y / p, in units of 2^-32. To add or multiply fractions,
- * 32-bit words may overflow: this is the reduction modulo p. y is fraction * p >> 32. A row has its
- * multipliers and its addend as fractions that are rounded up. So the result of a map is too large
- * by at most p units. Two neighbouring numbers are 2^32 / p units apart, which is more, so y is
- * exact.
+/* A number y < p is stored as the fraction y / p, in units of 2^-32, and y is fraction * p >> 32. A
+ * sum or a product that overflows 32 bits loses whole multiples of 1. This is the reduction modulo
+ * p, so it needs no instruction. A row has its multipliers and its addend as fractions that are
+ * rounded up. So the result of a map is too large, by at most p units. This is less than 2^32 / p
+ * units, the distance of two neighbouring numbers. Therefore y is exact.
  *
  * With Fixed there are exactly Maps maps, otherwise at most Maps. */
 template <int Maps, bool Fixed, Direction direction = Direction::forward> struct Fold16 {

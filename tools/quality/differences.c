@@ -12,8 +12,8 @@
  *     2d != n:  a + b = n / (n - 1),  a - b = n^2 / ((n - 1)(n - 2))
  *     2d = n (n / 2 pairs):  a + b = n (n - 2) / (2 (n - 1)(n - 3)),
  *                            a - b = n / (2 (n - 1))
- * This is exact. It holds too if neighbouring differences are counted together, as long as x and -x
- * are treated alike. Only the chi-squared law of the sum of squares is an approximation for many
+ * This is exact. A cell may also count several neighbouring differences x, if another cell counts
+ * their opposites -x. Only the chi-squared law of the sum of squares is an approximation, for many
  * rows.
  */
 #include "families.h"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Makes the reports broken-*.json and control-*.json: the old bits, and exact shuffles and normals
-# by the tests that the old bits made necessary, in the folder that it runs in; ten minutes on two
-# cores. Those of the old bits end with 1, which is their purpose.
+# Makes the reports broken-*.json of the old bits, and the reports control-*.json of exact shuffles and
+# exact normal values. The tests are those that find faults of the old bits. It writes to the current
+# folder, and takes ten minutes on two cores. The runs on the old bits end with 1, as they should.
 #
 #     sh broken.sh PATH/shuf-quality
 quality=${1:?path of shuf-quality}

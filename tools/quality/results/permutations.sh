@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Makes the reports primefold-*.json, and fisher-yates-*.json: an exact shuffle of as many rows,
-# judged by the same tests with the same modulus. In the folder that it runs in; 15 CPU minutes.
+# Makes the reports primefold-*.json and fisher-yates-*.json. The latter are of an exact shuffle, with
+# the same number of rows, the same tests and the same modulus. It writes to the current folder, and
+# takes 15 CPU minutes.
 #
 #     sh permutations.sh PATH/shuf-quality [N...]
 #
-# Each N is a size, or `small`; without any: all of them.
+# Each N is a size, or `small`. Without any N it makes all reports.
 quality=${1:?path of shuf-quality}
 shift
 selected=$*

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Makes the reports on streams in the folder that it runs in; 15 CPU minutes.
+# Makes the reports on streams in the current folder. Takes 15 CPU minutes.
 #
 #     sh streams.sh PATH/shuf-quality [NAME...]
 #
-# Each NAME is a report, as in gauss-f64; without any: all of them. Those of the bad generators end
-# with 1, which is their purpose.
+# Each NAME is a report, such as gauss-f64. Without any NAME it makes all reports. The runs on the bad
+# generators end with 1, as they should.
 quality=${1:?path of shuf-quality}
 shift
 
