@@ -28,7 +28,7 @@ static Shuf__Transport own; /* the transport of the memory in which the backend 
 static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
 
 /* Leases the result and releases it at once. Returns whether the cache had it. */
-static bool touch(struct wire *w, uint64_t n, uint64_t seed)
+static bool is_cached(struct wire *w, uint64_t n, uint64_t seed)
 {
     const Shuf__ResultReply *reply = wire_lease(w, n, seed, own);
     bool was_there = reply->shared;
@@ -47,7 +47,7 @@ static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_statu
 
 /* ---- equal requests ------------------------------------------------------------ */
 
-static void equal_ones_share(void **state)
+static void equal_requests_share_a_result(void **state)
 {
     (void)state;
     struct harness h;
@@ -69,7 +69,7 @@ static void equal_ones_share(void **state)
 }
 
 /* The cache key has every parameter that decides a value. */
-static void unequal_ones_do_not(void **state)
+static void unequal_requests_share_nothing(void **state)
 {
     (void)state;
     struct harness h;
@@ -103,7 +103,7 @@ static void unequal_ones_do_not(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void summary_then_lease(void **state)
+static void lease_uses_result_of_summary(void **state)
 {
     (void)state;
     struct harness h;
@@ -113,7 +113,7 @@ static void summary_then_lease(void **state)
     summary.fingerprint = true;
     wire_send_permute(w, &summary);
     uint64_t fingerprint = wire_expect(w, SHUF_OK, "")->result->fingerprint;
-    assert_true(touch(w, 100000, 7));
+    assert_true(is_cached(w, 100000, 7));
     assert_int_equal(wire_status(&h).computed, 1);
     /* The result is in the cache, and the daemon knows its fingerprint. */
     wire_send_permute(w, &summary);
@@ -157,7 +157,7 @@ static void request_many(int channel, void *context)
 
 /* Eight processes send an equal request. If `held`, a job blocks the engine until all have sent
  * theirs. */
-static void eight_processes(bool held)
+static void check_eight_processes(bool held)
 {
     struct harness h;
     Shuf__Slice slice;
@@ -198,23 +198,23 @@ static void eight_processes(bool held)
     assert_true(harness_stop(&h));
 }
 
-static void eight_processes_at_once(void **state)
+static void eight_processes_share_a_result(void **state)
 {
     (void)state;
-    eight_processes(false);
+    check_eight_processes(false);
 }
 
-static void eight_processes_wait(void **state)
+static void eight_waiting_processes_share_a_result(void **state)
 {
     (void)state;
-    eight_processes(true);
+    check_eight_processes(true);
 }
 
 /* ---- clients that leave -------------------------------------------------------- */
 
 /* Two clients wait for the same result behind the job of `blocker`. One leaves, and the other still
  * gets the result. */
-static void joined_is_served(void **state)
+static void waiter_is_served_after_other_leaves(void **state)
 {
     (void)state;
     struct harness h;
@@ -237,7 +237,7 @@ static void joined_is_served(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void last_one_cancels(void **state)
+static void last_waiter_cancels_job(void **state)
 {
     (void)state;
     struct harness h;
@@ -261,33 +261,33 @@ static void last_one_cancels(void **state)
 
 /* ---- the budget ---------------------------------------------------------------- */
 
-static void least_recently_used_goes(void **state)
+static void least_recently_used_is_evicted(void **state)
 {
     (void)state;
     struct harness h;
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h);
     for (uint64_t seed = 1; seed <= 4; seed++)
-        assert_false(touch(w, BLOCK_N, seed));
-    assert_true(touch(w, BLOCK_N, 1));  /* now the most recently used */
-    assert_false(touch(w, BLOCK_N, 5)); /* evicts 2 */
+        assert_false(is_cached(w, BLOCK_N, seed));
+    assert_true(is_cached(w, BLOCK_N, 1));  /* now the most recently used */
+    assert_false(is_cached(w, BLOCK_N, 5)); /* evicts 2 */
     assert_int_equal(wire_status(&h).evicted, 1);
-    assert_true(touch(w, BLOCK_N, 1));
-    assert_true(touch(w, BLOCK_N, 3));
-    assert_true(touch(w, BLOCK_N, 4));
-    assert_false(touch(w, LARGE_N, 6)); /* evicts 5 and 1 */
+    assert_true(is_cached(w, BLOCK_N, 1));
+    assert_true(is_cached(w, BLOCK_N, 3));
+    assert_true(is_cached(w, BLOCK_N, 4));
+    assert_false(is_cached(w, LARGE_N, 6)); /* evicts 5 and 1 */
     assert_int_equal(wire_status(&h).evicted, 3);
-    assert_true(touch(w, BLOCK_N, 3));
-    assert_true(touch(w, BLOCK_N, 4));
-    assert_true(touch(w, LARGE_N, 6));
+    assert_true(is_cached(w, BLOCK_N, 3));
+    assert_true(is_cached(w, BLOCK_N, 4));
+    assert_true(is_cached(w, LARGE_N, 6));
     assert_int_equal(wire_status(&h).memory_used, 4 * UNIT);
-    assert_false(touch(w, BLOCK_N, 1));
+    assert_false(is_cached(w, BLOCK_N, 1));
     assert_int_equal(wire_status(&h).evicted, 4);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
 
-static void leased_ones_stay(void **state)
+static void leased_results_are_not_evicted(void **state)
 {
     (void)state;
     struct harness h;
@@ -308,7 +308,7 @@ static void leased_ones_stay(void **state)
 }
 
 /* Holds three of four blocks until the parent has received its refusal. */
-static void hold_as_another(int channel, void *context)
+static void hold_three_blocks(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     for (uint64_t seed = 1; seed <= 3; seed++)
@@ -318,7 +318,7 @@ static void hold_as_another(int channel, void *context)
     wire_close(w);
 }
 
-static void another_user_is_in_the_way(void **state)
+static void other_user_holds_the_budget(void **state)
 {
     (void)state;
     struct harness h;
@@ -326,7 +326,7 @@ static void another_user_is_in_the_way(void **state)
         skip();
     wire_start(&h, backend, "host_memory = 8Mi\nsocket_mode = 0666\n");
     assert_int_equal(chmod(h.directory, 0755), 0);
-    struct child other = child_start_as(CHILD_NOBODY, hold_as_another, &h);
+    struct child other = child_start_as(CHILD_NOBODY, hold_three_blocks, &h);
     child_hear(other.channel);
     struct wire *w = wire_greet(&h);
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "memory, 6 MiB of 8 MiB are in use by other ");
@@ -336,7 +336,7 @@ static void another_user_is_in_the_way(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void over_the_budget(void **state)
+static void request_over_budget_is_refused(void **state)
 {
     (void)state;
     struct harness h;
@@ -349,13 +349,13 @@ static void over_the_budget(void **state)
     expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
                    "memory, 8 MiB of 8 MiB are held by this user's own leases and ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "held by this user's own leases and requests (");
-    assert_true(touch(w, BLOCK_N, 3)); /* a cached result is still served */
+    assert_true(is_cached(w, BLOCK_N, 3)); /* a cached result is still served */
     wire_send_release(owner, ids, 1, NULL, 0);
     wire_expect(owner, SHUF_OK, "");
     /* Reuses the block of the released lease, which the client keeps mapped. */
-    assert_false(touch(w, BLOCK_N, 9));
+    assert_false(is_cached(w, BLOCK_N, 9));
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "release a lease"); /* eviction cannot free enough */
-    assert_true(touch(w, BLOCK_N, 9)); /* so the result stays in the cache */
+    assert_true(is_cached(w, BLOCK_N, 9)); /* so the result stays in the cache */
     wire_send_goodbye(owner);
     wire_expect(owner, SHUF_OK, "");
     wire_close(owner);
@@ -366,7 +366,7 @@ static void over_the_budget(void **state)
 }
 
 /* The daemon refuses a request above the limit at once, although the engine is busy. */
-static void too_large_at_once(void **state)
+static void request_above_limit_is_refused_at_once(void **state)
 {
     (void)state;
     struct harness h;
@@ -385,7 +385,7 @@ static void too_large_at_once(void **state)
 
 /* ---- time ---------------------------------------------------------------------- */
 
-static void nothing_is_kept(void **state)
+static void no_cache_time_keeps_nothing(void **state)
 {
     (void)state;
     static const uint64_t first[] = {5, 9, 8, 0};
@@ -399,7 +399,7 @@ static void nothing_is_kept(void **state)
         const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
         /* The daemon keeps the first values after it has freed the result. */
         assert_memory_equal(reply->first, first, sizeof first);
-        assert_false(touch(w, BLOCK_N, 1));
+        assert_false(is_cached(w, BLOCK_N, 1));
         wire_check_alive(w);
         WIRE_AWAIT(&h, s, s.memory_used == 0 && s.blocks == 0);
     }
@@ -407,19 +407,19 @@ static void nothing_is_kept(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void kept_for_a_while(void **state)
+static void result_is_evicted_after_cache_time(void **state)
 {
     (void)state;
     struct harness h;
     wire_start(&h, backend, "cache_time = 300ms\n");
     struct wire *w = wire_greet(&h);
-    touch(w, BLOCK_N, 1);
+    is_cached(w, BLOCK_N, 1);
     assert_int_equal(wire_idle(&h), UNIT);
     uint64_t leased = wire_lease(w, BLOCK_N, 2, own)->lease;
     WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0 && s.memory_used == UNIT && s.blocks == 1);
     /* It expired, and was not evicted for another request. */
     assert_int_equal(wire_status(&h).evicted, 0);
-    assert_false(touch(w, BLOCK_N, 1));
+    assert_false(is_cached(w, BLOCK_N, 1));
     wire_release(w, leased, 0);
     wire_close(w);
     WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0);
@@ -429,20 +429,20 @@ static void kept_for_a_while(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_ones_share),
-        cmocka_unit_test(unequal_ones_do_not),
-        cmocka_unit_test(summary_then_lease),
-        cmocka_unit_test(eight_processes_at_once),
-        cmocka_unit_test(eight_processes_wait),
-        cmocka_unit_test(joined_is_served),
-        cmocka_unit_test(last_one_cancels),
-        cmocka_unit_test(least_recently_used_goes),
-        cmocka_unit_test(leased_ones_stay),
-        cmocka_unit_test(over_the_budget),
-        cmocka_unit_test(another_user_is_in_the_way),
-        cmocka_unit_test(too_large_at_once),
-        cmocka_unit_test(nothing_is_kept),
-        cmocka_unit_test(kept_for_a_while),
+        cmocka_unit_test(equal_requests_share_a_result),
+        cmocka_unit_test(unequal_requests_share_nothing),
+        cmocka_unit_test(lease_uses_result_of_summary),
+        cmocka_unit_test(eight_processes_share_a_result),
+        cmocka_unit_test(eight_waiting_processes_share_a_result),
+        cmocka_unit_test(waiter_is_served_after_other_leaves),
+        cmocka_unit_test(last_waiter_cancels_job),
+        cmocka_unit_test(least_recently_used_is_evicted),
+        cmocka_unit_test(leased_results_are_not_evicted),
+        cmocka_unit_test(request_over_budget_is_refused),
+        cmocka_unit_test(other_user_holds_the_budget),
+        cmocka_unit_test(request_above_limit_is_refused_at_once),
+        cmocka_unit_test(no_cache_time_keeps_nothing),
+        cmocka_unit_test(result_is_evicted_after_cache_time),
     };
     backend = harness_backend_or_skip(argc, argv);
     own = wire_own_transport(backend);

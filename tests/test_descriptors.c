@@ -34,7 +34,7 @@ static int stop_shared(void **state)
     return harness_stop(&shared) ? 0 : -1;
 }
 
-static void descriptor_comes_once(void **state)
+static void descriptor_is_sent_once(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
@@ -58,7 +58,7 @@ static void descriptor_comes_once(void **state)
 }
 
 /* While a descriptor is still unread in the client's socket, the daemon sends no second one. */
-static void one_on_its_way(void **state)
+static void one_descriptor_is_in_flight(void **state)
 {
     (void)state;
     Shuf__Permute first = wire_permutation(N, own), second = wire_permutation(N + 1, own);
@@ -80,7 +80,7 @@ static void one_on_its_way(void **state)
     WIRE_AWAIT(&shared, s, s.leases == 0);
 }
 
-static void refuses_changes(int fd)
+static void expect_no_changes(int fd)
 {
     assert_int_equal(write(fd, "x", 1), -1);
     assert_int_equal(pwrite(fd, "x", 1, 0), -1);
@@ -104,13 +104,13 @@ static int reopen(int fd, int flags)
 }
 
 /* The owner of the file may change its mode, but still cannot write to it. */
-static void refuses_reopening(int fd)
+static void expect_no_reopening(int fd)
 {
     fchmod(fd, 0666);
     int again = reopen(fd, O_RDWR);
     if (again < 0)
         return;
-    refuses_changes(again);
+    expect_no_changes(again);
     assert_int_equal(fcntl(again, F_ADD_SEALS, F_SEAL_WRITE), -1);
     close(again);
     again = reopen(fd, O_RDWR | O_TRUNC);
@@ -123,7 +123,7 @@ static void try_as_nobody(int channel, void *context)
     struct wire *w = wire_greet(&shared);
     wire_lease(w, N, 6, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     int fd = wire_take_descriptor(w);
-    refuses_changes(fd);
+    expect_no_changes(fd);
     void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, fd, 0);
     assert_int_equal(mprotect(view, UNIT, PROT_READ | PROT_WRITE), -1);
     assert_int_equal(fchmod(fd, 0666), -1);
@@ -144,8 +144,8 @@ static void descriptor_is_sealed(void **state)
     assert_int_equal(status.st_size, size);
     assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
     assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
-    refuses_changes(fd);
-    refuses_reopening(fd);
+    expect_no_changes(fd);
+    expect_no_reopening(fd);
     close(fd);
     wire_close(w);
     if (geteuid() != 0)
@@ -158,8 +158,8 @@ static void descriptor_is_sealed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descriptor_comes_once),
-        cmocka_unit_test(one_on_its_way),
+        cmocka_unit_test(descriptor_is_sent_once),
+        cmocka_unit_test(one_descriptor_is_in_flight),
         cmocka_unit_test(descriptor_is_sealed),
     };
     backend = harness_backend_or_skip(argc, argv);

@@ -66,7 +66,7 @@ static void send_with_descriptors(struct wire *w)
 
 /* Sends descriptors with half a frame and closes the connection, so that the daemon never receives
  * some of them. */
-static void leave_with_descriptors(const struct harness *h)
+static void close_with_unread_descriptors(const struct harness *h)
 {
     struct wire *w = wire_greet(h);
     send_descriptors(w, "\x40\0\0\0", 4);
@@ -82,7 +82,7 @@ static void flood_descriptors(int channel, void *context)
     for (int i = 0; i < MESSAGES; i++) {
         send_with_descriptors(w);
         if (i % 4 == 0)
-            leave_with_descriptors(h);
+            close_with_unread_descriptors(h);
     }
     wire_check_alive(w);
     wire_close(w);
@@ -121,7 +121,7 @@ static void lease_meanwhile(int channel, void *context)
     child_say(channel, 0);
 }
 
-static void floods(void **state)
+static void daemon_survives_floods(void **state)
 {
     (void)state;
     enum { FLOODERS = 4 };
@@ -161,7 +161,7 @@ static size_t write_without_end(struct wire *w)
 
 /* The daemon reads once from a refused connection and closes it. A client that writes without end
  * does not keep it busy. */
-static void refused_connections(void **state)
+static void refused_connections_cost_one_read(void **state)
 {
     (void)state;
     enum { TIMES = 50, SOCKET_MOST = 4 << 20 };
@@ -181,8 +181,8 @@ static void refused_connections(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floods),
-        cmocka_unit_test(refused_connections),
+        cmocka_unit_test(daemon_survives_floods),
+        cmocka_unit_test(refused_connections_cost_one_read),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
