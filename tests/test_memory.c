@@ -31,7 +31,7 @@ static void expect_zeros(const struct shuf__block *block)
 
 /* Allocates several blocks at once and three times, so that the system probably reuses freed
  * memory. */
-static void a_block_is_wiped(void **state)
+static void new_block_is_zero(void **state)
 {
     (void)state;
     enum { BLOCKS = 4 };
@@ -48,7 +48,7 @@ static void a_block_is_wiped(void **state)
     }
 }
 
-static void a_block_tells_how_it_is_shared(void **state)
+static void block_has_its_sharing_information(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -69,7 +69,7 @@ static void a_block_tells_how_it_is_shared(void **state)
 }
 
 /* Two blocks at the same time keep their own values. */
-static void a_second_block_while_the_first_is_out(void **state)
+static void two_blocks_keep_their_values(void **state)
 {
     (void)state;
     struct shuf__block first, second;
@@ -86,7 +86,7 @@ static void a_second_block_while_the_first_is_out(void **state)
     backend->ops->free(backend, &second);
 }
 
-static void refuse_one(void)
+static void refuse_allocation(void)
 {
     struct shuf__block block;
     struct shuf__error error = {0};
@@ -95,7 +95,7 @@ static void refuse_one(void)
         SHUF_NO_MEMORY);
 }
 
-static void descriptors_are_given_back(void **state)
+static void free_closes_descriptors(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -107,12 +107,12 @@ static void descriptors_are_given_back(void **state)
         computation_alloc(UNIT, &block);
         computation_fill_whole(&block);
         backend->ops->free(backend, &block);
-        refuse_one();
+        refuse_allocation();
     }
     assert_int_equal(count_descriptors(), before);
 }
 
-static void device_memory_is_given_back(void **state)
+static void free_returns_device_memory(void **state)
 {
     (void)state;
     uint64_t before, after, total;
@@ -175,7 +175,7 @@ static void check_wait_timeout(struct shuf__computation computation, uint64_t ti
     backend->ops->free(backend, &workspace);
 }
 
-static void waiting_with_short_timeouts(void **state)
+static void waits_end_at_their_timeouts(void **state)
 {
     (void)state;
     static const uint64_t timeouts[] = {0, 1000, 200000, UINT64_MAX};
@@ -186,14 +186,14 @@ static void waiting_with_short_timeouts(void **state)
     }
 }
 
-static bool yes(void *context)
+static bool always(void *context)
 {
     (void)context;
     return true;
 }
 
 /* 2^24 values take a single launch on a GPU, so the cancelling must stop the copy of the result. */
-static void a_cancelled_launch_leaves_nothing_behind(void **state)
+static void cancelled_launch_changes_no_later_result(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -205,7 +205,7 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
     for (unsigned bits = 16; bits <= 24; bits += 8) {
         struct shuf__permutation *p = &bad.request.permutation;
         p->n = p->count = (UINT64_C(1) << bits) + 1;
-        bad.cancelled = yes;
+        bad.cancelled = always;
         shuf_status status = shuf__backend_compute(backend, &bad, &block, &ns, &error);
         if (computation_kind == SHUF__MEMORY_MEMFD || status != SHUF_OK)
             assert_int_equal(status, SHUF_CANCELLED);
@@ -216,7 +216,7 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
     backend->ops->free(backend, &block);
 }
 
-static void an_event_lies_behind_each_launch(void **state)
+static void event_follows_each_launch(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -244,7 +244,7 @@ static void an_event_lies_behind_each_launch(void **state)
 
 /* This test must be the first one, because a later computation starts the process's team of
  * threads. */
-static void a_quick_job_starts_no_thread(void **state)
+static void quick_job_starts_no_thread(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -257,7 +257,7 @@ static void a_quick_job_starts_no_thread(void **state)
     backend->ops->free(backend, &block);
 }
 
-static void *run_elsewhere(void *context)
+static void *compute_in_thread(void *context)
 {
     struct shuf__block *block = context;
     struct shuf__computation computation = computation_filling(block->bytes);
@@ -271,14 +271,14 @@ static void *run_elsewhere(void *context)
     return block;
 }
 
-static void any_thread_may_drive(void **state)
+static void any_thread_may_use_backend(void **state)
 {
     (void)state;
     struct shuf__block block = {.kind = computation_kind, .bytes = UNIT};
     struct shuf__computation computation = computation_filling(UNIT);
     pthread_t thread;
     void *result;
-    assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, &block), 0);
+    assert_int_equal(pthread_create(&thread, NULL, compute_in_thread, &block), 0);
     pthread_join(thread, &result);
     assert_ptr_equal(result, &block);
     computation_check_block(&computation, &block);
@@ -296,7 +296,7 @@ static void *query_memory(void *context)
     return context;
 }
 
-static void memory_is_told_while_others_work(void **state)
+static void memory_is_reported_during_computations(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -314,17 +314,17 @@ static void memory_is_told_while_others_work(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quick_job_starts_no_thread),
-        cmocka_unit_test(a_block_is_wiped),
-        cmocka_unit_test(a_block_tells_how_it_is_shared),
-        cmocka_unit_test(a_second_block_while_the_first_is_out),
-        cmocka_unit_test(descriptors_are_given_back),
-        cmocka_unit_test(device_memory_is_given_back),
-        cmocka_unit_test(waiting_with_short_timeouts),
-        cmocka_unit_test(a_cancelled_launch_leaves_nothing_behind),
-        cmocka_unit_test(an_event_lies_behind_each_launch),
-        cmocka_unit_test(any_thread_may_drive),
-        cmocka_unit_test(memory_is_told_while_others_work),
+        cmocka_unit_test(quick_job_starts_no_thread),
+        cmocka_unit_test(new_block_is_zero),
+        cmocka_unit_test(block_has_its_sharing_information),
+        cmocka_unit_test(two_blocks_keep_their_values),
+        cmocka_unit_test(free_closes_descriptors),
+        cmocka_unit_test(free_returns_device_memory),
+        cmocka_unit_test(waits_end_at_their_timeouts),
+        cmocka_unit_test(cancelled_launch_changes_no_later_result),
+        cmocka_unit_test(event_follows_each_launch),
+        cmocka_unit_test(any_thread_may_use_backend),
+        cmocka_unit_test(memory_is_reported_during_computations),
     };
     return computation_main(argc, argv, tests);
 }

@@ -56,7 +56,7 @@ static void block_engine(struct harness *h, struct wire *w)
 
 /* The daemon replies at once although another job blocks the engine. A lease of the same result
  * waits until it is computed. */
-static void at_once_and_joined(void **state)
+static void prefetch_replies_at_once_and_is_joined(void **state)
 {
     struct harness *h = *state;
     struct wire *blocker = wire_greet(h), *w = wire_greet(h);
@@ -75,7 +75,7 @@ static void at_once_and_joined(void **state)
     wire_close(w);
 }
 
-static void resident_afterwards(void **state)
+static void prefetched_result_is_cached(void **state)
 {
     struct harness *h = *state;
     struct wire *w = wire_greet(h), *other = wire_greet(h);
@@ -94,7 +94,7 @@ static void resident_afterwards(void **state)
 }
 
 /* Lists the seeds of the leases that are prefetches. */
-static size_t list(struct wire *w, uint64_t *seeds, size_t room)
+static size_t list_prefetched_seeds(struct wire *w, uint64_t *seeds, size_t room)
 {
     size_t count = 0;
     Shuf__Leases leases = SHUF__LEASES__INIT;
@@ -109,7 +109,7 @@ static size_t list(struct wire *w, uint64_t *seeds, size_t room)
     return count;
 }
 
-static void oldest_goes(void **state)
+static void oldest_prefetch_is_released(void **state)
 {
     struct harness h;
     uint64_t seeds[PREFETCHES + 1];
@@ -120,8 +120,8 @@ static void oldest_goes(void **state)
     for (uint64_t seed = 1; seed <= PREFETCHES + 2; seed++)
         prefetch_seed(w, seed);
     prefetch_seed(w, 6); /* an equal request is no new prefetch */
-    assert_int_equal(list(other, seeds, 1), 1);
-    assert_int_equal(list(w, seeds, PREFETCHES + 1), PREFETCHES + 1);
+    assert_int_equal(list_prefetched_seeds(other, seeds, 1), 1);
+    assert_int_equal(list_prefetched_seeds(w, seeds, PREFETCHES + 1), PREFETCHES + 1);
     for (uint64_t i = 0; i < PREFETCHES; i++)
         assert_int_equal(seeds[1 + i], 3 + i);
     /* The blocks of the older prefetches are freed. */
@@ -134,7 +134,7 @@ static void oldest_goes(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void ends_with_its_connection(void **state)
+static void prefetch_ends_with_its_connection(void **state)
 {
     struct harness *h = *state;
     Shuf__Slice slice;
@@ -162,7 +162,7 @@ static void prefetch_endless(int channel, void *context)
     wire_close(w);
 }
 
-static void ends_with_its_process(void **state)
+static void prefetch_ends_with_its_process(void **state)
 {
     struct harness *h = *state;
     struct child child = child_start(prefetch_endless, h);
@@ -173,7 +173,7 @@ static void ends_with_its_process(void **state)
 }
 
 /* A prefetch of a result above the budget fails like a lease. The connection stays open. */
-static void beyond_the_budget(void **state)
+static void prefetch_over_budget_is_refused(void **state)
 {
     (void)state;
     struct harness h;
@@ -193,12 +193,12 @@ static void beyond_the_budget(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(at_once_and_joined, start, stop),
-        cmocka_unit_test_setup_teardown(resident_afterwards, start, stop),
-        cmocka_unit_test(oldest_goes),
-        cmocka_unit_test_setup_teardown(ends_with_its_connection, start, stop),
-        cmocka_unit_test_setup_teardown(ends_with_its_process, start, stop),
-        cmocka_unit_test(beyond_the_budget),
+        cmocka_unit_test_setup_teardown(prefetch_replies_at_once_and_is_joined, start, stop),
+        cmocka_unit_test_setup_teardown(prefetched_result_is_cached, start, stop),
+        cmocka_unit_test(oldest_prefetch_is_released),
+        cmocka_unit_test_setup_teardown(prefetch_ends_with_its_connection, start, stop),
+        cmocka_unit_test_setup_teardown(prefetch_ends_with_its_process, start, stop),
+        cmocka_unit_test(prefetch_over_budget_is_refused),
     };
     backend = harness_backend_or_skip(argc, argv);
     own = wire_own_transport(backend);
