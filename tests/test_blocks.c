@@ -23,7 +23,8 @@ enum { UNIT = 2 << 20, N = UNIT / 4, BYTES = 4 * N };
 #define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
 
 static const char *backend;
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 static int start(void **state)
 {
@@ -120,7 +121,7 @@ static void fork_with_mapping(int channel, void *context)
     map_and_close(context);
     pid_t heir = fork();
     if (heir == 0) {
-        child_say(channel, (uint64_t)getpid());
+        child_send(channel, (uint64_t)getpid());
         pause();
         _exit(0);
     }
@@ -132,7 +133,7 @@ static void block_is_free_after_forked_child_dies(void **state)
     unsigned late = 0;
     for (int i = 0; i < ROUNDS; i++) {
         struct child child = child_start(fork_with_mapping, *state);
-        pid_t heir = (pid_t)child_hear(child.channel);
+        pid_t heir = (pid_t)child_receive(child.channel);
         expect_pending_free(*state);
         child_kill(&child);
         expect_pending_free(*state);
@@ -145,11 +146,11 @@ static void block_is_free_after_forked_child_dies(void **state)
 static void lease_and_wait(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
-    uint64_t id = wire_lease(w, N, 7, own)->lease;
+    uint64_t id = wire_lease(w, N, 7, backend_transport)->lease;
     wire_take_descriptor(w); /* keeps the descriptor open */
-    wire_lease(w, N, 8, own);
+    wire_lease(w, N, 8, backend_transport);
     wire_release(w, id, 0);
-    child_say(channel, 0);
+    child_send(channel, 0);
     pause();
 }
 
@@ -160,7 +161,7 @@ static void blocks_are_free_after_client_dies(void **state)
     unsigned late = 0;
     for (int i = 0; i < ROUNDS; i++) {
         struct child child = child_start(lease_and_wait, *state);
-        child_hear(child.channel);
+        child_receive(child.channel);
         WIRE_AWAIT((struct harness *)*state, s, s.blocks == 2 && s.leases == 1);
         assert_int_equal(wire_status(*state).pending_free, 1);
         child_kill(&child);
@@ -174,12 +175,12 @@ static void blocks_are_free_after_client_dies(void **state)
 static void device_block_stays_after_client_disconnects(void **state)
 {
     struct wire *w = wire_greet(*state);
-    bool host = own == HOST;
-    const Shuf__ResultReply *reply = wire_lease(w, N, 7, own);
+    bool host = backend_transport == HOST;
+    const Shuf__ResultReply *reply = wire_lease(w, N, 7, backend_transport);
     uint64_t id = reply->lease, block = reply->block;
     wire_release(w, id, block); /* a connected client's report of an unmapping is trusted */
     WIRE_AWAIT((struct harness *)*state, s, s.blocks == 0);
-    wire_lease(w, N, 8, own);
+    wire_lease(w, N, 8, backend_transport);
     wire_close(w);
     WIRE_AWAIT((struct harness *)*state, s, s.leases == 0 && s.blocks == s.pending_free);
     usleep(100000);
@@ -227,7 +228,7 @@ static void block_mapped_by_detached_process_is_not_reused(void **state)
 static void serve_from_pid_namespace(int channel, void *context)
 {
     struct harness h;
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     (void)channel;
     (void)context;
     assert_int_equal(unshare(CLONE_NEWPID), 0); /* the children are in the new namespace */
@@ -243,7 +244,7 @@ static void serve_from_pid_namespace(int channel, void *context)
 static void block_mapped_from_other_pid_namespace_is_not_reused(void **state)
 {
     (void)state;
-    if (geteuid() != 0 || own != HOST) /* CUDA does not start in such a namespace */
+    if (geteuid() != 0 || backend_transport != HOST) /* CUDA does not start in such a namespace */
         skip();
     struct child child = child_start(serve_from_pid_namespace, NULL);
     child_join(&child);
@@ -279,6 +280,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(reconnecting_clients_leave_no_blocks, start_cached, stop),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void request_permutation(uint64_t n, uint64_t seed)
 static void workspaces_count(void **state)
 {
     (void)state;
-    faults->best = 6 * MI;
+    faults->workspace_best = 6 * MI;
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     assert_int_equal(current_limit(), 110 * MI);

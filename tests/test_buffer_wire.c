@@ -79,7 +79,7 @@ static void wrong_allocations_are_refused(void **state)
                     "transport cuda-fd: expected memfd, inline of the backend cpu");
     }
     wire_check_alive(w);
-    assert_int_equal(wire_status(*state).blocks - (wire_idle(*state) > 0), 0);
+    assert_int_equal(wire_status(*state).blocks - (wire_idle_bytes(*state) > 0), 0);
     wire_close(w);
 }
 
@@ -161,7 +161,7 @@ static void released_buffer_still_mapped_is_not_reused(void **state)
     assert_int_not_equal(c.block, b.block);
     const uint8_t *fresh = wire_map(w, c.block_bytes);
     memset(buffer, 0xbb, UNIT);
-    assert_true(wire_all_zero(fresh, UNIT));
+    assert_true(wire_is_zero(fresh, UNIT));
     wire_unmap(fresh, c.block_bytes);
     wire_release(w, c.lease, c.block);
     expect_used(*state, UNIT, 1);
@@ -203,7 +203,7 @@ static void hold_buffer(int channel, void *context)
         s.algorithm = (char *)(uintptr_t) "lcg";
         wire_send_shuffle(w, &s);
     }
-    child_say(channel, b.block);
+    child_send(channel, b.block);
     pause();
 }
 
@@ -211,7 +211,7 @@ static void check_killed(const struct harness *h, bool shuffles)
 {
     struct holder holder = {h, shuffles};
     struct child child = child_start(hold_buffer, &holder);
-    child_hear(child.channel);
+    child_receive(child.channel);
     Shuf__StatusReply s = wire_status(h);
     assert_true(s.buffers == 1 && s.host_used >= SLOW);
     child_kill(&child);

@@ -22,7 +22,8 @@ enum {
 };
 
 static const char *backend;
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 /* A budget of four blocks. */
 static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
@@ -30,7 +31,7 @@ static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
 /* Leases the result and releases it at once. Returns whether the cache had it. */
 static bool is_cached(struct wire *w, uint64_t n, uint64_t seed)
 {
-    const Shuf__ResultReply *reply = wire_lease(w, n, seed, own);
+    const Shuf__ResultReply *reply = wire_lease(w, n, seed, backend_transport);
     bool was_there = reply->shared;
     wire_release(w, reply->lease, reply->block);
     return was_there;
@@ -39,7 +40,7 @@ static bool is_cached(struct wire *w, uint64_t n, uint64_t seed)
 static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_status status,
                            const char *text)
 {
-    Shuf__Permute permute = wire_permutation(n, own);
+    Shuf__Permute permute = wire_permutation(n, backend_transport);
     permute.seed = seed;
     wire_send_permute(w, &permute);
     wire_expect(w, status, text);
@@ -53,9 +54,9 @@ static void equal_requests_share_a_result(void **state)
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
     struct wire *a = wire_greet(&h), *b = wire_greet(&h);
-    Shuf__ResultReply first = *wire_lease(a, BLOCK_N, 1, own);
-    Shuf__ResultReply again = *wire_lease(b, BLOCK_N, 1, own);
-    Shuf__ResultReply other = *wire_lease(b, BLOCK_N, 2, own);
+    Shuf__ResultReply first = *wire_lease(a, BLOCK_N, 1, backend_transport);
+    Shuf__ResultReply again = *wire_lease(b, BLOCK_N, 1, backend_transport);
+    Shuf__ResultReply other = *wire_lease(b, BLOCK_N, 2, backend_transport);
     assert_true(!first.shared && again.shared && !other.shared);
     assert_true(again.block == first.block && again.lease != first.lease);
     assert_int_not_equal(other.block, first.block);
@@ -82,7 +83,7 @@ static void unequal_requests_share_nothing(void **state)
     slice.stride = 2;
     shard.world = 10;
     for (int i = 0; i < 10; i++)
-        requests[i] = wire_permutation(100, own);
+        requests[i] = wire_permutation(100, backend_transport);
     requests[1].n = 101;
     requests[2].seed = 8;
     requests[3].epoch = 1;
@@ -141,17 +142,17 @@ static void request_many(int channel, void *context)
 {
     struct harness *h = context;
     struct golden row = find_golden(MANY);
-    Shuf__Permute permute = wire_permutation(MANY, own);
+    Shuf__Permute permute = wire_permutation(MANY, backend_transport);
     struct wire *w = wire_greet(h);
     permute.algorithm = row.algorithm;
     permute.fingerprint = true;
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_send_permute(w, &permute);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_int_equal(reply->fingerprint, row.fingerprint);
-    child_say(channel, reply->block);
-    child_hear(channel);
+    child_send(channel, reply->block);
+    child_receive(channel);
     wire_close(w);
 }
 
@@ -161,7 +162,7 @@ static void check_eight_processes(bool held)
 {
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct child children[EIGHT];
     uint64_t block = 0;
     assert_true(harness_start(&h, backend, NULL));
@@ -169,18 +170,18 @@ static void check_eight_processes(bool held)
     for (int i = 0; i < EIGHT; i++)
         children[i] = child_start(request_many, &h);
     for (int i = 0; i < EIGHT; i++)
-        child_hear(children[i].channel);
+        child_receive(children[i].channel);
     if (held) {
         wire_send_permute(w, &endless);
         wire_await_queued(&h, 1);
     }
     for (int i = 0; i < EIGHT; i++)
-        child_say(children[i].channel, 0);
+        child_send(children[i].channel, 0);
     if (held)
         WIRE_AWAIT(&h, s, s.joined == EIGHT - 1);
     wire_close(w);
     for (int i = 0; i < EIGHT; i++) {
-        uint64_t its = child_hear(children[i].channel);
+        uint64_t its = child_receive(children[i].channel);
         assert_true(block == 0 || its == block);
         block = its;
     }
@@ -190,7 +191,7 @@ static void check_eight_processes(bool held)
     assert_int_equal(s.leases, EIGHT);
     assert_int_equal(s.blocks, 1);
     for (int i = 0; i < EIGHT; i++) {
-        child_say(children[i].channel, 0);
+        child_send(children[i].channel, 0);
         child_join(&children[i]);
     }
     WIRE_AWAIT(&h, after,
@@ -219,7 +220,8 @@ static void waiter_is_served_after_other_leaves(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice), permute = wire_permutation(100000, own);
+    Shuf__Permute endless = wire_endless_permutation(&slice),
+                  permute = wire_permutation(100000, backend_transport);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *blocker = wire_greet(&h), *first = wire_greet(&h), *second = wire_greet(&h);
     wire_send_permute(blocker, &endless);
@@ -242,7 +244,7 @@ static void last_waiter_cancels_job(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *first = wire_greet(&h), *second = wire_greet(&h);
     wire_send_permute(first, &endless);
@@ -293,13 +295,13 @@ static void leased_results_are_not_evicted(void **state)
     struct harness h;
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
-    uint64_t block = wire_lease(owner, BLOCK_N, 1, own)->block;
+    uint64_t block = wire_lease(owner, BLOCK_N, 1, backend_transport)->block;
     for (uint64_t seed = 2; seed <= 12; seed++) {
-        const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, seed, own);
+        const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, seed, backend_transport);
         assert_int_not_equal(reply->block, block);
         wire_release(w, reply->lease, reply->block);
     }
-    const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, 1, own);
+    const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, 1, backend_transport);
     assert_true(reply->shared && reply->block == block);
     assert_true(wire_status(&h).memory_used <= 4 * UNIT);
     wire_close(w);
@@ -313,8 +315,8 @@ static void hold_three_blocks(int channel, void *context)
     struct wire *w = wire_greet(context);
     for (uint64_t seed = 1; seed <= 3; seed++)
         wire_lease(w, BLOCK_N, seed, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_close(w);
 }
 
@@ -322,15 +324,15 @@ static void other_user_holds_the_budget(void **state)
 {
     (void)state;
     struct harness h;
-    if (geteuid() != 0 || own != SHUF__TRANSPORT__TRANSPORT_MEMFD)
+    if (geteuid() != 0 || backend_transport != SHUF__TRANSPORT__TRANSPORT_MEMFD)
         skip();
     wire_start(&h, backend, "host_memory = 8Mi\nsocket_mode = 0666\n");
     assert_int_equal(chmod(h.directory, 0755), 0);
     struct child other = child_start_as(CHILD_NOBODY, hold_three_blocks, &h);
-    child_hear(other.channel);
+    child_receive(other.channel);
     struct wire *w = wire_greet(&h);
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "memory, 6 MiB of 8 MiB are in use by other ");
-    child_say(other.channel, 0);
+    child_send(other.channel, 0);
     child_join(&other);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -345,7 +347,7 @@ static void request_over_budget_is_refused(void **state)
     struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
     expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10 MiB of ");
     for (uint64_t i = 0; i < 4; i++)
-        ids[i] = wire_lease(owner, BLOCK_N, i, own)->lease;
+        ids[i] = wire_lease(owner, BLOCK_N, i, backend_transport)->lease;
     expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
                    "memory, 8 MiB of 8 MiB are held by this user's own leases and ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "held by this user's own leases and requests (");
@@ -356,7 +358,7 @@ static void request_over_budget_is_refused(void **state)
     assert_false(is_cached(w, BLOCK_N, 9));
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "release a lease"); /* eviction cannot free enough */
     assert_true(is_cached(w, BLOCK_N, 9)); /* so the result stays in the cache */
-    wire_send_goodbye(owner);
+    wire_send_release_all(owner);
     wire_expect(owner, SHUF_OK, "");
     wire_close(owner);
     WIRE_AWAIT(&h, s, s.leases == 0);
@@ -371,7 +373,7 @@ static void request_above_limit_is_refused_at_once(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, backend, small);
     struct wire *blocker = wire_greet(&h), *w = wire_greet(&h);
     wire_send_permute(blocker, &endless);
@@ -414,8 +416,8 @@ static void result_is_evicted_after_cache_time(void **state)
     wire_start(&h, backend, "cache_time = 300ms\n");
     struct wire *w = wire_greet(&h);
     is_cached(w, BLOCK_N, 1);
-    assert_int_equal(wire_idle(&h), UNIT);
-    uint64_t leased = wire_lease(w, BLOCK_N, 2, own)->lease;
+    assert_int_equal(wire_idle_bytes(&h), UNIT);
+    uint64_t leased = wire_lease(w, BLOCK_N, 2, backend_transport)->lease;
     WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0 && s.memory_used == UNIT && s.blocks == 1);
     /* It expired, and was not evicted for another request. */
     assert_int_equal(wire_status(&h).evicted, 0);
@@ -445,6 +447,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(result_is_evicted_after_cache_time),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static shuf_permutation random_request(uint64_t n_limit)
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&request);
+    expected_random_view(&request);
     return request;
 }
 

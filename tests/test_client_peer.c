@@ -17,9 +17,9 @@
 
 /* Returns the id of the next request, or 0 when the client has closed the connection; *epoch of a
  * Permute. */
-static uint64_t get_request(int fd, uint64_t *epoch)
+static uint64_t next_request(int fd, uint64_t *epoch)
 {
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     if (request && epoch && request->body_case == SHUF__REQUEST__BODY_PERMUTE)
         *epoch = request->permute->epoch;
     return request ? request->id : 0;
@@ -31,7 +31,7 @@ static uint32_t values_sent[VALUES];
 
 /* Sends the correct reply with the fields that a script changed, then `bytes` bytes of the
  * payload. */
-static void put_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
+static void send_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
 {
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -43,14 +43,14 @@ static void put_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload
     permute.bytes = permute.bytes ? permute.bytes : BYTES;
     permute.dtype = permute.dtype ? permute.dtype : SHUF__DTYPE__DTYPE_U32;
     permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    reply.id = get_request(fd, &epoch);
+    reply.id = next_request(fd, &epoch);
     if (reply.id == 0 || epoch != expected_request.epoch)
         return;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &permute;
     reply.payload_bytes = payload;
-    peer_put_reply(fd, &reply, NULL, 0);
-    peer_put(fd, values_sent, bytes);
+    peer_send_reply(fd, &reply, NULL, 0);
+    peer_send(fd, values_sent, bytes);
 }
 
 /* ---- Greetings ---------------------------------------------------------- */
@@ -58,50 +58,50 @@ static void put_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload
 static void sends_garbage(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "\x08\x00\x00\x00garbage!", 12);
-    peer_wait_until_gone(fd);
+    peer_send(fd, "\x08\x00\x00\x00garbage!", 12);
+    peer_await_close(fd);
 }
 
 static void sends_http(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
-    peer_wait_until_gone(fd);
+    peer_send(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
+    peer_await_close(fd);
 }
 
 static void sends_empty_frame(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "\0\0\0\0", 4);
-    peer_wait_until_gone(fd);
+    peer_send(fd, "\0\0\0\0", 4);
+    peer_await_close(fd);
 }
 
 static void sends_long_frame(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
-    peer_wait_until_gone(fd);
+    peer_send(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
+    peer_await_close(fd);
 }
 
 static void welcomes_with_wrong_id(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 1);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void welcomes_with_version_2(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, 2, 0);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void refuses_the_version(int fd, int connection)
 {
     (void)connection;
-    peer_refuse(fd, get_request(fd, NULL), SHUF_VERSION, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_VERSION, 0);
+    peer_await_close(fd);
 }
 
 /* The peer refuses the connection before it reads the Hello: id 0, then it closes. The client still
@@ -116,21 +116,21 @@ static void sends_ok_with_id_0(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, 0, SHUF_OK, 0);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void replies_without_a_body(int fd, int connection)
 {
     (void)connection;
-    peer_refuse(fd, get_request(fd, NULL), SHUF_OK, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_OK, 0);
+    peer_await_close(fd);
 }
 
 static void refuses_with_no_daemon(int fd, int connection)
 {
     (void)connection;
-    peer_refuse(fd, get_request(fd, NULL), SHUF_NO_DAEMON, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_NO_DAEMON, 0);
+    peer_await_close(fd);
 }
 
 static void closes_at_once(int fd, int connection)
@@ -142,14 +142,14 @@ static void closes_at_once(int fd, int connection)
 static void closes_in_a_frame(int fd, int connection)
 {
     (void)connection;
-    get_request(fd, NULL);
-    peer_put(fd, "\x10\x00\x00\x00half", 8);
+    next_request(fd, NULL);
+    peer_send(fd, "\x10\x00\x00\x00half", 8);
 }
 
 static void sends_nothing(int fd, int connection)
 {
     (void)connection;
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void wrong_greetings_are_errors(void **state)
@@ -193,7 +193,7 @@ static void closes_twice(int fd, int connection)
         return;
     }
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 /* A daemon that ends may have accepted a connection; the next daemon takes its place. */
@@ -222,8 +222,8 @@ static void replies_with_too_few_bytes(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES - 1, BYTES - 1);
-    peer_wait_until_gone(fd);
+    send_reply(fd, NULL, BYTES - 1, BYTES - 1);
+    peer_await_close(fd);
 }
 
 static void replies_with_too_many_rows(int fd, int connection)
@@ -232,8 +232,8 @@ static void replies_with_too_many_rows(int fd, int connection)
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.rows = 2;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, &permute, BYTES, BYTES);
-    peer_wait_until_gone(fd);
+    send_reply(fd, &permute, BYTES, BYTES);
+    peer_await_close(fd);
 }
 
 static void replies_with_another_type(int fd, int connection)
@@ -242,32 +242,32 @@ static void replies_with_another_type(int fd, int connection)
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.dtype = SHUF__DTYPE__DTYPE_I64;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, &permute, BYTES, BYTES);
-    peer_wait_until_gone(fd);
+    send_reply(fd, &permute, BYTES, BYTES);
+    peer_await_close(fd);
 }
 
 static void refuses_with_payload(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_refuse(fd, get_request(fd, NULL), SHUF_BUSY, 10);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_BUSY, 10);
+    peer_await_close(fd);
 }
 
 static void replies_ok_without_result(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_refuse(fd, get_request(fd, NULL), SHUF_OK, BYTES);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_OK, BYTES);
+    peer_await_close(fd);
 }
 
 static void refuses_with_unknown_status(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_refuse(fd, get_request(fd, NULL), (shuf_status)200, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), (shuf_status)200, 0);
+    peer_await_close(fd);
 }
 
 static void wrong_replies_are_refused(void **state)
@@ -304,10 +304,10 @@ static void replies_with_escapes(int fd, int connection)
 {
     (void)connection;
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
-    permute.algorithm = permute.backend = permute.device = peer_hostile;
+    permute.algorithm = permute.backend = permute.device = peer_escape_text;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, &permute, BYTES, BYTES);
-    peer_wait_until_gone(fd);
+    send_reply(fd, &permute, BYTES, BYTES);
+    peer_await_close(fd);
 }
 
 static void sends_status_with_escapes(int fd, int connection)
@@ -316,12 +316,12 @@ static void sends_status_with_escapes(int fd, int connection)
     Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    status.daemon = status.backend = status.device = status.device_id = peer_hostile;
-    reply.id = get_request(fd, NULL);
+    status.daemon = status.backend = status.device = status.device_id = peer_escape_text;
+    reply.id = next_request(fd, NULL);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
-    peer_put_reply(fd, &reply, NULL, 0);
-    peer_wait_until_gone(fd);
+    peer_send_reply(fd, &reply, NULL, 0);
+    peer_await_close(fd);
 }
 
 /* Control characters in a peer's message do not reach the terminal. */
@@ -359,9 +359,9 @@ static const size_t cuts[] = {0, 1, 3, 65536, BYTES / 2, BYTES - 1, BYTES};
 static void closes_later_each_time(int fd, int connection)
 {
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, cuts[connection]);
+    send_reply(fd, NULL, BYTES, cuts[connection]);
     if (cuts[connection] == BYTES)
-        peer_wait_until_gone(fd);
+        peer_await_close(fd);
 }
 
 static void permute_continues_after_losses(void **state)
@@ -382,9 +382,9 @@ enum { LOSSES = 40 };
 static void closes_often(int fd, int connection)
 {
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, (size_t)BYTES * (size_t)connection / LOSSES);
+    send_reply(fd, NULL, BYTES, (size_t)BYTES * (size_t)connection / LOSSES);
     if (connection == LOSSES)
-        peer_wait_until_gone(fd);
+        peer_await_close(fd);
 }
 
 /* Only losses in a row without a new byte are limited. */
@@ -433,7 +433,7 @@ static void closes_at_request(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    get_request(fd, NULL);
+    next_request(fd, NULL);
 }
 
 /* The client stops repeating a request that ends every daemon. */
@@ -469,7 +469,7 @@ static void replies_once(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, BYTES);
+    send_reply(fd, NULL, BYTES, BYTES);
 }
 
 /* The connection is lost between two calls. The next call notices it and connects again. */
@@ -495,7 +495,7 @@ static void replies_with_values_beyond_n(int fd, int connection)
     (void)connection;
     values_sent[100000] = VALUES;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, BYTES);
+    send_reply(fd, NULL, BYTES, BYTES);
     values_sent[100000] = kept;
 }
 

@@ -100,7 +100,7 @@ static uint32_t first_value(struct wire *w)
     permute.seed = 1;
     wire_send_permute(w, &permute);
     assert_true(wire_expect(w, SHUF_OK, "")->result->shared); /* the same block as the lease */
-    wire_read_bulk(w, values, sizeof values);
+    wire_read_payload(w, values, sizeof values);
     return values[0];
 }
 

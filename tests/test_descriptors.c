@@ -19,7 +19,8 @@ enum { UNIT = 2 << 20, N = UNIT / 4 };
 
 static const char *backend;
 static struct harness shared;
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 static int start_shared(void **state)
 {
@@ -38,19 +39,21 @@ static void descriptor_is_sent_once(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
-    const Shuf__ResultReply *reply = wire_lease(w, N, 5, own);
+    const Shuf__ResultReply *reply = wire_lease(w, N, 5, backend_transport);
     uint64_t id = reply->lease, block = reply->block;
     assert_true(reply->descriptor);
-    reply = wire_lease(w, N, 5, own);
+    reply = wire_lease(w, N, 5, backend_transport);
     assert_true(!reply->descriptor && reply->block == block);
     wire_release(w, reply->lease, 0);
-    reply = wire_lease(other, N, 5, own); /* `other` has no descriptor of the block yet */
+    reply =
+        wire_lease(other, N, 5, backend_transport); /* `other` has no descriptor of the block yet */
     assert_true(reply->descriptor && reply->block == block);
     wire_release(w, id, 0);
-    reply = wire_lease(w, N, 5, own); /* `w` has not reported that it unmapped the block */
+    reply = wire_lease(w, N, 5,
+                       backend_transport); /* `w` has not reported that it unmapped the block */
     assert_true(!reply->descriptor && reply->block == block);
     wire_release(w, reply->lease, block);
-    reply = wire_lease(w, N, 5, own);
+    reply = wire_lease(w, N, 5, backend_transport);
     assert_true(reply->descriptor && reply->block == block);
     wire_close(w);
     wire_close(other);
@@ -61,7 +64,8 @@ static void descriptor_is_sent_once(void **state)
 static void one_descriptor_is_in_flight(void **state)
 {
     (void)state;
-    Shuf__Permute first = wire_permutation(N, own), second = wire_permutation(N + 1, own);
+    Shuf__Permute first = wire_permutation(N, backend_transport),
+                  second = wire_permutation(N + 1, backend_transport);
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &first);
     WIRE_AWAIT(&shared, s, s.leases == 1);
@@ -128,7 +132,7 @@ static void try_as_nobody(int channel, void *context)
     assert_int_equal(mprotect(view, UNIT, PROT_READ | PROT_WRITE), -1);
     assert_int_equal(fchmod(fd, 0666), -1);
     assert_int_equal(reopen(fd, O_RDWR), -1);
-    child_say(channel, 0);
+    child_send(channel, 0);
     wire_close(w);
 }
 
@@ -151,7 +155,7 @@ static void descriptor_is_sealed(void **state)
     if (geteuid() != 0)
         return;
     struct child child = child_start_as(CHILD_NOBODY, try_as_nobody, NULL);
-    child_hear(child.channel);
+    child_receive(child.channel);
     child_join(&child);
 }
 
@@ -163,6 +167,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(descriptor_is_sealed),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, start_shared, stop_shared);
 }

@@ -53,7 +53,7 @@ static void check_values(struct wire *w, uint64_t n)
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     uint64_t fingerprint = reply->result->fingerprint;
     assert_int_equal(reply->payload_bytes, n * sizeof *values);
-    wire_read_bulk(w, values, n * sizeof *values);
+    wire_read_payload(w, values, n * sizeof *values);
     for (uint64_t i = 0; i < n; i++)
         sum += shuf_fingerprint_term(i, values[i]);
     free(values);
@@ -90,7 +90,7 @@ static void test_unread_results(void **state)
     (void)state;
     struct harness h;
     start(&h);
-    wire_check_unread(&h, true);
+    wire_check_unread_results(&h, true);
     assert_true(harness_stop(&h));
 }
 
@@ -146,7 +146,7 @@ static struct wire *begin_after_large_result(const struct harness *h)
     wire_send_permute(w, &last);
     w->id--;
     wire_expect(w, SHUF_OK, "");
-    wire_read_bulk(w, values, sizeof values);
+    wire_read_payload(w, values, sizeof values);
     return w;
 }
 
@@ -192,7 +192,7 @@ static void test_drain_sends_all_chunks(void **state)
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
     kill(h.pid, SIGTERM);
-    wire_read_bulk(w, values, sizeof values);
+    wire_read_payload(w, values, sizeof values);
     wire_expect_end(w);
     wire_close(w);
     kill_and_expect_exit(&h, 0, EX_OK, "");
@@ -325,7 +325,7 @@ static void test_no_device(void **state)
 {
     (void)state;
     struct harness h;
-    int status = fake_backend_start_without(&h);
+    int status = fake_backend_start_without_device(&h);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), EX_UNAVAILABLE);
     assert_true(access(h.socket, F_OK) != 0);

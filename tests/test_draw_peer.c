@@ -50,8 +50,8 @@ static void send_reply(int fd, uint64_t id)
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &body;
     reply.payload_bytes = BYTES;
-    peer_put_reply(fd, &reply, NULL, 0);
-    peer_put(fd, values, BYTES);
+    peer_send_reply(fd, &reply, NULL, 0);
+    peer_send(fd, values, BYTES);
 }
 
 static void serve(int fd, int connection)
@@ -59,7 +59,7 @@ static void serve(int fd, int connection)
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    while ((request = peer_get(fd)) && request->body_case == SHUF__REQUEST__BODY_STREAM) {
+    while ((request = peer_receive(fd)) && request->body_case == SHUF__REQUEST__BODY_STREAM) {
         last_request = *request->stream;
         send_reply(fd, request->id);
     }

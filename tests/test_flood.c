@@ -86,7 +86,7 @@ static void flood_descriptors(int channel, void *context)
     }
     wire_check_alive(w);
     wire_close(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
 static void flood_connections(int channel, void *context)
@@ -105,7 +105,7 @@ static void flood_connections(int channel, void *context)
         many[i] = wire_open(h);
     for (int i = 0; i < AT_ONCE; i++)
         wire_close(many[i]);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
 /* Another client takes leases meanwhile. */
@@ -113,12 +113,13 @@ static void lease_meanwhile(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     for (uint64_t i = 0; i < 100; i++) {
-        const Shuf__ResultReply *reply = wire_lease(w, 10000, i % 5, wire_own_transport(backend));
+        const Shuf__ResultReply *reply =
+            wire_lease(w, 10000, i % 5, wire_backend_transport(backend));
         wire_release(w, reply->lease, reply->block);
         usleep(1000);
     }
     wire_close(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
 static void daemon_survives_floods(void **state)
@@ -131,7 +132,7 @@ static void daemon_survives_floods(void **state)
     struct child children[FLOODERS], warm;
     wire_start(&h, backend, "cache_time = 0\n");
     warm = child_start(lease_meanwhile, &h);
-    child_hear(warm.channel);
+    child_receive(warm.channel);
     child_join(&warm);
     WIRE_AWAIT(&h, s, s.clients == 1 && s.blocks == 0);
     usleep(50000); /* the daemon has closed that connection too */
@@ -139,7 +140,7 @@ static void daemon_survives_floods(void **state)
     for (int i = 0; i < FLOODERS; i++)
         children[i] = child_start(bodies[i], &h);
     for (int i = 0; i < FLOODERS; i++) {
-        child_hear(children[i].channel);
+        child_receive(children[i].channel);
         child_join(&children[i]);
     }
     WIRE_AWAIT(&h, s, s.clients == 1 && s.blocks == 0 && s.leases == 0);

@@ -147,7 +147,7 @@ static void default_budgets_are_shares_of_memory(void **state)
 static void host_shortage_frees_idle_results(void **state)
 {
     (void)state;
-    faults->blocks_count = true;
+    faults->own_blocks_count = true;
     start_with_defaults();
     compute_and_release(w, RESULT_N, 1, HOST);
     compute_and_release(w, RESULT_N, 2, HOST);
@@ -196,8 +196,8 @@ static void device_shortage_frees_idle_results(void **state)
     compute_and_release(w, RESULT_N, 3, HOST);
     usleep(600000);
     expect_idle(4 * MI, 8 * MI);
-    faults->others = 4000 * MI;
-    WIRE_AWAIT(&h, s, s.device_idle == 0 && s.host_idle == 4 * MI && seen->taken == 0);
+    faults->other_programs = 4000 * MI;
+    WIRE_AWAIT(&h, s, s.device_idle == 0 && s.host_idle == 4 * MI && seen->device == 0);
     stop();
 }
 
@@ -211,8 +211,8 @@ static void device_shortage_is_met_while_a_job_runs(void **state)
     struct wire *blocker = wire_greet(&h);
     wire_send_permute(blocker, &waiting);
     wire_await_queued(&h, 1);
-    faults->others = 4000 * MI;
-    WIRE_AWAIT(&h, s, s.device_idle == 0 && seen->taken == 0 && s.queued == 1);
+    faults->other_programs = 4000 * MI;
+    WIRE_AWAIT(&h, s, s.device_idle == 0 && seen->device == 0 && s.queued == 1);
     wire_close(blocker);
     stop();
 }
@@ -353,7 +353,7 @@ static void drop_frees_own_results(void **state)
     wire_release(w, mapped, 0);
     expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 4, 4 * MI, 8 * MI, 4 * MI);
     expect_idle(0, 0);
-    WIRE_AWAIT(&h, s, seen->taken == 0 && s.leases == 1 && s.pending_free == 1);
+    WIRE_AWAIT(&h, s, seen->device == 0 && s.leases == 1 && s.pending_free == 1);
     assert_false(compute_and_release(w, RESULT_N, 1, HOST));
     assert_true(wire_lease(w, RESULT_N, 4, HOST)->shared); /* its lease keeps the result */
     wire_release(w, lease, 0);
@@ -368,18 +368,18 @@ static void use_and_drop_as_nobody(int channel, void *context)
     (void)context;
     struct wire *by = wire_greet(&h);
     compute_and_release(by, RESULT_N, 1, HOST);
-    child_say(channel, 1);
-    child_hear(channel);
+    child_send(channel, 1);
+    child_receive(channel);
     drop(by, SHUF__DROP__OF_ALL, 0, SHUF_DENIED,
          "all users: expected root or the daemon's user, not uid 65534");
     drop(by, SHUF__DROP__OF_UID, 0, SHUF_DENIED,
          "user 0: expected your own uid, 65534; only root and the daemon's user");
-    child_say(channel, 2);
-    child_hear(channel);
+    child_send(channel, 2);
+    child_receive(channel);
     expect_dropped(drop(by, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
     compute_and_release(by, RESULT_N, 2, HOST);
-    child_say(channel, 3);
-    child_hear(channel);
+    child_send(channel, 3);
+    child_receive(channel);
     compute_and_release(by, RESULT_N, 3, HOST);
     wire_close(by);
 }
@@ -406,19 +406,19 @@ static void drop_of_other_users_needs_root(void **state)
     start_with_defaults();
     compute_and_release(w, RESULT_N, 1, HOST);
     struct child nobody = child_start_as(CHILD_NOBODY, use_and_drop_as_nobody, NULL);
-    child_hear(nobody.channel);
+    child_receive(nobody.channel);
     assert_int_equal(idle_bytes_of(0), 4 * MI);
     assert_int_equal(idle_bytes_of(CHILD_NOBODY), 4 * MI);
-    child_say(nobody.channel, 1);
-    child_hear(nobody.channel);
+    child_send(nobody.channel, 1);
+    child_receive(nobody.channel);
     expect_idle(8 * MI, 0); /* nothing was dropped */
     expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 1, 4 * MI, 0, 0);
     assert_int_equal(idle_bytes_of(CHILD_NOBODY), 4 * MI);
-    child_say(nobody.channel, 2);
-    child_hear(nobody.channel);
+    child_send(nobody.channel, 2);
+    child_receive(nobody.channel);
     expect_dropped(drop(w, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
     compute_and_release(w, RESULT_N, 1, HOST);
-    child_say(nobody.channel, 3);
+    child_send(nobody.channel, 3);
     child_join(&nobody);
     WIRE_AWAIT(&h, s, s.host_idle == 8 * MI && s.clients == 2);
     expect_dropped(drop(w, SHUF__DROP__OF_ALL, 0, SHUF_OK, ""), 2, 8 * MI, 0, 0);

@@ -47,7 +47,7 @@ static void send_reply(int fd, const Shuf__Request *request)
         reply.index = &index;
     else
         reply.release = &release;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
 static void serve(int fd, int connection)
@@ -55,7 +55,7 @@ static void serve(int fd, int connection)
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    for (int replies = 1; (request = peer_get(fd)); replies++) {
+    for (int replies = 1; (request = peer_receive(fd)); replies++) {
         if (requests < 3) {
             snprintf(heard[requests], sizeof heard[0], "%s", request->index->algorithm);
             requested[requests++] = request->index->n_at;

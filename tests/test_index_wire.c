@@ -132,7 +132,7 @@ static void look_ups_beside_an_endless_job(void **state)
     static uint64_t at[MOST];
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     endless.algorithm = (char *)"philox24"; /* has to count values to find a position */
     Shuf__Index few = look_up_message(1000, at, 1024), many = look_up_message(1000, at, MOST);
     wire_start(&h, harness_backend, "queue = 1\n");

@@ -147,9 +147,9 @@ static void take_random_results(struct user *user, int results)
 
 static void send_blocks(int channel, const struct user *user)
 {
-    child_say(channel, (uint64_t)user->blocks);
+    child_send(channel, (uint64_t)user->blocks);
     for (int i = 0; i < user->blocks; i++)
-        child_say(channel, user->block[i]);
+        child_send(channel, user->block[i]);
 }
 
 /* ---- the two users see no data of each other -------------------------------------------- */
@@ -179,28 +179,28 @@ static void work_in_turns(int channel, void *context)
                         .seed = turns->seed,
                         .more = turns->stay_connected ? 2 * UNIT : 0};
     for (int turn = 0; turn < TURNS; turn++) {
-        child_hear(channel);
+        child_receive(channel);
         open_user(&user, turns);
         take_random_results(&user, RESULTS);
         if (!turns->stay_connected || turn + 1 == TURNS) {
             shuf_close(user.handle);
             user.handle = NULL;
         }
-        child_say(channel, 0);
+        child_send(channel, 0);
     }
     send_blocks(channel, &user);
-    child_hear(channel);
+    child_receive(channel);
 }
 
 static void expect_no_common_block(const struct child users[2])
 {
-    uint64_t first[MOST_BLOCKS], count = child_hear(users[0].channel);
+    uint64_t first[MOST_BLOCKS], count = child_receive(users[0].channel);
     for (uint64_t i = 0; i < count; i++)
-        first[i] = child_hear(users[0].channel);
-    uint64_t others = child_hear(users[1].channel);
+        first[i] = child_receive(users[0].channel);
+    uint64_t others = child_receive(users[1].channel);
     assert_true(count > 0 && others > 0);
     for (; others > 0; others--) {
-        uint64_t block = child_hear(users[1].channel);
+        uint64_t block = child_receive(users[1].channel);
         for (uint64_t i = 0; i < count; i++)
             assert_int_not_equal(first[i], block);
     }
@@ -217,12 +217,12 @@ static void take_turns(shuf_transport transport, bool stay)
         users[i] = child_start_as(i == 0 ? 0 : CHILD_NOBODY, work_in_turns, &parts[i]);
     }
     for (int turn = 0; turn < 2 * TURNS; turn++) {
-        child_say(users[turn % 2].channel, 0);
-        child_hear(users[turn % 2].channel);
+        child_send(users[turn % 2].channel, 0);
+        child_receive(users[turn % 2].channel);
     }
     expect_no_common_block(users);
     for (int i = 0; i < 2; i++) {
-        child_say(users[i].channel, 0);
+        child_send(users[i].channel, 0);
         child_join(&users[i]);
     }
     assert_true(harness_stop(&h));
@@ -245,8 +245,8 @@ static void request_result_of_root(int channel, void *context)
     struct wire *w = wire_greet(context);
     const Shuf__ResultReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_false(reply->shared);
-    child_say(channel, reply->block);
-    child_hear(channel);
+    child_send(channel, reply->block);
+    child_receive(channel);
     wire_close(w);
 }
 
@@ -258,9 +258,9 @@ static void users_share_no_results(void **state)
     struct wire *w = wire_greet(&h);
     uint64_t block = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD)->block;
     struct child child = child_start_as(CHILD_NOBODY, request_result_of_root, &h);
-    assert_int_not_equal(child_hear(child.channel), block);
+    assert_int_not_equal(child_receive(child.channel), block);
     assert_int_equal(wire_status(&h).computed, 2);
-    child_say(child.channel, 0);
+    child_send(child.channel, 0);
     child_join(&child);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -305,14 +305,14 @@ static void take_and_see_only_own(int channel, void *context)
         const Shuf__ResultReply *reply = wire_lease(w, 1000, i, SHUF__TRANSPORT__TRANSPORT_MEMFD);
         lease[i] = reply->lease;
         block[i] = reply->block;
-        child_say(channel, 0);
-        child_hear(channel);
+        child_send(channel, 0);
+        child_receive(channel);
     }
     expect_far(lease[0], lease[1]);
     expect_far(block[0], block[1]);
     expect_status(w, 1, CHILD_NOBODY, 2);
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_close(w);
 }
 
@@ -324,14 +324,14 @@ static void status_shows_only_own_leases(void **state)
     struct wire *w = wire_greet(&h);
     struct child child = child_start_as(CHILD_NOBODY, take_and_see_only_own, &h);
     for (uint64_t i = 0; i < 2; i++) {
-        child_hear(child.channel);
+        child_receive(child.channel);
         wire_lease(w, 1000, i, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-        child_say(child.channel, 0);
+        child_send(child.channel, 0);
     }
-    child_hear(child.channel);
+    child_receive(child.channel);
     expect_status(w, 2, CHILD_NOBODY, 2);
     expect_status(w, 2, 0, 2);
-    child_say(child.channel, 0);
+    child_send(child.channel, 0);
     child_join(&child);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -353,9 +353,9 @@ static void request_ipc(int channel, void *context)
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t values[1000];
-    wire_read_bulk(w, values, reply->payload_bytes);
+    wire_read_payload(w, values, reply->payload_bytes);
     wire_check_alive(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
     wire_close(w);
 }
 
@@ -367,7 +367,7 @@ static void cuda_ipc_of_another_user_is_denied(void **state)
         skip();
     start(&h);
     struct child child = child_start_as(CHILD_NOBODY, request_ipc, &h);
-    child_hear(child.channel);
+    child_receive(child.channel);
     child_join(&child);
     assert_true(harness_stop(&h));
 }
@@ -383,7 +383,7 @@ static void request_from_namespace(int channel, const struct harness *h)
     }
     wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_check_alive(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
     pause();
 }
 
@@ -398,7 +398,7 @@ static void run_in_namespace(int channel, void *context)
         request_from_namespace(channel, context);
         _exit(0);
     }
-    child_say(channel, (uint64_t)first);
+    child_send(channel, (uint64_t)first);
     waitpid(first, NULL, 0);
 }
 
@@ -408,9 +408,9 @@ static void client_of_child_namespace_is_served(void **state)
     struct harness h;
     start(&h);
     struct child child = child_start(run_in_namespace, &h);
-    uint64_t first = child_hear(child.channel);
+    uint64_t first = child_receive(child.channel);
     /* one of the two numbers is 0 and the other is the pid */
-    uint64_t second = child_hear(child.channel);
+    uint64_t second = child_receive(child.channel);
     WIRE_AWAIT(&h, s, s.leases == (is_cuda() ? 2 : 1));
     kill((pid_t)(first + second), SIGKILL);
     WIRE_AWAIT(&h, s, s.leases == 0 && s.pending_free == 0);

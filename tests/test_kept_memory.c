@@ -153,7 +153,7 @@ static void keep_until_killed(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     keep_result(w, 1);
-    child_say(channel, 1);
+    child_send(channel, 1);
     pause();
 }
 
@@ -161,7 +161,7 @@ static void death_of_process_frees_kept_memory(void **state)
 {
     (void)state;
     struct child child = child_start(keep_until_killed, &h);
-    assert_int_equal(child_hear(child.channel), 1);
+    assert_int_equal(child_receive(child.channel), 1);
     expect_charged(16 * MI);
     child_kill(&child);
     expect_charged(0);

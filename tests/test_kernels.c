@@ -43,7 +43,7 @@ static void golden_table_matches(void **state)
 }
 
 /* Single positions, also of permutations that are too large for a golden table. */
-static void check_positions(const struct golden_places *row, struct shuf__block *block)
+static void check_positions(const struct golden_positions *row, struct shuf__block *block)
 {
     struct shuf__computation computation =
         computation_whole(SHUF_ALGORITHM_PRIMEFOLD, row->n, row->seed, row->epoch);
@@ -63,12 +63,12 @@ static void check_positions(const struct golden_places *row, struct shuf__block 
 static void golden_positions_match(void **state)
 {
     (void)state;
-    struct golden_places row;
+    struct golden_positions row;
     struct shuf__block block;
     unsigned rows = 0;
     FILE *table = golden_open("primefold.txt");
     computation_alloc(8, &block);
-    for (; golden_next_places(table, &row); rows++)
+    for (; golden_next_positions(table, &row); rows++)
         check_positions(&row, &block);
     backend->ops->free(backend, &block);
     fclose(table);
@@ -300,7 +300,7 @@ static void memory_is_reported(void **state)
 
 static bool is_past(void *context)
 {
-    return computation_now() > *(const double *)context;
+    return computation_seconds() > *(const double *)context;
 }
 
 static bool never(void *context)
@@ -318,7 +318,7 @@ static void long_job_is_cancelled(void **state)
     struct shuf__permutation *p = &computation.request.permutation;
     struct shuf__block block;
     struct shuf__error error = {0};
-    double begin = computation_now(), deadline = begin + 0.1;
+    double begin = computation_seconds(), deadline = begin + 0.1;
     uint64_t ns;
     p->offset = p->n - 1;
     p->count = 1;
@@ -329,8 +329,8 @@ static void long_job_is_cancelled(void **state)
                      SHUF_CANCELLED);
     assert_int_equal(error.status, SHUF_CANCELLED);
     backend->ops->free(backend, &block);
-    if (computation_now() - begin > 5)
-        fail_msg("cancelled after 0.1 s, ended after %.1f s", computation_now() - begin);
+    if (computation_seconds() - begin > 5)
+        fail_msg("cancelled after 0.1 s, ended after %.1f s", computation_seconds() - begin);
 }
 
 static void check_cancelled_at_once(struct shuf__computation computation)
@@ -341,7 +341,7 @@ static void check_cancelled_at_once(struct shuf__computation computation)
     uint64_t ns;
     computation.cancelled = is_past;
     computation.cancel_context = &already_past;
-    computation_alloc(4 * computation_values(&computation), &block);
+    computation_alloc(4 * computation_value_count(&computation), &block);
     assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
                      SHUF_CANCELLED);
     backend->ops->free(backend, &block);

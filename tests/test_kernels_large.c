@@ -29,7 +29,7 @@ static uint64_t compute_fingerprint(struct shuf__backend *on, enum shuf__memory 
     const struct shuf__permutation *p = &computation->request.permutation;
     struct shuf__error error = {0};
     struct shuf__block block;
-    uint64_t ns, fingerprint = 0, values = computation_values(computation);
+    uint64_t ns, fingerprint = 0, values = computation_value_count(computation);
     uint64_t units =
         (values * computation_width(computation) + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, &block, &error) ||

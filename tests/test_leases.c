@@ -21,7 +21,8 @@ enum { UNIT = 2 << 20, N = 1000 };
 static const char *backend;
 static struct harness shared;
 
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 static int start_shared(void **state)
 {
@@ -38,7 +39,7 @@ static int stop_shared(void **state)
 
 static uint64_t lease_id(struct wire *w, uint64_t seed)
 {
-    return wire_lease(w, N, seed, own)->lease;
+    return wire_lease(w, N, seed, backend_transport)->lease;
 }
 
 static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, uint64_t wrong)
@@ -120,7 +121,7 @@ static void request_releases_old_lease(void **state)
     struct wire *w = wire_greet(&shared);
     uint64_t id = lease_id(w, 4), unknown = UINT64_MAX, before = wire_status(&shared).leases;
     Shuf__Release back = SHUF__RELEASE__INIT;
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     permute.give_back = &back;
     back.n_lease = 1;
     back.lease = &unknown;
@@ -144,7 +145,7 @@ static void lease_limit_is_refused(void **state)
     struct harness h;
     wire_start(&h, backend, "leases = 3\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     uint64_t ids[3];
     for (uint64_t i = 0; i < 3; i++)
         ids[i] = lease_id(w, i);
@@ -167,7 +168,7 @@ static void empty_shard_has_no_lease(void **state)
 {
     (void)state;
     Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute permute = wire_permutation(3, own);
+    Shuf__Permute permute = wire_permutation(3, backend_transport);
     struct wire *w = wire_greet(&shared);
     shard.world = 4;
     shard.rank = 3;
@@ -214,9 +215,9 @@ static uint64_t count_leases_of_seed(struct wire *w, uint64_t seed, uint64_t *al
 static void list_entry_describes_lease(void **state)
 {
     (void)state;
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     struct wire *w = wire_greet(&shared);
-    const uint64_t before = wire_lease(w, N, 1, own)->lease;
+    const uint64_t before = wire_lease(w, N, 1, backend_transport)->lease;
     permute.algorithm = (char *)"lcg";
     permute.epoch = 8;
     permute.epochs = 3;
@@ -229,7 +230,7 @@ static void list_entry_describes_lease(void **state)
     assert_int_equal(entry->id, reply.lease);
     assert_int_equal(entry->pid, getpid());
     assert_int_equal(entry->uid, getuid());
-    assert_int_equal(entry->transport, own);
+    assert_int_equal(entry->transport, backend_transport);
     assert_true(entry->ready && !entry->prefetch && entry->age_ms < HARNESS_WAIT_MS);
     assert_int_equal(entry->block, reply.block);
     assert_int_equal(entry->block_bytes, reply.block_bytes);
@@ -248,8 +249,8 @@ static void list_as_nobody(int channel, void *context)
     wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_int_equal(count_leases_of_seed(w, 11, &all), 2);
     assert_int_equal(all, 2); /* leases of other users are not in the list */
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_close(w);
 }
 
@@ -268,10 +269,10 @@ static void close_ends_1000_leases(void **state)
     assert_int_equal(all, 1041);
     if (geteuid() == 0) {
         struct child child = child_start_as(CHILD_NOBODY, list_as_nobody, NULL);
-        child_hear(child.channel);
+        child_receive(child.channel);
         assert_int_equal(count_leases_of_seed(other, 11, &all), 2);
         assert_int_equal(all, 1043); /* root sees all leases */
-        child_say(child.channel, 0);
+        child_send(child.channel, 0);
         child_join(&child);
     }
     wire_close(w);
@@ -320,7 +321,7 @@ static void drain_serves_accepted_lease(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     Shuf__Permute permute = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *running = wire_greet(&h), *waiting = wire_greet(&h);
@@ -361,7 +362,7 @@ static void lease_and_fork(int channel, void *context)
         pause();
         _exit(0);
     }
-    child_say(channel, (uint64_t)heir);
+    child_send(channel, (uint64_t)heir);
     pause();
 }
 
@@ -376,7 +377,7 @@ static void leases_end_with_their_process(void **state)
     for (int i = 0; i < DEATHS; i++) {
         WIRE_AWAIT(&shared, s, s.leases == 0 && s.clients == 1);
         struct child child = child_start(lease_and_fork, NULL);
-        pid_t heir = (pid_t)child_hear(child.channel);
+        pid_t heir = (pid_t)child_receive(child.channel);
         WIRE_AWAIT(&shared, s, s.leases == 2 && s.clients == 2);
         uint64_t killed = now_ms();
         child_kill(&child);
@@ -404,6 +405,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(leases_end_with_their_process),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, start_shared, stop_shared);
 }

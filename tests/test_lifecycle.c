@@ -90,7 +90,7 @@ static void test_second_signal_ends_drain(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &endless);
@@ -109,7 +109,7 @@ static void test_drain_timeout_ends_drain(void **state)
     struct harness h;
     char log[8192];
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, harness_backend, "drain_timeout = 100ms\n");
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &endless);
@@ -287,7 +287,7 @@ static void test_lock_without_socket_is_refused(void **state)
     struct harness h;
     char removed[96], ending[96], lock[HARNESS_PATH + 8];
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     snprintf(removed, sizeof removed, "pid %d, uid %d, runs without its socket", (int)h.pid,
@@ -372,8 +372,8 @@ static void hold_foreign_lock(int channel, void *context)
     assert_int_equal(chmod(path, 0666), 0);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
 }
 
 /* Serves while another user holds the lock. `has_lock`: this process has the right to replace the
@@ -413,7 +413,7 @@ static void test_lock_held_by_other_user(void **state)
         assert_true(harness_prepare(&h, harness_backend, NULL));
         assert_int_equal(chmod(h.directory, 01777), 0);
         const struct child squatter = child_start_as(SQUATTER, hold_foreign_lock, &h);
-        child_hear(squatter.channel);
+        child_receive(squatter.channel);
         if (as_root) {
             serve_despite_held_lock(&h, true);
         } else {
@@ -423,7 +423,7 @@ static void test_lock_held_by_other_user(void **state)
             if (!WIFEXITED(status) || WEXITSTATUS(status) != HARNESS_SKIP)
                 shufd_expect_code(status, EX_OK);
         }
-        child_say(squatter.channel, 0);
+        child_send(squatter.channel, 0);
         child_join(&squatter);
         assert_true(harness_stop(&h));
     }

@@ -37,7 +37,7 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
         entry->age_ms = 7 * i;
         entry->block = 5;
         entry->block_bytes = UINT64_C(1) << 40;
-        entry->algorithm = peer_hostile;
+        entry->algorithm = peer_escape_text;
         entry->n = 11;
         entry->seed = UINT64_MAX;
         entry->epoch = 12;
@@ -51,7 +51,7 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_LEASES;
     reply.leases = &leases;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
 /* User u has (u * 7) mod 101 bytes, so no two of 101 users have the same number. */
@@ -86,7 +86,7 @@ static void reply_status(int fd, uint64_t id)
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
 static void serve_lists(int fd, int connection)
@@ -94,7 +94,7 @@ static void serve_lists(int fd, int connection)
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    while ((request = peer_get(fd)))
+    while ((request = peer_receive(fd)))
         if (request->body_case == SHUF__REQUEST__BODY_LEASES)
             reply_leases(fd, request->id, request->leases->after);
         else if (request->body_case == SHUF__REQUEST__BODY_STATUS)

@@ -133,7 +133,7 @@ static void flood_with(add_request *add, int ready)
     for (int i = 0; i < CONNECTIONS; i++) {
         w[i] = wire_greet(&h);
         for (int j = 0; i < LEASING && j < LEASES; j++)
-            wire_lease(w[i], 100, (uint64_t)j, wire_own_transport(harness_backend));
+            wire_lease(w[i], 100, (uint64_t)j, wire_backend_transport(harness_backend));
         for (int j = 0; j < BATCH; j++)
             add(w[i], &flood[i]);
         events[i] = (struct pollfd){.fd = w[i]->fd, .events = POLLIN | POLLOUT};
@@ -260,13 +260,13 @@ static unsigned open_all(uid_t uid, struct wire **w, const char *text)
 static void connections_of_a_user_are_limited(void **state)
 {
     enum { CLIENTS = 32 };
-    static const char own[] = "user_clients 8: the most connections of one user";
+    static const char refusal[] = "user_clients 8: the most connections of one user";
     struct wire *w[CLIENTS + 1];
     unsigned count = 0;
     (void)state;
     for (uid_t user = 0; user < 3; user++) {
         const unsigned before = count;
-        count += open_all(HOSTILE_UID + user, w + count, own);
+        count += open_all(HOSTILE_UID + user, w + count, refusal);
         assert_int_equal(count - before, 8);
     }
     count += open_all(HOSTILE_UID + 3, w + count, "clients 32: the most that may be connected");

@@ -206,7 +206,7 @@ static void send_descriptor_with_values(int fd, int connection)
     int memory;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     struct lease_server_reply p = {.reply = SHUF__RESULT_REPLY__INIT,
                                    .payload = 4 * LEASE_SERVER_LARGE};
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -219,15 +219,15 @@ static void send_descriptor_with_values(int fd, int connection)
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
     reply.payload_bytes = p.payload;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
     memory = lease_server_memory(&p, 0);
     static uint8_t values[16384];
-    peer_put(fd, values, sizeof values);
+    peer_send(fd, values, sizeof values);
     reply.result = NULL; /* any frame can stand for bytes of the payload */
     reply.body_case = SHUF__REPLY__BODY__NOT_SET;
-    peer_put_reply(fd, &reply, &memory, 1);
+    peer_send_reply(fd, &reply, &memory, 1);
     close(memory);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void descriptor_among_the_values_is_refused(void **state)
@@ -254,15 +254,15 @@ static void reply_when_descriptors_are_used_up(int fd, int connection)
     static int taken[256];
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     struct lease_server_reply p = lease_server_reply_to(request->permute);
     Shuf__Reply reply = SHUF__REPLY__INIT;
     int memory = lease_server_memory(&p, 0), count = use_up_descriptors(taken, 256);
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
-    peer_put_reply(fd, &reply, &memory, 1);
-    peer_wait_until_gone(fd);
+    peer_send_reply(fd, &reply, &memory, 1);
+    peer_await_close(fd);
     while (count > 0)
         close(taken[--count]);
     close(memory);
@@ -293,7 +293,7 @@ static void send_bytes_one_by_one(int fd, int connection)
     Shuf__Reply reply = SHUF__REPLY__INIT;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     struct lease_server_reply p = lease_server_reply_to(request->permute);
     int memory = lease_server_memory(&p, 0);
     reply.id = request->id;
@@ -301,11 +301,11 @@ static void send_bytes_one_by_one(int fd, int connection)
     reply.result = &p.reply;
     size_t size = shuf__message_pack(&reply.base, frame, sizeof frame);
     for (size_t i = 0; i < size; i++) {
-        peer_put_byte(fd, frame[i], &memory, i == 0);
+        peer_send_byte(fd, frame[i], &memory, i == 0);
         usleep(100);
     }
     close(memory);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void slow_reply_is_read(void **state)

@@ -127,12 +127,12 @@ static void shared_block_is_read_only(void **state)
 {
     (void)state;
     struct shuf__block block;
-    struct shuf__computation computation = computation_filling(UNIT);
+    struct shuf__computation computation = computation_of_bytes(UNIT);
     computation_alloc(UNIT, &block);
     int fd = shuf__memfd_share(&block);
     assert_true(fd >= 0);
     assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-    computation_fill_whole(&block);
+    computation_fill_block(&block);
     assert_true(is_read_only(fd));
     assert_true(is_read_only(block.fd));
     if (geteuid() == 0)
@@ -151,11 +151,11 @@ static void shared_block_shows_values(void **state)
     int fd = shuf__memfd_share(&block);
     void *view = map(fd, PROT_READ);
     assert_true(view != MAP_FAILED);
-    computation_fill_whole(&block);
+    computation_fill_block(&block);
     assert_memory_equal(view, block.host, UNIT);
     backend->ops->free(backend, &block);
     /* The mapping stays valid after the block was freed. */
-    assert_true(computation_any_set(view, UNIT));
+    assert_true(computation_has_nonzero(view, UNIT));
     munmap(view, UNIT);
     close(fd);
 }
@@ -168,7 +168,7 @@ static void descriptor_or_mapping_is_detected(void **state)
     struct shuf__block block;
     computation_alloc(UNIT, &block);
     assert_true(shuf__memfd_is_unmapped(&block));
-    computation_fill_whole(&block);
+    computation_fill_block(&block);
     assert_true(shuf__memfd_is_unmapped(&block)); /* the mapping of this process does not count */
     int fd = shuf__memfd_share(&block), again = reopen(fd, O_RDONLY);
     assert_false(shuf__memfd_is_unmapped(&block));
@@ -183,9 +183,9 @@ static void descriptor_or_mapping_is_detected(void **state)
     assert_true(shuf__memfd_is_unmapped(&block));
     assert_true(shuf__memfd_is_unmapped(&block));
     /* Opening the block does not wait for the file lease of the probe. */
-    double begin = computation_now();
+    double begin = computation_seconds();
     fd = shuf__memfd_share(&block);
-    assert_true(fd >= 0 && computation_now() - begin < 5);
+    assert_true(fd >= 0 && computation_seconds() - begin < 5);
     assert_false(shuf__memfd_is_unmapped(&block));
     close(fd);
     backend->ops->free(backend, &block);
@@ -262,7 +262,7 @@ static void open_during_probe_is_survived(void **state)
     pid_t child = fork_child();
     while (child == 0)
         close(open(path, O_RDONLY));
-    for (double end = computation_now() + 0.3; computation_now() < end;)
+    for (double end = computation_seconds() + 0.3; computation_seconds() < end;)
         mapped += !shuf__memfd_is_unmapped(&block);
     kill_child(child);
     printf("seen open %u times\n", mapped);

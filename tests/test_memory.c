@@ -42,7 +42,7 @@ static void new_block_is_zero(void **state)
             expect_zeros(&blocks[i]);
         }
         for (int i = 0; i < BLOCKS; i++)
-            computation_fill_whole(&blocks[i]);
+            computation_fill_block(&blocks[i]);
         for (int i = 0; i < BLOCKS; i++)
             backend->ops->free(backend, &blocks[i]);
     }
@@ -57,7 +57,7 @@ static void block_has_its_sharing_information(void **state)
     assert_int_equal(block.bytes, 3 * UNIT);
     assert_non_null(block.memory);
     assert_ptr_equal(block.host, computation_kind == SHUF__MEMORY_MEMFD ? block.memory : NULL);
-    assert_int_equal(computation_any_set(block.ipc, sizeof block.ipc),
+    assert_int_equal(computation_has_nonzero(block.ipc, sizeof block.ipc),
                      computation_kind == SHUF__MEMORY_CUDA_IPC);
     if (computation_kind == SHUF__MEMORY_CUDA_IPC)
         assert_int_equal(block.fd, -1);
@@ -73,7 +73,7 @@ static void two_blocks_keep_their_values(void **state)
 {
     (void)state;
     struct shuf__block first, second;
-    struct shuf__computation computation = computation_filling(UNIT), other = computation;
+    struct shuf__computation computation = computation_of_bytes(UNIT), other = computation;
     other.request.permutation.epoch++;
     computation_alloc(UNIT, &first);
     computation_fill(&computation, &first);
@@ -100,12 +100,12 @@ static void free_closes_descriptors(void **state)
     (void)state;
     struct shuf__block block;
     computation_alloc(UNIT, &block); /* the first use opens resources that a driver keeps */
-    computation_fill_whole(&block);
+    computation_fill_block(&block);
     backend->ops->free(backend, &block);
     int before = count_descriptors();
     for (int i = 0; i < 50; i++) {
         computation_alloc(UNIT, &block);
-        computation_fill_whole(&block);
+        computation_fill_block(&block);
         backend->ops->free(backend, &block);
         refuse_allocation();
     }
@@ -126,7 +126,7 @@ static void free_returns_device_memory(void **state)
                      SHUF_OK);
     for (int i = 0; i < 20; i++) {
         computation_alloc(64 * UNIT, &block);
-        computation_fill_whole(&block);
+        computation_fill_block(&block);
         backend->ops->free(backend, &block);
     }
     assert_int_equal(backend->ops->memory(backend, computation_kind, &after, &total, &error),
@@ -142,7 +142,8 @@ static uint64_t fingerprint_of(const struct shuf__block *block,
     uint64_t sum = 0;
     struct shuf__error error = {0};
     assert_int_equal(backend->ops->fingerprint(backend, block, computation_width(computation),
-                                               computation_values(computation), 0, &sum, &error),
+                                               computation_value_count(computation), 0, &sum,
+                                               &error),
                      SHUF_OK);
     return sum;
 }
@@ -156,7 +157,8 @@ static void check_wait_timeout(struct shuf__computation computation, uint64_t ti
     bool done = false;
     uint64_t ns = 0;
     computation_alloc_workspace(&computation, &workspace);
-    computation_alloc(computation_values(&computation) * computation_width(&computation), &block);
+    computation_alloc(computation_value_count(&computation) * computation_width(&computation),
+                      &block);
     computation_fill(&computation, &block);
     uint64_t expected = fingerprint_of(&block, &computation);
     p->epoch++;
@@ -164,10 +166,10 @@ static void check_wait_timeout(struct shuf__computation computation, uint64_t ti
     p->epoch--;
     assert_int_not_equal(fingerprint_of(&block, &computation), expected);
     assert_int_equal(backend->ops->launch(backend, &computation, &block, &error), SHUF_OK);
-    for (double deadline = computation_now() + 60; !done;) {
-        double begin = computation_now();
+    for (double deadline = computation_seconds() + 60; !done;) {
+        double begin = computation_seconds();
         assert_int_equal(backend->ops->wait(backend, timeout_ns, &done, &ns, &error), SHUF_OK);
-        assert_true(computation_now() - begin < 0.5 && computation_now() < deadline);
+        assert_true(computation_seconds() - begin < 0.5 && computation_seconds() < deadline);
     }
     assert_in_range(ns, 1, 60000000000);
     assert_int_equal(fingerprint_of(&block, &computation), expected);
@@ -198,7 +200,7 @@ static void cancelled_launch_changes_no_later_result(void **state)
     (void)state;
     struct shuf__block block;
     struct shuf__error error = {0};
-    struct shuf__computation good = computation_filling(UNIT), bad = good;
+    struct shuf__computation good = computation_of_bytes(UNIT), bad = good;
     uint64_t ns;
     computation_alloc(64 * UNIT, &block);
     int before = count_descriptors();
@@ -221,7 +223,7 @@ static void event_follows_each_launch(void **state)
     (void)state;
     struct shuf__block block;
     struct shuf__error error = {0};
-    struct shuf__computation computation = computation_filling(UNIT);
+    struct shuf__computation computation = computation_of_bytes(UNIT);
     struct shuf__permutation *p = &computation.request.permutation;
     uint8_t handle[SHUF__IPC_HANDLE] = {0};
     uint64_t ns;
@@ -232,7 +234,7 @@ static void event_follows_each_launch(void **state)
         bool done = false;
         assert_int_equal(backend->ops->launch(backend, &computation, &block, &error), SHUF_OK);
         assert_int_equal(backend->ops->event(backend, &block, handle, &error), SHUF_OK);
-        assert_true(computation_any_set(handle, sizeof handle));
+        assert_true(computation_has_nonzero(handle, sizeof handle));
         assert_int_equal(backend->ops->wait(backend, UINT64_MAX, &done, &ns, &error), SHUF_OK);
         assert_true(done);
         computation_check_block(&computation, &block);
@@ -260,7 +262,7 @@ static void quick_job_starts_no_thread(void **state)
 static void *compute_in_thread(void *context)
 {
     struct shuf__block *block = context;
-    struct shuf__computation computation = computation_filling(block->bytes);
+    struct shuf__computation computation = computation_of_bytes(block->bytes);
     struct shuf__error error = {0};
     uint64_t ns;
     if (backend->ops->alloc(backend, block->kind, block->bytes, block, &error) ||
@@ -275,7 +277,7 @@ static void any_thread_may_use_backend(void **state)
 {
     (void)state;
     struct shuf__block block = {.kind = computation_kind, .bytes = UNIT};
-    struct shuf__computation computation = computation_filling(UNIT);
+    struct shuf__computation computation = computation_of_bytes(UNIT);
     pthread_t thread;
     void *result;
     assert_int_equal(pthread_create(&thread, NULL, compute_in_thread, &block), 0);
@@ -305,7 +307,7 @@ static void memory_is_reported_during_computations(void **state)
     computation_alloc(16 * UNIT, &block);
     assert_int_equal(pthread_create(&thread, NULL, query_memory, &computation_kind), 0);
     for (int i = 0; i < 20; i++)
-        computation_fill_whole(&block);
+        computation_fill_block(&block);
     pthread_join(thread, &result);
     assert_ptr_equal(result, &computation_kind);
     backend->ops->free(backend, &block);

@@ -118,7 +118,7 @@ static void queue_time_and_cancellations_are_counted(void **state)
     (void)state;
     enum { WAIT_MS = 60 };
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     Shuf__Permute second = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *a = wire_greet(h), *b = wire_greet(h);
     wire_send_permute(a, &endless);
@@ -166,10 +166,10 @@ static void memory_and_leases_are_measured(void **state)
     assert_true(metrics_value(after, "shufd_memory_available_bytes{side=\"host\"}") >= 1e6);
     assert_true((strstr(after, "shufd_memory_used_bytes{side=\"device\"}") != NULL) == cuda);
     EXPECT_CHANGES(before, after, changes);
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
-    assert_true(metrics_now(h, "shufd_memory_idle_bytes{side=\"host\"}") == 4 << 20);
+    assert_true(metrics_read_value(h, "shufd_memory_idle_bytes{side=\"host\"}") == 4 << 20);
 }
 
 /* ---- the text ---- */
@@ -203,8 +203,8 @@ static void exemplars_name_requests(void **state)
     struct wire *w = wire_greet(h);
     wire_check_alive(w);
     snprintf(id, sizeof id, "# {request_id=\"%.0f.%lu\"} ",
-             metrics_now(h, "shufd_connections_total") - 1, (unsigned long)w->id);
-    char *text = metrics_read_open(h);
+             metrics_read_value(h, "shufd_connections_total") - 1, (unsigned long)w->id);
+    char *text = metrics_read_openmetrics(h);
     assert_non_null(strstr(text, id));
     assert_string_equal(text + strlen(text) - 6, "# EOF\n");
     free(text);
@@ -259,7 +259,7 @@ static void metrics_as_json(void **state)
     assert_non_null(strstr(text, "\"name\": \"process_resident_memory_bytes\""));
     assert_non_null(strstr(text, "\"le\": \"+Inf\""));
     free(text);
-    shufctl_refuse(64, "--json", "metrics --json --openmetrics");
+    shufctl_fail(64, "--json", "metrics --json --openmetrics");
 }
 
 /* ---- users ---- */
@@ -307,7 +307,7 @@ static void slow_requests_are_logged(void **state)
     shufd_await(slow.log, log, sizeof log, ": slow request 2: permute, n 1000, 1000 values, OK, ");
     assert_non_null(strstr(log, "warning: client pid "));
     assert_non_null(strstr(log, " ms: queue "));
-    assert_true(metrics_now(&slow, "shufd_slow_requests_total") >= 3);
+    assert_true(metrics_read_value(&slow, "shufd_slow_requests_total") >= 3);
     wire_close(w);
     assert_true(harness_stop(&slow));
 }
@@ -321,7 +321,7 @@ static void slow_request_0_logs_nothing(void **state)
     struct wire *w = wire_greet(&quick);
     wire_check_alive(w);
     wire_close(w);
-    assert_true(metrics_now(&quick, "shufd_slow_requests_total") == 0);
+    assert_true(metrics_read_value(&quick, "shufd_slow_requests_total") == 0);
     shufd_read(quick.log, log, sizeof log);
     assert_null(strstr(log, "slow"));
     assert_true(harness_stop(&quick));

@@ -238,7 +238,7 @@ static void run_slow_clients(int channel, void *context)
     (void)context;
     for (int i = 0; i < HOSTILE; i++)
         fd[i] = -1;
-    child_say(channel, 1);
+    child_send(channel, 1);
     for (;; usleep(100000))
         for (int i = 0; i < HOSTILE; i++) {
             const bool was_open = fd[i] >= 0;
@@ -260,7 +260,7 @@ static void run_greedy_clients(int channel, void *context)
     static const char head[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
     char bytes[512];
     (void)context;
-    child_say(channel, 1);
+    child_send(channel, 1);
     for (;;) {
         int fd = connect_http();
         if (fd < 0)
@@ -293,7 +293,7 @@ static void check_attack_is_survived(void (*attack)(int channel, void *context))
     request_ms(200);
     for (int i = 0; i < 2; i++) {
         hostile[i] = child_start(attack, NULL);
-        assert_int_equal(child_hear(hostile[i].channel), 1);
+        assert_int_equal(child_receive(hostile[i].channel), 1);
     }
     sleep(2);
     assert_true(request_ms(200) < 100);

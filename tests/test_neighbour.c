@@ -74,8 +74,8 @@ static void use_memory(int channel, void *context)
         memset(memory + i * MI, 1, MI);
         usleep(PAUSE_US);
     }
-    child_say(channel, EATEN_MI);
-    child_hear(channel);
+    child_send(channel, EATEN_MI);
+    child_receive(channel);
 }
 
 static void daemon_frees_idle_memory_for_neighbour(void **state)
@@ -89,12 +89,12 @@ static void daemon_frees_idle_memory_for_neighbour(void **state)
     struct child eater = child_start(use_memory, NULL);
     memory_group_leave();
     /* Fails if the kernel killed the child. */
-    assert_int_equal(child_hear(eater.channel), EATEN_MI);
+    assert_int_equal(child_receive(eater.channel), EATEN_MI);
     const Shuf__StatusReply s = wire_status(&h);
     assert_true(s.host_used <= (LIMIT_MI - EATEN_MI) * MI);
     assert_true(s.evicted > 0);
     assert_int_equal(memory_group_kills(), 0);
-    child_say(eater.channel, 0);
+    child_send(eater.channel, 0);
     child_join(&eater);
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);

@@ -23,10 +23,10 @@ static shuf_primefold make_with_inverse(uint64_t n, uint64_t seed, uint64_t epoc
 static void golden_positions_match(void **state)
 {
     (void)state;
-    struct golden_places row;
+    struct golden_positions row;
     unsigned rows = 0;
     FILE *table = golden_open("primefold.txt");
-    for (; golden_next_places(table, &row); rows++) {
+    for (; golden_next_positions(table, &row); rows++) {
         shuf_primefold f = make_with_inverse(row.n, row.seed, row.epoch);
         for (unsigned i = 0; i < row.count; i++) {
             assert_int_equal(shuf_primefold_forward(&f, row.position[i]), row.value[i]);

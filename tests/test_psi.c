@@ -119,7 +119,7 @@ static void thrash(int channel, void *context)
     static char buffer[1 << 16];
     int fd = open(context, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    child_say(channel, 1);
+    child_send(channel, 1);
     for (;;)
         if (read(fd, buffer, sizeof buffer) <= 0)
             lseek(fd, 0, SEEK_SET);
@@ -179,7 +179,7 @@ static void trigger_wakes_the_loop(void **state)
     memory_group_enter();
     struct child child = child_start(thrash, path);
     memory_group_leave();
-    child_hear(child.channel);
+    child_receive(child.channel);
     wait_for_stall(&loop);
     child_kill(&child);
     unlink(path);

@@ -173,7 +173,7 @@ static void test_pipelined_requests_are_served(void **state)
         w->id = i + 1; /* the Hello had id 1 */
         const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
         assert_int_equal(reply->payload_bytes, i % 3 ? 4 * i : 0);
-        wire_read_bulk(w, values, reply->payload_bytes);
+        wire_read_payload(w, values, reply->payload_bytes);
     }
     wire_check_alive(w);
     wire_close(w);
@@ -335,7 +335,7 @@ static void test_client_leaves_during_computation(void **state)
 {
     (void)state;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
     wire_send_permute(w, &endless);
     wire_await_queued(&shared, 1);
@@ -348,7 +348,7 @@ static void test_client_leaves_in_the_queue(void **state)
 {
     (void)state;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *a = wire_greet(&shared), *b = wire_greet(&shared), *c = wire_greet(&shared);
     endless.seed++;
     wire_send_permute(a, &endless);
@@ -370,7 +370,7 @@ static void test_client_leaves_during_payload(void **state)
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
-    wire_read_bulk(w, bytes, sizeof bytes);
+    wire_read_payload(w, bytes, sizeof bytes);
     assert_true(wire_status(&shared).memory_used >= 32 << 20);
     wire_close(w);
     wire_check_alive(other);
@@ -383,7 +383,7 @@ static void test_half_close_ends_connection(void **state)
 {
     (void)state;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &endless);
     wire_await_queued(&shared, 1);
@@ -398,7 +398,7 @@ static void test_unread_results(void **state)
     (void)state;
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
-    wire_check_unread(&h, strncmp(backend, "cpu", 3) == 0);
+    wire_check_unread_results(&h, strncmp(backend, "cpu", 3) == 0);
     assert_true(harness_stop(&h));
 }
 
@@ -407,7 +407,7 @@ static void test_queue_full(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, backend, "queue = 1\n");
     struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_greet(&h);
     endless.seed++;
@@ -434,7 +434,7 @@ static void test_queue_place_of_lost_client_is_free(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice), small = wire_permutation(10, 0);
+    Shuf__Permute endless = wire_endless_permutation(&slice), small = wire_permutation(10, 0);
     wire_start(&h, backend, "queue = 2\n");
     struct wire *running = wire_greet(&h), *last = wire_greet(&h);
     wire_send_permute(running, &endless);

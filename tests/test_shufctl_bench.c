@@ -53,7 +53,7 @@ static void bench_as_text(void **state)
     assert_non_null(strstr(text, " values/s"));
     assert_non_null(strstr(text, "\ntorch.randperm, cuda, i32 "));
     free(text);
-    shufctl_refuse(64, "--n 10: expected", "bench --n 10");
+    shufctl_fail(64, "--n 10: expected", "bench --n 10");
 }
 
 int main(int argc, char **argv)

@@ -478,7 +478,7 @@ static void wrong_options_are_explained(void **state)
         {"uniform 10", 64, "argument '10'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
 static void help_lists_options(void **state)

@@ -80,12 +80,12 @@ static void drop_as_text(void **state)
 static void wrong_options_are_explained(void **state)
 {
     (void)state;
-    shufctl_refuse(64, "--user no-such-user: no such user, expected a name or a number",
-                   "drop --user no-such-user");
-    shufctl_refuse(64, "--user and --all: expected one of them", "drop --user 0 --all");
-    shufctl_refuse(64, "--user -1: no such user", "drop --user -1");
-    shufctl_refuse(64, "--user 4294967295: no such user", "drop --user 4294967295"); /* (uid_t)-1 */
-    shufctl_refuse(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
+    shufctl_fail(64, "--user no-such-user: no such user, expected a name or a number",
+                 "drop --user no-such-user");
+    shufctl_fail(64, "--user and --all: expected one of them", "drop --user 0 --all");
+    shufctl_fail(64, "--user -1: no such user", "drop --user -1");
+    shufctl_fail(64, "--user 4294967295: no such user", "drop --user 4294967295"); /* (uid_t)-1 */
+    shufctl_fail(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
 }
 
 /* A prefetch of a result larger than host_cache fails, because the daemon would not keep the
@@ -93,10 +93,10 @@ static void wrong_options_are_explained(void **state)
 static void prefetch_above_host_cache_is_refused(void **state)
 {
     (void)state;
-    shufctl_refuse(71,
-                   "--prefetch: the result has 1.12 GiB, expected at most 1 GiB, which the daemon "
-                   "keeps: raise ",
-                   "permute --n 3e8 --seed 7 --prefetch");
+    shufctl_fail(71,
+                 "--prefetch: the result has 1.12 GiB, expected at most 1 GiB, which the daemon "
+                 "keeps: raise ",
+                 "permute --n 3e8 --seed 7 --prefetch");
 }
 
 /* The result of a lease is not dropped. */

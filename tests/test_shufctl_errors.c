@@ -162,7 +162,7 @@ static void wrong_options_are_explained(void **state)
         {"help permute status", 64, "at most one verb or topic"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
 /* Every message begins with the program and the verb, whichever function writes it. */
@@ -280,7 +280,7 @@ static void file_above_size_limit_is_an_error(void **state)
         assert_non_null(strstr(c.err.bytes, "ulimit -f"));
         command_free(&c);
     }
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* The error lists the paths that shufctl tried, in order, and the variables that set them. */
@@ -546,14 +546,14 @@ static void file_modes_and_links_are_kept(void **state)
     assert_true(readlink(link, target, sizeof target) > 0);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_size, 80);
-    assert_int_equal(shufctl_files(), 2);
+    assert_int_equal(shufctl_count_files(), 2);
     assert_int_equal(status.st_mode & 0777, 0600); /* the mode of the old file */
     shufctl_remove("values.bin");
     /* The link refers to a file that does not exist. */
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link));
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_size, 40);
-    assert_int_equal(shufctl_files(), 2);
+    assert_int_equal(shufctl_count_files(), 2);
     shufctl_remove("link.bin");
     shufctl_remove("values.bin");
 }
@@ -573,7 +573,7 @@ static void links_of_other_users_are_refused(void **state)
     for (int exists = 0; exists < 2; exists++) {
         assert_int_equal(chmod(shared, 01777), 0);
         assert_int_equal(lchown(link, 65534, 65534), 0);
-        shufctl_refuse(EX_NOPERM, "symbolic link of another user", arguments);
+        shufctl_fail(EX_NOPERM, "symbolic link of another user", arguments);
         assert_int_equal(access(victim, F_OK) == 0, exists);
         /* Without the sticky bit, all users of the folder may replace the files. */
         assert_int_equal(chmod(shared, 0777), 0);
@@ -676,7 +676,7 @@ static void signals_leave_no_partial_file(void **state)
         kill(c.pid, signals[i]);
         command_finish(&c);
         assert_int_equal(c.status, 128 + signals[i]);
-        assert_int_equal(shufctl_files(), 1);
+        assert_int_equal(shufctl_count_files(), 1);
         command_free(&c);
     }
     free(shufctl_read(path, &size));
@@ -698,7 +698,7 @@ static void full_disk_leaves_no_partial_file(void **state)
                          74);
         assert_non_null(strstr(c.err.bytes, "File too large"));
         command_free(&c);
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
     }
 }
 

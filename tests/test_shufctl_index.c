@@ -211,7 +211,7 @@ static void wrong_options_are_explained(void **state)
         {RIGHT "--out /dev/full --format raw", 74, "/dev/full: No space left on device"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
 static void wrong_standard_input_is_explained(void **state)
@@ -287,7 +287,7 @@ static void signals_end_wait_for_input(void **state)
         kill(c.pid, signals[i]);
         command_finish(&c);
         assert_int_equal(c.status, 128 + signals[i]);
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
         command_free(&c);
     }
     dup2(saved_stdin, STDIN_FILENO);

@@ -127,7 +127,7 @@ static void raw_files_are_shuffled(void **state)
         }
         free(in);
         shufctl_remove("records");
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
     }
 }
 
@@ -173,7 +173,7 @@ static void expect_refused(int status, const char *words, const char *options)
 {
     char arguments[512];
     snprintf(arguments, sizeof arguments, "shuffle %s", options);
-    shufctl_refuse(status, words, arguments);
+    shufctl_fail(status, words, arguments);
 }
 
 static void expect_file_refused(int status, const char *words, const char *more)
@@ -267,7 +267,7 @@ static void wrong_files_are_refused(void **state)
     expect_file_refused(65, "no records in it", "--record 5");
     free(bytes);
     shufctl_remove("bad");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* Input from a pipe, from standard input and from a FIFO, both raw and as .npy. */
@@ -298,7 +298,7 @@ static void pipes_are_shuffled(void **state)
     shufctl_remove("in10");
     shufctl_remove("f");
     free(in);
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 static void wrong_pipe_sizes_are_refused(void **state)
@@ -344,7 +344,7 @@ static void suffix_selects_format(void **state)
     }
     shufctl_remove("a.bin");
     shufctl_remove("b.dat");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* A file of /sys reports a larger size than its contents have. A file that is truncated during the
@@ -364,7 +364,7 @@ static void file_shorter_than_its_size_is_refused(void **state)
     snprintf(options, sizeof options, "--in %s --record 1 --seed 7 --out %s", path,
              shufctl_path("out"));
     expect_refused(74, "cannot read: it was cut off meanwhile", options);
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 static void wrong_outputs_are_refused(void **state)
@@ -381,7 +381,7 @@ static void wrong_outputs_are_refused(void **state)
                      74);
     command_free(&c);
     shufctl_remove("bad");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* The file is sparse, and larger than the memory and the disk. ThreadSanitizer leaves too little
@@ -400,7 +400,7 @@ static void array_above_disk_size_is_refused(void **state)
     expect_file_refused(74, "No space left on device", "--record 4096");
     expect_file_refused(74, "No space left on device", "--record 4096 --inverse");
     shufctl_remove("bad");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 enum { LARGE_RECORD = 7, LARGE_N = 5000003, LARGE_BYTES = LARGE_N * LARGE_RECORD };
@@ -474,7 +474,7 @@ static void array_above_the_budget_is_shuffled(void **state)
     shufctl_remove("in");
     shufctl_remove("out");
     shufctl_remove("back");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* ---- interrupted runs -------------------------------------------------------------- */
@@ -513,7 +513,7 @@ static void interrupt_leaves_no_file(void **state)
         command_free(&c);
         if (whole)
             shufctl_remove("out");
-        assert_int_equal(shufctl_files(), 1);
+        assert_int_equal(shufctl_count_files(), 1);
     }
     shufctl_remove("large");
     await_leases(0); /* the daemon has freed all memory of the interrupted runs */

@@ -109,7 +109,7 @@ static void lease_needs_memory_for_all(void **state)
     char arguments[256];
     snprintf(arguments, sizeof arguments, "%s --transport memfd --socket %s", requests[0],
              narrow.socket);
-    shufctl_refuse(71, "without --transport the result is computed in parts", arguments);
+    shufctl_fail(71, "without --transport the result is computed in parts", arguments);
 }
 
 /* shufctl needs memory for only a few chunks, whatever the size of the result. The test is skipped
@@ -216,7 +216,7 @@ static void full_disk_leaves_no_partial_file(void **state)
                                         shufctl_directory, requests[0], narrow.socket, files[i]),
                          74);
         assert_non_null(strstr(c.err.bytes, ": File too large"));
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
         command_free(&c);
     }
 }
@@ -253,7 +253,7 @@ static void interrupt_ends_shufctl(void **state)
         kill(c.pid, signals[i]);
         command_finish(&c);
         assert_int_equal(c.status, 128 + signals[i]);
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
         command_free(&c);
     }
 }
@@ -334,7 +334,7 @@ static void quiet_prints_only_results(void **state)
         assert_true(c.out.size > 0);
         command_free(&c);
     }
-    shufctl_refuse(64, "--out x.xyz: ", "permute --n 10 --seed 7 -q --out x.xyz");
+    shufctl_fail(64, "--out x.xyz: ", "permute --n 10 --seed 7 -q --out x.xyz");
     shufctl_remove("q.npy");
 }
 

@@ -75,10 +75,10 @@ static void rates_match_requests(void **state)
 static void wrong_options_are_explained(void **state)
 {
     (void)state;
-    shufctl_refuse(64, "--interval 10ms", "top --interval 10ms");
-    shufctl_refuse(64, "--count", "top --count 0");
-    shufctl_refuse(64, "--json: top has none", "top --json");
-    shufctl_refuse(69, "socket /nowhere/s", "top --socket /nowhere/s");
+    shufctl_fail(64, "--interval 10ms", "top --interval 10ms");
+    shufctl_fail(64, "--count", "top --count 0");
+    shufctl_fail(64, "--json: top has none", "top --json");
+    shufctl_fail(69, "socket /nowhere/s", "top --socket /nowhere/s");
 }
 
 /* ---- on a terminal ---- */

@@ -57,10 +57,10 @@ static uint8_t *expected_bytes(const struct shuf__computation *computation,
                                const struct shuf__block *before)
 {
     const uint64_t record = computation->request.shuffle.record;
-    uint64_t *p = computation_values_of(computation);
+    uint64_t *p = computation_expected_values(computation);
     uint8_t *in = bytes_of(computation->input, computation_bytes(computation));
     uint8_t *out = bytes_of(before, computation_bytes(computation) + GUARD);
-    for (uint64_t i = 0; i < computation_values(computation); i++)
+    for (uint64_t i = 0; i < computation_value_count(computation); i++)
         if (computation->request.shuffle.inverse)
             memcpy(out + p[i] * record, in + i * record, record);
         else

@@ -53,7 +53,7 @@ static uint8_t *receive_payload(struct wire *w, const Shuf__Reply *reply)
 {
     const uint64_t size = reply->payload_bytes;
     uint8_t *bytes = malloc(size);
-    wire_read_bulk(w, bytes, size);
+    wire_read_payload(w, bytes, size);
     return bytes;
 }
 
@@ -64,7 +64,7 @@ static void shuffle_by_mapping(void **state)
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, BYTES, HOST);
     uint8_t *in = numbered_records(), *buffer = wire_map_writable(w, b.block_bytes);
-    assert_true(wire_all_zero(buffer, b.block_bytes));
+    assert_true(wire_is_zero(buffer, b.block_bytes));
     memcpy(buffer, in, BYTES);
     for (int inverse = 0; inverse < 2; inverse++) {
         Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, HOST);
@@ -73,7 +73,7 @@ static void shuffle_by_mapping(void **state)
         assert_int_not_equal(r.block, b.block);
         const void *out = wire_map(w, r.block_bytes);
         check_records(in, out, inverse);
-        assert_true(wire_all_zero((const uint8_t *)out + BYTES, r.block_bytes - BYTES));
+        assert_true(wire_is_zero((const uint8_t *)out + BYTES, r.block_bytes - BYTES));
         wire_unmap(out, r.block_bytes);
     }
     assert_memory_equal(buffer, in, BYTES);
@@ -133,7 +133,7 @@ static void shuffle_uses_current_bytes(void **state)
     const Shuf__ResultReply c = wire_allocate(other, 100, HOST);
     assert_int_not_equal(c.block, b.block);
     const uint8_t *empty = wire_map(other, c.block_bytes);
-    assert_true(wire_all_zero(empty, c.block_bytes));
+    assert_true(wire_is_zero(empty, c.block_bytes));
     Shuf__StatusReply status = wire_status(*state);
     assert_true(status.hits == 0 && status.computed == 3 && status.buffers == 2);
     wire_unmap(empty, c.block_bytes);

@@ -102,7 +102,7 @@ static void no_client_is_closed_in_vain(void **state)
 {
     (void)state;
     struct wire *slow = wire_greet(&h), *w = wire_greet(&h);
-    const Shuf__Transport own = wire_own_transport(harness_backend);
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
     wire_lease(w, 2 * LARGE_N / 3, 1, own); /* 32 MiB */
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(slow, &permute);

@@ -74,19 +74,20 @@ static int check_row_in_child(const struct row *row)
 static void socket_paths_match(void **state)
 {
     (void)state;
-    static char own[64], too_long[200];
-    snprintf(own, sizeof own, "%s/shufd.sock", runtime);
+    static char xdg_socket[64], too_long[200];
+    snprintf(xdg_socket, sizeof xdg_socket, "%s/shufd.sock", runtime);
     memset(too_long, 'x', sizeof too_long - 1);
     const struct row rows[] = {
         {"/a", "/b", "/c", runtime, 0, SERVE, "/a", SHUF_OK},
         {"", "/b", "/c", runtime, 0, SERVE, "/b", SHUF_OK},
         {NULL, "/b", NULL, runtime, NOBODY, CONNECT, "/b", SHUF_OK},
         {NULL, "", "/c", runtime, NOBODY, SERVE, "/c/shufd.sock", SHUF_OK},
-        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, own, SHUF_OK}, /* the variable of a service
-                                                                     * does not affect a client */
+        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, xdg_socket,
+         SHUF_OK}, /* the variable of a service
+                    * does not affect a client */
         {NULL, NULL, NULL, runtime, 0, SERVE, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, runtime, 0, CONNECT, SYSTEM, SHUF_OK},
-        {NULL, NULL, NULL, runtime, NOBODY, SERVE, own, SHUF_OK},
+        {NULL, NULL, NULL, runtime, NOBODY, SERVE, xdg_socket, SHUF_OK},
         {NULL, NULL, NULL, "/nowhere", NOBODY, SERVE, "/nowhere/shufd.sock", SHUF_OK},
         {NULL, NULL, NULL, "/nowhere", NOBODY, CONNECT, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, NULL, NOBODY, CONNECT, SYSTEM, SHUF_OK},

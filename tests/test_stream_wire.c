@@ -87,7 +87,7 @@ static void request_inline(struct wire *w, Shuf__Stream *stream, shuf_dtype dtyp
     assert_null(reply->sums);
     const uint64_t first = reply->first[0], last = reply->last[reply->n_last - 1];
     void *values = malloc(bytes);
-    wire_read_bulk(w, values, bytes);
+    wire_read_payload(w, values, bytes);
     check_values(stream, dtype, values);
     assert_int_equal(first, bits_at(values, draw_width(dtype), 0));
     assert_int_equal(last, bits_at(values, draw_width(dtype), stream->count - 1));
@@ -168,7 +168,7 @@ static void wrong_streams_are_refused(void **state)
 static void equal_streams_share_a_result(void **state)
 {
     (void)state;
-    const Shuf__Transport own = wire_own_transport(harness_backend);
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
     struct wire *w = wire_greet(&harness_shared);
     Shuf__Stream stream = gauss_request(N, own);
     stream.seed = 1001;
@@ -198,7 +198,7 @@ static void equal_streams_share_a_result(void **state)
     }
     others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* another type of the same width */
     assert_false(request_stream(w, &others[7])->shared);
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
@@ -233,7 +233,7 @@ static void sums_are_sent_on_request(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss_request(N, wire_own_transport(harness_backend));
+    Shuf__Stream stream = gauss_request(N, wire_backend_transport(harness_backend));
     stream.seed = 2001;
     stream.mean = -3;
     stream.std = 0.25;
@@ -254,7 +254,7 @@ static void sums_are_sent_on_request(void **state)
     assert_true(reply->fingerprint != 0 && reply->transport == SHUF__TRANSPORT__TRANSPORT_NONE);
     assert_true(fabs(reply->sums->centre - 0.5) < 1e-15 &&
                 fabs(reply->sums->scale - sqrt(12)) < 1e-14);
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
@@ -263,7 +263,7 @@ static void prefetched_stream_is_leased(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss_request(N, wire_own_transport(harness_backend));
+    Shuf__Stream stream = gauss_request(N, wire_backend_transport(harness_backend));
     stream.seed = 3001;
     stream.prefetch = true;
     const Shuf__ResultReply *reply = request_stream(w, &stream);
@@ -280,7 +280,7 @@ static void prefetched_stream_is_leased(void **state)
 static void stream_leases_are_listed_and_exchanged(void **state)
 {
     (void)state;
-    const Shuf__Transport own = wire_own_transport(harness_backend);
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
     struct wire *w = wire_greet(&harness_shared);
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
@@ -314,7 +314,7 @@ static void stream_leases_are_listed_and_exchanged(void **state)
     assert_true(entry->mean == 0.1 && entry->std == 0.3);
     send_stream(w, &stream); /* the request releases a lease that has ended */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }

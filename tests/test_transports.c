@@ -122,7 +122,7 @@ static shuf_permutation random_request(void)
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&request);
+    expected_random_view(&request);
     return request;
 }
 

@@ -162,7 +162,7 @@ static void lease_as_other_user(int channel, void *context)
 {
     (void)context;
     struct wire *other = wire_greet(&h);
-    child_say(channel, lease_and_release(other, LARGE_N, 1).block);
+    child_send(channel, lease_and_release(other, LARGE_N, 1).block);
     wire_close(other);
 }
 
@@ -176,7 +176,7 @@ static void users_share_no_warm_block(void **state)
     await_warm();
     const uint64_t mine = lease_and_release(w, LARGE_N, 1).block;
     const struct child child = child_start_as(CHILD_NOBODY, lease_as_other_user, NULL);
-    assert_int_not_equal(child_hear(child.channel), mine);
+    assert_int_not_equal(child_receive(child.channel), mine);
     child_join(&child);
     stop();
 }

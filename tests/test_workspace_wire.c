@@ -58,12 +58,12 @@ static void expect_used(uint64_t bytes, uint64_t blocks)
 static void workspace_is_reused_by_next_job(void **state)
 {
     (void)state;
-    faults->best = 3 * MI; /* rounded up to two units of 2 MiB */
+    faults->workspace_best = 3 * MI; /* rounded up to two units of 2 MiB */
     start();
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
     expect_used(8 * MI, 2);
-    assert_int_equal(wire_idle(&h), 8 * MI);
+    assert_int_equal(wire_idle_bytes(&h), 8 * MI);
     const void *first = seen->workspace_at;
     request_permutation(MI, 2);
     assert_ptr_equal(seen->workspace_at, first);
@@ -80,7 +80,7 @@ static void workspace_is_reused_by_next_job(void **state)
 static void workspace_is_freed_for_result(void **state)
 {
     (void)state;
-    faults->best = 8 * MI;
+    faults->workspace_best = 8 * MI;
     start();
     request_permutation(MI, 1);
     expect_used(12 * MI, 2);
@@ -99,10 +99,10 @@ static void workspace_is_freed_before_idle_results(void **state)
     (void)state;
     start();
     request_permutation(MI, 1);
-    faults->best = 4 * MI;
+    faults->workspace_best = 4 * MI;
     request_permutation(MI, 2);
     expect_used(12 * MI, 3);
-    faults->best = 0;
+    faults->workspace_best = 0;
     request_permutation(2 * MI, 3);
     expect_used(16 * MI, 3);
     assert_int_equal(wire_status(&h).evicted, 0);
@@ -115,7 +115,7 @@ static void workspace_use_does_not_keep_results(void **state)
     (void)state;
     enum { JOBS = 20 };
     static const char *const short_cache_time[] = {"cache_time", "200ms", NULL};
-    faults->best = 2 * MI;
+    faults->workspace_best = 2 * MI;
     fake_backend_start(&h, short_cache_time);
     w = wire_greet(&h);
     request_permutation(1000, 1);
@@ -133,7 +133,7 @@ static void workspace_is_freed_after_cache_time(void **state)
     (void)state;
     static const char *const short_cache_time[] = {"cache_time", "100ms", NULL};
     static const char *const no_cache_time[] = {"cache_time", "0", NULL};
-    faults->best = 8 * MI;
+    faults->workspace_best = 8 * MI;
     for (int i = 0; i < 2; i++) {
         fake_backend_start(&h, i == 0 ? short_cache_time : no_cache_time);
         w = wire_greet(&h);
@@ -147,11 +147,11 @@ static void workspace_is_freed_after_cache_time(void **state)
 static void workspace_shrinks_to_fit_the_budget(void **state)
 {
     (void)state;
-    faults->best = 14 * MI;
+    faults->workspace_best = 14 * MI;
     start();
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 0);
-    faults->least = 5 * MI;
+    faults->workspace_least = 5 * MI;
     request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     expect_used(14 * MI, 3);
@@ -166,12 +166,12 @@ static void only_least_workspace_evicts_idle_result(void **state)
     start();
     for (uint64_t seed = 1; seed <= 3; seed++)
         request_permutation(MI, seed);
-    faults->best = 6 * MI;
+    faults->workspace_best = 6 * MI;
     request_permutation(MI / 2, 4);
     assert_int_equal(seen->workspace_bytes, 0);
     assert_int_equal(wire_status(&h).evicted, 0);
     expect_used(14 * MI, 4);
-    faults->least = 4 * MI;
+    faults->workspace_least = 4 * MI;
     request_permutation(MI / 2, 5);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
     assert_int_equal(wire_status(&h).evicted, 1);
@@ -182,7 +182,7 @@ static void only_least_workspace_evicts_idle_result(void **state)
 static void workspace_above_budget_is_refused(void **state)
 {
     (void)state;
-    faults->best = faults->least = 14 * MI - 1; /* rounded up to whole units */
+    faults->workspace_best = faults->workspace_least = 14 * MI - 1; /* rounded up to whole units */
     start();
     send_summary_request(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY,
@@ -198,8 +198,8 @@ static void workspace_counts_in_its_own_budget(void **state)
 {
     (void)state;
     static const char *const small[] = {"host_memory", "4Mi", "device_memory", "6Mi", NULL};
-    faults->elsewhere = true;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_on_device = true;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     fake_backend_start(&h, small);
     w = wire_greet(&h);
     request_permutation(MI, 1);
@@ -207,7 +207,7 @@ static void workspace_counts_in_its_own_budget(void **state)
     expect_used(4 * MI, 2);
     request_permutation(MI, 2);
     assert_int_equal(seen->allocations, 2); /* both blocks are reused */
-    faults->least = faults->best = 7 * MI;
+    faults->workspace_least = faults->workspace_best = 7 * MI;
     send_summary_request(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
                 "to compute in, the request needs 8 MiB of device memory, the limit is 6 MiB: "
@@ -219,7 +219,7 @@ static void workspace_counts_in_its_own_budget(void **state)
 static void workspace_beside_leased_memory_is_refused(void **state)
 {
     (void)state;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     start();
     struct wire *owner = wire_greet(&h);
     const Shuf__ResultReply *reply = wire_lease(owner, 2 * MI, 1, MEMFD);
@@ -243,7 +243,7 @@ static void workspace_beside_leased_memory_is_refused(void **state)
 static void mapped_block_is_reused_beside_workspace(void **state)
 {
     (void)state;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     start();
     const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, MEMFD);
     const uint64_t block = reply->block, bytes = reply->block_bytes, lease = reply->lease;
@@ -260,13 +260,13 @@ static void mapped_block_is_reused_beside_workspace(void **state)
 static void smaller_mapped_block_is_reused_beside_workspace(void **state)
 {
     (void)state;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     start();
     const Shuf__ResultReply *reply = wire_lease(w, MI, 1, MEMFD);
     const uint64_t block = reply->block, bytes = reply->block_bytes, lease = reply->lease;
     const void *view = wire_map(w, bytes);
     wire_release(w, lease, 0);
-    faults->best = faults->least = 10 * MI;
+    faults->workspace_best = faults->workspace_least = 10 * MI;
     reply = wire_lease(w, MI, 2, MEMFD);
     assert_int_equal(reply->block, block);
     assert_int_equal(seen->workspace_bytes, 10 * MI);
@@ -292,8 +292,8 @@ static void block_is_not_rounded_up_near_the_limit(void **state)
  * second. */
 static void refuse_allocations(unsigned times)
 {
-    faults->first_full = seen->allocations + 2;
-    faults->fulls = times;
+    faults->full_from = seen->allocations + 2;
+    faults->full_count = times;
 }
 
 static void full_device_evicts_for_least_workspace(void **state)
@@ -301,13 +301,13 @@ static void full_device_evicts_for_least_workspace(void **state)
     (void)state;
     start();
     request_permutation(MI, 1); /* needs no workspace */
-    faults->best = 2 * MI;
+    faults->workspace_best = 2 * MI;
     refuse_allocations(1);
     request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 0);
     assert_int_equal(wire_status(&h).evicted, 0);
     expect_used(8 * MI, 2);
-    faults->least = 2 * MI;
+    faults->workspace_least = 2 * MI;
     refuse_allocations(1);
     request_permutation(MI, 3);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
@@ -323,7 +323,7 @@ static void failed_optional_workspace_is_left_out(void **state)
 {
     (void)state;
     start();
-    faults->best = 2 * MI;
+    faults->workspace_best = 2 * MI;
     faults->fails_when_full = true;
     refuse_allocations(1);
     request_permutation(MI, 1);
@@ -341,19 +341,19 @@ static void memory_of_job_does_not_count_as_missing(void **state)
     static const char *const all[] = {"device_memory", "100%", "cache_time", "10min", NULL};
     static Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
     faults->device = 64 * MI;
-    faults->elsewhere = true;
+    faults->workspace_on_device = true;
     fake_backend_start(&h, all);
     w = wire_greet(&h);
     const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, ipc); /* an idle result to evict */
     wire_release(w, reply->lease, reply->block);
-    assert_int_equal(seen->taken, 8 * MI);
-    faults->best = 30 * MI;
-    faults->least = 24 * MI;
+    assert_int_equal(seen->device, 8 * MI);
+    faults->workspace_best = 30 * MI;
+    faults->workspace_least = 24 * MI;
     refuse_allocations(1);
     reply = wire_lease(w, 6 * MI, 2, ipc);
     assert_int_equal(reply->bytes, 24 * MI);
     assert_int_equal(seen->workspace_bytes, 24 * MI);
-    assert_int_equal(seen->taken, 48 * MI);
+    assert_int_equal(seen->device, 48 * MI);
     stop();
 }
 
@@ -364,9 +364,9 @@ static void workspace_is_kept_while_result_is_retried(void **state)
     (void)state;
     start();
     request_permutation(MI, 1);
-    faults->best = 2 * MI;
-    faults->first_full = seen->allocations + 1;
-    faults->fulls = 1;
+    faults->workspace_best = 2 * MI;
+    faults->full_from = seen->allocations + 1;
+    faults->full_count = 1;
     request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     assert_int_equal(wire_status(&h).evicted, 1);
@@ -378,13 +378,13 @@ static void full_device_is_an_error(void **state)
 {
     (void)state;
     start();
-    faults->best = faults->least = 2 * MI;
+    faults->workspace_best = faults->workspace_least = 2 * MI;
     refuse_allocations(1000);
     send_summary_request(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY, "the device is full");
     WIRE_AWAIT(&h, s, s.host_used == 0 && s.blocks == 0);
     assert_int_equal(seen->launches, 0);
-    faults->fulls = 0;
+    faults->full_count = 0;
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     stop();
@@ -393,7 +393,7 @@ static void full_device_is_an_error(void **state)
 static void cancelled_job_frees_workspace(void **state)
 {
     (void)state;
-    faults->best = 8 * MI;
+    faults->workspace_best = 8 * MI;
     start();
     struct wire *leaving = wire_greet(&h);
     send_summary_request(leaving, WAITING_N, 1);
@@ -416,7 +416,7 @@ static void request_as_other_user(int channel, void *context)
     send_summary_request(other, MI, 1);
     wire_expect(other, SHUF_OK, "");
     wire_close(other);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
 /* A job never uses the workspace of another user's job. */
@@ -426,14 +426,14 @@ static void users_share_no_workspace(void **state)
     static const char *const open_to_all[] = {"socket_mode", "0666", NULL};
     if (geteuid() != 0)
         skip();
-    faults->best = 4 * MI;
+    faults->workspace_best = 4 * MI;
     fake_backend_start(&h, open_to_all);
     assert_int_equal(chmod(h.directory, 0755), 0);
     w = wire_greet(&h);
     request_permutation(MI, 1);
     const void *own = seen->workspace_at;
     struct child child = child_start_as(65534, request_as_other_user, &h);
-    child_hear(child.channel);
+    child_receive(child.channel);
     child_join(&child);
     assert_int_equal(seen->launches, 2);
     assert_ptr_not_equal(seen->workspace_at, own);
@@ -449,7 +449,8 @@ static void cached_summary_needs_no_workspace(void **state)
     start();
     request_permutation(MI, 1);
     expect_used(4 * MI, 1);
-    faults->best = faults->least = 14 * MI; /* the budget has no room for such a workspace */
+    faults->workspace_best = faults->workspace_least =
+        14 * MI; /* the budget has no room for such a workspace */
     Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
     permute.seed = 1;
     permute.fingerprint = true;
@@ -466,7 +467,7 @@ static void buffer_needs_no_workspace(void **state)
     Shuf__Transport host = SHUF__TRANSPORT__TRANSPORT_MEMFD;
     Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    faults->best = faults->least = 14 * MI;
+    faults->workspace_best = faults->workspace_least = 14 * MI;
     start();
     allocate.bytes = 4 * MI;
     allocate.accept = &host;
