@@ -16,31 +16,31 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Noreturn void give_up(const char *call)
+static _Noreturn void exit_with_error(const char *call)
 {
     perror(call);
     exit(EXIT_FAILURE);
 }
 
 /* Makes a pipe. Returns the read end for the test. *theirs is the write end for the program. */
-static int make_pipe(int *theirs)
+static int make_pipe(int *child_end)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
-        give_up("pipe");
-    *theirs = fds[1];
+        exit_with_error("pipe");
+    *child_end = fds[1];
     return fds[0];
 }
 
-static int make_terminal(int *theirs)
+static int make_terminal(int *child_end)
 {
     char name[128];
     int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || grantpt(fd) != 0 || unlockpt(fd) != 0 || ptsname_r(fd, name, sizeof name) != 0)
-        give_up("posix_openpt");
-    *theirs = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (*theirs < 0)
-        give_up(name);
+        exit_with_error("posix_openpt");
+    *child_end = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (*child_end < 0)
+        exit_with_error(name);
     return fd;
 }
 
@@ -53,7 +53,7 @@ static void execute_as_nobody(const char *const *argv)
         fexecve(program, (char *const *)argv, environ);
 }
 
-static _Noreturn void become(unsigned flags, const char *const *argv, int out, int err)
+static _Noreturn void execute(unsigned flags, const char *const *argv, int out, int err)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
@@ -76,9 +76,9 @@ void command_start(struct command *command, unsigned flags, const char *const *a
     fflush(NULL);
     command->pid = fork();
     if (command->pid == 0)
-        become(flags, argv, out, err);
+        execute(flags, argv, out, err);
     if (command->pid < 0)
-        give_up("fork");
+        exit_with_error("fork");
     close(out);
     close(err);
 }
@@ -91,7 +91,7 @@ static void read_some(struct command_stream *stream)
         stream->room = 2 * stream->room + STEP + 1;
         stream->bytes = realloc(stream->bytes, stream->room);
         if (!stream->bytes)
-            give_up("realloc");
+            exit_with_error("realloc");
     }
     char *bytes = stream->bytes;
     ssize_t got = read(stream->fd, bytes + stream->size, STEP);

@@ -32,7 +32,7 @@ static struct shuf__backend *cpu_of(struct shuf__backend *backend)
     return ((struct fake *)backend)->cpu;
 }
 
-static struct shuf__block visible(const struct shuf__block *block)
+static struct shuf__block host_visible(const struct shuf__block *block)
 {
     struct shuf__block copy = *block;
     copy.host = copy.memory;
@@ -51,10 +51,10 @@ static shuf_status device_memory(struct shuf__backend *backend, enum shuf__memor
     (void)backend;
     if (faults->device > 0 && !shuf__memory_is_host(kind)) {
         *total = faults->device;
-        *available = faults->device - faults->others - seen->taken;
+        *available = faults->device - faults->other_programs - seen->device;
         return SHUF_OK;
     }
-    *available = faults->available - (faults->blocks_count ? seen->host : 0);
+    *available = faults->available - (faults->own_blocks_count ? seen->host : 0);
     *total = faults->total;
     return *total > 0 ? SHUF_OK
                       : shuf__cpu_ops.memory(cpu_of(backend), kind, available, total, error);
@@ -67,7 +67,7 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
     (void)backend;
     const unsigned number = ++seen->allocations;
     *block = (struct shuf__block){.kind = kind, .fd = -1};
-    if (number >= faults->first_full && number < faults->first_full + faults->fulls)
+    if (number >= faults->full_from && number < faults->full_from + faults->full_count)
         return shuf__fail(error, faults->fails_when_full ? SHUF_DEVICE : SHUF_NO_MEMORY,
                           "the device is full");
     shuf_status status = shuf__cpu_ops.alloc(
@@ -76,14 +76,14 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
     block->kind = kind;
     block->host = NULL;
     if (status == SHUF_OK)
-        *(shuf__memory_is_host(kind) ? &seen->host : &seen->taken) += bytes;
+        *(shuf__memory_is_host(kind) ? &seen->host : &seen->device) += bytes;
     return status;
 }
 
 static void device_free(struct shuf__backend *backend, struct shuf__block *block)
 {
     (void)backend;
-    *(shuf__memory_is_host(block->kind) ? &seen->host : &seen->taken) -= block->bytes;
+    *(shuf__memory_is_host(block->kind) ? &seen->host : &seen->device) -= block->bytes;
     if (block->kind != SHUF__MEMORY_MEMFD)
         block->kind = SHUF__MEMORY_PRIVATE;
     shuf__cpu_ops.free(cpu_of(backend), block);
@@ -120,13 +120,13 @@ static struct shuf__workspace device_workspace(const struct shuf__backend *backe
     (void)backend;
     (void)request;
     (void)kind;
-    return (struct shuf__workspace){faults->elsewhere ? SHUF__MEMORY_CUDA_PRIVATE
-                                                      : SHUF__MEMORY_PRIVATE,
-                                    faults->best, faults->least};
+    return (struct shuf__workspace){faults->workspace_on_device ? SHUF__MEMORY_CUDA_PRIVATE
+                                                                : SHUF__MEMORY_PRIVATE,
+                                    faults->workspace_best, faults->workspace_least};
 }
 
 /* Overwrites the workspace, because a computation may write to all of it. */
-static void note_launch(const struct shuf__block *workspace)
+static void count_launch(const struct shuf__block *workspace)
 {
     seen->launches++;
     seen->workspace_bytes = workspace ? workspace->bytes : 0;
@@ -140,7 +140,7 @@ static shuf_status device_launch(struct shuf__backend *backend,
                                  struct shuf__block *block, struct shuf__error *error)
 {
     (void)backend;
-    note_launch(computation->workspace);
+    count_launch(computation->workspace);
     while (faults->hangs)
         pause();
     const struct shuf__permutation *p = shuf__request_permutation(&computation->request);
@@ -164,7 +164,7 @@ static shuf_status device_fingerprint(struct shuf__backend *backend,
                                       uint64_t values, uint64_t index, uint64_t *fingerprint,
                                       struct shuf__error *error)
 {
-    struct shuf__block copy = visible(block);
+    struct shuf__block copy = host_visible(block);
     (void)backend;
     return shuf__cpu_ops.fingerprint(cpu_of(backend), &copy, width, values, index, fingerprint,
                                      error);
@@ -174,7 +174,7 @@ static shuf_status device_read(struct shuf__backend *backend, const struct shuf_
                                uint64_t offset, uint64_t bytes, void *out,
                                struct shuf__error *error)
 {
-    struct shuf__block copy = visible(block);
+    struct shuf__block copy = host_visible(block);
     (void)backend;
     usleep(faults->read_us);
     if (faults->read_fails_from && offset >= faults->read_fails_from && bytes > 64)
@@ -229,7 +229,7 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
 
 /* ---- The server process ---- */
 
-static void set(struct shuf__config *config, const char *name, const char *value)
+static void set_config(struct shuf__config *config, const char *name, const char *value)
 {
     struct shuf__error error;
     if (shuf__config_set(config, name, value, &error) == SHUF_OK)
@@ -249,10 +249,10 @@ static _Noreturn void serve(const struct harness *h, const char *backend,
     if (!freopen(h->log, "ae", stderr))
         _exit(EX_SOFTWARE);
     snprintf(config.root, sizeof config.root, "%s", *faults->root ? faults->root : h->directory);
-    set(&config, "socket", h->socket);
-    set(&config, "backend", backend);
+    set_config(&config, "socket", h->socket);
+    set_config(&config, "backend", backend);
     for (; *settings; settings += 2)
-        set(&config, settings[0], settings[1]);
+        set_config(&config, settings[0], settings[1]);
     log.level = (enum shuf__log_level)config.log_level;
     signal(SIGPIPE, SIG_IGN);
     _exit(shuf__server_run(&config, &log));
@@ -279,7 +279,7 @@ void fake_backend_start(struct harness *h, const char *const *settings)
     close(fd);
 }
 
-int fake_backend_start_without(struct harness *h)
+int fake_backend_start_without_device(struct harness *h)
 {
     static const char *const none[] = {NULL};
     fork_server(h, "none", none);

@@ -19,23 +19,24 @@ struct faults {
     unsigned read_us;         /* duration of each read */
     uint64_t read_fails_from; /* a read at or after this offset fails; 0: none fails */
     bool permute_fails, hangs;
-    uint64_t best, least;       /* bytes of a permutation's workspace */
-    bool elsewhere;             /* the workspace is in device memory, results in host memory */
-    uint64_t available, total;  /* bytes of host memory; 0: the real values */
-    bool blocks_count;          /* the server's own blocks of host memory reduce `available` */
-    uint64_t device;            /* total bytes of device memory; 0: the figures of host memory */
-    uint64_t others;            /* bytes of device memory that other programs use */
-    unsigned wait_us;           /* duration of each computation */
-    unsigned first_full, fulls; /* `fulls` allocations fail, starting with number `first_full` */
-    bool fails_when_full;       /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */
-    char root[64]; /* a directory with /proc and /sys for the server; "": the harness's */
+    uint64_t workspace_best, workspace_least; /* bytes of a permutation's workspace */
+    bool workspace_on_device;  /* the workspace is in device memory, results in host memory */
+    uint64_t available, total; /* bytes of host memory; 0: the real values */
+    bool own_blocks_count;     /* the server's own blocks of host memory reduce `available` */
+    uint64_t device;           /* total bytes of device memory; 0: the figures of host memory */
+    uint64_t other_programs;   /* bytes of device memory that other programs use */
+    unsigned wait_us;          /* duration of each computation */
+    /* `full_count` allocations fail, starting with number `full_from`. */
+    unsigned full_from, full_count;
+    bool fails_when_full; /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */
+    char root[64];        /* a directory with /proc and /sys for the server; "": the harness's */
 };
 
 /* Counters of the fake device. */
 struct seen {
     _Atomic unsigned allocations;
     unsigned launches;
-    _Atomic uint64_t taken;   /* bytes of device memory in use */
+    _Atomic uint64_t device;  /* bytes of device memory in use */
     _Atomic uint64_t host;    /* bytes of host memory in use */
     uint64_t workspace_bytes; /* size of the last computation's workspace; 0: none */
     const void *workspace_at;
@@ -53,6 +54,6 @@ int fake_backend_reset(void **state);
 void fake_backend_start(struct harness *h, const char *const *settings);
 
 /* Starts the server with a missing device; returns its exit status. */
-int fake_backend_start_without(struct harness *h);
+int fake_backend_start_without_device(struct harness *h);
 
 #endif

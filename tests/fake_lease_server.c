@@ -109,8 +109,8 @@ static void send_reply(int fd, uint64_t id, struct lease_server_reply *p, int co
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p->reply;
     reply.payload_bytes = p->payload;
-    peer_put_reply(fd, &reply, descriptors, p->descriptors);
-    peer_put(fd, values, p->payload);
+    peer_send_reply(fd, &reply, descriptors, p->descriptors);
+    peer_send(fd, values, p->payload);
     for (unsigned i = 0; i < p->descriptors; i++)
         close(descriptors[i]);
     free(values);
@@ -170,7 +170,7 @@ static void reply_write(int fd, uint64_t id, const Shuf__Write *request)
         reply.release = &released;
     else
         reply.write = &done;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
 static void reply_release(int fd, uint64_t id, const Shuf__Release *release)
@@ -185,7 +185,7 @@ static void reply_release(int fd, uint64_t id, const Shuf__Release *release)
     if (release->n_lease > 0 && release->lease[0] > lease_server.leases)
         peer_refuse(fd, id, SHUF_INVALID, 0);
     else
-        peer_put_reply(fd, &reply, NULL, 0);
+        peer_send_reply(fd, &reply, NULL, 0);
 }
 
 void lease_server_script(int fd, int connection)
@@ -194,7 +194,7 @@ void lease_server_script(int fd, int connection)
     memset(lease_server.has_descriptor, 0, sizeof lease_server.has_descriptor);
     log_request("%shello", connection > 0 ? " " : "");
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    for (int i = 1; (request = peer_get(fd)); i++) {
+    for (int i = 1; (request = peer_receive(fd)); i++) {
         if (i == lease_server.lost_at && connection < lease_server.lost_connections) {
             log_request(" lost");
             return;

@@ -22,7 +22,7 @@ static struct {
     int connections;
 } peer;
 
-char peer_hostile[] = "\033[2Jshufd\n1";
+char peer_escape_text[] = "\033[2Jshufd\n1";
 
 static void *serve(void *argument)
 {
@@ -65,7 +65,7 @@ const char *peer_path(void)
     return peer.path;
 }
 
-void peer_put(int fd, const void *bytes, size_t size)
+void peer_send(int fd, const void *bytes, size_t size)
 {
     const char *p = bytes;
     ssize_t sent;
@@ -73,7 +73,7 @@ void peer_put(int fd, const void *bytes, size_t size)
         size -= (size_t)sent;
 }
 
-void peer_put_byte(int fd, uint8_t byte, const int *descriptors, unsigned count)
+void peer_send_byte(int fd, uint8_t byte, const int *descriptors, unsigned count)
 {
     union {
         struct cmsghdr aligned;
@@ -86,7 +86,7 @@ void peer_put_byte(int fd, uint8_t byte, const int *descriptors, unsigned count)
                              .msg_controllen = CMSG_SPACE(count * sizeof(int))};
     struct cmsghdr *c = CMSG_FIRSTHDR(&message);
     if (count == 0) {
-        peer_put(fd, &byte, 1);
+        peer_send(fd, &byte, 1);
         return;
     }
     c->cmsg_level = SOL_SOCKET;
@@ -96,7 +96,7 @@ void peer_put_byte(int fd, uint8_t byte, const int *descriptors, unsigned count)
     sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-void peer_put_reply(int fd, const Shuf__Reply *reply, const int *descriptors, unsigned count)
+void peer_send_reply(int fd, const Shuf__Reply *reply, const int *descriptors, unsigned count)
 {
     static uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
     size_t size = shuf__message_pack(&reply->base, frame, sizeof frame);
@@ -104,11 +104,11 @@ void peer_put_reply(int fd, const Shuf__Reply *reply, const int *descriptors, un
         abort();
     size_t alone = count > 0;
     if (alone)
-        peer_put_byte(fd, frame[0], descriptors, count);
-    peer_put(fd, frame + alone, size - alone);
+        peer_send_byte(fd, frame[0], descriptors, count);
+    peer_send(fd, frame + alone, size - alone);
 }
 
-const Shuf__Request *peer_get(int fd)
+const Shuf__Request *peer_receive(int fd)
 {
     static struct shuf__arena arena;
     static uint8_t frame[SHUF__FRAME_MAX];
@@ -122,7 +122,7 @@ const Shuf__Request *peer_get(int fd)
     return shuf__request_unpack(&arena, frame, length);
 }
 
-void peer_wait_until_gone(int fd)
+void peer_await_close(int fd)
 {
     char byte;
     while (recv(fd, &byte, 1, 0) > 0)
@@ -139,11 +139,11 @@ void peer_welcome(int fd, uint32_t version, uint64_t id_shift)
     Shuf__HelloReply hello = SHUF__HELLO_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     hello.version = version;
-    hello.daemon = peer_hostile;
-    reply.id = id_of(peer_get(fd)) + id_shift;
+    hello.daemon = peer_escape_text;
+    reply.id = id_of(peer_receive(fd)) + id_shift;
     reply.body_case = SHUF__REPLY__BODY_HELLO;
     reply.hello = &hello;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
 void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t payload)
@@ -154,5 +154,5 @@ void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t payload)
     reply.status = status;
     reply.message = why;
     reply.payload_bytes = payload;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }

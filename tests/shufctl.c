@@ -92,7 +92,7 @@ char *shufctl_succeed(size_t *size, const char *format, ...)
     return c.out.bytes;
 }
 
-void shufctl_refuse(int status, const char *words, const char *arguments)
+void shufctl_fail(int status, const char *words, const char *arguments)
 {
     struct command c;
     shufctl_run(&c, 0, "%s", arguments);
@@ -138,7 +138,7 @@ const char *shufctl_path(const char *name)
     return path;
 }
 
-int shufctl_files(void)
+int shufctl_count_files(void)
 {
     int count = -2; /* without . and .. */
     DIR *open_directory = opendir(shufctl_directory);

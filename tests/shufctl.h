@@ -29,7 +29,7 @@ char *shufctl_succeed(size_t *size, const char *format, ...) __attribute__((form
 
 /* Runs shufctl and expects this exit status, an empty stdout, and whole lines with these words on
  * stderr. */
-void shufctl_refuse(int status, const char *words, const char *arguments);
+void shufctl_fail(int status, const char *words, const char *arguments);
 
 /* Runs a script for sh, in which $0 is shufctl. */
 int shufctl_script(struct command *command, const char *format, ...)
@@ -42,7 +42,7 @@ char *shufctl_read(const char *path, size_t *size);
 const char *shufctl_path(const char *name);
 
 /* Counts the entries of the directory, and removes one. */
-int shufctl_files(void);
+int shufctl_count_files(void);
 void shufctl_remove(const char *name);
 
 #endif

@@ -36,7 +36,7 @@ static void listen_as(struct harness *h, const char *name)
     assert_int_equal(listen(h->passed.fd, SOMAXCONN), 0);
 }
 
-static struct stat file_of(const struct harness *h)
+static struct stat socket_stat(const struct harness *h)
 {
     struct stat status;
     assert_int_equal(lstat(h->socket, &status), 0);
@@ -66,13 +66,13 @@ static void stop(struct harness *h)
 
 /* ---- tests ---- */
 
-static void test_serves_the_passed_socket(void **state)
+static void test_passed_socket_is_served(void **state)
 {
     struct harness h;
     char lock[HARNESS_PATH + 8], line[HARNESS_PATH + 64];
     (void)state;
     listen_as(&h, "shufd");
-    const struct stat before = file_of(&h);
+    const struct stat before = socket_stat(&h);
     assert_true(harness_restart(&h));
     struct wire *w = wire_greet(&h);
     expect_values(w);
@@ -82,14 +82,14 @@ static void test_serves_the_passed_socket(void **state)
     snprintf(lock, sizeof lock, "%s.lock", h.socket);
     assert_int_equal(access(lock, F_OK), -1);
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
-    const struct stat after = file_of(&h);
+    const struct stat after = socket_stat(&h);
     assert_int_equal(after.st_ino, before.st_ino);
     assert_int_equal(after.st_mode, before.st_mode);
     stop(&h);
 }
 
 /* Connections in the backlog survive the end of a daemon, by SIGTERM and by SIGKILL. */
-static void test_keeps_the_backlog(void **state)
+static void test_backlog_survives_restart(void **state)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
     struct harness h;
@@ -116,7 +116,7 @@ static void expect_refusal(struct harness *h, const char *text)
     stop(h);
 }
 
-static void test_refuses_other_descriptors(void **state)
+static void test_wrong_descriptors_are_refused(void **state)
 {
     struct harness h;
     (void)state;
@@ -130,7 +130,7 @@ static void test_refuses_other_descriptors(void **state)
 }
 
 /* A daemon that a user starts by hand does not take the socket from the service manager. */
-static void test_another_daemon_is_refused(void **state)
+static void test_second_daemon_is_refused(void **state)
 {
     struct harness h;
     (void)state;
@@ -138,17 +138,17 @@ static void test_another_daemon_is_refused(void **state)
     assert_true(harness_restart(&h));
     const char *arguments[] = {"--socket", h.socket, "--backend", "cpu", NULL};
     shufd_expect_exit(arguments, EX_CANTCREAT, "in use by test_activation");
-    file_of(&h);
+    socket_stat(&h);
     stop(&h);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_serves_the_passed_socket),
-        cmocka_unit_test(test_keeps_the_backlog),
-        cmocka_unit_test(test_refuses_other_descriptors),
-        cmocka_unit_test(test_another_daemon_is_refused),
+        cmocka_unit_test(test_passed_socket_is_served),
+        cmocka_unit_test(test_backlog_survives_restart),
+        cmocka_unit_test(test_wrong_descriptors_are_refused),
+        cmocka_unit_test(test_second_daemon_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

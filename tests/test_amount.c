@@ -9,7 +9,7 @@
 
 #define TOTAL (UINT64_C(24) << 30)
 
-static void read_and_written(void **state)
+static void amounts_are_parsed_and_formatted(void **state)
 {
     (void)state;
     static const struct {
@@ -39,7 +39,7 @@ static void read_and_written(void **state)
 }
 
 /* No fraction exceeds the total, and no small fraction is rounded to 0. */
-static void parts(void **state)
+static void percentages_never_exceed_total(void **state)
 {
     (void)state;
     const struct shuf__amount quarter = {25, true}, all = {100, true};
@@ -47,7 +47,7 @@ static void parts(void **state)
     assert_int_equal(shuf__amount_bytes(all, UINT64_C(1) << 62), UINT64_C(1) << 62);
 }
 
-static void refused(void **state)
+static void bad_amounts_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",    "%",    "101%", "-1",  "9223372036854775808",
@@ -64,9 +64,9 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_and_written),
-        cmocka_unit_test(parts),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(amounts_are_parsed_and_formatted),
+        cmocka_unit_test(percentages_never_exceed_total),
+        cmocka_unit_test(bad_amounts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,8 @@ enum { UNIT = 2 << 20, N = UNIT / 4, BYTES = 4 * N };
 #define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
 
 static const char *backend;
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 static int start(void **state)
 {
@@ -54,7 +55,7 @@ static uint64_t now_ms(void)
 
 /* ---- blocks are charged until unmapped ------------------------------------------------ */
 
-static void expect_charged(const struct harness *h)
+static void expect_pending_free(const struct harness *h)
 {
     usleep(100000); /* the daemon sweeps several times meanwhile */
     Shuf__StatusReply s = wire_status(h);
@@ -64,7 +65,7 @@ static void expect_charged(const struct harness *h)
 
 /* Waits until the memory is free. *late counts the waits above 100 ms: a busy machine may have a
  * few. */
-static void expect_back(const struct harness *h, unsigned *late)
+static void await_memory_free(const struct harness *h, unsigned *late)
 {
     uint64_t began = now_ms();
     WIRE_AWAIT(h, s,
@@ -76,7 +77,7 @@ enum { ROUNDS = 4 };
 
 /* Maps a result, releases the lease without a report of the unmapping, and closes the connection.
  * Returns the mapping. */
-static const void *keep_mapped(const struct harness *h)
+static const void *map_and_close(const struct harness *h)
 {
     struct wire *w = wire_greet(h);
     uint64_t id = wire_lease(w, N, 7, HOST)->lease;
@@ -86,19 +87,19 @@ static const void *keep_mapped(const struct harness *h)
     return view;
 }
 
-static void mapped_by_a_client(void **state)
+static void block_is_free_after_client_unmaps(void **state)
 {
     unsigned late = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        const void *view = keep_mapped(*state);
-        expect_charged(*state);
+        const void *view = map_and_close(*state);
+        expect_pending_free(*state);
         wire_unmap(view, UNIT); /* the daemon gets no report of this */
-        expect_back(*state, &late);
+        await_memory_free(*state, &late);
     }
     assert_true(late <= ROUNDS / 2);
 }
 
-static void open_in_a_client(void **state)
+static void block_is_free_after_client_closes_descriptor(void **state)
 {
     unsigned late = 0;
     struct wire *w = wire_greet(*state);
@@ -107,79 +108,79 @@ static void open_in_a_client(void **state)
         uint64_t id = reply->lease, block = reply->block;
         int fd = wire_take_descriptor(w);
         wire_release(w, id, block); /* a false report: the descriptor is still open */
-        expect_charged(*state);
+        expect_pending_free(*state);
         close(fd);
-        expect_back(*state, &late);
+        await_memory_free(*state, &late);
     }
     wire_close(w);
     assert_true(late <= ROUNDS / 2);
 }
 
-static void keep_until_told(int channel, void *context)
+static void fork_with_mapping(int channel, void *context)
 {
-    keep_mapped(context);
+    map_and_close(context);
     pid_t heir = fork();
     if (heir == 0) {
-        child_say(channel, (uint64_t)getpid());
+        child_send(channel, (uint64_t)getpid());
         pause();
         _exit(0);
     }
     pause();
 }
 
-static void mapped_by_a_forked_child(void **state)
+static void block_is_free_after_forked_child_dies(void **state)
 {
     unsigned late = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        struct child child = child_start(keep_until_told, *state);
-        pid_t heir = (pid_t)child_hear(child.channel);
-        expect_charged(*state);
+        struct child child = child_start(fork_with_mapping, *state);
+        pid_t heir = (pid_t)child_receive(child.channel);
+        expect_pending_free(*state);
         child_kill(&child);
-        expect_charged(*state);
+        expect_pending_free(*state);
         kill(heir, SIGKILL);
-        expect_back(*state, &late);
+        await_memory_free(*state, &late);
     }
     assert_true(late <= ROUNDS / 2);
 }
 
-static void lease_own(int channel, void *context)
+static void lease_and_wait(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
-    uint64_t id = wire_lease(w, N, 7, own)->lease;
+    uint64_t id = wire_lease(w, N, 7, backend_transport)->lease;
     wire_take_descriptor(w); /* keeps the descriptor open */
-    wire_lease(w, N, 8, own);
+    wire_lease(w, N, 8, backend_transport);
     wire_release(w, id, 0);
-    child_say(channel, 0);
+    child_send(channel, 0);
     pause();
 }
 
 /* When a process dies, the kernel closes its descriptors and removes its mappings. So the daemon
  * frees both kinds of memory. */
-static void had_by_one_who_dies(void **state)
+static void blocks_are_free_after_client_dies(void **state)
 {
     unsigned late = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        struct child child = child_start(lease_own, *state);
-        child_hear(child.channel);
+        struct child child = child_start(lease_and_wait, *state);
+        child_receive(child.channel);
         WIRE_AWAIT((struct harness *)*state, s, s.blocks == 2 && s.leases == 1);
         assert_int_equal(wire_status(*state).pending_free, 1);
         child_kill(&child);
-        expect_back(*state, &late);
+        await_memory_free(*state, &late);
     }
     assert_true(late <= ROUNDS / 2);
 }
 
 /* When a connection ends, its process may still have device memory mapped, so the daemon does not
  * free it. */
-static void had_by_one_who_hangs_up(void **state)
+static void device_block_stays_after_client_disconnects(void **state)
 {
     struct wire *w = wire_greet(*state);
-    bool host = own == HOST;
-    const Shuf__ResultReply *reply = wire_lease(w, N, 7, own);
+    bool host = backend_transport == HOST;
+    const Shuf__ResultReply *reply = wire_lease(w, N, 7, backend_transport);
     uint64_t id = reply->lease, block = reply->block;
     wire_release(w, id, block); /* a connected client's report of an unmapping is trusted */
     WIRE_AWAIT((struct harness *)*state, s, s.blocks == 0);
-    wire_lease(w, N, 8, own);
+    wire_lease(w, N, 8, backend_transport);
     wire_close(w);
     WIRE_AWAIT((struct harness *)*state, s, s.leases == 0 && s.blocks == s.pending_free);
     usleep(100000);
@@ -189,7 +190,8 @@ static void had_by_one_who_hangs_up(void **state)
 /* ---- blocks that a detached process may have mapped are not overwritten ------------- */
 
 /* Takes more results of one size than the daemon keeps idle. None of them may be in `block`. */
-static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport transport)
+static void lease_all_other_blocks(const struct harness *h, uint64_t block,
+                                   Shuf__Transport transport)
 {
     struct wire *w = wire_greet(h);
     for (uint64_t seed = 1000; seed < 1100; seed++) {
@@ -200,7 +202,7 @@ static void fill_others(const struct harness *h, uint64_t block, Shuf__Transport
     wire_close(w);
 }
 
-static void stale_view_stays(const struct harness *h)
+static void check_mapped_block_is_not_reused(const struct harness *h)
 {
     struct wire *w = wire_greet(h);
     const Shuf__ResultReply *reply = wire_lease(w, N, 7, HOST);
@@ -211,27 +213,27 @@ static void stale_view_stays(const struct harness *h)
     wire_release(w, id, 0);
     wire_close(w);
     WIRE_AWAIT(h, s, s.clients == 1);
-    fill_others(h, block, HOST);
+    lease_all_other_blocks(h, block, HOST);
     assert_memory_equal(view, copy, BYTES);
     wire_unmap(view, UNIT);
     free(copy);
 }
 
-static void view_of_one_who_hung_up(void **state)
+static void block_mapped_by_detached_process_is_not_reused(void **state)
 {
-    stale_view_stays(*state);
+    check_mapped_block_is_not_reused(*state);
 }
 
 /* The daemon runs in a PID namespace of its own, and cannot see this process. */
-static void serve_a_stranger(int channel, void *context)
+static void serve_from_pid_namespace(int channel, void *context)
 {
     struct harness h;
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     (void)channel;
     (void)context;
     assert_int_equal(unshare(CLONE_NEWPID), 0); /* the children are in the new namespace */
     assert_true(harness_start(&h, backend, NULL));
-    stale_view_stays(&h);
+    check_mapped_block_is_not_reused(&h);
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
@@ -239,18 +241,18 @@ static void serve_a_stranger(int channel, void *context)
     assert_true(harness_stop(&h));
 }
 
-static void view_of_one_who_is_not_seen(void **state)
+static void block_mapped_from_other_pid_namespace_is_not_reused(void **state)
 {
     (void)state;
-    if (geteuid() != 0 || own != HOST) /* CUDA does not start in such a namespace */
+    if (geteuid() != 0 || backend_transport != HOST) /* CUDA does not start in such a namespace */
         skip();
-    struct child child = child_start(serve_a_stranger, NULL);
+    struct child child = child_start(serve_from_pid_namespace, NULL);
     child_join(&child);
 }
 
 /* Clients end without releasing their leases. The daemon then keeps only its usual number of idle
  * blocks. */
-static void reconnecting(void **state)
+static void reconnecting_clients_leave_no_blocks(void **state)
 {
     const struct harness *h = *state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -267,16 +269,17 @@ static void reconnecting(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(mapped_by_a_client, start, stop),
-        cmocka_unit_test_setup_teardown(open_in_a_client, start, stop),
-        cmocka_unit_test_setup_teardown(mapped_by_a_forked_child, start, stop),
-        cmocka_unit_test_setup_teardown(had_by_one_who_dies, start, stop),
-        cmocka_unit_test_setup_teardown(had_by_one_who_hangs_up, start, stop),
-        cmocka_unit_test_setup_teardown(view_of_one_who_hung_up, start_cached, stop),
-        cmocka_unit_test(view_of_one_who_is_not_seen),
-        cmocka_unit_test_setup_teardown(reconnecting, start_cached, stop),
+        cmocka_unit_test_setup_teardown(block_is_free_after_client_unmaps, start, stop),
+        cmocka_unit_test_setup_teardown(block_is_free_after_client_closes_descriptor, start, stop),
+        cmocka_unit_test_setup_teardown(block_is_free_after_forked_child_dies, start, stop),
+        cmocka_unit_test_setup_teardown(blocks_are_free_after_client_dies, start, stop),
+        cmocka_unit_test_setup_teardown(device_block_stays_after_client_disconnects, start, stop),
+        cmocka_unit_test_setup_teardown(block_mapped_by_detached_process_is_not_reused,
+                                        start_cached, stop),
+        cmocka_unit_test(block_mapped_from_other_pid_namespace_is_not_reused),
+        cmocka_unit_test_setup_teardown(reconnecting_clients_leave_no_blocks, start_cached, stop),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void check_f32(const uint64_t w[4], const uint64_t bits[2])
         assert_int_equal(shuf__float_bits(z[i] + 0.0f), bits[i]);
 }
 
-static void special_words(void **state)
+static void golden_words_give_golden_bits(void **state)
 {
     (void)state;
     const char *line;
@@ -66,7 +66,7 @@ struct error {
     long double radius, cosine, sine;
 };
 
-static void keep_largest(long double *largest, long double got, long double exact, int bits)
+static void update_largest_error(long double *largest, long double got, long double exact, int bits)
 {
     int exponent;
     frexpl(exact, &exponent);
@@ -76,21 +76,21 @@ static void keep_largest(long double *largest, long double got, long double exac
 }
 
 /* The exact radius for p in (0, 1/2]; u is p, or 1 - p with `near_1`. */
-static long double radius_of(long double p, bool near_1)
+static long double exact_radius(long double p, bool near_1)
 {
     return sqrtl(-2 * (near_1 ? log1pl(-p) : logl(p)));
 }
 
-static void compare_angle(struct error *e, long double y, const long double got[2])
+static void update_angle_errors(struct error *e, long double y, const long double got[2])
 {
     const long double x = y * (M_PIl / 4);
-    keep_largest(&e->cosine, fabsl(got[0]), cosl(x), e->bits);
+    update_largest_error(&e->cosine, fabsl(got[0]), cosl(x), e->bits);
     if (y > 0)
-        keep_largest(&e->sine, fabsl(got[1]), sinl(x), e->bits);
+        update_largest_error(&e->sine, fabsl(got[1]), sinl(x), e->bits);
 }
 
 /* Random bits with a random number of leading zeros. */
-static uint64_t random_word(uint64_t top)
+static uint64_t random_word_below(uint64_t top)
 {
     const uint64_t word = random_u64();
     const unsigned zeros = (unsigned)random_below(62);
@@ -100,29 +100,29 @@ static uint64_t random_word(uint64_t top)
 static void measure_f32(struct error *e)
 {
     const uint64_t top = UINT64_C(1) << 63;
-    const uint64_t word = random_word(top), near_1 = random_below(2);
+    const uint64_t word = random_word_below(top), near_1 = random_below(2);
     const uint32_t w[2] = {(uint32_t)(word >> 32 | near_1 << 31), (uint32_t)word};
     const long double high = w[0] & 0x7fffffff, low = w[1] & 0x7fffffff;
     float got[2];
-    keep_largest(&e->radius, shuf_box_muller_radius_f32(w),
-                 radius_of(ldexpl(high, -32) + ldexpl((w[1] & 0x7fffffff) | 1, -63), near_1),
-                 e->bits);
+    update_largest_error(
+        &e->radius, shuf_box_muller_radius_f32(w),
+        exact_radius(ldexpl(high, -32) + ldexpl((w[1] & 0x7fffffff) | 1, -63), near_1), e->bits);
     shuf_box_muller_angle_f32(w, 0, got);
-    compare_angle(e, ldexpl(high, -31) + ldexpl(low, -62), (long double[]){got[0], got[1]});
+    update_angle_errors(e, ldexpl(high, -31) + ldexpl(low, -62), (long double[]){got[0], got[1]});
 }
 
 static void measure_f64(struct error *e)
 {
     const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
     const uint64_t top = UINT64_C(1) << 63, near_1 = random_below(2);
-    const uint64_t w[2] = {random_word(top) | (near_1 ? top : 0), random_u64()};
+    const uint64_t w[2] = {random_word_below(top) | (near_1 ? top : 0), random_u64()};
     const long double high = w[0] & (top - 1), low = w[1] & (top - 1);
     double got[2];
-    keep_largest(&e->radius, shuf_box_muller_radius_f64(&terms, w),
-                 radius_of(ldexpl(high, -64) + ldexpl((w[1] & (top - 1)) | 1, -127), near_1),
-                 e->bits);
+    update_largest_error(
+        &e->radius, shuf_box_muller_radius_f64(&terms, w),
+        exact_radius(ldexpl(high, -64) + ldexpl((w[1] & (top - 1)) | 1, -127), near_1), e->bits);
     shuf_box_muller_angle_f64(&terms, w, 0, got);
-    compare_angle(e, ldexpl(high, -63) + ldexpl(low, -126), (long double[]){got[0], got[1]});
+    update_angle_errors(e, ldexpl(high, -63) + ldexpl(low, -126), (long double[]){got[0], got[1]});
 }
 
 static void check_error(void (*measure)(struct error *e), int bits, long double radius,
@@ -136,10 +136,10 @@ static void check_error(void (*measure)(struct error *e), int bits, long double 
     assert_true(e.radius < radius && e.cosine < cosine && e.sine < sine);
 }
 
-static void accuracy(void **state)
+static void errors_are_bounded(void **state)
 {
     (void)state;
-    random_start("accuracy");
+    random_start("errors_are_bounded");
     check_error(measure_f32, 24, 2.0L, 1.9L, 2.9L);
     check_error(measure_f64, 53, 1.9L, 1.4L, 3.2L);
 }
@@ -188,7 +188,7 @@ static void moments(void **state)
 
 /* ---- The smallest and largest words ---- */
 
-static void ends(void **state)
+static void extreme_words_are_finite(void **state)
 {
     (void)state;
     const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
@@ -205,10 +205,9 @@ static void ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_words),
-        cmocka_unit_test(accuracy),
-        cmocka_unit_test(moments),
-        cmocka_unit_test(ends),
+        cmocka_unit_test(golden_words_give_golden_bits),
+        cmocka_unit_test(errors_are_bounded),
+        cmocka_unit_test(extreme_words_are_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

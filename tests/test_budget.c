@@ -58,7 +58,7 @@ static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
 }
 
 /* Makes an allocation, so that the daemon computes the limit anew. Returns the limit. */
-static uint64_t limit(void)
+static uint64_t current_limit(void)
 {
     const uint64_t blocks = wire_status(&h).blocks;
     struct wire *client = wire_greet(&h);
@@ -72,33 +72,33 @@ static uint64_t limit(void)
 /* The memory of a released block is free a little later. */
 static void await_limit(uint64_t bytes)
 {
-    for (unsigned waited = 0; limit() != bytes;)
+    for (unsigned waited = 0; current_limit() != bytes;)
         wire_wait(&waited, "the limit");
 }
 
 /* ---- buffers ---------------------------------------------------------------------- */
 
 /* The daemon counts the pages of a buffer that exist because a process has written to them. */
-static void buffers(void **state)
+static void written_buffer_pages_count(void **state)
 {
     (void)state;
-    assert_int_equal(limit(), 100 * MI);
+    assert_int_equal(current_limit(), 100 * MI);
     const Shuf__ResultReply b = allocate(w, 8 * MI);
     int fd = wire_take_descriptor(w);
     void *view = mmap(NULL, 8 * MI, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_ptr_not_equal(view, MAP_FAILED);
-    assert_int_equal(limit(), 100 * MI);
+    assert_int_equal(current_limit(), 100 * MI);
     memset(view, 1, 4 * MI);
-    assert_int_equal(limit(), 104 * MI);
+    assert_int_equal(current_limit(), 104 * MI);
     assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 2 * MI), 0);
-    assert_int_equal(limit(), 102 * MI);
+    assert_int_equal(current_limit(), 102 * MI);
     close(fd);
     munmap(view, 8 * MI);
-    assert_int_equal(limit(), 102 * MI);
+    assert_int_equal(current_limit(), 102 * MI);
     wire_release(w, b.lease, b.block);
     WIRE_AWAIT(&h, s, s.host_used == 0);
     await_limit(100 * MI);
-    assert_int_equal(limit(), 100 * MI);
+    assert_int_equal(current_limit(), 100 * MI);
 }
 
 /* ---- results and workspaces --------------------------------------------------------- */
@@ -111,20 +111,20 @@ static void request_permutation(uint64_t n, uint64_t seed)
     wire_expect(w, SHUF_OK, "");
 }
 
-static void workspaces(void **state)
+static void workspaces_count(void **state)
 {
     (void)state;
-    faults->best = 6 * MI;
+    faults->workspace_best = 6 * MI;
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
-    assert_int_equal(limit(), 110 * MI);
+    assert_int_equal(current_limit(), 110 * MI);
     request_permutation(MI, 2); /* in the same workspace */
-    assert_int_equal(limit(), 114 * MI);
+    assert_int_equal(current_limit(), 114 * MI);
 }
 
 /* ---- several daemons ----------------------------------------------------------------- */
 
-static void shares(void **state)
+static void instances_share_host_memory(void **state)
 {
     static const struct {
         const char *instances, *host_memory;
@@ -138,7 +138,7 @@ static void shares(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         setenv("SHUFD_INSTANCES", rows[i].instances, 1);
         assert_int_equal(start_with(state, rows[i].host_memory), 0);
-        assert_int_equal(limit(), rows[i].limit);
+        assert_int_equal(current_limit(), rows[i].limit);
         assert_int_equal(stop(state), 0);
     }
     unsetenv("SHUFD_INSTANCES");
@@ -147,9 +147,9 @@ static void shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(buffers, start, stop),
-        cmocka_unit_test_setup_teardown(workspaces, start, stop),
-        cmocka_unit_test(shares),
+        cmocka_unit_test_setup_teardown(written_buffer_pages_count, start, stop),
+        cmocka_unit_test_setup_teardown(workspaces_count, start, stop),
+        cmocka_unit_test(instances_share_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

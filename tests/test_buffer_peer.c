@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void buffer_by_descriptor(void **state)
+static void buffer_is_mapped_by_descriptor(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
@@ -23,7 +23,7 @@ static void buffer_by_descriptor(void **state)
     lease_server_finish(handle, "hello buffer+ buffer+-1/299 release-2/299");
 }
 
-static void buffer_by_bytes(void **state)
+static void buffer_is_written_by_messages(void **state)
 {
     (void)state;
     static char in[61440 + 100];
@@ -39,7 +39,7 @@ static void buffer_by_bytes(void **state)
     lease_server_finish(handle, "hello buffer write5:61440 write61445:100 release-1");
 }
 
-static void odd_reply_to_a_write(void **state)
+static void wrong_write_reply_is_refused(void **state)
 {
     (void)state;
     const shuf_lease_options options = {.transports = SHUF_INLINE};
@@ -53,37 +53,37 @@ static void odd_reply_to_a_write(void **state)
     lease_server_finish(handle, "hello buffer write0:1");
 }
 
-static void spoil_no_lease(struct lease_server_reply *p)
+static void clear_lease_id(struct lease_server_reply *p)
 {
     p->reply.lease = 0;
 }
 
-static void spoil_small_block(struct lease_server_reply *p)
+static void shrink_block(struct lease_server_reply *p)
 {
     p->reply.block_bytes = 999;
 }
 
-static void spoil_count(struct lease_server_reply *p)
+static void increment_count(struct lease_server_reply *p)
 {
     p->reply.count++;
 }
 
-static void spoil_record(struct lease_server_reply *p)
+static void set_record_8(struct lease_server_reply *p)
 {
     p->reply.record = 8;
 }
 
-static void wrong_buffers(void **state)
+static void wrong_allocate_replies_are_refused(void **state)
 {
     (void)state;
     static const struct {
         void (*corrupt)(struct lease_server_reply *reply);
         const char *words;
     } rows[] = {
-        {spoil_no_lease, "reply lease 0: expected another"},
-        {spoil_small_block, "expected 1000 bytes behind it in a block of 999"},
-        {spoil_count, "reply of 1 x 1001 values in 1000 bytes"},
-        {spoil_record, "reply record 8: expected 0"},
+        {clear_lease_id, "reply lease 0: expected another"},
+        {shrink_block, "expected 1000 bytes behind it in a block of 999"},
+        {increment_count, "reply of 1 x 1001 values in 1000 bytes"},
+        {set_record_8, "reply record 8: expected 0"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf_lease *lease = NULL;
@@ -101,10 +101,10 @@ static void wrong_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffer_by_descriptor),
-        cmocka_unit_test(buffer_by_bytes),
-        cmocka_unit_test(odd_reply_to_a_write),
-        cmocka_unit_test(wrong_buffers),
+        cmocka_unit_test(buffer_is_mapped_by_descriptor),
+        cmocka_unit_test(buffer_is_written_by_messages),
+        cmocka_unit_test(wrong_write_reply_is_refused),
+        cmocka_unit_test(wrong_allocate_replies_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

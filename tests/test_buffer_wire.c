@@ -32,7 +32,7 @@ static int start_small(void **state)
 }
 
 /* The client may write to a buffer, but may not change its size or its seals. */
-static void sealed(void **state)
+static void buffer_is_sealed(void **state)
 {
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, BYTES, HOST);
@@ -62,7 +62,7 @@ static void sealed(void **state)
 
 /* ---- wrong fields ------------------------------------------------------------------- */
 
-static void wrong_allocations(void **state)
+static void wrong_allocations_are_refused(void **state)
 {
     struct wire *w = wire_greet(*state);
     wire_send_allocate(w, 0, HOST);
@@ -79,11 +79,11 @@ static void wrong_allocations(void **state)
                     "transport cuda-fd: expected memfd, inline of the backend cpu");
     }
     wire_check_alive(w);
-    assert_int_equal(wire_status(*state).blocks - (wire_idle(*state) > 0), 0);
+    assert_int_equal(wire_status(*state).blocks - (wire_idle_bytes(*state) > 0), 0);
     wire_close(w);
 }
 
-static void wrong_writes(void **state)
+static void wrong_writes_are_refused(void **state)
 {
     static uint8_t data[SHUF__WRITE_MAX + 1];
     struct wire *w = wire_greet(*state);
@@ -114,7 +114,7 @@ static void wrong_writes(void **state)
 }
 
 /* A lease of another connection, or of a prefetched result, cannot be used. */
-static void whose_lease(void **state)
+static void lease_of_other_connection_is_refused(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
     const uint64_t lease = wire_allocate(w, BYTES, HOST).lease;
@@ -149,7 +149,7 @@ static void expect_used(const struct harness *h, uint64_t host_used, uint64_t pe
 
 /* The client has released the buffer, but still has it mapped. It could write to the memory, so no
  * other client gets the block. */
-static void given_back_and_mapped(void **state)
+static void released_buffer_still_mapped_is_not_reused(void **state)
 {
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, UNIT, HOST);
@@ -161,7 +161,7 @@ static void given_back_and_mapped(void **state)
     assert_int_not_equal(c.block, b.block);
     const uint8_t *fresh = wire_map(w, c.block_bytes);
     memset(buffer, 0xbb, UNIT);
-    assert_true(wire_all_zero(fresh, UNIT));
+    assert_true(wire_is_zero(fresh, UNIT));
     wire_unmap(fresh, c.block_bytes);
     wire_release(w, c.lease, c.block);
     expect_used(*state, UNIT, 1);
@@ -171,7 +171,7 @@ static void given_back_and_mapped(void **state)
 }
 
 /* An open descriptor keeps the memory charged, also after its connection has ended. */
-static void hung_up_with_a_descriptor(void **state)
+static void open_descriptor_keeps_memory_charged(void **state)
 {
     struct wire *w = wire_greet(*state);
     wire_allocate(w, UNIT, HOST);
@@ -183,7 +183,7 @@ static void hung_up_with_a_descriptor(void **state)
     expect_used(*state, 0, 0);
 }
 
-struct part {
+struct holder {
     const struct harness *h;
     bool shuffles;
 };
@@ -192,26 +192,26 @@ struct part {
  * to skip values. */
 enum { SLOW = (64 << 20) - 1 };
 
-static void hold(int channel, void *context)
+static void hold_buffer(int channel, void *context)
 {
-    const struct part *part = context;
-    struct wire *w = wire_greet(part->h);
+    const struct holder *holder = context;
+    struct wire *w = wire_greet(holder->h);
     const Shuf__ResultReply b = wire_allocate(w, SLOW, HOST);
     memset(wire_map_writable(w, b.block_bytes), 7, SLOW);
-    if (part->shuffles) {
+    if (holder->shuffles) {
         Shuf__Shuffle s = wire_shuffle_of(b.lease, SLOW, 1, HOST);
         s.algorithm = (char *)(uintptr_t) "lcg";
         wire_send_shuffle(w, &s);
     }
-    child_say(channel, b.block);
+    child_send(channel, b.block);
     pause();
 }
 
 static void check_killed(const struct harness *h, bool shuffles)
 {
-    struct part part = {h, shuffles};
-    struct child child = child_start(hold, &part);
-    child_hear(child.channel);
+    struct holder holder = {h, shuffles};
+    struct child child = child_start(hold_buffer, &holder);
+    child_receive(child.channel);
     Shuf__StatusReply s = wire_status(h);
     assert_true(s.buffers == 1 && s.host_used >= SLOW);
     child_kill(&child);
@@ -223,19 +223,19 @@ static void check_killed(const struct harness *h, bool shuffles)
     wire_close(w);
 }
 
-static void killed_with_a_buffer(void **state)
+static void buffer_of_killed_client_is_freed(void **state)
 {
     check_killed(*state, false);
 }
 
-static void killed_while_it_is_shuffled(void **state)
+static void shuffled_buffer_of_killed_client_is_freed(void **state)
 {
     check_killed(*state, true);
 }
 
 /* ---- budgets ---------------------------------------------------------------------------- */
 
-static void budgets(void **state)
+static void buffers_count_in_the_budget(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
     wire_send_allocate(w, 17 << 20, HOST);
@@ -264,17 +264,21 @@ static void budgets(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sealed, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(wrong_allocations, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(wrong_writes, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(whose_lease, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(given_back_and_mapped, wire_start_uncached, wire_stop_each),
-        cmocka_unit_test_setup_teardown(hung_up_with_a_descriptor, wire_start_uncached,
+        cmocka_unit_test_setup_teardown(buffer_is_sealed, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(wrong_allocations_are_refused, wire_start_each,
                                         wire_stop_each),
-        cmocka_unit_test_setup_teardown(killed_with_a_buffer, wire_start_uncached, wire_stop_each),
-        cmocka_unit_test_setup_teardown(killed_while_it_is_shuffled, wire_start_uncached,
+        cmocka_unit_test_setup_teardown(wrong_writes_are_refused, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(lease_of_other_connection_is_refused, wire_start_each,
                                         wire_stop_each),
-        cmocka_unit_test_setup_teardown(budgets, start_small, wire_stop_each),
+        cmocka_unit_test_setup_teardown(released_buffer_still_mapped_is_not_reused,
+                                        wire_start_uncached, wire_stop_each),
+        cmocka_unit_test_setup_teardown(open_descriptor_keeps_memory_charged, wire_start_uncached,
+                                        wire_stop_each),
+        cmocka_unit_test_setup_teardown(buffer_of_killed_client_is_freed, wire_start_uncached,
+                                        wire_stop_each),
+        cmocka_unit_test_setup_teardown(shuffled_buffer_of_killed_client_is_freed,
+                                        wire_start_uncached, wire_stop_each),
+        cmocka_unit_test_setup_teardown(buffers_count_in_the_budget, start_small, wire_stop_each),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     cuda = strncmp(harness_backend, "cuda", 4) == 0;

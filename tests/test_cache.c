@@ -22,15 +22,16 @@ enum {
 };
 
 static const char *backend;
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 /* A budget of four blocks. */
 static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
 
 /* Leases the result and releases it at once. Returns whether the cache had it. */
-static bool touch(struct wire *w, uint64_t n, uint64_t seed)
+static bool is_cached(struct wire *w, uint64_t n, uint64_t seed)
 {
-    const Shuf__ResultReply *reply = wire_lease(w, n, seed, own);
+    const Shuf__ResultReply *reply = wire_lease(w, n, seed, backend_transport);
     bool was_there = reply->shared;
     wire_release(w, reply->lease, reply->block);
     return was_there;
@@ -39,7 +40,7 @@ static bool touch(struct wire *w, uint64_t n, uint64_t seed)
 static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_status status,
                            const char *text)
 {
-    Shuf__Permute permute = wire_permutation(n, own);
+    Shuf__Permute permute = wire_permutation(n, backend_transport);
     permute.seed = seed;
     wire_send_permute(w, &permute);
     wire_expect(w, status, text);
@@ -47,15 +48,15 @@ static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_statu
 
 /* ---- equal requests ------------------------------------------------------------ */
 
-static void equal_ones_share(void **state)
+static void equal_requests_share_a_result(void **state)
 {
     (void)state;
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
     struct wire *a = wire_greet(&h), *b = wire_greet(&h);
-    Shuf__ResultReply first = *wire_lease(a, BLOCK_N, 1, own);
-    Shuf__ResultReply again = *wire_lease(b, BLOCK_N, 1, own);
-    Shuf__ResultReply other = *wire_lease(b, BLOCK_N, 2, own);
+    Shuf__ResultReply first = *wire_lease(a, BLOCK_N, 1, backend_transport);
+    Shuf__ResultReply again = *wire_lease(b, BLOCK_N, 1, backend_transport);
+    Shuf__ResultReply other = *wire_lease(b, BLOCK_N, 2, backend_transport);
     assert_true(!first.shared && again.shared && !other.shared);
     assert_true(again.block == first.block && again.lease != first.lease);
     assert_int_not_equal(other.block, first.block);
@@ -69,7 +70,7 @@ static void equal_ones_share(void **state)
 }
 
 /* The cache key has every parameter that decides a value. */
-static void unequal_ones_do_not(void **state)
+static void unequal_requests_share_nothing(void **state)
 {
     (void)state;
     struct harness h;
@@ -82,7 +83,7 @@ static void unequal_ones_do_not(void **state)
     slice.stride = 2;
     shard.world = 10;
     for (int i = 0; i < 10; i++)
-        requests[i] = wire_permutation(100, own);
+        requests[i] = wire_permutation(100, backend_transport);
     requests[1].n = 101;
     requests[2].seed = 8;
     requests[3].epoch = 1;
@@ -103,7 +104,7 @@ static void unequal_ones_do_not(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void summary_then_lease(void **state)
+static void lease_uses_result_of_summary(void **state)
 {
     (void)state;
     struct harness h;
@@ -113,7 +114,7 @@ static void summary_then_lease(void **state)
     summary.fingerprint = true;
     wire_send_permute(w, &summary);
     uint64_t fingerprint = wire_expect(w, SHUF_OK, "")->result->fingerprint;
-    assert_true(touch(w, 100000, 7));
+    assert_true(is_cached(w, 100000, 7));
     assert_int_equal(wire_status(&h).computed, 1);
     /* The result is in the cache, and the daemon knows its fingerprint. */
     wire_send_permute(w, &summary);
@@ -141,27 +142,27 @@ static void request_many(int channel, void *context)
 {
     struct harness *h = context;
     struct golden row = find_golden(MANY);
-    Shuf__Permute permute = wire_permutation(MANY, own);
+    Shuf__Permute permute = wire_permutation(MANY, backend_transport);
     struct wire *w = wire_greet(h);
     permute.algorithm = row.algorithm;
     permute.fingerprint = true;
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_send_permute(w, &permute);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_int_equal(reply->fingerprint, row.fingerprint);
-    child_say(channel, reply->block);
-    child_hear(channel);
+    child_send(channel, reply->block);
+    child_receive(channel);
     wire_close(w);
 }
 
 /* Eight processes send an equal request. If `held`, a job blocks the engine until all have sent
  * theirs. */
-static void eight_processes(bool held)
+static void check_eight_processes(bool held)
 {
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct child children[EIGHT];
     uint64_t block = 0;
     assert_true(harness_start(&h, backend, NULL));
@@ -169,18 +170,18 @@ static void eight_processes(bool held)
     for (int i = 0; i < EIGHT; i++)
         children[i] = child_start(request_many, &h);
     for (int i = 0; i < EIGHT; i++)
-        child_hear(children[i].channel);
+        child_receive(children[i].channel);
     if (held) {
         wire_send_permute(w, &endless);
         wire_await_queued(&h, 1);
     }
     for (int i = 0; i < EIGHT; i++)
-        child_say(children[i].channel, 0);
+        child_send(children[i].channel, 0);
     if (held)
         WIRE_AWAIT(&h, s, s.joined == EIGHT - 1);
     wire_close(w);
     for (int i = 0; i < EIGHT; i++) {
-        uint64_t its = child_hear(children[i].channel);
+        uint64_t its = child_receive(children[i].channel);
         assert_true(block == 0 || its == block);
         block = its;
     }
@@ -190,7 +191,7 @@ static void eight_processes(bool held)
     assert_int_equal(s.leases, EIGHT);
     assert_int_equal(s.blocks, 1);
     for (int i = 0; i < EIGHT; i++) {
-        child_say(children[i].channel, 0);
+        child_send(children[i].channel, 0);
         child_join(&children[i]);
     }
     WIRE_AWAIT(&h, after,
@@ -198,28 +199,29 @@ static void eight_processes(bool held)
     assert_true(harness_stop(&h));
 }
 
-static void eight_processes_at_once(void **state)
+static void eight_processes_share_a_result(void **state)
 {
     (void)state;
-    eight_processes(false);
+    check_eight_processes(false);
 }
 
-static void eight_processes_wait(void **state)
+static void eight_waiting_processes_share_a_result(void **state)
 {
     (void)state;
-    eight_processes(true);
+    check_eight_processes(true);
 }
 
 /* ---- clients that leave -------------------------------------------------------- */
 
 /* Two clients wait for the same result behind the job of `blocker`. One leaves, and the other still
  * gets the result. */
-static void joined_is_served(void **state)
+static void waiter_is_served_after_other_leaves(void **state)
 {
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice), permute = wire_permutation(100000, own);
+    Shuf__Permute endless = wire_endless_permutation(&slice),
+                  permute = wire_permutation(100000, backend_transport);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *blocker = wire_greet(&h), *first = wire_greet(&h), *second = wire_greet(&h);
     wire_send_permute(blocker, &endless);
@@ -237,12 +239,12 @@ static void joined_is_served(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void last_one_cancels(void **state)
+static void last_waiter_cancels_job(void **state)
 {
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *first = wire_greet(&h), *second = wire_greet(&h);
     wire_send_permute(first, &endless);
@@ -261,45 +263,45 @@ static void last_one_cancels(void **state)
 
 /* ---- the budget ---------------------------------------------------------------- */
 
-static void least_recently_used_goes(void **state)
+static void least_recently_used_is_evicted(void **state)
 {
     (void)state;
     struct harness h;
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h);
     for (uint64_t seed = 1; seed <= 4; seed++)
-        assert_false(touch(w, BLOCK_N, seed));
-    assert_true(touch(w, BLOCK_N, 1));  /* now the most recently used */
-    assert_false(touch(w, BLOCK_N, 5)); /* evicts 2 */
+        assert_false(is_cached(w, BLOCK_N, seed));
+    assert_true(is_cached(w, BLOCK_N, 1));  /* now the most recently used */
+    assert_false(is_cached(w, BLOCK_N, 5)); /* evicts 2 */
     assert_int_equal(wire_status(&h).evicted, 1);
-    assert_true(touch(w, BLOCK_N, 1));
-    assert_true(touch(w, BLOCK_N, 3));
-    assert_true(touch(w, BLOCK_N, 4));
-    assert_false(touch(w, LARGE_N, 6)); /* evicts 5 and 1 */
+    assert_true(is_cached(w, BLOCK_N, 1));
+    assert_true(is_cached(w, BLOCK_N, 3));
+    assert_true(is_cached(w, BLOCK_N, 4));
+    assert_false(is_cached(w, LARGE_N, 6)); /* evicts 5 and 1 */
     assert_int_equal(wire_status(&h).evicted, 3);
-    assert_true(touch(w, BLOCK_N, 3));
-    assert_true(touch(w, BLOCK_N, 4));
-    assert_true(touch(w, LARGE_N, 6));
+    assert_true(is_cached(w, BLOCK_N, 3));
+    assert_true(is_cached(w, BLOCK_N, 4));
+    assert_true(is_cached(w, LARGE_N, 6));
     assert_int_equal(wire_status(&h).memory_used, 4 * UNIT);
-    assert_false(touch(w, BLOCK_N, 1));
+    assert_false(is_cached(w, BLOCK_N, 1));
     assert_int_equal(wire_status(&h).evicted, 4);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
 
-static void leased_ones_stay(void **state)
+static void leased_results_are_not_evicted(void **state)
 {
     (void)state;
     struct harness h;
     wire_start(&h, backend, small);
     struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
-    uint64_t block = wire_lease(owner, BLOCK_N, 1, own)->block;
+    uint64_t block = wire_lease(owner, BLOCK_N, 1, backend_transport)->block;
     for (uint64_t seed = 2; seed <= 12; seed++) {
-        const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, seed, own);
+        const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, seed, backend_transport);
         assert_int_not_equal(reply->block, block);
         wire_release(w, reply->lease, reply->block);
     }
-    const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, 1, own);
+    const Shuf__ResultReply *reply = wire_lease(w, BLOCK_N, 1, backend_transport);
     assert_true(reply->shared && reply->block == block);
     assert_true(wire_status(&h).memory_used <= 4 * UNIT);
     wire_close(w);
@@ -308,35 +310,35 @@ static void leased_ones_stay(void **state)
 }
 
 /* Holds three of four blocks until the parent has received its refusal. */
-static void hold_as_another(int channel, void *context)
+static void hold_three_blocks(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     for (uint64_t seed = 1; seed <= 3; seed++)
         wire_lease(w, BLOCK_N, seed, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_close(w);
 }
 
-static void another_user_is_in_the_way(void **state)
+static void other_user_holds_the_budget(void **state)
 {
     (void)state;
     struct harness h;
-    if (geteuid() != 0 || own != SHUF__TRANSPORT__TRANSPORT_MEMFD)
+    if (geteuid() != 0 || backend_transport != SHUF__TRANSPORT__TRANSPORT_MEMFD)
         skip();
     wire_start(&h, backend, "host_memory = 8Mi\nsocket_mode = 0666\n");
     assert_int_equal(chmod(h.directory, 0755), 0);
-    struct child other = child_start_as(CHILD_NOBODY, hold_as_another, &h);
-    child_hear(other.channel);
+    struct child other = child_start_as(CHILD_NOBODY, hold_three_blocks, &h);
+    child_receive(other.channel);
     struct wire *w = wire_greet(&h);
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "memory, 6 MiB of 8 MiB are in use by other ");
-    child_say(other.channel, 0);
+    child_send(other.channel, 0);
     child_join(&other);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
 
-static void over_the_budget(void **state)
+static void request_over_budget_is_refused(void **state)
 {
     (void)state;
     struct harness h;
@@ -345,18 +347,18 @@ static void over_the_budget(void **state)
     struct wire *w = wire_greet(&h), *owner = wire_greet(&h);
     expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "needs 10 MiB of ");
     for (uint64_t i = 0; i < 4; i++)
-        ids[i] = wire_lease(owner, BLOCK_N, i, own)->lease;
+        ids[i] = wire_lease(owner, BLOCK_N, i, backend_transport)->lease;
     expect_refused(w, BLOCK_N, 9, SHUF_BUSY,
                    "memory, 8 MiB of 8 MiB are held by this user's own leases and ");
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "held by this user's own leases and requests (");
-    assert_true(touch(w, BLOCK_N, 3)); /* a cached result is still served */
+    assert_true(is_cached(w, BLOCK_N, 3)); /* a cached result is still served */
     wire_send_release(owner, ids, 1, NULL, 0);
     wire_expect(owner, SHUF_OK, "");
     /* Reuses the block of the released lease, which the client keeps mapped. */
-    assert_false(touch(w, BLOCK_N, 9));
+    assert_false(is_cached(w, BLOCK_N, 9));
     expect_refused(w, LARGE_N, 9, SHUF_BUSY, "release a lease"); /* eviction cannot free enough */
-    assert_true(touch(w, BLOCK_N, 9)); /* so the result stays in the cache */
-    wire_send_goodbye(owner);
+    assert_true(is_cached(w, BLOCK_N, 9)); /* so the result stays in the cache */
+    wire_send_release_all(owner);
     wire_expect(owner, SHUF_OK, "");
     wire_close(owner);
     WIRE_AWAIT(&h, s, s.leases == 0);
@@ -366,12 +368,12 @@ static void over_the_budget(void **state)
 }
 
 /* The daemon refuses a request above the limit at once, although the engine is busy. */
-static void too_large_at_once(void **state)
+static void request_above_limit_is_refused_at_once(void **state)
 {
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, backend, small);
     struct wire *blocker = wire_greet(&h), *w = wire_greet(&h);
     wire_send_permute(blocker, &endless);
@@ -385,7 +387,7 @@ static void too_large_at_once(void **state)
 
 /* ---- time ---------------------------------------------------------------------- */
 
-static void nothing_is_kept(void **state)
+static void no_cache_time_keeps_nothing(void **state)
 {
     (void)state;
     static const uint64_t first[] = {5, 9, 8, 0};
@@ -399,7 +401,7 @@ static void nothing_is_kept(void **state)
         const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
         /* The daemon keeps the first values after it has freed the result. */
         assert_memory_equal(reply->first, first, sizeof first);
-        assert_false(touch(w, BLOCK_N, 1));
+        assert_false(is_cached(w, BLOCK_N, 1));
         wire_check_alive(w);
         WIRE_AWAIT(&h, s, s.memory_used == 0 && s.blocks == 0);
     }
@@ -407,19 +409,19 @@ static void nothing_is_kept(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void kept_for_a_while(void **state)
+static void result_is_evicted_after_cache_time(void **state)
 {
     (void)state;
     struct harness h;
     wire_start(&h, backend, "cache_time = 300ms\n");
     struct wire *w = wire_greet(&h);
-    touch(w, BLOCK_N, 1);
-    assert_int_equal(wire_idle(&h), UNIT);
-    uint64_t leased = wire_lease(w, BLOCK_N, 2, own)->lease;
+    is_cached(w, BLOCK_N, 1);
+    assert_int_equal(wire_idle_bytes(&h), UNIT);
+    uint64_t leased = wire_lease(w, BLOCK_N, 2, backend_transport)->lease;
     WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0 && s.memory_used == UNIT && s.blocks == 1);
     /* It expired, and was not evicted for another request. */
     assert_int_equal(wire_status(&h).evicted, 0);
-    assert_false(touch(w, BLOCK_N, 1));
+    assert_false(is_cached(w, BLOCK_N, 1));
     wire_release(w, leased, 0);
     wire_close(w);
     WIRE_AWAIT(&h, s, s.host_idle + s.device_idle == 0);
@@ -429,22 +431,22 @@ static void kept_for_a_while(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_ones_share),
-        cmocka_unit_test(unequal_ones_do_not),
-        cmocka_unit_test(summary_then_lease),
-        cmocka_unit_test(eight_processes_at_once),
-        cmocka_unit_test(eight_processes_wait),
-        cmocka_unit_test(joined_is_served),
-        cmocka_unit_test(last_one_cancels),
-        cmocka_unit_test(least_recently_used_goes),
-        cmocka_unit_test(leased_ones_stay),
-        cmocka_unit_test(over_the_budget),
-        cmocka_unit_test(another_user_is_in_the_way),
-        cmocka_unit_test(too_large_at_once),
-        cmocka_unit_test(nothing_is_kept),
-        cmocka_unit_test(kept_for_a_while),
+        cmocka_unit_test(equal_requests_share_a_result),
+        cmocka_unit_test(unequal_requests_share_nothing),
+        cmocka_unit_test(lease_uses_result_of_summary),
+        cmocka_unit_test(eight_processes_share_a_result),
+        cmocka_unit_test(eight_waiting_processes_share_a_result),
+        cmocka_unit_test(waiter_is_served_after_other_leaves),
+        cmocka_unit_test(last_waiter_cancels_job),
+        cmocka_unit_test(least_recently_used_is_evicted),
+        cmocka_unit_test(leased_results_are_not_evicted),
+        cmocka_unit_test(request_over_budget_is_refused),
+        cmocka_unit_test(other_user_holds_the_budget),
+        cmocka_unit_test(request_above_limit_is_refused_at_once),
+        cmocka_unit_test(no_cache_time_keeps_nothing),
+        cmocka_unit_test(result_is_evicted_after_cache_time),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

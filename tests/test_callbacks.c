@@ -24,7 +24,7 @@ struct events {
     uint64_t bytes; /* bytes received by the sink */
 };
 
-static void note(void *context, shuf_event event, uint64_t done, uint64_t all)
+static void note_event(void *context, shuf_event event, uint64_t done, uint64_t all)
 {
     struct events *e = context;
     assert_int_equal(all, LARGE_BYTES);
@@ -51,7 +51,7 @@ static void expect_one_step(const struct events *e)
     assert_in_range(e->done[SHUF_EVENT_PART], STEP, STEP + MI);
 }
 
-static void bytes_are_observed(void **state)
+static void observer_sees_parts_of_bytes(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -59,26 +59,26 @@ static void bytes_are_observed(void **state)
     const shuf_lease_options copy = {.transports = SHUF_INLINE};
     void *out = malloc(LARGE_BYTES);
     struct events to_memory = {.bytes = 0}, to_sink = {.bytes = 0}, leased = {.bytes = 0};
-    shuf_set_observer(handle, note, &to_memory);
+    shuf_set_observer(handle, note_event, &to_memory);
     client_expect(handle, shuf_permute(handle, &large, out, LARGE_BYTES, NULL), SHUF_OK, "");
     expect_one_step(&to_memory);
-    shuf_set_observer(handle, note, &to_sink);
+    shuf_set_observer(handle, note_event, &to_sink);
     client_expect(handle, shuf_permute_each(handle, &large, count_bytes, &to_sink, NULL), SHUF_OK,
                   "");
     expect_one_step(&to_sink);
-    shuf_set_observer(handle, note, &leased);
+    shuf_set_observer(handle, note_event, &leased);
     client_expect(handle, shuf_lease_take(handle, &large, &copy, &lease), SHUF_OK, "");
     expect_one_step(&leased);
     shuf_close(handle);
     free(out);
 }
 
-static void a_loss_has_its_bytes(void **state)
+static void observer_sees_bytes_before_a_loss(void **state)
 {
     (void)state;
     shuf *handle = client_open();
     struct events e = {.kills = true};
-    shuf_set_observer(handle, note, &e);
+    shuf_set_observer(handle, note_event, &e);
     client_expect(handle, shuf_permute_each(handle, &large, count_bytes, &e, NULL), SHUF_OK, "");
     assert_int_equal(e.bytes, LARGE_BYTES);
     assert_int_equal(e.count[SHUF_EVENT_LOST], 1);
@@ -90,7 +90,7 @@ static void a_loss_has_its_bytes(void **state)
 
 /* ---- calls of the handle ----------------------------------------------------------- */
 
-struct user {
+struct callback_user {
     shuf *handle;
     shuf_lease *lease;
     unsigned calls;
@@ -98,7 +98,7 @@ struct user {
     uint32_t values[1000];
 };
 
-static void use_handle(struct user *u)
+static void use_handle(struct callback_user *u)
 {
     static const char words[] = "in use by the call that called this sink, observer or visitor";
     uint32_t out[1000];
@@ -117,7 +117,7 @@ static void use_handle(struct user *u)
 
 static bool use_in_sink(void *context, const void *bytes, size_t size)
 {
-    struct user *u = context;
+    struct callback_user *u = context;
     memcpy((char *)u->values + u->bytes, bytes, size);
     u->bytes += size;
     use_handle(u);
@@ -139,7 +139,7 @@ static void use_in_observer(void *context, shuf_event event, uint64_t done, uint
     use_handle(context);
 }
 
-static void expect_unharmed(struct user *u, shuf_status got)
+static void expect_handle_unharmed(struct callback_user *u, shuf_status got)
 {
     client_expect(u->handle, got, SHUF_OK, "");
     assert_string_equal(shuf_message(u->handle), "");
@@ -147,26 +147,26 @@ static void expect_unharmed(struct user *u, shuf_status got)
     u->calls = 0;
 }
 
-static void calls_in_callbacks(void **state)
+static void calls_in_callbacks_are_refused(void **state)
 {
     (void)state;
     static const shuf_records records = {.n = 1000, .record = 4, .seed = 7};
     uint32_t in[1000];
-    struct user u = {.handle = client_open()};
+    struct callback_user u = {.handle = client_open()};
     uint64_t *values = expected_values(&small, NULL);
     void *out = malloc(LARGE_BYTES);
     for (uint32_t i = 0; i < small.n; i++)
         in[i] = i;
     client_expect(u.handle, shuf_lease_take(u.handle, &small, NULL, &u.lease), SHUF_OK, "");
-    expect_unharmed(&u, shuf_permute_each(u.handle, &small, use_in_sink, &u, NULL));
+    expect_handle_unharmed(&u, shuf_permute_each(u.handle, &small, use_in_sink, &u, NULL));
     assert_true(expected_equal(values, u.values, 4, small.n));
     u.bytes = 0;
-    expect_unharmed(&u,
-                    shuf_shuffle_each(u.handle, &records, in, sizeof in, use_in_sink, &u, NULL));
+    expect_handle_unharmed(
+        &u, shuf_shuffle_each(u.handle, &records, in, sizeof in, use_in_sink, &u, NULL));
     assert_true(expected_equal(values, u.values, 4, small.n));
-    expect_unharmed(&u, shuf_leases(u.handle, use_in_visitor, &u));
+    expect_handle_unharmed(&u, shuf_leases(u.handle, use_in_visitor, &u));
     shuf_set_observer(u.handle, use_in_observer, &u);
-    expect_unharmed(&u, shuf_permute(u.handle, &large, out, LARGE_BYTES, NULL));
+    expect_handle_unharmed(&u, shuf_permute(u.handle, &large, out, LARGE_BYTES, NULL));
     assert_true(expected_equal(values, u.lease->data, 4, small.n)); /* the handle is still open */
     assert_true(client_check(u.handle, &small));
     free(values);
@@ -177,9 +177,9 @@ static void calls_in_callbacks(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_observed),
-        cmocka_unit_test(a_loss_has_its_bytes),
-        cmocka_unit_test(calls_in_callbacks),
+        cmocka_unit_test(observer_sees_parts_of_bytes),
+        cmocka_unit_test(observer_sees_bytes_before_a_loss),
+        cmocka_unit_test(calls_in_callbacks_are_refused),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);

@@ -30,11 +30,11 @@ static shuf_permutation random_request(uint64_t n_limit)
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&request);
+    expected_random_view(&request);
     return request;
 }
 
-static void no_daemon(void **state)
+static void missing_daemon_is_an_error(void **state)
 {
     (void)state;
     shuf *handle;
@@ -45,7 +45,7 @@ static void no_daemon(void **state)
     shuf_close(NULL);
 }
 
-static void path_too_long(void **state)
+static void long_socket_path_is_refused(void **state)
 {
     (void)state;
     char path[200];
@@ -61,7 +61,7 @@ static void path_too_long(void **state)
 
 /* A program may run with closed standard streams. The connection does not take their descriptor
  * numbers, so no output of the program goes to the daemon. */
-static void closed_streams_stay_closed(void **state)
+static void connection_takes_no_closed_standard_stream(void **state)
 {
     (void)state;
     int status;
@@ -94,7 +94,7 @@ static void expect_denied(const char *words)
 }
 
 /* Only the owner may access the harness's directory. */
-static void permission_denied(void **state)
+static void closed_socket_is_an_error(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -113,11 +113,11 @@ static void permission_denied(void **state)
     assert_int_equal(chmod(harness_shared.directory, 0700), 0);
 }
 
-static void every_type_and_view(void **state)
+static void random_requests_match_reference(void **state)
 {
     (void)state;
     shuf *handle = client_open();
-    random_start("every_type_and_view");
+    random_start("random_requests_match_reference");
     for (int i = 0; i < 300; i++) {
         shuf_permutation request = random_request(5000);
         assert_true(client_check(handle, &request));
@@ -151,7 +151,7 @@ static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtyp
 
 /* Every row of the golden table through the library. Its values were computed from the
  * specification alone. */
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     static const shuf_dtype dtypes[] = {SHUF_U32, SHUF_U64, SHUF_I64};
@@ -167,7 +167,7 @@ static void golden_table(void **state)
     shuf_close(handle);
 }
 
-static void more_ranks_than_values(void **state)
+static void shard_of_more_ranks_than_values(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -179,7 +179,7 @@ static void more_ranks_than_values(void **state)
     shuf_close(handle);
 }
 
-static void results_are_described(void **state)
+static void result_describes_reply(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -205,7 +205,7 @@ static void results_are_described(void **state)
     shuf_close(handle);
 }
 
-static void heads_and_tails_never_overlap(void **state)
+static void first_and_last_values_never_overlap(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -227,7 +227,7 @@ static void heads_and_tails_never_overlap(void **state)
 
 /* libshuf refuses these requests with the messages that the daemon would send; the handle still
  * works. */
-static void wrong_parameters(void **state)
+static void wrong_parameters_are_refused(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -268,7 +268,7 @@ static void wrong_parameters(void **state)
 }
 
 /* libshuf refuses a name that exceeds a frame before it sends anything. */
-static void endless_algorithm(void **state)
+static void long_algorithm_name_is_refused(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -285,7 +285,7 @@ static void endless_algorithm(void **state)
 
 /* A lease needs memory for the whole result. The daemon refuses a result above its limit, and the
  * handle still works. */
-static void too_large_for_the_daemon(void **state)
+static void result_above_limit_is_refused(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -297,7 +297,7 @@ static void too_large_for_the_daemon(void **state)
     shuf_close(handle);
 }
 
-static void daemon_status(void **state)
+static void daemon_status_counts_requests(void **state)
 {
     (void)state;
     shuf *handle = client_open(), *other = client_open();
@@ -323,7 +323,7 @@ enum { PROCESSES = 4, THREADS = 25, HERE = 100, CLIENTS = PROCESSES * THREADS + 
  * connected, and then waits until `go` is closed. */
 static struct {
     int ready[2], go[2];
-} gate;
+} barrier;
 
 struct client {
     pthread_t thread;
@@ -331,7 +331,7 @@ struct client {
     bool right;
 };
 
-static void *be_client(void *argument)
+static void *run_client(void *argument)
 {
     struct client *c = argument;
     shuf *handle;
@@ -339,7 +339,7 @@ static void *be_client(void *argument)
     c->right = shuf_connect(&handle, harness_shared.socket) == SHUF_OK;
     if (!c->right)
         fprintf(stderr, "%s\n", shuf_message(handle));
-    c->right &= write(gate.ready[1], "", 1) == 1 && read(gate.go[0], &byte, 1) == 0;
+    c->right &= write(barrier.ready[1], "", 1) == 1 && read(barrier.go[0], &byte, 1) == 0;
     for (int i = 0; i < 3 && c->right; i++)
         c->right = client_check(handle, &c->request[i]);
     shuf_close(handle);
@@ -351,7 +351,7 @@ static void start_clients(struct client *clients, int threads)
     for (int i = 0; i < threads; i++) {
         for (int k = 0; k < 3; k++)
             clients[i].request[k] = random_request(20000);
-        if (pthread_create(&clients[i].thread, NULL, be_client, &clients[i]) != 0)
+        if (pthread_create(&clients[i].thread, NULL, run_client, &clients[i]) != 0)
             abort();
     }
 }
@@ -371,21 +371,21 @@ static pid_t fork_clients(struct client *clients)
     pid_t child = fork();
     if (child != 0)
         return child;
-    close(gate.go[1]); /* otherwise `go` would never be closed */
+    close(barrier.go[1]); /* otherwise `go` would never be closed */
     start_clients(clients, THREADS);
     _exit(join_clients(clients, THREADS) ? 0 : 1);
 }
 
 /* Returns the number of clients that the daemon reports when all have reached the barrier. */
-static uint64_t count_at_the_gate(void)
+static uint64_t count_waiting_clients(void)
 {
-    struct pollfd ready = {.fd = gate.ready[0], .events = POLLIN};
+    struct pollfd ready = {.fd = barrier.ready[0], .events = POLLIN};
     shuf_daemon status = {0};
     shuf *handle;
     char byte;
     int came = 0;
     while (came < CLIENTS && poll(&ready, 1, HARNESS_WAIT_MS) == 1 &&
-           read(gate.ready[0], &byte, 1) == 1)
+           read(barrier.ready[0], &byte, 1) == 1)
         came++;
     if (came < CLIENTS)
         fprintf(stderr, "%d of %d clients came\n", came, CLIENTS);
@@ -396,23 +396,23 @@ static uint64_t count_at_the_gate(void)
 }
 
 /* 200 connections at the same time, from threads and processes, all with different requests. */
-static void many_clients(void **state)
+static void clients_at_the_same_time(void **state)
 {
     (void)state;
     static struct client clients[HERE];
     pid_t children[PROCESSES];
     int status;
-    assert_int_equal(pipe2(gate.ready, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(gate.go, O_CLOEXEC), 0);
-    random_start("many_clients");
+    assert_int_equal(pipe2(barrier.ready, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(barrier.go, O_CLOEXEC), 0);
+    random_start("clients_at_the_same_time");
     for (int i = 0; i < PROCESSES; i++) {
         for (uint64_t skip_draws = random_below(1000); skip_draws > 0; skip_draws--)
             random_u64();
         children[i] = fork_clients(clients);
     }
     start_clients(clients, HERE);
-    uint64_t at_once = count_at_the_gate();
-    close(gate.go[1]);
+    uint64_t at_once = count_waiting_clients();
+    close(barrier.go[1]);
     bool right = join_clients(clients, HERE);
     for (int i = 0; i < PROCESSES; i++) {
         assert_int_equal(waitpid(children[i], &status, 0), children[i]);
@@ -420,29 +420,29 @@ static void many_clients(void **state)
     }
     assert_true(right);
     assert_true(at_once > CLIENTS); /* the clients, and the connection of this status request */
-    close(gate.go[0]);
-    close(gate.ready[0]);
-    close(gate.ready[1]);
+    close(barrier.go[0]);
+    close(barrier.ready[0]);
+    close(barrier.ready[1]);
 }
 
 int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_daemon),
-        cmocka_unit_test(path_too_long),
-        cmocka_unit_test(closed_streams_stay_closed),
-        cmocka_unit_test(permission_denied),
-        cmocka_unit_test(every_type_and_view),
-        cmocka_unit_test(golden_table),
-        cmocka_unit_test(more_ranks_than_values),
-        cmocka_unit_test(results_are_described),
-        cmocka_unit_test(heads_and_tails_never_overlap),
-        cmocka_unit_test(wrong_parameters),
-        cmocka_unit_test(endless_algorithm),
-        cmocka_unit_test(too_large_for_the_daemon),
-        cmocka_unit_test(daemon_status),
-        cmocka_unit_test(many_clients),
+        cmocka_unit_test(missing_daemon_is_an_error),
+        cmocka_unit_test(long_socket_path_is_refused),
+        cmocka_unit_test(connection_takes_no_closed_standard_stream),
+        cmocka_unit_test(closed_socket_is_an_error),
+        cmocka_unit_test(random_requests_match_reference),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(shard_of_more_ranks_than_values),
+        cmocka_unit_test(result_describes_reply),
+        cmocka_unit_test(first_and_last_values_never_overlap),
+        cmocka_unit_test(wrong_parameters_are_refused),
+        cmocka_unit_test(long_algorithm_name_is_refused),
+        cmocka_unit_test(result_above_limit_is_refused),
+        cmocka_unit_test(daemon_status_counts_requests),
+        cmocka_unit_test(clients_at_the_same_time),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

@@ -57,7 +57,7 @@ static void *read_all(shuf *handle, const shuf_lease *lease)
     return bytes;
 }
 
-static void check(shuf *handle, const shuf_lease *lease, const shuf_permutation *request)
+static void check_values(shuf *handle, const shuf_lease *lease, const shuf_permutation *request)
 {
     uint64_t count, *values = expected_values(request, &count);
     void *bytes = read_all(handle, lease);
@@ -90,7 +90,7 @@ static void check_golden(shuf *handle, const struct golden *row, int transport, 
 }
 
 /* The golden table through every transport of the backend. */
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
@@ -116,19 +116,19 @@ static shuf_permutation random_request(uint64_t n_limit)
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&request);
+    expected_random_view(&request);
     return request;
 }
 
 /* Takes, exchanges and releases several leases in random order, each by a random transport. */
-static void many_at_random(void **state)
+static void random_leases_match_reference(void **state)
 {
     (void)state;
     enum { LEASES = 12, STEPS = 600 };
     shuf_lease *leases[LEASES] = {NULL};
     shuf_permutation requests[LEASES];
     shuf *handle = open_handle(harness_shared.socket);
-    random_start("many_at_random");
+    random_start("random_leases_match_reference");
     for (int step = 0; step < STEPS; step++) {
         uint64_t i = random_below(LEASES);
         if (leases[i] && random_below(4) == 0) {
@@ -140,11 +140,11 @@ static void many_at_random(void **state)
         take(handle, &requests[i], random_transport(), &leases[i]);
         uint64_t other = random_below(LEASES);
         if (leases[other])
-            check(handle, leases[other], &requests[other]);
+            check_values(handle, leases[other], &requests[other]);
     }
     for (int i = 0; i < LEASES; i++)
         if (leases[i])
-            check(handle, leases[i], &requests[i]);
+            check_values(handle, leases[i], &requests[i]);
     shuf_close(handle);
 }
 
@@ -174,7 +174,7 @@ static void prefetch_and_take(shuf *handle, int transport)
     for (request.epoch = 0; request.epoch < SHUF_PREFETCHES; request.epoch++) {
         take(handle, &request, transport, &lease);
         assert_true(lease->shared);
-        check(handle, lease, &request);
+        check_values(handle, lease, &request);
     }
     assert_int_equal(shuf_lease_release(handle, &lease), SHUF_OK);
     assert_int_equal(shuf_daemon_status(handle, &after), SHUF_OK);
@@ -182,7 +182,7 @@ static void prefetch_and_take(shuf *handle, int transport)
     assert_true(after.leases == 0 || transport == SHUF_INLINE); /* an inline result has no lease */
 }
 
-static void prefetched(void **state)
+static void prefetched_result_is_taken(void **state)
 {
     (void)state;
     for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
@@ -193,7 +193,7 @@ static void prefetched(void **state)
     }
 }
 
-static void hold_a_thousand(int transport)
+static void take_and_release_1000_leases(int transport)
 {
     enum { LEASES = 1000 };
     static shuf_lease *leases[LEASES];
@@ -210,24 +210,24 @@ static void hold_a_thousand(int transport)
         if (i % 2 == 0)
             assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
     shuf_permutation request = {.n = 100, .seed = 5, .epoch = 9};
-    check(handle, leases[999], &request);
+    check_values(handle, leases[999], &request);
     shuf_close(handle); /* half of the leases are not released yet */
 }
 
-static void thousand_leases(void **state)
+static void thousand_leases_leak_no_descriptors(void **state)
 {
     (void)state;
     for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
-        hold_a_thousand(transport);
+        take_and_release_1000_leases(transport);
         int before = count_descriptors();
-        hold_a_thousand(transport);
+        take_and_release_1000_leases(transport);
         assert_int_equal(count_descriptors(), before);
     }
 }
 
 /* After a refusal at the limit, the client gets the same result with its descriptor when a lease
  * has ended. */
-static void most_leases(void **state)
+static void lease_limit_is_refused_then_served(void **state)
 {
     (void)state;
     char path[HARNESS_PATH + 8];
@@ -252,7 +252,7 @@ static void most_leases(void **state)
         assert_non_null(strstr(shuf_message(handle), "leases 2"));
         assert_null(third);
         take(handle, &request, transport, &leases[1]); /* in exchange for the old lease */
-        check(handle, leases[1], &request);
+        check_values(handle, leases[1], &request);
         assert_int_equal(shuf_lease_release(handle, &leases[0]), SHUF_OK);
         assert_int_equal(shuf_lease_release(handle, &leases[1]), SHUF_OK);
     }
@@ -263,7 +263,7 @@ static void most_leases(void **state)
 
 /* The values of old leases stay valid after their daemon was killed. New leases come from the next
  * daemon. */
-static void killed_daemons(void **state)
+static void leases_outlive_killed_daemons(void **state)
 {
     (void)state;
     for (int transport = SHUF_INLINE; transport <= last_transport(); transport <<= 1) {
@@ -274,19 +274,19 @@ static void killed_daemons(void **state)
         take(handle, &small, transport, &one);
         take(handle, &large, transport, &other);
         harness_kill(&harness_shared, SIGKILL);
-        check(handle, one, &small);
-        check(handle, other, &large);
+        check_values(handle, one, &small);
+        check_values(handle, other, &large);
         assert_true(harness_restart(&harness_shared));
         /* The block may have the same number as an old one. */
         take(handle, &next, transport, &third);
-        check(handle, third, &next);
-        check(handle, one, &small);
-        check(handle, other, &large);
+        check_values(handle, third, &next);
+        check_values(handle, one, &small);
+        check_values(handle, other, &large);
         take(handle, &large, transport, &one);
-        check(handle, one, &large);
+        check_values(handle, one, &large);
         assert_int_equal(shuf_lease_release(handle, &other), SHUF_OK);
         assert_int_equal(shuf_lease_release(handle, &one), SHUF_OK);
-        check(handle, third, &next);
+        check_values(handle, third, &next);
         assert_int_equal(shuf_lease_release(handle, &third), SHUF_OK);
         shuf_close(handle);
         await_no_leases(harness_shared.socket);
@@ -295,7 +295,7 @@ static void killed_daemons(void **state)
 
 /* A lease with an event arrives before its values. libshuf waits for the event when it reads
  * them. */
-static void with_an_event(void **state)
+static void lease_with_event_is_awaited(void **state)
 {
     (void)state;
     const shuf_lease_options options = {.transports = SHUF_CUDA_IPC | SHUF_MEMFD, .event = true};
@@ -304,13 +304,13 @@ static void with_an_event(void **state)
     for (uint64_t epoch = 0; epoch < 8; epoch++) {
         shuf_permutation request = {.n = epoch % 2 ? 1000 : 5000000, .seed = 50, .epoch = epoch};
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
-        check(handle, lease, &request);
+        check_values(handle, lease, &request);
     }
     shuf_close(handle);
 }
 
 /* A forked child releases the lease and closes the handle of its parent. */
-static int leave(shuf *handle, shuf_lease *leases[2])
+static int use_leases_in_child(shuf *handle, shuf_lease *leases[2])
 {
     shuf_lease *more = NULL;
     shuf_permutation request = {.n = 1000};
@@ -319,7 +319,7 @@ static int leave(shuf *handle, shuf_lease *leases[2])
 }
 
 /* The parent's leases stay valid, in the parent and in the daemon. */
-static void forked(void **state)
+static void leases_survive_fork(void **state)
 {
     (void)state;
     shuf *handle = open_handle(harness_shared.socket);
@@ -333,20 +333,20 @@ static void forked(void **state)
         pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0)
-            _exit(leave(handle, leases));
+            _exit(use_leases_in_child(handle, leases));
         assert_int_equal(waitpid(child, &end, 0), child);
         assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 0);
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
         assert_int_equal(status.leases, 2);
-        check(handle, leases[0], &large);
-        check(handle, leases[1], &request);
+        check_values(handle, leases[0], &large);
+        check_values(handle, leases[1], &request);
         assert_int_equal(shuf_lease_release(handle, &leases[0]), SHUF_OK);
         assert_int_equal(shuf_lease_release(handle, &leases[1]), SHUF_OK);
     }
     shuf_close(handle);
 }
 
-static void wrong_transports(void **state)
+static void missing_transports_are_refused(void **state)
 {
     (void)state;
     shuf *handle = open_handle(harness_shared.socket);
@@ -366,11 +366,15 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),   cmocka_unit_test(many_at_random),
-        cmocka_unit_test(prefetched),     cmocka_unit_test(thousand_leases),
-        cmocka_unit_test(most_leases),    cmocka_unit_test(with_an_event),
-        cmocka_unit_test(forked),         cmocka_unit_test(wrong_transports),
-        cmocka_unit_test(killed_daemons),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(random_leases_match_reference),
+        cmocka_unit_test(prefetched_result_is_taken),
+        cmocka_unit_test(thousand_leases_leak_no_descriptors),
+        cmocka_unit_test(lease_limit_is_refused_then_served),
+        cmocka_unit_test(lease_with_event_is_awaited),
+        cmocka_unit_test(leases_survive_fork),
+        cmocka_unit_test(missing_transports_are_refused),
+        cmocka_unit_test(leases_outlive_killed_daemons),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

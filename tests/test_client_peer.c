@@ -17,9 +17,9 @@
 
 /* Returns the id of the next request, or 0 when the client has closed the connection; *epoch of a
  * Permute. */
-static uint64_t get_request(int fd, uint64_t *epoch)
+static uint64_t next_request(int fd, uint64_t *epoch)
 {
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     if (request && epoch && request->body_case == SHUF__REQUEST__BODY_PERMUTE)
         *epoch = request->permute->epoch;
     return request ? request->id : 0;
@@ -31,7 +31,7 @@ static uint32_t values_sent[VALUES];
 
 /* Sends the correct reply with the fields that a script changed, then `bytes` bytes of the
  * payload. */
-static void put_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
+static void send_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload, size_t bytes)
 {
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -43,97 +43,97 @@ static void put_reply(int fd, const Shuf__ResultReply *changed, uint64_t payload
     permute.bytes = permute.bytes ? permute.bytes : BYTES;
     permute.dtype = permute.dtype ? permute.dtype : SHUF__DTYPE__DTYPE_U32;
     permute.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    reply.id = get_request(fd, &epoch);
+    reply.id = next_request(fd, &epoch);
     if (reply.id == 0 || epoch != expected_request.epoch)
         return;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &permute;
     reply.payload_bytes = payload;
-    peer_put_reply(fd, &reply, NULL, 0);
-    peer_put(fd, values_sent, bytes);
+    peer_send_reply(fd, &reply, NULL, 0);
+    peer_send(fd, values_sent, bytes);
 }
 
 /* ---- Greetings ---------------------------------------------------------- */
 
-static void says_garbage(int fd, int connection)
+static void sends_garbage(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "\x08\x00\x00\x00garbage!", 12);
-    peer_wait_until_gone(fd);
+    peer_send(fd, "\x08\x00\x00\x00garbage!", 12);
+    peer_await_close(fd);
 }
 
-static void says_http(int fd, int connection)
+static void sends_http(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
-    peer_wait_until_gone(fd);
+    peer_send(fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28); /* a length of 0x50545448 */
+    peer_await_close(fd);
 }
 
-static void says_nothing_at_length(int fd, int connection)
+static void sends_empty_frame(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "\0\0\0\0", 4);
-    peer_wait_until_gone(fd);
+    peer_send(fd, "\0\0\0\0", 4);
+    peer_await_close(fd);
 }
 
-static void says_too_much(int fd, int connection)
+static void sends_long_frame(int fd, int connection)
 {
     (void)connection;
-    peer_put(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
-    peer_wait_until_gone(fd);
+    peer_send(fd, "\x01\x00\x01\x00", 4); /* 65 537 */
+    peer_await_close(fd);
 }
 
-static void replies_with_another_id(int fd, int connection)
+static void welcomes_with_wrong_id(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 1);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
-static void speaks_version_2(int fd, int connection)
+static void welcomes_with_version_2(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, 2, 0);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void refuses_the_version(int fd, int connection)
 {
     (void)connection;
-    peer_refuse(fd, get_request(fd, NULL), SHUF_VERSION, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_VERSION, 0);
+    peer_await_close(fd);
 }
 
 /* The peer refuses the connection before it reads the Hello: id 0, then it closes. The client still
  * gets the message. */
-static void is_busy(int fd, int connection)
+static void refuses_as_busy(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, 0, SHUF_BUSY, 0);
 }
 
-static void succeeds_under_no_id(int fd, int connection)
+static void sends_ok_with_id_0(int fd, int connection)
 {
     (void)connection;
     peer_refuse(fd, 0, SHUF_OK, 0);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 static void replies_without_a_body(int fd, int connection)
 {
     (void)connection;
-    peer_refuse(fd, get_request(fd, NULL), SHUF_OK, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_OK, 0);
+    peer_await_close(fd);
 }
 
-static void claims_no_daemon(int fd, int connection)
+static void refuses_with_no_daemon(int fd, int connection)
 {
     (void)connection;
-    peer_refuse(fd, get_request(fd, NULL), SHUF_NO_DAEMON, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_NO_DAEMON, 0);
+    peer_await_close(fd);
 }
 
-static void closes(int fd, int connection)
+static void closes_at_once(int fd, int connection)
 {
     (void)fd;
     (void)connection;
@@ -142,17 +142,17 @@ static void closes(int fd, int connection)
 static void closes_in_a_frame(int fd, int connection)
 {
     (void)connection;
-    get_request(fd, NULL);
-    peer_put(fd, "\x10\x00\x00\x00half", 8);
+    next_request(fd, NULL);
+    peer_send(fd, "\x10\x00\x00\x00half", 8);
 }
 
-static void is_silent(int fd, int connection)
+static void sends_nothing(int fd, int connection)
 {
     (void)connection;
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
-static void greetings(void **state)
+static void wrong_greetings_are_errors(void **state)
 {
     (void)state;
     static const struct {
@@ -160,18 +160,18 @@ static void greetings(void **state)
         shuf_status status;
         const char *words;
     } rows[] = {
-        {says_garbage, SHUF_PROTOCOL, "not a reply"},
-        {says_http, SHUF_PROTOCOL, "frame length 1347703880: expected 1 to 65536"},
-        {says_nothing_at_length, SHUF_PROTOCOL, "frame length 0"},
-        {says_too_much, SHUF_PROTOCOL, "frame length 65537"},
-        {replies_with_another_id, SHUF_PROTOCOL, "reply id 2: expected 1"},
-        {speaks_version_2, SHUF_VERSION, "protocol version 2 of " PEER_HOSTILE_SHOWN ":"},
+        {sends_garbage, SHUF_PROTOCOL, "not a reply"},
+        {sends_http, SHUF_PROTOCOL, "frame length 1347703880: expected 1 to 65536"},
+        {sends_empty_frame, SHUF_PROTOCOL, "frame length 0"},
+        {sends_long_frame, SHUF_PROTOCOL, "frame length 65537"},
+        {welcomes_with_wrong_id, SHUF_PROTOCOL, "reply id 2: expected 1"},
+        {welcomes_with_version_2, SHUF_VERSION, "protocol version 2 of " PEER_HOSTILE_SHOWN ":"},
         {refuses_the_version, SHUF_VERSION, "because"},
-        {is_busy, SHUF_BUSY, "because?[2J?"},
-        {succeeds_under_no_id, SHUF_PROTOCOL, "reply id 0"},
+        {refuses_as_busy, SHUF_BUSY, "because?[2J?"},
+        {sends_ok_with_id_0, SHUF_PROTOCOL, "reply id 0"},
         {replies_without_a_body, SHUF_PROTOCOL, "HelloReply"},
-        {claims_no_daemon, SHUF_PROTOCOL, "NO_DAEMON"},
-        {is_silent, SHUF_TIMEOUT, "did nothing for 10000 ms"},
+        {refuses_with_no_daemon, SHUF_PROTOCOL, "NO_DAEMON"},
+        {sends_nothing, SHUF_TIMEOUT, "did nothing for 10000 ms"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf *handle;
@@ -193,14 +193,14 @@ static void closes_twice(int fd, int connection)
         return;
     }
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
 /* A daemon that ends may have accepted a connection; the next daemon takes its place. */
-static void left_at_the_greeting(void **state)
+static void loss_at_the_greeting_is_repeated(void **state)
 {
     (void)state;
-    static const peer_script never[] = {closes, closes_in_a_frame};
+    static const peer_script never[] = {closes_at_once, closes_in_a_frame};
     shuf *handle;
     for (int i = 0; i < 2; i++) {
         peer_start(never[i]);
@@ -222,8 +222,8 @@ static void replies_with_too_few_bytes(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES - 1, BYTES - 1);
-    peer_wait_until_gone(fd);
+    send_reply(fd, NULL, BYTES - 1, BYTES - 1);
+    peer_await_close(fd);
 }
 
 static void replies_with_too_many_rows(int fd, int connection)
@@ -232,8 +232,8 @@ static void replies_with_too_many_rows(int fd, int connection)
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.rows = 2;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, &permute, BYTES, BYTES);
-    peer_wait_until_gone(fd);
+    send_reply(fd, &permute, BYTES, BYTES);
+    peer_await_close(fd);
 }
 
 static void replies_with_another_type(int fd, int connection)
@@ -242,35 +242,35 @@ static void replies_with_another_type(int fd, int connection)
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
     permute.dtype = SHUF__DTYPE__DTYPE_I64;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, &permute, BYTES, BYTES);
-    peer_wait_until_gone(fd);
+    send_reply(fd, &permute, BYTES, BYTES);
+    peer_await_close(fd);
 }
 
-static void refuses_with_bulk(int fd, int connection)
+static void refuses_with_payload(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_refuse(fd, get_request(fd, NULL), SHUF_BUSY, 10);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_BUSY, 10);
+    peer_await_close(fd);
 }
 
-static void greets_again(int fd, int connection)
+static void replies_ok_without_result(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_refuse(fd, get_request(fd, NULL), SHUF_OK, BYTES);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), SHUF_OK, BYTES);
+    peer_await_close(fd);
 }
 
-static void ends_in_words(int fd, int connection)
+static void refuses_with_unknown_status(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    peer_refuse(fd, get_request(fd, NULL), (shuf_status)200, 0);
-    peer_wait_until_gone(fd);
+    peer_refuse(fd, next_request(fd, NULL), (shuf_status)200, 0);
+    peer_await_close(fd);
 }
 
-static void wrong_replies(void **state)
+static void wrong_replies_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -281,9 +281,9 @@ static void wrong_replies(void **state)
         {replies_with_too_few_bytes, SHUF_PROTOCOL, "payload_bytes 1200027: expected 1200028"},
         {replies_with_too_many_rows, SHUF_PROTOCOL, "reply of 2 x "},
         {replies_with_another_type, SHUF_PROTOCOL, "reply of 1 x "},
-        {refuses_with_bulk, SHUF_PROTOCOL, "payload_bytes 10: expected 0"},
-        {greets_again, SHUF_PROTOCOL, "ResultReply"},
-        {ends_in_words, 200, "because?[2J?"},
+        {refuses_with_payload, SHUF_PROTOCOL, "payload_bytes 10: expected 0"},
+        {replies_ok_without_result, SHUF_PROTOCOL, "ResultReply"},
+        {refuses_with_unknown_status, 200, "because?[2J?"},
     };
     static uint32_t out[VALUES];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -300,39 +300,39 @@ static void wrong_replies(void **state)
     }
 }
 
-static void describes_with_escapes(int fd, int connection)
+static void replies_with_escapes(int fd, int connection)
 {
     (void)connection;
     Shuf__ResultReply permute = SHUF__RESULT_REPLY__INIT;
-    permute.algorithm = permute.backend = permute.device = peer_hostile;
+    permute.algorithm = permute.backend = permute.device = peer_escape_text;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, &permute, BYTES, BYTES);
-    peer_wait_until_gone(fd);
+    send_reply(fd, &permute, BYTES, BYTES);
+    peer_await_close(fd);
 }
 
-static void reports_with_escapes(int fd, int connection)
+static void sends_status_with_escapes(int fd, int connection)
 {
     (void)connection;
     Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    status.daemon = status.backend = status.device = status.device_id = peer_hostile;
-    reply.id = get_request(fd, NULL);
+    status.daemon = status.backend = status.device = status.device_id = peer_escape_text;
+    reply.id = next_request(fd, NULL);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
-    peer_put_reply(fd, &reply, NULL, 0);
-    peer_wait_until_gone(fd);
+    peer_send_reply(fd, &reply, NULL, 0);
+    peer_await_close(fd);
 }
 
 /* Control characters in a peer's message do not reach the terminal. */
-static void words_are_printable(void **state)
+static void messages_are_printable(void **state)
 {
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
     shuf_result result;
     shuf_daemon daemon;
-    peer_start(describes_with_escapes);
+    peer_start(replies_with_escapes);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, &result), SHUF_OK);
     assert_string_equal(result.algorithm, PEER_HOSTILE_SHOWN);
@@ -340,7 +340,7 @@ static void words_are_printable(void **state)
     assert_string_equal(result.device, PEER_HOSTILE_SHOWN);
     shuf_close(handle);
     peer_stop();
-    peer_start(reports_with_escapes);
+    peer_start(sends_status_with_escapes);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_daemon_status(handle, &daemon), SHUF_OK);
     assert_string_equal(daemon.version, PEER_HOSTILE_SHOWN);
@@ -356,20 +356,20 @@ static void words_are_printable(void **state)
 static const size_t cuts[] = {0, 1, 3, 65536, BYTES / 2, BYTES - 1, BYTES};
 
 /* Each connection sends one part more before it closes. */
-static void leaves_later_each_time(int fd, int connection)
+static void closes_later_each_time(int fd, int connection)
 {
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, cuts[connection]);
+    send_reply(fd, NULL, BYTES, cuts[connection]);
     if (cuts[connection] == BYTES)
-        peer_wait_until_gone(fd);
+        peer_await_close(fd);
 }
 
-static void memory_across_losses(void **state)
+static void permute_continues_after_losses(void **state)
 {
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    peer_start(leaves_later_each_time);
+    peer_start(closes_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
     assert_memory_equal(out, values_sent, sizeof out);
@@ -379,21 +379,21 @@ static void memory_across_losses(void **state)
 
 enum { LOSSES = 40 };
 
-static void leaves_often(int fd, int connection)
+static void closes_often(int fd, int connection)
 {
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, (size_t)BYTES * (size_t)connection / LOSSES);
+    send_reply(fd, NULL, BYTES, (size_t)BYTES * (size_t)connection / LOSSES);
     if (connection == LOSSES)
-        peer_wait_until_gone(fd);
+        peer_await_close(fd);
 }
 
 /* Only losses in a row without a new byte are limited. */
-static void many_losses(void **state)
+static void losses_with_progress_are_unlimited(void **state)
 {
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    peer_start(leaves_often);
+    peer_start(closes_often);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL), SHUF_OK);
     assert_memory_equal(out, values_sent, sizeof out);
@@ -401,47 +401,48 @@ static void many_losses(void **state)
     assert_int_equal(peer_stop(), LOSSES + 1);
 }
 
-struct sequence {
+struct received {
     size_t size;
     bool right;
 };
 
-static bool follow(void *context, const void *bytes, size_t size)
+static bool check_received(void *context, const void *bytes, size_t size)
 {
-    struct sequence *s = context;
+    struct received *s = context;
     s->right = s->right && size > 0 && size <= BYTES - s->size &&
                memcmp((const char *)values_sent + s->size, bytes, size) == 0;
     s->size += size;
     return true;
 }
 
-static void stream_across_losses(void **state)
+static void permute_each_continues_after_losses(void **state)
 {
     (void)state;
-    struct sequence s = {.right = true};
+    struct received s = {.right = true};
     shuf *handle;
-    peer_start(leaves_later_each_time);
+    peer_start(closes_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_permute_each(handle, &expected_request, follow, &s, NULL), SHUF_OK);
+    assert_int_equal(shuf_permute_each(handle, &expected_request, check_received, &s, NULL),
+                     SHUF_OK);
     assert_true(s.right && s.size == BYTES);
     shuf_close(handle);
     assert_int_equal(peer_stop(), sizeof cuts / sizeof *cuts);
 }
 
-static void leaves_when_asked(int fd, int connection)
+static void closes_at_request(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    get_request(fd, NULL);
+    next_request(fd, NULL);
 }
 
 /* The client stops repeating a request that ends every daemon. */
-static void losses_without_progress(void **state)
+static void losses_without_progress_are_limited(void **state)
 {
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    peer_start(leaves_when_asked);
+    peer_start(closes_at_request);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL),
                      SHUF_NO_DAEMON);
@@ -449,12 +450,12 @@ static void losses_without_progress(void **state)
     assert_int_equal(peer_stop(), 16);
 }
 
-static void losses_without_reconnecting(void **state)
+static void loss_without_reconnecting_is_an_error(void **state)
 {
     (void)state;
     static uint32_t out[VALUES];
     shuf *handle;
-    peer_start(leaves_later_each_time);
+    peer_start(closes_later_each_time);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     shuf_set_reconnect(handle, 0);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL),
@@ -468,11 +469,11 @@ static void replies_once(int fd, int connection)
 {
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, BYTES);
+    send_reply(fd, NULL, BYTES, BYTES);
 }
 
 /* The connection is lost between two calls. The next call notices it and connects again. */
-static void loss_between_calls(void **state)
+static void loss_between_calls_is_repaired(void **state)
 {
     (void)state;
     static uint32_t out[VALUES];
@@ -494,11 +495,11 @@ static void replies_with_values_beyond_n(int fd, int connection)
     (void)connection;
     values_sent[100000] = VALUES;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    put_reply(fd, NULL, BYTES, BYTES);
+    send_reply(fd, NULL, BYTES, BYTES);
     values_sent[100000] = kept;
 }
 
-static bool take_none(void *context, const void *bytes, size_t size)
+static bool accept_bytes(void *context, const void *bytes, size_t size)
 {
     (void)context;
     (void)bytes;
@@ -506,7 +507,7 @@ static bool take_none(void *context, const void *bytes, size_t size)
 }
 
 /* The client does not move a record whose index is outside the array. */
-static void values_of_no_record(void **state)
+static void index_beyond_records_is_refused(void **state)
 {
     (void)state;
     static char in[VALUES];
@@ -515,7 +516,7 @@ static void values_of_no_record(void **state)
     shuf *handle;
     peer_start(replies_with_values_beyond_n);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
-    assert_int_equal(shuf_shuffle_each(handle, &records, in, sizeof in, take_none, NULL, NULL),
+    assert_int_equal(shuf_shuffle_each(handle, &records, in, sizeof in, accept_bytes, NULL, NULL),
                      SHUF_PROTOCOL);
     assert_string_equal(shuf_message(handle), "reply value 300007: expected less than n = 300007");
     shuf_close(handle);
@@ -535,17 +536,17 @@ static int prepare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(greetings),
-        cmocka_unit_test(left_at_the_greeting),
-        cmocka_unit_test(wrong_replies),
-        cmocka_unit_test(words_are_printable),
-        cmocka_unit_test(memory_across_losses),
-        cmocka_unit_test(many_losses),
-        cmocka_unit_test(stream_across_losses),
-        cmocka_unit_test(losses_without_progress),
-        cmocka_unit_test(losses_without_reconnecting),
-        cmocka_unit_test(loss_between_calls),
-        cmocka_unit_test(values_of_no_record),
+        cmocka_unit_test(wrong_greetings_are_errors),
+        cmocka_unit_test(loss_at_the_greeting_is_repeated),
+        cmocka_unit_test(wrong_replies_are_refused),
+        cmocka_unit_test(messages_are_printable),
+        cmocka_unit_test(permute_continues_after_losses),
+        cmocka_unit_test(losses_with_progress_are_unlimited),
+        cmocka_unit_test(permute_each_continues_after_losses),
+        cmocka_unit_test(losses_without_progress_are_limited),
+        cmocka_unit_test(loss_without_reconnecting_is_an_error),
+        cmocka_unit_test(loss_between_calls_is_repaired),
+        cmocka_unit_test(index_beyond_records_is_refused),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);
 }

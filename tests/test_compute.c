@@ -15,7 +15,7 @@ static struct {
     struct shuf__workspace workspace;
     uint64_t available, total;
     shuf_status launch;
-} does;
+} behaviour;
 
 /* The calls that the fake backend has received. */
 static struct {
@@ -30,8 +30,8 @@ static shuf_status fake_memory(struct shuf__backend *backend, enum shuf__memory 
     (void)backend;
     (void)kind;
     (void)error;
-    *available = does.available;
-    *total = does.total;
+    *available = behaviour.available;
+    *total = behaviour.total;
     return SHUF_OK;
 }
 
@@ -43,9 +43,9 @@ static shuf_status fake_alloc(struct shuf__backend *backend, enum shuf__memory k
     seen.allocations++;
     seen.bytes = bytes;
     *block = (struct shuf__block){.kind = kind, .fd = -1};
-    if (does.total == 0)
+    if (behaviour.total == 0)
         return shuf__fail(error, SHUF_DEVICE, "lost");
-    if (bytes > does.available)
+    if (bytes > behaviour.available)
         return shuf__fail(error, SHUF_NO_MEMORY, "full");
     block->memory = bytes > 0 ? &memory : NULL;
     block->bytes = bytes;
@@ -66,7 +66,7 @@ static struct shuf__workspace fake_workspace(const struct shuf__backend *backend
     (void)backend;
     (void)request;
     assert_int_equal(kind, SHUF__MEMORY_MEMFD);
-    return does.workspace;
+    return behaviour.workspace;
 }
 
 static shuf_status fake_launch(struct shuf__backend *backend,
@@ -79,7 +79,7 @@ static shuf_status fake_launch(struct shuf__backend *backend,
     seen.workspace = computation->workspace;
     if (computation->workspace)
         assert_int_equal(computation->workspace->bytes, seen.bytes);
-    return does.launch ? shuf__fail(error, does.launch, "cannot") : SHUF_OK;
+    return behaviour.launch ? shuf__fail(error, behaviour.launch, "cannot") : SHUF_OK;
 }
 
 static shuf_status fake_wait(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
@@ -109,11 +109,11 @@ static struct shuf__backend backend = {.ops = &ops};
 static int reset(void **state)
 {
     (void)state;
-    memset(&does, 0, sizeof does);
+    memset(&behaviour, 0, sizeof behaviour);
     memset(&seen, 0, sizeof seen);
-    does.available = 8 * UNIT;
-    does.total = 16 * UNIT;
-    does.workspace.kind = SHUF__MEMORY_PRIVATE;
+    behaviour.available = 8 * UNIT;
+    behaviour.total = 16 * UNIT;
+    behaviour.workspace.kind = SHUF__MEMORY_PRIVATE;
     return 0;
 }
 
@@ -129,14 +129,14 @@ static shuf_status compute(const struct shuf__computation *computation)
     return status;
 }
 
-static const struct shuf__computation any = {
+static const struct shuf__computation any_computation = {
     .request = {.kind = SHUF__PERMUTATION,
                 .dtype = SHUF_U32,
                 .permutation = {.n = 10, .rows = 1, .count = 10, .stride = 1}}};
 
 /* Expects this number of allocations, the size of the last one in units, and this number of
  * frees. */
-static void expect_given(unsigned allocations, uint64_t units, unsigned frees)
+static void expect_workspace(unsigned allocations, uint64_t units, unsigned frees)
 {
     assert_int_equal(seen.allocations, allocations);
     assert_int_equal(seen.bytes, units * UNIT);
@@ -146,49 +146,49 @@ static void expect_given(unsigned allocations, uint64_t units, unsigned frees)
 
 /* ---- workspaces --------------------------------------------------------------------------- */
 
-static void in_nothing(void **state)
+static void no_workspace_is_allocated_if_none_is_needed(void **state)
 {
     (void)state;
-    assert_int_equal(compute(&any), SHUF_OK);
-    expect_given(0, 0, 0);
+    assert_int_equal(compute(&any_computation), SHUF_OK);
+    expect_workspace(0, 0, 0);
 }
 
 /* The size is rounded up to whole units. */
-static void in_what_is_best(void **state)
+static void best_workspace_is_allocated(void **state)
 {
     (void)state;
-    does.workspace.best = 7 * UNIT + 1;
-    does.workspace.least = 1;
-    assert_int_equal(compute(&any), SHUF_OK);
-    expect_given(1, 8, 1);
+    behaviour.workspace.best = 7 * UNIT + 1;
+    behaviour.workspace.least = 1;
+    assert_int_equal(compute(&any_computation), SHUF_OK);
+    expect_workspace(1, 8, 1);
 }
 
-static void in_the_least(void **state)
+static void least_workspace_is_allocated_if_best_does_not_fit(void **state)
 {
     (void)state;
-    does.workspace.best = 8 * UNIT + 1;
-    does.workspace.least = 2 * UNIT - 1;
-    assert_int_equal(compute(&any), SHUF_OK);
-    expect_given(2, 2, 1);
+    behaviour.workspace.best = 8 * UNIT + 1;
+    behaviour.workspace.least = 2 * UNIT - 1;
+    assert_int_equal(compute(&any_computation), SHUF_OK);
+    expect_workspace(2, 2, 1);
 }
 
 /* The best workspace does not fit, but the computation can do without. It gets an empty block. */
-static void in_nothing_rather_than_not(void **state)
+static void optional_workspace_is_left_out_if_none_fits(void **state)
 {
     (void)state;
-    does.workspace.best = 9 * UNIT;
-    assert_int_equal(compute(&any), SHUF_OK);
-    expect_given(2, 0, 1);
+    behaviour.workspace.best = 9 * UNIT;
+    assert_int_equal(compute(&any_computation), SHUF_OK);
+    expect_workspace(2, 0, 1);
     assert_int_equal(seen.launches, 1);
 }
 
-static void in_its_own(void **state)
+static void given_workspace_is_used(void **state)
 {
     (void)state;
-    struct shuf__computation computation = any;
+    struct shuf__computation computation = any_computation;
     const struct shuf__block own = {.bytes = 0};
     computation.workspace = &own;
-    does.workspace.best = does.workspace.least = UNIT;
+    behaviour.workspace.best = behaviour.workspace.least = UNIT;
     assert_int_equal(compute(&computation), SHUF_OK);
     assert_ptr_equal(seen.workspace, &own);
     assert_int_equal(seen.allocations + seen.frees, 0);
@@ -196,32 +196,32 @@ static void in_its_own(void **state)
 
 /* The computation cannot run without a workspace, and the best size is also the least. So the
  * allocation is not repeated. It is not repeated after a failure of the device either. */
-static void not_without_it(void **state)
+static void required_workspace_is_not_retried(void **state)
 {
     (void)state;
-    does.workspace.best = does.workspace.least = 9 * UNIT;
-    assert_int_equal(compute(&any), SHUF_NO_MEMORY);
-    expect_given(1, 9, 0);
-    does.total = 0;
-    does.workspace.least = UNIT;
-    assert_int_equal(compute(&any), SHUF_DEVICE);
-    expect_given(2, 9, 0);
+    behaviour.workspace.best = behaviour.workspace.least = 9 * UNIT;
+    assert_int_equal(compute(&any_computation), SHUF_NO_MEMORY);
+    expect_workspace(1, 9, 0);
+    behaviour.total = 0;
+    behaviour.workspace.least = UNIT;
+    assert_int_equal(compute(&any_computation), SHUF_DEVICE);
+    expect_workspace(2, 9, 0);
     assert_int_equal(seen.launches, 0);
 }
 
-static void given_back_by_what_fails(void **state)
+static void failed_computation_frees_workspace(void **state)
 {
     (void)state;
-    does.workspace.best = UNIT;
-    does.launch = SHUF_CANCELLED;
-    assert_int_equal(compute(&any), SHUF_CANCELLED);
-    expect_given(1, 1, 1);
+    behaviour.workspace.best = UNIT;
+    behaviour.launch = SHUF_CANCELLED;
+    assert_int_equal(compute(&any_computation), SHUF_CANCELLED);
+    expect_workspace(1, 1, 1);
 }
 
 /* A buffer may not exceed the available memory, even if the device has more memory in total. */
 
 /* A buffer may not exceed the available memory, although the backend has more in total. */
-static void buffers_fit(void **state)
+static void buffer_above_available_memory_is_refused(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -241,14 +241,14 @@ static void buffers_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(in_nothing, reset),
-        cmocka_unit_test_setup(in_what_is_best, reset),
-        cmocka_unit_test_setup(in_the_least, reset),
-        cmocka_unit_test_setup(in_nothing_rather_than_not, reset),
-        cmocka_unit_test_setup(in_its_own, reset),
-        cmocka_unit_test_setup(not_without_it, reset),
-        cmocka_unit_test_setup(given_back_by_what_fails, reset),
-        cmocka_unit_test_setup(buffers_fit, reset),
+        cmocka_unit_test_setup(no_workspace_is_allocated_if_none_is_needed, reset),
+        cmocka_unit_test_setup(best_workspace_is_allocated, reset),
+        cmocka_unit_test_setup(least_workspace_is_allocated_if_best_does_not_fit, reset),
+        cmocka_unit_test_setup(optional_workspace_is_left_out_if_none_fits, reset),
+        cmocka_unit_test_setup(given_workspace_is_used, reset),
+        cmocka_unit_test_setup(required_workspace_is_not_retried, reset),
+        cmocka_unit_test_setup(failed_computation_frees_workspace, reset),
+        cmocka_unit_test_setup(buffer_above_available_memory_is_refused, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void expect_file(const char *path, const char *bytes, size_t size, int co
 }
 
 /* The bytes of a file: blanks at the begin of a line, long lines, NUL bytes, ends of lines. */
-static void test_config_lines(void **state)
+static void test_config_bytes(void **state)
 {
     (void)state;
     static const char indented[] = "queue = 5\n \t clients = 6\n\t# comment\n   ",
@@ -123,7 +123,7 @@ static void test_shipped_config(void **state)
     assert_string_equal(again, shipped);
 }
 
-static void test_print_config_in_force(void **state)
+static void test_printed_config_is_in_force(void **state)
 {
     (void)state;
     struct harness h;
@@ -197,7 +197,7 @@ static bool start_warns(const char *memory)
 }
 
 /* A limit below one block would fail with the first request, so shufd warns at its start. */
-static void test_small_budget(void **state)
+static void test_small_budget_warns(void **state)
 {
     (void)state;
     const char *check[] = {"--backend",     "cpu", "--socket", "/tmp/none",
@@ -209,7 +209,7 @@ static void test_small_budget(void **state)
 }
 
 /* --check warns of a pool that exceeds the memory limit, because the daemon could never fill it. */
-static void test_large_pool(void **state)
+static void test_large_pool_warns(void **state)
 {
     (void)state;
     const char *check[] = {"--backend",   "cpu",  "--socket", "/tmp/none",
@@ -229,7 +229,7 @@ static void test_large_pool(void **state)
 }
 
 /* shufd reports a wrong option first, even if a running daemon uses the socket. */
-static void test_wrong_backend_beside(void **state)
+static void test_wrong_backend_beside_running_daemon(void **state)
 {
     (void)state;
     struct harness h;
@@ -254,7 +254,7 @@ static void expect_bad_config(const char *path, const char *socket, int code, co
 
 /* The file and the option both have a bad value. The option overrides the file, so the error names
  * the option. */
-static void expect_option_at_fault(const char *path, const char *socket)
+static void expect_option_error(const char *path, const char *socket)
 {
     const char *arguments[] = {"--config", path,    "--socket", socket,
                                "--keys",   "/none", "--check",  NULL};
@@ -281,7 +281,7 @@ static void test_check(void **state)
     shufd_write(path, "\nkeys = /nowhere\n");
     expect_bad_config(path, h.socket, EX_CONFIG,
                       "/conf:2: keys /nowhere: No such file or directory");
-    expect_option_at_fault(path, h.socket);
+    expect_option_error(path, h.socket);
     shufd_write(path, "backend = cpu\n");
     expect_bad_config(path, missing, EX_CANTCREAT, "/none: ");
     shufd_write(h.socket, "precious");
@@ -290,7 +290,7 @@ static void test_check(void **state)
 }
 
 /* A read from a pipe could wait forever, and a read from a device could never end. */
-static void test_config_is_a_file(void **state)
+static void test_config_must_be_a_file(void **state)
 {
     (void)state;
     struct harness h;
@@ -307,7 +307,7 @@ static void test_config_is_a_file(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_full_output(void **state)
+static void test_full_output_is_an_error(void **state)
 {
     (void)state;
     static const char *const commands[] = {
@@ -322,7 +322,7 @@ static void test_full_output(void **state)
 
 /* shufd finds these mistakes of the command line. An empty or missing value does not select a
  * default. */
-static void test_wrong_arguments(void **state)
+static void test_wrong_arguments_are_refused(void **state)
 {
     (void)state;
     const char *empty_socket[] = {"--socket", "", "--check", NULL};
@@ -378,7 +378,7 @@ static void test_closed_streams(void **state)
     command_free(&c);
 }
 
-static void test_memory_limit(void **state)
+static void test_memory_limit_names_the_key(void **state)
 {
     (void)state;
     struct harness h;
@@ -413,7 +413,7 @@ static void test_memory_limit(void **state)
 
 /* A program can start a daemon and set its limits. The error then names the argument of that
  * program, not a configuration file. */
-static void test_limit_of_the_starter(void **state)
+static void test_memory_limit_names_the_starter(void **state)
 {
     (void)state;
     struct harness h;
@@ -476,21 +476,21 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_errors),
-        cmocka_unit_test(test_config_lines),
+        cmocka_unit_test(test_config_bytes),
         cmocka_unit_test(test_shipped_config),
-        cmocka_unit_test(test_print_config_in_force),
+        cmocka_unit_test(test_printed_config_is_in_force),
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_key_options),
-        cmocka_unit_test(test_small_budget),
-        cmocka_unit_test(test_large_pool),
-        cmocka_unit_test(test_wrong_backend_beside),
+        cmocka_unit_test(test_small_budget_warns),
+        cmocka_unit_test(test_large_pool_warns),
+        cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),
-        cmocka_unit_test(test_config_is_a_file),
-        cmocka_unit_test(test_full_output),
-        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_config_must_be_a_file),
+        cmocka_unit_test(test_full_output_is_an_error),
+        cmocka_unit_test(test_wrong_arguments_are_refused),
         cmocka_unit_test(test_closed_streams),
-        cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_limit_of_the_starter),
+        cmocka_unit_test(test_memory_limit_names_the_key),
+        cmocka_unit_test(test_memory_limit_names_the_starter),
         cmocka_unit_test(test_debug_log),
     };
     harness_backend = harness_backend_or_skip(argc, argv);

@@ -48,7 +48,7 @@ struct access {
 CALLS(X)
 #undef X
 
-static bool load(void)
+static bool load_libcuda(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
 #define X(name, symbol, arguments)                             \
@@ -60,12 +60,13 @@ static bool load(void)
     return true;
 }
 
-static enum outcome try(int fd, uint64_t bytes, int flags)
+static enum outcome try_access(int fd, uint64_t bytes, int flags)
 {
     void *context;
     uint64_t allocation, address, first = 0;
     struct access access = {.location_type = 1, .flags = flags};
-    if (!load() || cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+    if (!load_libcuda() || cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) ||
+        cuCtxSetCurrent(context))
         return BROKEN;
     if (cuImport(&allocation, (void *)(uintptr_t)fd, 1))
         return NOT_IMPORTED;
@@ -78,13 +79,13 @@ static enum outcome try(int fd, uint64_t bytes, int flags)
     return cuFill(address, 0xff, bytes) || cuSynchronize() ? NOT_WRITTEN : WRITTEN;
 }
 
-static enum outcome try_as(uid_t uid, int fd, uint64_t bytes, int flags)
+static enum outcome try_access_as(uid_t uid, int fd, uint64_t bytes, int flags)
 {
     int status;
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        _exit(setgid(uid) || setuid(uid) ? BROKEN : (int)try(fd, bytes, flags));
+        _exit(setgid(uid) || setuid(uid) ? BROKEN : (int)try_access(fd, bytes, flags));
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     return (enum outcome)WEXITSTATUS(status);
@@ -99,11 +100,11 @@ static uint32_t first_value(struct wire *w)
     permute.seed = 1;
     wire_send_permute(w, &permute);
     assert_true(wire_expect(w, SHUF_OK, "")->result->shared); /* the same block as the lease */
-    wire_read_bulk(w, values, sizeof values);
+    wire_read_payload(w, values, sizeof values);
     return values[0];
 }
 
-static void what_a_descriptor_allows(void **state)
+static void descriptor_allows_only_its_access(void **state)
 {
     (void)state;
     static const struct {
@@ -124,7 +125,7 @@ static void what_a_descriptor_allows(void **state)
     uint64_t bytes = wire_lease(w, N, 1, SHUF__TRANSPORT__TRANSPORT_CUDA_FD)->block_bytes;
     uint32_t first = first_value(other);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        enum outcome outcome = try_as(rows[i].uid, w->descriptor, bytes, rows[i].flags);
+        enum outcome outcome = try_access_as(rows[i].uid, w->descriptor, bytes, rows[i].flags);
         uint32_t now = first_value(other);
         fprintf(stderr, "uid %d, access %d: outcome %d, the daemon's first value %u, was %u\n",
                 (int)rows[i].uid, rows[i].flags, (int)outcome, now, first);
@@ -138,7 +139,7 @@ static void what_a_descriptor_allows(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_a_descriptor_allows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(descriptor_allows_only_its_access)};
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ enum { UNIT = 2 << 20, N = UNIT / 4 };
 
 static const char *backend;
 static struct harness shared;
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 static int start_shared(void **state)
 {
@@ -34,23 +35,25 @@ static int stop_shared(void **state)
     return harness_stop(&shared) ? 0 : -1;
 }
 
-static void descriptor_comes_once(void **state)
+static void descriptor_is_sent_once(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
-    const Shuf__ResultReply *reply = wire_lease(w, N, 5, own);
+    const Shuf__ResultReply *reply = wire_lease(w, N, 5, backend_transport);
     uint64_t id = reply->lease, block = reply->block;
     assert_true(reply->descriptor);
-    reply = wire_lease(w, N, 5, own);
+    reply = wire_lease(w, N, 5, backend_transport);
     assert_true(!reply->descriptor && reply->block == block);
     wire_release(w, reply->lease, 0);
-    reply = wire_lease(other, N, 5, own); /* `other` has no descriptor of the block yet */
+    reply =
+        wire_lease(other, N, 5, backend_transport); /* `other` has no descriptor of the block yet */
     assert_true(reply->descriptor && reply->block == block);
     wire_release(w, id, 0);
-    reply = wire_lease(w, N, 5, own); /* `w` has not reported that it unmapped the block */
+    reply = wire_lease(w, N, 5,
+                       backend_transport); /* `w` has not reported that it unmapped the block */
     assert_true(!reply->descriptor && reply->block == block);
     wire_release(w, reply->lease, block);
-    reply = wire_lease(w, N, 5, own);
+    reply = wire_lease(w, N, 5, backend_transport);
     assert_true(reply->descriptor && reply->block == block);
     wire_close(w);
     wire_close(other);
@@ -58,10 +61,11 @@ static void descriptor_comes_once(void **state)
 }
 
 /* While a descriptor is still unread in the client's socket, the daemon sends no second one. */
-static void one_on_its_way(void **state)
+static void one_descriptor_is_in_flight(void **state)
 {
     (void)state;
-    Shuf__Permute first = wire_permutation(N, own), second = wire_permutation(N + 1, own);
+    Shuf__Permute first = wire_permutation(N, backend_transport),
+                  second = wire_permutation(N + 1, backend_transport);
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &first);
     WIRE_AWAIT(&shared, s, s.leases == 1);
@@ -80,7 +84,7 @@ static void one_on_its_way(void **state)
     WIRE_AWAIT(&shared, s, s.leases == 0);
 }
 
-static void refuses_changes(int fd)
+static void expect_no_changes(int fd)
 {
     assert_int_equal(write(fd, "x", 1), -1);
     assert_int_equal(pwrite(fd, "x", 1, 0), -1);
@@ -104,13 +108,13 @@ static int reopen(int fd, int flags)
 }
 
 /* The owner of the file may change its mode, but still cannot write to it. */
-static void refuses_reopening(int fd)
+static void expect_no_reopening(int fd)
 {
     fchmod(fd, 0666);
     int again = reopen(fd, O_RDWR);
     if (again < 0)
         return;
-    refuses_changes(again);
+    expect_no_changes(again);
     assert_int_equal(fcntl(again, F_ADD_SEALS, F_SEAL_WRITE), -1);
     close(again);
     again = reopen(fd, O_RDWR | O_TRUNC);
@@ -123,12 +127,12 @@ static void try_as_nobody(int channel, void *context)
     struct wire *w = wire_greet(&shared);
     wire_lease(w, N, 6, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     int fd = wire_take_descriptor(w);
-    refuses_changes(fd);
+    expect_no_changes(fd);
     void *view = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, fd, 0);
     assert_int_equal(mprotect(view, UNIT, PROT_READ | PROT_WRITE), -1);
     assert_int_equal(fchmod(fd, 0666), -1);
     assert_int_equal(reopen(fd, O_RDWR), -1);
-    child_say(channel, 0);
+    child_send(channel, 0);
     wire_close(w);
 }
 
@@ -144,25 +148,25 @@ static void descriptor_is_sealed(void **state)
     assert_int_equal(status.st_size, size);
     assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
     assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
-    refuses_changes(fd);
-    refuses_reopening(fd);
+    expect_no_changes(fd);
+    expect_no_reopening(fd);
     close(fd);
     wire_close(w);
     if (geteuid() != 0)
         return;
     struct child child = child_start_as(CHILD_NOBODY, try_as_nobody, NULL);
-    child_hear(child.channel);
+    child_receive(child.channel);
     child_join(&child);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(descriptor_comes_once),
-        cmocka_unit_test(one_on_its_way),
+        cmocka_unit_test(descriptor_is_sent_once),
+        cmocka_unit_test(one_descriptor_is_in_flight),
         cmocka_unit_test(descriptor_is_sealed),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, start_shared, stop_shared);
 }

@@ -20,11 +20,11 @@
 
 static void start(struct harness *h)
 {
-    static const char *const as_it_is[] = {NULL};
-    fake_backend_start(h, as_it_is);
+    static const char *const no_options[] = {NULL};
+    fake_backend_start(h, no_options);
 }
 
-static void expect_exit(struct harness *h, int signal, int code, const char *text)
+static void kill_and_expect_exit(struct harness *h, int signal, int code, const char *text)
 {
     char log[8192];
     int status = harness_kill(h, signal);
@@ -53,14 +53,14 @@ static void check_values(struct wire *w, uint64_t n)
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     uint64_t fingerprint = reply->result->fingerprint;
     assert_int_equal(reply->payload_bytes, n * sizeof *values);
-    wire_read_bulk(w, values, n * sizeof *values);
+    wire_read_payload(w, values, n * sizeof *values);
     for (uint64_t i = 0; i < n; i++)
         sum += shuf_fingerprint_term(i, values[i]);
     free(values);
     assert_int_equal(sum, fingerprint);
 }
 
-static void test_staged_chunks(void **state)
+static void test_chunks_of_device_memory(void **state)
 {
     (void)state;
     enum { PER_CHUNK = SHUF__PAYLOAD_CHUNK / 4 };
@@ -90,11 +90,11 @@ static void test_unread_results(void **state)
     (void)state;
     struct harness h;
     start(&h);
-    wire_check_unread(&h, true);
+    wire_check_unread_results(&h, true);
     assert_true(harness_stop(&h));
 }
 
-static void test_leaves_in_a_fetch(void **state)
+static void test_client_leaves_during_read(void **state)
 {
     (void)state;
     struct harness h;
@@ -135,7 +135,7 @@ static struct wire *begin_after_requests(const struct harness *h)
 
 /* Returns a client whose job begins after a large result. The result exceeds the socket's buffer,
  * so the loop has waited for room in the socket. */
-static struct wire *begin_after_bulk(const struct harness *h)
+static struct wire *begin_after_large_result(const struct harness *h)
 {
     enum { N = 1 << 20 };
     static uint32_t values[N];
@@ -146,7 +146,7 @@ static struct wire *begin_after_bulk(const struct harness *h)
     wire_send_permute(w, &last);
     w->id--;
     wire_expect(w, SHUF_OK, "");
-    wire_read_bulk(w, values, sizeof values);
+    wire_read_payload(w, values, sizeof values);
     return w;
 }
 
@@ -160,11 +160,11 @@ static double cpu_seconds(pid_t pid)
 }
 
 /* The loop sleeps while a job runs: the daemon uses almost no time of the CPU. */
-static void test_sleeps_while_computing(void **state)
+static void test_loop_sleeps_while_computing(void **state)
 {
     (void)state;
     static struct wire *(*const begin[])(const struct harness *) = {begin_after_requests,
-                                                                    begin_after_bulk};
+                                                                    begin_after_large_result};
     for (size_t i = 0; i < sizeof begin / sizeof begin[0]; i++) {
         struct harness h;
         start(&h);
@@ -179,7 +179,7 @@ static void test_sleeps_while_computing(void **state)
 }
 
 /* SIGTERM while the client reads a result in chunks: the daemon sends all chunks before it ends. */
-static void test_drain_of_staged(void **state)
+static void test_drain_sends_all_chunks(void **state)
 {
     (void)state;
     enum { N = 1 << 20 };
@@ -192,10 +192,10 @@ static void test_drain_of_staged(void **state)
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
     kill(h.pid, SIGTERM);
-    wire_read_bulk(w, values, sizeof values);
+    wire_read_payload(w, values, sizeof values);
     wire_expect_end(w);
     wire_close(w);
-    expect_exit(&h, 0, EX_OK, "");
+    kill_and_expect_exit(&h, 0, EX_OK, "");
 }
 
 static void test_device_fails(void **state)
@@ -212,7 +212,8 @@ static void test_device_fails(void **state)
     wire_expect_end(other);
     wire_close(w);
     wire_close(other);
-    expect_exit(&h, 0, EX_IOERR, "the device failed, ending: permute: the device is on fire");
+    kill_and_expect_exit(&h, 0, EX_IOERR,
+                         "the device failed, ending: permute: the device is on fire");
 }
 
 /* Checks the first bytes of the permutation of n that wire_permutation() requests. */
@@ -226,7 +227,7 @@ static void expect_values(const uint8_t *bytes, size_t size, uint64_t n)
     }
 }
 
-static void test_device_fails_in_bulk(void **state)
+static void test_device_fails_during_payload(void **state)
 {
     (void)state;
     struct harness h;
@@ -245,12 +246,12 @@ static void test_device_fails_in_bulk(void **state)
     assert_in_range(got, 1, MOST); /* the bytes end early, and no wrong byte was sent */
     expect_values(bytes, got, permute.n);
     wire_close(w);
-    expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
+    kill_and_expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
 }
 
 /* A client gets a lease with an event before the result is computed. It may shuffle that result at
  * once: the engine completes the computation first. */
-static void test_shuffles_what_is_under_way(void **state)
+static void test_shuffle_of_result_being_computed(void **state)
 {
     (void)state;
     struct harness h;
@@ -292,13 +293,13 @@ static void test_device_hangs(void **state)
     wire_await_queued(&h, 1);
     kill(h.pid, SIGTERM);
     wire_await_end_of_listening(&h);
-    expect_exit(&h, SIGTERM, EX_SOFTWARE, "the device does not stop");
+    kill_and_expect_exit(&h, SIGTERM, EX_SOFTWARE, "the device does not stop");
     wire_close(w);
 }
 
 /* A prefetch has filled device memory. A summary and an inline copy use that result, so the device
  * computes only once. */
-static void test_result_in_other_memory(void **state)
+static void test_result_in_device_memory_is_reused(void **state)
 {
     (void)state;
     enum { N = 3000000 };
@@ -324,7 +325,7 @@ static void test_no_device(void **state)
 {
     (void)state;
     struct harness h;
-    int status = fake_backend_start_without(&h);
+    int status = fake_backend_start_without_device(&h);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), EX_UNAVAILABLE);
     assert_true(access(h.socket, F_OK) != 0);
@@ -334,16 +335,16 @@ static void test_no_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_staged_chunks, fake_backend_reset),
+        cmocka_unit_test_setup(test_chunks_of_device_memory, fake_backend_reset),
         cmocka_unit_test_setup(test_unread_results, fake_backend_reset),
-        cmocka_unit_test_setup(test_leaves_in_a_fetch, fake_backend_reset),
-        cmocka_unit_test_setup(test_sleeps_while_computing, fake_backend_reset),
-        cmocka_unit_test_setup(test_drain_of_staged, fake_backend_reset),
+        cmocka_unit_test_setup(test_client_leaves_during_read, fake_backend_reset),
+        cmocka_unit_test_setup(test_loop_sleeps_while_computing, fake_backend_reset),
+        cmocka_unit_test_setup(test_drain_sends_all_chunks, fake_backend_reset),
         cmocka_unit_test_setup(test_device_fails, fake_backend_reset),
-        cmocka_unit_test_setup(test_device_fails_in_bulk, fake_backend_reset),
-        cmocka_unit_test_setup(test_shuffles_what_is_under_way, fake_backend_reset),
+        cmocka_unit_test_setup(test_device_fails_during_payload, fake_backend_reset),
+        cmocka_unit_test_setup(test_shuffle_of_result_being_computed, fake_backend_reset),
         cmocka_unit_test_setup(test_device_hangs, fake_backend_reset),
-        cmocka_unit_test_setup(test_result_in_other_memory, fake_backend_reset),
+        cmocka_unit_test_setup(test_result_in_device_memory_is_reused, fake_backend_reset),
         cmocka_unit_test_setup(test_no_device, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

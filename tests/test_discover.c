@@ -84,7 +84,7 @@ struct attempt {
     const char *words;           /* part of the error */
 };
 
-static void set(const char *name, const char *value)
+static void set_variable(const char *name, const char *value)
 {
     if (value)
         setenv(name, value, 1);
@@ -104,14 +104,14 @@ static void make_context(int ordinal)
                     push(context) == 0);
 }
 
-static void connect_there(int channel, void *context)
+static void connect_as_attempt(int channel, void *context)
 {
     const struct attempt *attempt = context;
     uint64_t daemon = DAEMONS;
     shuf *handle;
     (void)channel;
-    set("CUDA_VISIBLE_DEVICES", attempt->visible);
-    set("CUDA_DEVICE_ORDER", attempt->order);
+    set_variable("CUDA_VISIBLE_DEVICES", attempt->visible);
+    set_variable("CUDA_DEVICE_ORDER", attempt->order);
     for (int i = 0; i < DAEMONS; i++)
         if (attempt->hidden >> i & 1)
             unlink(sockets[i]);
@@ -130,9 +130,9 @@ static void connect_there(int channel, void *context)
     shuf_close(handle);
 }
 
-static void try(struct attempt attempt)
+static void check_attempt(struct attempt attempt)
 {
-    const struct child child = child_start(connect_there, &attempt);
+    const struct child child = child_start(connect_as_attempt, &attempt);
     child_join(&child);
     for (int i = 0; i < DAEMONS; i++)
         if (attempt.hidden >> i & 1)
@@ -141,72 +141,77 @@ static void try(struct attempt attempt)
 
 enum { NO_CONTEXT = -1, NO_CUDA = -2, SYSTEM = 2, NONE = -1, HIDE_SYSTEM = 4, HIDE_ALL = 7 };
 
-static void by_context(void **state)
+static void current_context_selects_daemon(void **state)
 {
     (void)state;
-    try((struct attempt){.device = 0, .expected = 0});
-    try((struct attempt){.device = 1, .expected = 1});
-    try((struct attempt){/* The context goes before the variable. */
-                         .device = 1,
-                         .visible = names[0],
-                         .expected = 1});
-    try((struct attempt){.device = NO_CONTEXT, .expected = SYSTEM});
-    try((struct attempt){.device = NO_CUDA, .expected = SYSTEM});
+    check_attempt((struct attempt){.device = 0, .expected = 0});
+    check_attempt((struct attempt){.device = 1, .expected = 1});
+    check_attempt((struct attempt){/* The context goes before the variable. */
+                                   .device = 1,
+                                   .visible = names[0],
+                                   .expected = 1});
+    check_attempt((struct attempt){.device = NO_CONTEXT, .expected = SYSTEM});
+    check_attempt((struct attempt){.device = NO_CUDA, .expected = SYSTEM});
     /* This GPU has no instance. */
-    try((struct attempt){.device = 1, .hidden = 2, .expected = SYSTEM});
+    check_attempt((struct attempt){.device = 1, .hidden = 2, .expected = SYSTEM});
 }
 
-static void by_variable(void **state)
+static void visible_devices_select_daemon(void **state)
 {
     (void)state;
     char list[128], part[16];
     const int device = NO_CUDA;
     snprintf(list, sizeof list, "%s,%s", names[1], names[0]);
     snprintf(part, sizeof part, "%.8s", names[1]);
-    try((struct attempt){.device = device, .visible = names[0], .expected = 0});
-    try((struct attempt){.device = device, .visible = list, .expected = 1});
-    try((struct attempt){.device = device, .visible = part, .expected = 1});
-    try((struct attempt){
+    check_attempt((struct attempt){.device = device, .visible = names[0], .expected = 0});
+    check_attempt((struct attempt){.device = device, .visible = list, .expected = 1});
+    check_attempt((struct attempt){.device = device, .visible = part, .expected = 1});
+    check_attempt((struct attempt){
         .device = device, .visible = "GPU-", .expected = SYSTEM}); /* the prefix matches two GPUs */
-    try((struct attempt){.device = device, .visible = "", .expected = SYSTEM});
-    try((struct attempt){.device = device, .visible = "MIG-1", .expected = SYSTEM});
-    try((struct attempt){.device = NO_CONTEXT, .visible = names[1], .expected = 1});
+    check_attempt((struct attempt){.device = device, .visible = "", .expected = SYSTEM});
+    check_attempt((struct attempt){.device = device, .visible = "MIG-1", .expected = SYSTEM});
+    check_attempt((struct attempt){.device = NO_CONTEXT, .visible = names[1], .expected = 1});
 }
 
 /* GPU 1 comes first in the order of the PCI bus. An index in CUDA's own order selects no GPU,
  * because the client does not know that order. */
-static void by_index(void **state)
+static void indexes_select_daemon_in_pci_order(void **state)
 {
     (void)state;
     const char *const order = "PCI_BUS_ID";
     const int device = NO_CUDA;
-    try((struct attempt){.device = device, .visible = "0", .order = order, .expected = 1});
-    try((struct attempt){.device = device, .visible = "1,0", .order = order, .expected = 0});
-    try((struct attempt){.device = device, .visible = "7", .order = order, .expected = SYSTEM});
-    try((struct attempt){.device = device, .visible = "0", .expected = SYSTEM});
-    try((struct attempt){
+    check_attempt(
+        (struct attempt){.device = device, .visible = "0", .order = order, .expected = 1});
+    check_attempt(
+        (struct attempt){.device = device, .visible = "1,0", .order = order, .expected = 0});
+    check_attempt(
+        (struct attempt){.device = device, .visible = "7", .order = order, .expected = SYSTEM});
+    check_attempt((struct attempt){.device = device, .visible = "0", .expected = SYSTEM});
+    check_attempt((struct attempt){
         .device = device, .visible = "0", .order = "FASTEST_FIRST", .expected = SYSTEM});
     setenv("SHUFD_GPUS", "/nowhere", 1);
-    try((struct attempt){.device = device, .visible = "0", .order = order, .expected = SYSTEM});
+    check_attempt(
+        (struct attempt){.device = device, .visible = "0", .order = order, .expected = SYSTEM});
     setenv("SHUFD_GPUS", gpus, 1);
 }
 
-static void without_a_default(void **state)
+static void ambiguous_instances_are_an_error(void **state)
 {
     (void)state;
-    try((struct attempt){
+    check_attempt((struct attempt){
         .device = NO_CUDA, .hidden = HIDE_SYSTEM | 1, .expected = 1}); /* the only instance */
-    try((struct attempt){.device = NO_CUDA,
+    check_attempt(
+        (struct attempt){.device = NO_CUDA,
                          .visible = "1",
                          .hidden = HIDE_SYSTEM,
                          .expected = NONE,
                          .words = "not set), CUDA context (none), CUDA_VISIBLE_DEVICES (index 1, "
                                   "which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID), "});
-    try((struct attempt){.device = NO_CUDA,
-                         .hidden = HIDE_SYSTEM,
-                         .expected = NONE,
-                         .words = "/GPU-*.sock (several)"});
-    try((struct attempt){
+    check_attempt((struct attempt){.device = NO_CUDA,
+                                   .hidden = HIDE_SYSTEM,
+                                   .expected = NONE,
+                                   .words = "/GPU-*.sock (several)"});
+    check_attempt((struct attempt){
         .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock (none)"});
 }
 
@@ -224,7 +229,7 @@ static void expect_status(int code, const char *const *words, const char *option
     command_free(&command);
 }
 
-static void status_of_all(void **state)
+static void status_lists_all_daemons(void **state)
 {
     (void)state;
     const char *const table[] = {"SOCKET", names[0], names[1], "shufd.sock", NULL};
@@ -244,9 +249,11 @@ static void status_of_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_context),    cmocka_unit_test(by_variable),
-        cmocka_unit_test(by_index),      cmocka_unit_test(without_a_default),
-        cmocka_unit_test(status_of_all),
+        cmocka_unit_test(current_context_selects_daemon),
+        cmocka_unit_test(visible_devices_select_daemon),
+        cmocka_unit_test(indexes_select_daemon_in_pci_order),
+        cmocka_unit_test(ambiguous_instances_are_an_error),
+        cmocka_unit_test(status_lists_all_daemons),
     };
     if (getuid() != 0)
         return HARNESS_SKIP; /* another user's default is not in the directory */

@@ -26,7 +26,7 @@ static shuf *open_handle(void)
     return handle;
 }
 
-static void expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
+static void expect_status(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
     if (got != expected || !strstr(shuf_message(handle), words))
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
@@ -70,7 +70,7 @@ static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
     return bits;
 }
 
-static bool is_right(const shuf_numbers *request, const void *values)
+static bool values_are_right(const shuf_numbers *request, const void *values)
 {
     const unsigned width = draw_width(request->dtype);
     for (uint64_t i = 0; i < request->count; i++)
@@ -108,7 +108,7 @@ static bool draw_and_check(shuf *handle, const shuf_numbers *request)
     assert_int_equal(shape.bytes, request->count * shape.width);
     void *out = malloc(shape.bytes);
     bool right = shuf_draw(handle, request, out, shape.bytes, &result) == SHUF_OK &&
-                 is_right(request, out) && result.distribution == request->distribution &&
+                 values_are_right(request, out) && result.distribution == request->distribution &&
                  result.method == request->method && result.algorithm[0] == '\0';
     if (!right)
         fprintf(stderr, "%s\n", shuf_message(handle));
@@ -118,11 +118,11 @@ static bool draw_and_check(shuf *handle, const shuf_numbers *request)
 
 /* ---- values ------------------------------------------------------------------- */
 
-static void every_kind(void **state)
+static void random_parts_match_reference(void **state)
 {
     (void)state;
     shuf *handle = open_handle();
-    random_start("every_kind");
+    random_start("random_parts_match_reference");
     for (int i = 0; i < 20 * KINDS; i++) {
         const shuf_numbers request = random_numbers(i % KINDS, 5000);
         assert_true(draw_and_check(handle, &request));
@@ -131,7 +131,7 @@ static void every_kind(void **state)
 }
 
 /* Offsets that are no multiples of 32 or 1024, one beyond 2^40, and the last values of a stream. */
-static void far_out(void **state)
+static void large_offsets_match_reference(void **state)
 {
     (void)state;
     static const uint64_t offsets[] = {1, 33, 1025, (UINT64_C(1) << 40) + 3 * 1024 + 37,
@@ -209,7 +209,7 @@ static void check_row(shuf *handle, const struct golden_stream *row, const shuf_
 }
 
 /* The golden table by every transport of the backend. */
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     int rows = 0;
@@ -237,7 +237,8 @@ static double value_at(const shuf_numbers *request, const void *values, uint64_t
     return draw_value(dtype, bits_at(values, draw_width(dtype), i));
 }
 
-static double central(const shuf_numbers *request, const void *values, double mean, int power)
+static double central_moment(const shuf_numbers *request, const void *values, double mean,
+                             int power)
 {
     double sum = 0;
     for (uint64_t i = 0; i < request->count; i++)
@@ -253,7 +254,8 @@ static void expect_near(double got, double expected, double scale)
 
 static void check_moments(const shuf_numbers *request, const void *values, const shuf_moments *m)
 {
-    const double mean = central(request, values, 0, 1), m2 = central(request, values, mean, 2);
+    const double mean = central_moment(request, values, 0, 1),
+                 m2 = central_moment(request, values, mean, 2);
     double least = value_at(request, values, 0), largest = least;
     for (uint64_t i = 1; i < request->count; i++) {
         least = fmin(least, value_at(request, values, i));
@@ -261,16 +263,16 @@ static void check_moments(const shuf_numbers *request, const void *values, const
     }
     expect_near(m->mean, mean, fabs(mean) + sqrt(m2));
     expect_near(m->variance, m2, m2);
-    expect_near(m->skewness, central(request, values, mean, 3) / (m2 * sqrt(m2)), 1);
-    expect_near(m->kurtosis, central(request, values, mean, 4) / (m2 * m2), 1);
+    expect_near(m->skewness, central_moment(request, values, mean, 3) / (m2 * sqrt(m2)), 1);
+    expect_near(m->kurtosis, central_moment(request, values, mean, 4) / (m2 * m2), 1);
     assert_true(m->least == least && m->largest == largest);
 }
 
-static void moments(void **state)
+static void moments_match_values(void **state)
 {
     (void)state;
     shuf *handle = open_handle();
-    random_start("moments");
+    random_start("moments_match_values");
     for (int i = 0; i < 2 * KINDS; i++) {
         shuf_numbers request = random_numbers(i % KINDS, 30000);
         shuf_result result, summary;
@@ -293,7 +295,7 @@ static void moments(void **state)
 }
 
 /* A single value has no spread: the moments that divide by the variance are NaN. */
-static void moments_of_one(void **state)
+static void moments_of_one_value(void **state)
 {
     (void)state;
     shuf_numbers request = {.distribution = SHUF_GAUSS, .count = 1, .std = 2, .moments = true};
@@ -342,7 +344,7 @@ static const shuf_numbers streamed = {.distribution = SHUF_GAUSS,
 enum { STREAMED_BYTES = 500003 * 8 };
 
 /* Each byte arrives once and in order, although three daemons sent parts of the result. */
-static void stream_across_killed_daemons(void **state)
+static void draw_each_continues_after_killed_daemons(void **state)
 {
     (void)state;
     shuf *handle = open_handle();
@@ -351,30 +353,30 @@ static void stream_across_killed_daemons(void **state)
     assert_int_equal(shuf_draw_each(handle, &streamed, collect, &c, &result), SHUF_OK);
     assert_int_equal(c.kills, 2);
     assert_int_equal(c.size, STREAMED_BYTES);
-    assert_true(is_right(&streamed, c.bytes));
+    assert_true(values_are_right(&streamed, c.bytes));
     assert_string_equal(result.backend, harness_backend);
     free(c.bytes);
     shuf_close(handle);
 }
 
-static void stream_that_the_sink_stops(void **state)
+static void sink_cancels_draw_each(void **state)
 {
     (void)state;
     shuf *handle = open_handle();
     struct collector c = {.bytes = malloc(STREAMED_BYTES), .stop_at = 1000000};
-    expect(handle, shuf_draw_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
-           "of 4000024 bytes");
+    expect_status(handle, shuf_draw_each(handle, &streamed, collect, &c, NULL), SHUF_CANCELLED,
+                  "of 4000024 bytes");
     assert_true(c.size >= c.stop_at && c.size < STREAMED_BYTES);
     assert_int_equal(shuf_draw_each(handle, &streamed, NULL, NULL, NULL), SHUF_OK);
     free(c.bytes);
     shuf_close(handle);
 }
 
-static void memory_across_killed_daemons(void **state)
+static void draw_continues_after_killed_daemons(void **state)
 {
     (void)state;
     shuf *handle = open_handle();
-    random_start("memory_across_killed_daemons");
+    random_start("draw_continues_after_killed_daemons");
     for (int i = 0; i < KINDS; i++) {
         const shuf_numbers request = random_numbers(i, 5000);
         harness_kill(&harness_shared, SIGKILL);
@@ -391,7 +393,7 @@ static void check_lease(shuf *handle, const shuf_numbers *request, const shuf_le
     const uint64_t bytes = lease->result.shape.bytes;
     void *copy = malloc(bytes);
     assert_int_equal(shuf_lease_read(handle, lease, 0, bytes, copy), SHUF_OK);
-    assert_true(is_right(request, copy));
+    assert_true(values_are_right(request, copy));
     if (lease->device_id[0] == '\0')
         assert_memory_equal(lease->data, copy, bytes);
     free(copy);
@@ -399,10 +401,10 @@ static void check_lease(shuf *handle, const shuf_numbers *request, const shuf_le
 
 /* A lease is exchanged for a lease of another kind, also between numbers and permutations, in one
  * round trip. */
-static void leases_of_every_kind(void **state)
+static void leases_are_exchanged_for_other_kinds(void **state)
 {
     (void)state;
-    random_start("leases_of_every_kind");
+    random_start("leases_are_exchanged_for_other_kinds");
     for (int t = 0; t < transport_count(); t++) {
         const shuf_lease_options options = {.transports = transports[t]};
         const shuf_permutation permutation = {.n = 1000, .seed = 1};
@@ -439,7 +441,7 @@ static void lease_outlives_the_daemon(void **state)
     shuf_close(handle);
 }
 
-static void prefetched(void **state)
+static void prefetched_result_is_taken(void **state)
 {
     (void)state;
     const shuf_numbers request = {.distribution = SHUF_UNIFORM,
@@ -460,13 +462,13 @@ static void prefetched(void **state)
     }
 }
 
-static bool look(void *context, const shuf_lease_entry *e)
+static bool copy_entry(void *context, const shuf_lease_entry *e)
 {
     *(shuf_lease_entry *)context = *e;
     return true;
 }
 
-static void listed(void **state)
+static void leases_are_listed(void **state)
 {
     (void)state;
     const shuf_numbers request = {.distribution = SHUF_GAUSS,
@@ -482,7 +484,7 @@ static void listed(void **state)
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
     take(handle, &request, SHUF_MEMFD, &lease);
-    assert_int_equal(shuf_leases(handle, look, &e), SHUF_OK);
+    assert_int_equal(shuf_leases(handle, copy_entry, &e), SHUF_OK);
     assert_int_equal(e.id, lease->id);
     assert_int_equal(e.distribution, SHUF_GAUSS);
     assert_int_equal(e.method, SHUF_BOX_MULLER);
@@ -496,7 +498,7 @@ static void listed(void **state)
 
 /* libshuf refuses these requests with the messages that the daemon would send; the handle still
  * works. */
-static void wrong_parameters(void **state)
+static void wrong_parameters_are_refused(void **state)
 {
     (void)state;
     const shuf_numbers good = {
@@ -515,37 +517,44 @@ static void wrong_parameters(void **state)
     half.mean = 1e5;
     set.distribution = SHUF_UNIFORM;
     other.method = (shuf_method)5;
-    expect(handle, shuf_draw(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "distribution 0");
-    expect(handle, shuf_draw(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
-    expect(handle, shuf_draw(handle, &odd, out, sizeof out, NULL), SHUF_INVALID, "dtype i64");
-    expect(handle, shuf_draw(handle, &empty, out, sizeof out, NULL), SHUF_INVALID, "count 0");
-    expect(handle, shuf_draw_summary(handle, &far, &(shuf_result){0}), SHUF_INVALID, "offset 4611");
-    expect(handle, shuf_draw_prefetch(handle, &half, NULL), SHUF_INVALID, "dtype f16: expected");
-    expect(handle, shuf_draw(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
-           "std 1: expected 0 with uniform");
-    expect(handle, shuf_draw(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
-           "method 5: expected 0 (table) or 1 (box-muller)");
-    expect(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID,
-           "bytes 79: expected at least 80 for 10 values of 8 bytes");
-    expect(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
+    expect_status(handle, shuf_draw(handle, &none, out, sizeof out, NULL), SHUF_INVALID,
+                  "distribution 0");
+    expect_status(handle, shuf_draw(handle, &no_std, out, sizeof out, NULL), SHUF_INVALID, "std 0");
+    expect_status(handle, shuf_draw(handle, &odd, out, sizeof out, NULL), SHUF_INVALID,
+                  "dtype i64");
+    expect_status(handle, shuf_draw(handle, &empty, out, sizeof out, NULL), SHUF_INVALID,
+                  "count 0");
+    expect_status(handle, shuf_draw_summary(handle, &far, &(shuf_result){0}), SHUF_INVALID,
+                  "offset 4611");
+    expect_status(handle, shuf_draw_prefetch(handle, &half, NULL), SHUF_INVALID,
+                  "dtype f16: expected");
+    expect_status(handle, shuf_draw(handle, &set, out, sizeof out, NULL), SHUF_INVALID,
+                  "std 1: expected 0 with uniform");
+    expect_status(handle, shuf_draw(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
+                  "method 5: expected 0 (table) or 1 (box-muller)");
+    expect_status(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID,
+                  "bytes 79: expected at least 80 for 10 values of 8 bytes");
+    expect_status(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
     assert_int_equal(shuf_numbers_shape(&empty, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "count 0: expected at least 1");
     assert_true(draw_and_check(handle, &good));
     shuf_close(handle);
 }
 
-static void too_large_for_the_daemon(void **state)
+static void result_above_limit_is_refused(void **state)
 {
     (void)state;
     shuf_numbers request = {.distribution = SHUF_UNIFORM, .count = UINT64_C(1) << 45};
     shuf_lease *lease = NULL;
     shuf *handle = open_handle();
-    expect(handle, shuf_draw_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY, "256 TiB");
-    expect(handle, shuf_draw_lease(handle, &request, NULL, &lease), SHUF_NO_MEMORY, "256 TiB");
+    expect_status(handle, shuf_draw_each(handle, &request, NULL, NULL, NULL), SHUF_NO_MEMORY,
+                  "256 TiB");
+    expect_status(handle, shuf_draw_lease(handle, &request, NULL, &lease), SHUF_NO_MEMORY,
+                  "256 TiB");
     assert_null(lease);
     request.count = UINT64_C(1) << 60;
-    expect(handle, shuf_draw_summary(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,
-           "pass 2^63");
+    expect_status(handle, shuf_draw_summary(handle, &request, &(shuf_result){0}), SHUF_NO_MEMORY,
+                  "pass 2^63");
     shuf_close(handle);
 }
 
@@ -553,20 +562,20 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(far_out),
-        cmocka_unit_test(golden_table),
-        cmocka_unit_test(moments),
-        cmocka_unit_test(moments_of_one),
-        cmocka_unit_test(stream_across_killed_daemons),
-        cmocka_unit_test(stream_that_the_sink_stops),
-        cmocka_unit_test(memory_across_killed_daemons),
-        cmocka_unit_test(leases_of_every_kind),
+        cmocka_unit_test(random_parts_match_reference),
+        cmocka_unit_test(large_offsets_match_reference),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(moments_match_values),
+        cmocka_unit_test(moments_of_one_value),
+        cmocka_unit_test(draw_each_continues_after_killed_daemons),
+        cmocka_unit_test(sink_cancels_draw_each),
+        cmocka_unit_test(draw_continues_after_killed_daemons),
+        cmocka_unit_test(leases_are_exchanged_for_other_kinds),
         cmocka_unit_test(lease_outlives_the_daemon),
-        cmocka_unit_test(prefetched),
-        cmocka_unit_test(listed),
-        cmocka_unit_test(wrong_parameters),
-        cmocka_unit_test(too_large_for_the_daemon),
+        cmocka_unit_test(prefetched_result_is_taken),
+        cmocka_unit_test(leases_are_listed),
+        cmocka_unit_test(wrong_parameters_are_refused),
+        cmocka_unit_test(result_above_limit_is_refused),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

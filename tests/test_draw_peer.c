@@ -21,7 +21,7 @@ static struct {
     bool sums;
 } part;
 
-static Shuf__Stream heard; /* the last request; its pointers are no longer valid */
+static Shuf__Stream last_request; /* the last request; its pointers are no longer valid */
 
 static void send_reply(int fd, uint64_t id)
 {
@@ -50,8 +50,8 @@ static void send_reply(int fd, uint64_t id)
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &body;
     reply.payload_bytes = BYTES;
-    peer_put_reply(fd, &reply, NULL, 0);
-    peer_put(fd, values, BYTES);
+    peer_send_reply(fd, &reply, NULL, 0);
+    peer_send(fd, values, BYTES);
 }
 
 static void serve(int fd, int connection)
@@ -59,8 +59,8 @@ static void serve(int fd, int connection)
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    while ((request = peer_get(fd)) && request->body_case == SHUF__REQUEST__BODY_STREAM) {
-        heard = *request->stream;
+    while ((request = peer_receive(fd)) && request->body_case == SHUF__REQUEST__BODY_STREAM) {
+        last_request = *request->stream;
         send_reply(fd, request->id);
     }
 }
@@ -95,7 +95,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void expect(shuf *handle, const char *words)
+static void expect_protocol_error(shuf *handle, const char *words)
 {
     double out[COUNT];
     assert_int_equal(shuf_draw(handle, &numbers, out, sizeof out, NULL), SHUF_PROTOCOL);
@@ -104,14 +104,17 @@ static void expect(shuf *handle, const char *words)
 }
 
 /* Mean 1, m2 = 1.2: the central moments of small whole numbers, computed by hand. */
-static void right(void **state)
+static void moments_come_from_sums(void **state)
 {
     double out[COUNT];
     shuf_result r;
     assert_int_equal(shuf_draw(*state, &numbers, out, sizeof out, &r), SHUF_OK);
-    assert_true(heard.distribution == SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS && heard.seed == 1);
-    assert_true(heard.stream == 2 && heard.offset == 3 && heard.count == COUNT);
-    assert_true(heard.mean == -4.5 && heard.std == 5.5 && heard.sums && !heard.fingerprint);
+    assert_true(last_request.distribution == SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
+                last_request.seed == 1);
+    assert_true(last_request.stream == 2 && last_request.offset == 3 &&
+                last_request.count == COUNT);
+    assert_true(last_request.mean == -4.5 && last_request.std == 5.5 && last_request.sums &&
+                !last_request.fingerprint);
     assert_int_equal(r.distribution, SHUF_GAUSS);
     assert_true(r.n_first == 4 && r.first[3] == 4 && r.n_last == 4 && r.last[0] == 3);
     assert_true(fabs(r.moments.mean - 100.5) < 1e-14);
@@ -121,46 +124,47 @@ static void right(void **state)
 }
 
 /* A daemon that does not know the method would send other values. */
-static void other_method(void **state)
+static void other_method_is_refused(void **state)
 {
     part.method = SHUF__METHOD__METHOD_BOX_MULLER;
-    expect(*state, "reply method 1: expected 0");
+    expect_protocol_error(*state, "reply method 1: expected 0");
 }
 
-static void other_distribution(void **state)
+static void other_distribution_is_refused(void **state)
 {
     part.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
-    expect(*state, "reply distribution 2: expected 1");
+    expect_protocol_error(*state, "reply distribution 2: expected 1");
 }
 
-static void a_permutation(void **state)
+static void permutation_reply_is_refused(void **state)
 {
     part.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
-    expect(*state, "reply distribution 0: expected 1");
+    expect_protocol_error(*state, "reply distribution 0: expected 1");
 }
 
-static void other_shape(void **state)
+static void other_shape_is_refused(void **state)
 {
     part.dtype = SHUF__DTYPE__DTYPE_U64;
-    expect(*state, "reply of 1 x 10 values in 80 bytes");
+    expect_protocol_error(*state, "reply of 1 x 10 values in 80 bytes");
     part.dtype = SHUF__DTYPE__DTYPE_F64;
     part.rows = 2;
     part.count = 5;
-    expect(*state, "reply of 2 x 5 values in 80 bytes");
+    expect_protocol_error(*state, "reply of 2 x 5 values in 80 bytes");
 }
 
-static void without_sums(void **state)
+static void missing_sums_are_refused(void **state)
 {
     part.sums = false;
-    expect(*state, "reply without sums");
+    expect_protocol_error(*state, "reply without sums");
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
-        TEST(right),       TEST(other_distribution), TEST(a_permutation),
-        TEST(other_shape), TEST(without_sums),       TEST(other_method),
+        TEST(moments_come_from_sums),       TEST(other_distribution_is_refused),
+        TEST(permutation_reply_is_refused), TEST(other_shape_is_refused),
+        TEST(missing_sums_are_refused),     TEST(other_method_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,7 +187,7 @@ static void lease(shuf *handle, uint64_t seed)
 }
 
 /* Every kind of request is served, small and large, while endless jobs of other users run. */
-static void beside_endless_jobs(void **state)
+static void every_request_is_served_beside_endless_jobs(void **state)
 {
     (void)state;
     start_hogs();
@@ -207,7 +207,7 @@ static void beside_endless_jobs(void **state)
 
 /* Four users take turns all the time. Their jobs are paused again and again, and still give the
  * right values. */
-static void with_pauses(void **state)
+static void paused_jobs_give_right_values(void **state)
 {
     (void)state;
     pid_t child[4];
@@ -234,7 +234,7 @@ static void with_pauses(void **state)
 }
 
 /* A paused job ends when its client leaves. The daemon ends on SIGTERM. */
-static void clients_leave_and_the_daemon_ends(void **state)
+static void paused_jobs_end_with_their_clients(void **state)
 {
     (void)state;
     start_hogs();
@@ -247,9 +247,9 @@ int main(int argc, char **argv)
     harness_backend = harness_backend_or_skip(argc, argv);
     parent = getpid();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(beside_endless_jobs, start, stop),
-        cmocka_unit_test_setup_teardown(with_pauses, start, stop),
-        cmocka_unit_test_setup_teardown(clients_leave_and_the_daemon_ends, start, stop),
+        cmocka_unit_test_setup_teardown(every_request_is_served_beside_endless_jobs, start, stop),
+        cmocka_unit_test_setup_teardown(paused_jobs_give_right_values, start, stop),
+        cmocka_unit_test_setup_teardown(paused_jobs_end_with_their_clients, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static bool log_has(const char *text)
 }
 
 /* Waits for the warning, because another thread of the daemon writes the log. */
-static void the_daemon_says_so(void **state)
+static void missing_file_leases_are_logged(void **state)
 {
     static const char text[] = "warning: host memory: this kernel grants no file leases";
     (void)state;
@@ -84,7 +84,7 @@ static void the_daemon_says_so(void **state)
     assert_true(wire_status(&h).copies_host);
 }
 
-static void leases_by_memfd_are_refused(void **state)
+static void memfd_leases_are_refused(void **state)
 {
     static const shuf_lease_options memfd = {.transports = SHUF_MEMFD};
     const shuf_permutation p = {.n = N, .seed = 7};
@@ -96,7 +96,7 @@ static void leases_by_memfd_are_refused(void **state)
     shuf_close(handle);
 }
 
-static void copies_and_shuffles_work(void **state)
+static void inline_results_and_shuffles_work(void **state)
 {
     const shuf_permutation p = {.n = N, .seed = 7};
     const shuf_records records = {.n = N, .record = sizeof(uint32_t), .seed = 7};
@@ -135,9 +135,9 @@ int main(void)
 {
     harness_backend = "cpu";
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_daemon_says_so),
-        cmocka_unit_test(leases_by_memfd_are_refused),
-        cmocka_unit_test(copies_and_shuffles_work),
+        cmocka_unit_test(missing_file_leases_are_logged),
+        cmocka_unit_test(memfd_leases_are_refused),
+        cmocka_unit_test(inline_results_and_shuffles_work),
         cmocka_unit_test(nothing_stays_charged),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -66,7 +66,7 @@ static void send_with_descriptors(struct wire *w)
 
 /* Sends descriptors with half a frame and closes the connection, so that the daemon never receives
  * some of them. */
-static void leave_with_descriptors(const struct harness *h)
+static void close_with_unread_descriptors(const struct harness *h)
 {
     struct wire *w = wire_greet(h);
     send_descriptors(w, "\x40\0\0\0", 4);
@@ -82,11 +82,11 @@ static void flood_descriptors(int channel, void *context)
     for (int i = 0; i < MESSAGES; i++) {
         send_with_descriptors(w);
         if (i % 4 == 0)
-            leave_with_descriptors(h);
+            close_with_unread_descriptors(h);
     }
     wire_check_alive(w);
     wire_close(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
 static void flood_connections(int channel, void *context)
@@ -105,7 +105,7 @@ static void flood_connections(int channel, void *context)
         many[i] = wire_open(h);
     for (int i = 0; i < AT_ONCE; i++)
         wire_close(many[i]);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
 /* Another client takes leases meanwhile. */
@@ -113,15 +113,16 @@ static void lease_meanwhile(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     for (uint64_t i = 0; i < 100; i++) {
-        const Shuf__ResultReply *reply = wire_lease(w, 10000, i % 5, wire_own_transport(backend));
+        const Shuf__ResultReply *reply =
+            wire_lease(w, 10000, i % 5, wire_backend_transport(backend));
         wire_release(w, reply->lease, reply->block);
         usleep(1000);
     }
     wire_close(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
-static void floods(void **state)
+static void daemon_survives_floods(void **state)
 {
     (void)state;
     enum { FLOODERS = 4 };
@@ -131,7 +132,7 @@ static void floods(void **state)
     struct child children[FLOODERS], warm;
     wire_start(&h, backend, "cache_time = 0\n");
     warm = child_start(lease_meanwhile, &h);
-    child_hear(warm.channel);
+    child_receive(warm.channel);
     child_join(&warm);
     WIRE_AWAIT(&h, s, s.clients == 1 && s.blocks == 0);
     usleep(50000); /* the daemon has closed that connection too */
@@ -139,7 +140,7 @@ static void floods(void **state)
     for (int i = 0; i < FLOODERS; i++)
         children[i] = child_start(bodies[i], &h);
     for (int i = 0; i < FLOODERS; i++) {
-        child_hear(children[i].channel);
+        child_receive(children[i].channel);
         child_join(&children[i]);
     }
     WIRE_AWAIT(&h, s, s.clients == 1 && s.blocks == 0 && s.leases == 0);
@@ -161,7 +162,7 @@ static size_t write_without_end(struct wire *w)
 
 /* The daemon reads once from a refused connection and closes it. A client that writes without end
  * does not keep it busy. */
-static void refused_connections(void **state)
+static void refused_connections_cost_one_read(void **state)
 {
     (void)state;
     enum { TIMES = 50, SOCKET_MOST = 4 << 20 };
@@ -181,8 +182,8 @@ static void refused_connections(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floods),
-        cmocka_unit_test(refused_connections),
+        cmocka_unit_test(daemon_survives_floods),
+        cmocka_unit_test(refused_connections_cost_one_read),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

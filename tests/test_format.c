@@ -18,7 +18,7 @@
 
 enum { ROWS = 3, COUNT = 20001, VALUES = ROWS * COUNT };
 
-static void fill(uint8_t *values, unsigned width)
+static void fill_with_random_values(uint8_t *values, unsigned width)
 {
     for (int i = 0; i < VALUES; i++) {
         uint64_t value = random_u64() >> random_below(64);
@@ -52,7 +52,7 @@ static void write_in_pieces(struct shuf__text *text, const uint8_t *bytes, size_
     assert_true(shuf__text_flush(text));
 }
 
-static void check_cuts(unsigned width, bool batch)
+static void check_pieces(unsigned width, bool batch)
 {
     static struct shuf__text text;
     static char expected[VALUES * 21 + 1], got[VALUES * 21 + 1];
@@ -61,7 +61,7 @@ static void check_cuts(unsigned width, bool batch)
     FILE *file = tmpfile();
     assert_non_null(file);
     struct shuf__output output = {.fd = fileno(file), .name = "test"};
-    fill(values, width);
+    fill_with_random_values(values, width);
     size_t size = expect_text(values, width, batch, expected);
     shuf__text_start(&text, &output, &shape, batch, ' ');
     write_in_pieces(&text, values, (size_t)VALUES * width);
@@ -71,19 +71,19 @@ static void check_cuts(unsigned width, bool batch)
     fclose(file);
 }
 
-static void values_cut_anywhere(void **state)
+static void values_are_joined_across_pieces(void **state)
 {
     (void)state;
-    random_start("values_cut_anywhere");
-    check_cuts(2, false);
-    check_cuts(4, false);
-    check_cuts(4, true);
-    check_cuts(8, false);
-    check_cuts(8, true);
+    random_start("values_are_joined_across_pieces");
+    check_pieces(2, false);
+    check_pieces(4, false);
+    check_pieces(4, true);
+    check_pieces(8, false);
+    check_pieces(8, true);
 }
 
 /* The text is the shortest that reads back as the same value. */
-static void single_values(void **state)
+static void value_text_is_shortest(void **state)
 {
     (void)state;
     static const struct {
@@ -135,14 +135,14 @@ static void expect_fraction(double value, bool wide)
     assert_string_equal(text, expected);
 }
 
-static void expect_both(double value)
+static void expect_fractions(double value)
 {
     expect_fraction(value, true);
     expect_fraction(value, false);
     expect_fraction(-value, true);
 }
 
-static double beside(double value, int steps)
+static double neighbour_of(double value, int steps)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -152,7 +152,7 @@ static double beside(double value, int steps)
 }
 
 /* At these values the decimal exponent, the binary exponent or the method of conversion changes. */
-static void fractions_at_edges(void **state)
+static void fractions_at_edges_match_printf(void **state)
 {
     (void)state;
     static const double rows[] = {0,          0.5,       1,
@@ -163,33 +163,33 @@ static void fractions_at_edges(void **state)
                                   123456,     1234567,   4503599627370497.5,
                                   0x1p53 + 2, INFINITY,  NAN};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        expect_both(rows[i]);
+        expect_fractions(rows[i]);
     for (int exponent = -80; exponent <= 80; exponent++)
         for (int steps = -3; steps <= 3; steps++) {
-            expect_both(beside(ldexp(1, exponent), steps));
-            expect_both(beside(pow(10, exponent / 4), steps));
+            expect_fractions(neighbour_of(ldexp(1, exponent), steps));
+            expect_fractions(neighbour_of(pow(10, exponent / 4), steps));
             expect_fraction((double)(float)ldexp(1, exponent) * (1 + steps * 0x1p-23), false);
         }
 }
 
-static void random_fractions(void **state)
+static void random_fractions_match_printf(void **state)
 {
     (void)state;
-    random_start("random_fractions");
+    random_start("random_fractions_match_printf");
     for (int i = 0; i < 300000; i++) {
         const uint64_t bits = random_u64();
         const double uniform = (double)(bits >> 11) * 0x1p-53;
         double any;
         memcpy(&any, &bits, sizeof any);
-        expect_both(uniform);
-        expect_both(ldexp(uniform, (int)random_below(140) - 70));
-        expect_both((double)random_size(UINT64_C(1) << 60) / (double)(1 << random_below(20)));
+        expect_fractions(uniform);
+        expect_fractions(ldexp(uniform, (int)random_below(140) - 70));
+        expect_fractions((double)random_size(UINT64_C(1) << 60) / (double)(1 << random_below(20)));
         expect_fraction(any, true);
     }
 }
 
 /* Every value of the 16-bit types. */
-static void small_fractions(void **state)
+static void fractions_of_16_bits_read_back(void **state)
 {
     (void)state;
     char text[SHUF__VALUE_TEXT];
@@ -204,7 +204,7 @@ static void small_fractions(void **state)
         }
 }
 
-static void times(void **state)
+static void times_have_units(void **state)
 {
     (void)state;
     static const struct {
@@ -230,7 +230,7 @@ static void times(void **state)
         assert_string_equal(shuf__units_time(text, rows[i].ns), rows[i].text);
 }
 
-static void sizes(void **state)
+static void sizes_have_units(void **state)
 {
     (void)state;
     static const struct {
@@ -245,7 +245,7 @@ static void sizes(void **state)
         assert_string_equal(shuf__units_bytes(text, rows[i].bytes), rows[i].text);
 }
 
-static void memory_sizes(void **state)
+static void memory_sizes_have_binary_units(void **state)
 {
     (void)state;
     static const struct {
@@ -266,7 +266,7 @@ static void memory_sizes(void **state)
         assert_string_equal(shuf__units_memory(text, rows[i].bytes), rows[i].text);
 }
 
-static void rates(void **state)
+static void rates_have_units(void **state)
 {
     (void)state;
     char text[SHUF__UNITS_TEXT];
@@ -279,15 +279,15 @@ static void rates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_cut_anywhere),
-        cmocka_unit_test(single_values),
-        cmocka_unit_test(times),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(memory_sizes),
-        cmocka_unit_test(fractions_at_edges),
-        cmocka_unit_test(random_fractions),
-        cmocka_unit_test(small_fractions),
-        cmocka_unit_test(rates),
+        cmocka_unit_test(values_are_joined_across_pieces),
+        cmocka_unit_test(value_text_is_shortest),
+        cmocka_unit_test(times_have_units),
+        cmocka_unit_test(sizes_have_units),
+        cmocka_unit_test(memory_sizes_have_binary_units),
+        cmocka_unit_test(fractions_at_edges_match_printf),
+        cmocka_unit_test(random_fractions_match_printf),
+        cmocka_unit_test(fractions_of_16_bits_read_back),
+        cmocka_unit_test(rates_have_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

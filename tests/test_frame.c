@@ -37,7 +37,7 @@ static void header_is_little_endian(void **state)
     }
 }
 
-static void whole_only_with_every_byte(void **state)
+static void partial_frame_is_incomplete(void **state)
 {
     (void)state;
     static const size_t lengths[] = {1, 2, 255, 256, 4711, SHUF__FRAME_MAX};
@@ -57,7 +57,7 @@ static void whole_only_with_every_byte(void **state)
 }
 
 /* A bad length is reported from the header alone, without waiting for the frame. */
-static void bad_lengths(void **state)
+static void bad_length_is_reported_from_header(void **state)
 {
     (void)state;
     static const struct {
@@ -82,8 +82,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_is_little_endian),
-        cmocka_unit_test(whole_only_with_every_byte),
-        cmocka_unit_test(bad_lengths),
+        cmocka_unit_test(partial_frame_is_incomplete),
+        cmocka_unit_test(bad_length_is_reported_from_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -35,7 +35,7 @@ static int read_header(void **state)
 
 /* ---- The committed table ----------------------------------------------------- */
 
-static void entries_are_what_the_stream_needs(void **state)
+static void entries_are_odd_and_sums_exact(void **state)
 {
     (void)state;
     int32_t largest = 0;
@@ -55,7 +55,7 @@ static void entries_are_what_the_stream_needs(void **state)
     assert_true(3 * squares == thrice - 1);
 }
 
-static void committed_proof(void **state)
+static void committed_tables_have_no_faults(void **state)
 {
     (void)state;
     assert_true(shuf__proof_total(&proof) < 1.01e-9);
@@ -63,50 +63,50 @@ static void committed_proof(void **state)
     assert_int_equal(shuf__proof_faults(&proof), 0);
 }
 
-static int faults_of(const shuf__tables *off)
+static int faults_of(const shuf__tables *changed)
 {
     static struct shuf__proof other;
-    assert_true(shuf__prove(off, &other));
+    assert_true(shuf__prove(changed, &other));
     return shuf__proof_faults(&other);
 }
 
 /* The proof detects a single entry that is larger by 1, because the sum of squares changes. For a
  * few entries the distance of the distribution functions exceeds its limit too. */
-static void proof_sees_one_quantum(void **state)
+static void proof_detects_one_larger_entry(void **state)
 {
     (void)state;
-    random_start("proof_sees_one_quantum");
-    shuf__tables off = tables;
-    off.of[random_below(16)][random_below(127)] += 1;
-    assert_in_range(faults_of(&off), 1, 2);
+    random_start("proof_detects_one_larger_entry");
+    shuf__tables changed = tables;
+    changed.of[random_below(16)][random_below(127)] += 1;
+    assert_in_range(faults_of(&changed), 1, 2);
 }
 
 /* The proof detects grossly wrong tables: an entry far too large, equal neighbouring entries, and
  * an entry above the largest allowed one. */
-static void proof_sees_other_laws(void **state)
+static void proof_detects_wrong_tables(void **state)
 {
     (void)state;
-    shuf__tables off = tables;
-    off.of[3][100] += 20000;
-    assert_true(faults_of(&off) >= 3);
-    off = tables;
+    shuf__tables changed = tables;
+    changed.of[3][100] += 20000;
+    assert_true(faults_of(&changed) >= 3);
+    changed = tables;
     for (int t = 0; t < 16; t++)
         for (int j = 0; j < 128; j++)
-            off.of[t][j] = tables.of[t][j / 16 * 16 + 8];
-    assert_true(faults_of(&off) >= 5);
-    off = tables;
-    off.of[0][127] = SHUF__LARGEST + 1;
-    assert_int_equal(faults_of(&off), 2);
+            changed.of[t][j] = tables.of[t][j / 16 * 16 + 8];
+    assert_true(faults_of(&changed) >= 5);
+    changed = tables;
+    changed.of[0][127] = SHUF__LARGEST + 1;
+    assert_int_equal(faults_of(&changed), 2);
 }
 
 /* ---- Laws -------------------------------------------------------------------- */
 
 enum { TINY = 4 };
 
-static void entry_counts_every_outcome(void **state)
+static void entry_law_matches_enumeration(void **state)
 {
     (void)state;
-    random_start("entry_counts_every_outcome");
+    random_start("entry_law_matches_enumeration");
     static shuf__entry_law law;
     for (int repeat = 0; repeat < 20; repeat++) {
         int32_t one[TINY], other[TINY];
@@ -132,7 +132,7 @@ static void entry_counts_every_outcome(void **state)
 
 /* The search treats the uniform part as continuous. The proof sums over each of its values. Both
  * get the same coefficients. */
-static void search_and_proof_agree(void **state)
+static void search_and_proof_have_equal_coefficients(void **state)
 {
     (void)state;
     static struct shuf__sum sum;
@@ -150,10 +150,10 @@ static void search_and_proof_agree(void **state)
     }
 }
 
-static void slopes_are_differences(void **state)
+static void gradients_match_differences(void **state)
 {
     (void)state;
-    random_start("slopes_are_differences");
+    random_start("gradients_match_differences");
     static struct shuf__sum sum;
     static struct shuf__pair here, after, before;
     double x[SHUF__VARIABLES];
@@ -179,10 +179,10 @@ static void slopes_are_differences(void **state)
 
 /* Compares exact moments of Walsh coefficients of random signs with the means of a random sample.
  * The exclusive or of the four indices is 0. */
-static void walsh_moments_are_means(void **state)
+static void walsh_moments_match_sample_means(void **state)
 {
     (void)state;
-    random_start("walsh_moments_are_means");
+    random_start("walsh_moments_match_sample_means");
     static const int powers[][4] = {{2, 0, 0, 0}, {2, 2, 0, 0}, {1, 1, 1, 1}, {4, 2, 0, 2}};
     static const unsigned index[4] = {5, 18, 9, 5 ^ 18 ^ 9};
     double sum[4] = {0}, square[4] = {0};
@@ -209,7 +209,7 @@ static void walsh_moments_are_means(void **state)
 
 /* Every entry's law differs from the normal law in one Hermite coefficient, a_4. The law of their
  * sum may differ only by a term of first order and its square. */
-static void marginal_of_one_order(void **state)
+static void marginal_has_terms_of_one_coefficient(void **state)
 {
     (void)state;
     shuf__series a[SHUF__PAIRS];
@@ -229,7 +229,7 @@ static void marginal_of_one_order(void **state)
 
 /* cos(a) cos(b) is the mean of cos(a + b) and cos(a - b). For two values of a block, the sum and
  * the difference are each twice the sum of 16 entries. */
-static void cosines_of_two_values(void **state)
+static void joint_cosines_match_sums_of_entries(void **state)
 {
     (void)state;
     const int set[2] = {3, 10};
@@ -246,7 +246,7 @@ static void cosines_of_two_values(void **state)
 
 /* ---- Rounding ----------------------------------------------------------------- */
 
-static void rounding_keeps_the_squares(void **state)
+static void rounding_keeps_sum_of_squares(void **state)
 {
     (void)state;
     static shuf__reals x;
@@ -269,17 +269,17 @@ static void rounding_keeps_the_squares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_are_what_the_stream_needs),
-        cmocka_unit_test(committed_proof),
-        cmocka_unit_test(proof_sees_one_quantum),
-        cmocka_unit_test(proof_sees_other_laws),
-        cmocka_unit_test(entry_counts_every_outcome),
-        cmocka_unit_test(search_and_proof_agree),
-        cmocka_unit_test(slopes_are_differences),
-        cmocka_unit_test(walsh_moments_are_means),
-        cmocka_unit_test(marginal_of_one_order),
-        cmocka_unit_test(cosines_of_two_values),
-        cmocka_unit_test(rounding_keeps_the_squares),
+        cmocka_unit_test(entries_are_odd_and_sums_exact),
+        cmocka_unit_test(committed_tables_have_no_faults),
+        cmocka_unit_test(proof_detects_one_larger_entry),
+        cmocka_unit_test(proof_detects_wrong_tables),
+        cmocka_unit_test(entry_law_matches_enumeration),
+        cmocka_unit_test(search_and_proof_have_equal_coefficients),
+        cmocka_unit_test(gradients_match_differences),
+        cmocka_unit_test(walsh_moments_match_sample_means),
+        cmocka_unit_test(marginal_has_terms_of_one_coefficient),
+        cmocka_unit_test(joint_cosines_match_sums_of_entries),
+        cmocka_unit_test(rounding_keeps_sum_of_squares),
     };
     return cmocka_run_group_tests(tests, read_header, NULL);
 }

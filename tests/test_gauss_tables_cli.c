@@ -14,18 +14,18 @@
 static char directory[] = "/tmp/shuf-gauss-XXXXXX";
 
 /* Runs a script of sh in which $G is gauss-tables, $H the committed header and $D a directory. */
-static int script(struct command *command, const char *text)
+static int run_script(struct command *command, const char *text)
 {
     const char *const argv[] = {"sh", "-c", text, NULL};
     return command_run(command, 0, argv);
 }
 
-static void refuse(int status, const char *arguments, const char *words)
+static void expect_refused(int status, const char *arguments, const char *words)
 {
     struct command c;
     char text[256];
     snprintf(text, sizeof text, "$G %s", arguments);
-    assert_int_equal(script(&c, text), status);
+    assert_int_equal(run_script(&c, text), status);
     assert_int_equal(c.out.size, 0);
     if (!strstr(c.err.bytes, words))
         fail_msg("%s: %s: expected '%s'", arguments, c.err.bytes, words);
@@ -33,25 +33,25 @@ static void refuse(int status, const char *arguments, const char *words)
     command_free(&c);
 }
 
-static void mistakes_are_named(void **state)
+static void wrong_options_are_refused(void **state)
 {
     (void)state;
     const char *const both = "expected --out, with --seed or not, or --check";
-    refuse(64, "", both);
-    refuse(64, "--seed 1", both);
-    refuse(64, "--check --out $D/x", both);
-    refuse(64, "--check --seed 1", both);
-    refuse(64, "--check x", "argument 'x': expected none");
-    refuse(64, "--out $D/x --seed -1", "--seed -1: ");
-    refuse(73, "--out $D/none/x", "/none/x: No such file or directory");
-    refuse(74, "--check >/dev/full", "standard output: cannot be written");
+    expect_refused(64, "", both);
+    expect_refused(64, "--seed 1", both);
+    expect_refused(64, "--check --out $D/x", both);
+    expect_refused(64, "--check --seed 1", both);
+    expect_refused(64, "--check x", "argument 'x': expected none");
+    expect_refused(64, "--out $D/x --seed -1", "--seed -1: ");
+    expect_refused(73, "--out $D/none/x", "/none/x: No such file or directory");
+    expect_refused(74, "--check >/dev/full", "standard output: cannot be written");
 }
 
-static void check_proves(void **state)
+static void check_prints_the_proof(void **state)
 {
     (void)state;
     struct command c;
-    assert_int_equal(script(&c, "$G --check"), 0);
+    assert_int_equal(run_script(&c, "$G --check"), 0);
     assert_int_equal(c.err.size, 0);
     assert_ptr_equal(strstr(c.out.bytes, "z^2: "), c.out.bytes);
     assert_non_null(strstr(c.out.bytes, "\nN: values that the best test needs"));
@@ -60,28 +60,28 @@ static void check_proves(void **state)
 }
 
 /* The comment in the header has the figures of the proof. */
-static void header_has_its_proof(void **state)
+static void header_contains_the_proof(void **state)
 {
     (void)state;
     struct command c;
-    assert_int_equal(script(&c, "$G --check | sed '/^$/,$d' >$D/proof && "
-                                "sed -n 's/^ \\*     //p' $H | sed -n '/^z^2/,$p' | "
-                                "diff - $D/proof && rm $D/proof"),
+    assert_int_equal(run_script(&c, "$G --check | sed '/^$/,$d' >$D/proof && "
+                                    "sed -n 's/^ \\*     //p' $H | sed -n '/^z^2/,$p' | "
+                                    "diff - $D/proof && rm $D/proof"),
                      0);
     assert_int_equal(c.out.size, 0);
     command_free(&c);
 }
 
 /* The header is equal except for the line that names the compiler. */
-static void made_again_it_is_the_same(void **state)
+static void generated_header_matches_committed(void **state)
 {
     (void)state;
     struct command c;
-    assert_int_equal(script(&c, "echo old >$D/h && $G --out $D/h >$D/proof && "
-                                "sed '6s/(.*, on .*/(/' $D/h >$D/new && "
-                                "sed '6s/(.*, on .*/(/' $H >$D/old && "
-                                "cmp $D/new $D/old && $G --check | cmp - $D/proof && "
-                                "rm $D/h $D/new $D/old $D/proof"),
+    assert_int_equal(run_script(&c, "echo old >$D/h && $G --out $D/h >$D/proof && "
+                                    "sed '6s/(.*, on .*/(/' $D/h >$D/new && "
+                                    "sed '6s/(.*, on .*/(/' $H >$D/old && "
+                                    "cmp $D/new $D/old && $G --check | cmp - $D/proof && "
+                                    "rm $D/h $D/new $D/old $D/proof"),
                      0);
     assert_int_equal(c.out.size, 0);
     command_free(&c);
@@ -105,11 +105,11 @@ static int tear_down(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest quick[] = {
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(check_proves),
-        cmocka_unit_test(header_has_its_proof),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(check_prints_the_proof),
+        cmocka_unit_test(header_contains_the_proof),
     };
-    const struct CMUnitTest again[] = {cmocka_unit_test(made_again_it_is_the_same)};
+    const struct CMUnitTest again[] = {cmocka_unit_test(generated_header_matches_committed)};
     if (argc > 1 && strcmp(argv[1], "again") == 0)
         return cmocka_run_group_tests(again, set_up, tear_down);
     return cmocka_run_group_tests(quick, set_up, tear_down);

@@ -22,7 +22,7 @@ static double value_of(unsigned bits, int exponent_bits, int fraction_bits)
     return bits >> 15 ? -magnitude : magnitude;
 }
 
-static void every_f16_is_itself(void **state)
+static void every_f16_round_trips(void **state)
 {
     (void)state;
     for (unsigned bits = 0; bits < 0x10000; bits++) {
@@ -34,7 +34,7 @@ static void every_f16_is_itself(void **state)
     assert_true(shuf_of_f16(0x7c00) == INFINITY && shuf_of_f16(0xfc00) == -INFINITY);
 }
 
-static void every_bf16_is_itself(void **state)
+static void every_bf16_round_trips(void **state)
 {
     (void)state;
     for (unsigned bits = 0; bits < 0x10000; bits++) {
@@ -66,7 +66,7 @@ static uint16_t round_bf16(float x)
     return shuf_bf16(x);
 }
 
-static void nearest_and_even(void **state)
+static void floats_round_to_nearest_even(void **state)
 {
     (void)state;
     for (unsigned bits = 0; bits < 0x7bff; bits++)
@@ -86,7 +86,7 @@ static void check_sticky(double below, double above, unsigned bits, uint16_t (*r
                      0x8000 | (bits + 1));
 }
 
-static void a_sticky_float_rounds_like_its_double(void **state)
+static void sticky_float_rounds_like_its_double(void **state)
 {
     (void)state;
     for (unsigned bits = 0; bits < 0x7bff; bits++)
@@ -99,7 +99,7 @@ static void a_sticky_float_rounds_like_its_double(void **state)
     assert_true(shuf__float_sticky(-1.5f, -0x1p-30f) == -0x1.800002p0f);
 }
 
-static void too_large_and_too_small(void **state)
+static void out_of_range_floats_round_to_limits(void **state)
 {
     (void)state;
     assert_int_equal(shuf_f16(65519.996f), 0x7bff);
@@ -114,11 +114,11 @@ static void too_large_and_too_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_f16_is_itself),
-        cmocka_unit_test(every_bf16_is_itself),
-        cmocka_unit_test(nearest_and_even),
-        cmocka_unit_test(a_sticky_float_rounds_like_its_double),
-        cmocka_unit_test(too_large_and_too_small),
+        cmocka_unit_test(every_f16_round_trips),
+        cmocka_unit_test(every_bf16_round_trips),
+        cmocka_unit_test(floats_round_to_nearest_even),
+        cmocka_unit_test(sticky_float_rounds_like_its_double),
+        cmocka_unit_test(out_of_range_floats_round_to_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

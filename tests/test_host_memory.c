@@ -28,7 +28,7 @@ static int make_root(void **state)
     return mkdtemp(root) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *ftw)
 {
     (void)status;
     (void)type;
@@ -39,7 +39,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static int remove_root(void **state)
 {
     (void)state;
-    return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static void write_file(const char *name, const char *text)
@@ -104,7 +104,7 @@ static void expect_measured(uint64_t available, uint64_t total)
     assert_int_equal(found_total / MI, total);
 }
 
-static void without_groups(void **state)
+static void missing_meminfo_is_an_error(void **state)
 {
     (void)state;
     uint64_t available, total;
@@ -117,7 +117,7 @@ static void without_groups(void **state)
 
 /* Both the limit of a group and the limit of its parent hold. The page cache does not count as
  * used. */
-static void version_2(void **state)
+static void v2_limits_of_group_and_parent_hold(void **state)
 {
     (void)state;
     write_machine("0::/outer/inner\n", V2_MOUNT);
@@ -130,7 +130,7 @@ static void version_2(void **state)
 }
 
 /* The kernel slows processes above memory.high, so it is a limit too. */
-static void high_of_version_2(void **state)
+static void v2_memory_high_is_a_limit(void **state)
 {
     (void)state;
     write_machine("0::/g\n", V2_MOUNT);
@@ -145,7 +145,7 @@ static void high_of_version_2(void **state)
 }
 
 /* In a namespace the process's group is the root of the mounted hierarchy. */
-static void namespace_of_version_2(void **state)
+static void v2_namespace_root_is_found(void **state)
 {
     (void)state;
     write_machine("0::/\n", V2_MOUNT);
@@ -156,7 +156,7 @@ static void namespace_of_version_2(void **state)
 /* After `unshare --cgroup` alone, the mounted hierarchy still begins outside of the namespace. The
  * namespace hides the names of the groups in between, so the process finds its group by the list of
  * processes. */
-static void mounted_from_outside(void **state)
+static void mount_from_outside_namespace_is_searched(void **state)
 {
     (void)state;
     char pids[32];
@@ -180,7 +180,7 @@ static void mounted_from_outside(void **state)
 
 /* Files with absurd contents. A limit that is no number is ignored. If only the usage is
  * unreadable, the limit still holds. */
-static void absurd_files(void **state)
+static void bad_limits_are_ignored(void **state)
 {
     (void)state;
     static const char *const none[] = {"max\n",
@@ -207,7 +207,7 @@ static void absurd_files(void **state)
 }
 
 /* The process was moved out of the root of its namespace. */
-static void outside_of_a_namespace(void **state)
+static void process_outside_its_namespace_uses_mount(void **state)
 {
     (void)state;
     write_machine("0::/../other\n", V2_MOUNT);
@@ -215,7 +215,7 @@ static void outside_of_a_namespace(void **state)
     expect_measured(300, 400);
 }
 
-static void version_1(void **state)
+static void v1_limits_of_group_and_parent_hold(void **state)
 {
     (void)state;
     write_machine("12:cpu,cpuacct:/x\n4:memory:/outer/inner\n0::/y\n",
@@ -231,7 +231,7 @@ static void version_1(void **state)
 }
 
 /* A container of version 1 sees the path of its group on the host, but its own group is mounted. */
-static void container_of_version_1(void **state)
+static void v1_container_uses_its_mount(void **state)
 {
     (void)state;
     write_machine("4:hugetlb,memory:/docker/abc/part\n",
@@ -244,7 +244,7 @@ static void container_of_version_1(void **state)
 }
 
 /* A controller with a similar name is not the memory controller. */
-static void similar_names(void **state)
+static void similar_controllers_are_ignored(void **state)
 {
     (void)state;
     write_machine("4:memory2:/a\n5:xmemory:/b\n",
@@ -255,7 +255,7 @@ static void similar_names(void **state)
 }
 
 /* The real machine. */
-static void here(void **state)
+static void real_machine_has_plausible_memory(void **state)
 {
     (void)state;
     uint64_t available, total;
@@ -266,7 +266,7 @@ static void here(void **state)
 
 /* The process is in a real group of 400 MiB. It then makes a namespace, which has this group as its
  * root. */
-static void in_a_real_group(void **state)
+static void real_group_limits_memory(void **state)
 {
     (void)state;
     uint64_t available, total;
@@ -292,12 +292,18 @@ static void in_a_real_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW(without_groups),         ROW(version_2),
-        ROW(high_of_version_2),      ROW(namespace_of_version_2),
-        ROW(outside_of_a_namespace), ROW(version_1),
-        ROW(container_of_version_1), ROW(similar_names),
-        ROW(mounted_from_outside),   ROW(absurd_files),
-        cmocka_unit_test(here),      cmocka_unit_test(in_a_real_group),
+        ROW(missing_meminfo_is_an_error),
+        ROW(v2_limits_of_group_and_parent_hold),
+        ROW(v2_memory_high_is_a_limit),
+        ROW(v2_namespace_root_is_found),
+        ROW(process_outside_its_namespace_uses_mount),
+        ROW(v1_limits_of_group_and_parent_hold),
+        ROW(v1_container_uses_its_mount),
+        ROW(similar_controllers_are_ignored),
+        ROW(mount_from_outside_namespace_is_searched),
+        ROW(bad_limits_are_ignored),
+        cmocka_unit_test(real_machine_has_plausible_memory),
+        cmocka_unit_test(real_group_limits_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

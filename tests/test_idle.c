@@ -31,7 +31,7 @@ static void start(const char *const *settings)
     w = wire_greet(&h);
 }
 
-static void start_plain(void)
+static void start_with_defaults(void)
 {
     static const char *const open_to_all[] = {"socket_mode", "0666", NULL};
     start(open_to_all);
@@ -53,7 +53,8 @@ static void stop(void)
 }
 
 /* Computes a result and releases its lease, unmapped. Returns whether the cache had it. */
-static bool use(struct wire *by, uint64_t n, uint64_t seed, Shuf__Transport transport)
+static bool compute_and_release(struct wire *by, uint64_t n, uint64_t seed,
+                                Shuf__Transport transport)
 {
     const Shuf__ResultReply *reply = wire_lease(by, n, seed, transport);
     const bool shared = reply->shared;
@@ -72,60 +73,60 @@ static void expect_idle(uint64_t host, uint64_t device)
 
 /* ---- how much is kept ---- */
 
-static void kept_up_to_the_limit(void **state)
+static void results_stay_idle_up_to_host_cache(void **state)
 {
     static const char *const small[] = {"host_cache", "10Mi", "device_cache", "4Mi", NULL};
     (void)state;
     start(small);
-    use(w, RESULT_N, 1, HOST);
-    use(w, RESULT_N, 2, HOST);
+    compute_and_release(w, RESULT_N, 1, HOST);
+    compute_and_release(w, RESULT_N, 2, HOST);
     expect_idle(8 * MI, 0);
-    assert_true(use(w, RESULT_N, 1, HOST)); /* now 2 is the least recently used */
-    use(w, RESULT_N / 2, 3, HOST);
+    assert_true(compute_and_release(w, RESULT_N, 1, HOST)); /* now 2 is the least recently used */
+    compute_and_release(w, RESULT_N / 2, 3, HOST);
     expect_idle(10 * MI, 0);
-    use(w, RESULT_N / 2, 4, HOST);
+    compute_and_release(w, RESULT_N / 2, 4, HOST);
     expect_idle(8 * MI, 0);
     WIRE_AWAIT(&h, s, s.host_used == 8 * MI && s.evicted == 1);
-    assert_true(use(w, RESULT_N, 1, HOST));
-    use(w, RESULT_N, 5, DEVICE);
+    assert_true(compute_and_release(w, RESULT_N, 1, HOST));
+    compute_and_release(w, RESULT_N, 5, DEVICE);
     expect_idle(8 * MI, 4 * MI);
     stop();
 }
 
 /* A result larger than host_cache is not kept, and evicts nothing. */
-static void too_large_to_be_kept(void **state)
+static void result_above_host_cache_is_not_kept(void **state)
 {
     static const char *const small[] = {"host_cache", "10Mi", NULL};
     (void)state;
     start(small);
-    use(w, RESULT_N, 1, HOST);
-    use(w, 4 * RESULT_N, 2, HOST);
+    compute_and_release(w, RESULT_N, 1, HOST);
+    compute_and_release(w, 4 * RESULT_N, 2, HOST);
     WIRE_AWAIT(&h, s, s.host_used == 4 * MI && s.host_idle == 4 * MI && s.evicted == 0);
-    assert_true(use(w, RESULT_N, 1, HOST));
+    assert_true(compute_and_release(w, RESULT_N, 1, HOST));
     stop();
 }
 
 /* The result of a lease is not idle, so host_cache does not limit it. */
-static void leases_do_not_count(void **state)
+static void leased_results_are_not_idle(void **state)
 {
     static const char *const none[] = {"host_cache", "0", NULL};
     (void)state;
     start(none);
     const uint64_t lease = wire_lease(w, RESULT_N, 1, HOST)->lease;
     struct wire *other = wire_greet(&h);
-    assert_true(use(other, RESULT_N, 1, HOST));
+    assert_true(compute_and_release(other, RESULT_N, 1, HOST));
     wire_close(other);
     wire_release(w, lease, 0);
     expect_idle(0, 0);
     stop();
 }
 
-static void defaults(void **state)
+static void default_budgets_are_shares_of_memory(void **state)
 {
-    static const char *const as_it_is[] = {NULL};
+    static const char *const no_options[] = {NULL};
     (void)state;
-    start(as_it_is);
-    use(w, RESULT_N, 1, DEVICE);
+    start(no_options);
+    compute_and_release(w, RESULT_N, 1, DEVICE);
     const Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.host_limit, 1024 * MI);
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 29, HOST); /* 2 GiB */
@@ -143,13 +144,13 @@ static void defaults(void **state)
 
 /* ---- short of memory ---- */
 
-static void host_is_short(void **state)
+static void host_shortage_frees_idle_results(void **state)
 {
     (void)state;
-    faults->blocks_count = true;
-    start_plain();
-    use(w, RESULT_N, 1, HOST);
-    use(w, RESULT_N, 2, HOST);
+    faults->own_blocks_count = true;
+    start_with_defaults();
+    compute_and_release(w, RESULT_N, 1, HOST);
+    compute_and_release(w, RESULT_N, 2, HOST);
     const uint64_t lease = wire_lease(w, RESULT_N, 3, HOST)->lease;
     const int fd = wire_take_descriptor(w);
     usleep(600000); /* the daemon measures the memory twice meanwhile */
@@ -158,7 +159,8 @@ static void host_is_short(void **state)
     faults->available = (510 + 12) * MI;
     WIRE_AWAIT(&h, s, s.host_idle == 4 * MI && s.evicted == 1);
     faults->available = 4096 * MI;
-    assert_true(use(w, RESULT_N, 2, HOST)); /* result 1, the least recently used, was evicted */
+    assert_true(compute_and_release(w, RESULT_N, 2,
+                                    HOST)); /* result 1, the least recently used, was evicted */
     faults->available = 20 * MI;
     WIRE_AWAIT(&h, s, s.host_idle == 0 && s.host_used == 4 * MI);
     /* Idle, but this process has the block open, so dropping it would free nothing. */
@@ -171,12 +173,12 @@ static void host_is_short(void **state)
 }
 
 /* On a machine with much memory, 4 GiB of free memory are enough. */
-static void much_memory(void **state)
+static void fixed_threshold_on_large_machines(void **state)
 {
     (void)state;
     faults->total = faults->available = 65536 * MI;
-    start_plain();
-    use(w, RESULT_N, 1, HOST);
+    start_with_defaults();
+    compute_and_release(w, RESULT_N, 1, HOST);
     faults->available = 5000 * MI; /* less than an eighth */
     usleep(600000);
     expect_idle(4 * MI, 0);
@@ -185,42 +187,42 @@ static void much_memory(void **state)
     stop();
 }
 
-static void device_is_short(void **state)
+static void device_shortage_frees_idle_results(void **state)
 {
     (void)state;
-    start_plain();
-    use(w, RESULT_N, 1, DEVICE);
-    use(w, RESULT_N, 2, DEVICE);
-    use(w, RESULT_N, 3, HOST);
+    start_with_defaults();
+    compute_and_release(w, RESULT_N, 1, DEVICE);
+    compute_and_release(w, RESULT_N, 2, DEVICE);
+    compute_and_release(w, RESULT_N, 3, HOST);
     usleep(600000);
     expect_idle(4 * MI, 8 * MI);
-    faults->others = 4000 * MI;
-    WIRE_AWAIT(&h, s, s.device_idle == 0 && s.host_idle == 4 * MI && seen->taken == 0);
+    faults->other_programs = 4000 * MI;
+    WIRE_AWAIT(&h, s, s.device_idle == 0 && s.host_idle == 4 * MI && seen->device == 0);
     stop();
 }
 
 /* Idle device memory is freed even while the device is busy. */
-static void device_while_a_job_runs(void **state)
+static void device_shortage_is_met_while_a_job_runs(void **state)
 {
     (void)state;
-    start_plain();
-    use(w, RESULT_N, 1, DEVICE);
+    start_with_defaults();
+    compute_and_release(w, RESULT_N, 1, DEVICE);
     Shuf__Permute waiting = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *blocker = wire_greet(&h);
     wire_send_permute(blocker, &waiting);
     wire_await_queued(&h, 1);
-    faults->others = 4000 * MI;
-    WIRE_AWAIT(&h, s, s.device_idle == 0 && seen->taken == 0 && s.queued == 1);
+    faults->other_programs = 4000 * MI;
+    WIRE_AWAIT(&h, s, s.device_idle == 0 && seen->device == 0 && s.queued == 1);
     wire_close(blocker);
     stop();
 }
 
 /* Idle host memory is freed even while the device is busy. */
-static void host_while_a_job_runs(void **state)
+static void host_shortage_is_met_while_a_job_runs(void **state)
 {
     (void)state;
-    start_plain();
-    use(w, RESULT_N, 1, HOST);
+    start_with_defaults();
+    compute_and_release(w, RESULT_N, 1, HOST);
     Shuf__Permute waiting = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *blocker = wire_greet(&h);
     const unsigned before = wire_descriptors(h.pid);
@@ -258,13 +260,13 @@ static void run_below_root(const char *command)
 
 /* Processes that wait for memory make memory count as short earlier. `name` is the file that
  * reports how long processes have waited (pressure stall information). */
-static void check_stalls(const char *name)
+static void check_pressure(const char *name)
 {
     uint64_t stalled = 1000;
     write_psi(name, stalled);
-    start_plain();
+    start_with_defaults();
     faults->available = 800 * MI; /* between an eighth and a quarter */
-    use(w, RESULT_N, 1, HOST);
+    compute_and_release(w, RESULT_N, 1, HOST);
     usleep(900000);
     expect_idle(4 * MI, 0);
     for (unsigned waited = 0; wire_status(&h).host_idle > 0;) {
@@ -275,7 +277,7 @@ static void check_stalls(const char *name)
 }
 
 /* The waiting times of the machine, and those of the control group. */
-static void processes_stall(void **state)
+static void memory_pressure_frees_idle_results(void **state)
 {
     static const char *const names[] = {"proc/pressure/memory", "cg/a/memory.pressure"};
     (void)state;
@@ -285,20 +287,20 @@ static void processes_stall(void **state)
     write_file("proc/self/cgroup", "0::/a\n");
     write_file("proc/self/mountinfo", "31 23 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        check_stalls(names[i]);
+        check_pressure(names[i]);
     run_below_root("rm -r proc cg");
     assert_int_equal(rmdir(faults->root), 0);
 }
 
 /* A shortage writes one line to the log, however often memory is freed in the next seconds. */
-static void logged_once(void **state)
+static void shortage_is_logged_once(void **state)
 {
     char log[4096];
     (void)state;
-    start_plain();
+    start_with_defaults();
     faults->available = 400 * MI;
     for (int i = 0; i < 3; i++) {
-        use(w, RESULT_N, (uint64_t)i, HOST);
+        compute_and_release(w, RESULT_N, (uint64_t)i, HOST);
         WIRE_AWAIT(&h, s, s.host_idle == 0);
     }
     static const char line[] = "memory is short: gave back 1 unused result, 4 MiB of host memory, "
@@ -337,22 +339,22 @@ static void expect_dropped(const Shuf__Reply *reply, uint64_t results, uint64_t 
     assert_int_equal(reply->drop->mapped_bytes, mapped);
 }
 
-static void own_results_dropped(void **state)
+static void drop_frees_own_results(void **state)
 {
     (void)state;
-    start_plain();
+    start_with_defaults();
     expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 0, 0, 0, 0);
-    use(w, RESULT_N, 1, HOST);
-    use(w, RESULT_N, 2, DEVICE);
-    use(w, RESULT_N, 3, DEVICE);
+    compute_and_release(w, RESULT_N, 1, HOST);
+    compute_and_release(w, RESULT_N, 2, DEVICE);
+    compute_and_release(w, RESULT_N, 3, DEVICE);
     const uint64_t lease = wire_lease(w, RESULT_N, 4, HOST)->lease;
     const uint64_t mapped = wire_lease(w, RESULT_N, 5, HOST)->lease;
     const int fd = wire_take_descriptor(w);
     wire_release(w, mapped, 0);
     expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 4, 4 * MI, 8 * MI, 4 * MI);
     expect_idle(0, 0);
-    WIRE_AWAIT(&h, s, seen->taken == 0 && s.leases == 1 && s.pending_free == 1);
-    assert_false(use(w, RESULT_N, 1, HOST));
+    WIRE_AWAIT(&h, s, seen->device == 0 && s.leases == 1 && s.pending_free == 1);
+    assert_false(compute_and_release(w, RESULT_N, 1, HOST));
     assert_true(wire_lease(w, RESULT_N, 4, HOST)->shared); /* its lease keeps the result */
     wire_release(w, lease, 0);
     close(fd);
@@ -361,28 +363,28 @@ static void own_results_dropped(void **state)
 }
 
 /* A second user, whose results the first user cannot see. */
-static void be_nobody(int channel, void *context)
+static void use_and_drop_as_nobody(int channel, void *context)
 {
     (void)context;
     struct wire *by = wire_greet(&h);
-    use(by, RESULT_N, 1, HOST);
-    child_say(channel, 1);
-    child_hear(channel);
+    compute_and_release(by, RESULT_N, 1, HOST);
+    child_send(channel, 1);
+    child_receive(channel);
     drop(by, SHUF__DROP__OF_ALL, 0, SHUF_DENIED,
          "all users: expected root or the daemon's user, not uid 65534");
     drop(by, SHUF__DROP__OF_UID, 0, SHUF_DENIED,
          "user 0: expected your own uid, 65534; only root and the daemon's user");
-    child_say(channel, 2);
-    child_hear(channel);
+    child_send(channel, 2);
+    child_receive(channel);
     expect_dropped(drop(by, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
-    use(by, RESULT_N, 2, HOST);
-    child_say(channel, 3);
-    child_hear(channel);
-    use(by, RESULT_N, 3, HOST);
+    compute_and_release(by, RESULT_N, 2, HOST);
+    child_send(channel, 3);
+    child_receive(channel);
+    compute_and_release(by, RESULT_N, 3, HOST);
     wire_close(by);
 }
 
-static uint64_t idle_of(uint32_t uid)
+static uint64_t idle_bytes_of(uint32_t uid)
 {
     Shuf__Request request = SHUF__REQUEST__INIT;
     Shuf__Status status = SHUF__STATUS__INIT;
@@ -396,27 +398,27 @@ static uint64_t idle_of(uint32_t uid)
     return 0;
 }
 
-static void other_users(void **state)
+static void drop_of_other_users_needs_root(void **state)
 {
     (void)state;
     if (geteuid() != 0)
         skip();
-    start_plain();
-    use(w, RESULT_N, 1, HOST);
-    struct child nobody = child_start_as(CHILD_NOBODY, be_nobody, NULL);
-    child_hear(nobody.channel);
-    assert_int_equal(idle_of(0), 4 * MI);
-    assert_int_equal(idle_of(CHILD_NOBODY), 4 * MI);
-    child_say(nobody.channel, 1);
-    child_hear(nobody.channel);
+    start_with_defaults();
+    compute_and_release(w, RESULT_N, 1, HOST);
+    struct child nobody = child_start_as(CHILD_NOBODY, use_and_drop_as_nobody, NULL);
+    child_receive(nobody.channel);
+    assert_int_equal(idle_bytes_of(0), 4 * MI);
+    assert_int_equal(idle_bytes_of(CHILD_NOBODY), 4 * MI);
+    child_send(nobody.channel, 1);
+    child_receive(nobody.channel);
     expect_idle(8 * MI, 0); /* nothing was dropped */
     expect_dropped(drop(w, SHUF__DROP__OF__NOT_SET, 0, SHUF_OK, ""), 1, 4 * MI, 0, 0);
-    assert_int_equal(idle_of(CHILD_NOBODY), 4 * MI);
-    child_say(nobody.channel, 2);
-    child_hear(nobody.channel);
+    assert_int_equal(idle_bytes_of(CHILD_NOBODY), 4 * MI);
+    child_send(nobody.channel, 2);
+    child_receive(nobody.channel);
     expect_dropped(drop(w, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
-    use(w, RESULT_N, 1, HOST);
-    child_say(nobody.channel, 3);
+    compute_and_release(w, RESULT_N, 1, HOST);
+    child_send(nobody.channel, 3);
     child_join(&nobody);
     WIRE_AWAIT(&h, s, s.host_idle == 8 * MI && s.clients == 2);
     expect_dropped(drop(w, SHUF__DROP__OF_ALL, 0, SHUF_OK, ""), 2, 8 * MI, 0, 0);
@@ -428,20 +430,20 @@ static void other_users(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW(kept_up_to_the_limit),
-        ROW(too_large_to_be_kept),
-        ROW(leases_do_not_count),
-        ROW(defaults),
-        ROW(host_is_short),
-        ROW(device_is_short),
-        ROW(much_memory),
-        ROW(device_is_short),
-        ROW(device_while_a_job_runs),
-        ROW(host_while_a_job_runs),
-        ROW(processes_stall),
-        ROW(logged_once),
-        ROW(own_results_dropped),
-        ROW(other_users),
+        ROW(results_stay_idle_up_to_host_cache),
+        ROW(result_above_host_cache_is_not_kept),
+        ROW(leased_results_are_not_idle),
+        ROW(default_budgets_are_shares_of_memory),
+        ROW(host_shortage_frees_idle_results),
+        ROW(device_shortage_frees_idle_results),
+        ROW(fixed_threshold_on_large_machines),
+        ROW(device_shortage_frees_idle_results),
+        ROW(device_shortage_is_met_while_a_job_runs),
+        ROW(host_shortage_is_met_while_a_job_runs),
+        ROW(memory_pressure_frees_idle_results),
+        ROW(shortage_is_logged_once),
+        ROW(drop_frees_own_results),
+        ROW(drop_of_other_users_needs_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

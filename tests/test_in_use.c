@@ -53,7 +53,7 @@ static void end_waiting(struct waiting_call *c)
     shuf_close(c->handle);
 }
 
-static void calls_beside_a_call(void **state)
+static void calls_during_a_call_are_refused(void **state)
 {
     (void)state;
     struct waiting_call c;
@@ -70,7 +70,7 @@ static void calls_beside_a_call(void **state)
 }
 
 /* The calling thread does not exist in the child. So the child may free the handle. */
-static void a_fork_beside_a_call(void **state)
+static void child_forked_during_a_call_closes_handle(void **state)
 {
     (void)state;
     struct waiting_call c;
@@ -93,19 +93,19 @@ static void a_fork_beside_a_call(void **state)
 
 enum { THREADS = 4, CALLS = 400 };
 static shuf *shared;
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int served, refused;
 
 /* Each call gives either the right values or the refusal. */
-static void *call_often(void *context)
+static void *call_repeatedly(void *context)
 {
-    const bool in_turn = context != NULL;
+    const bool with_mutex = context != NULL;
     uint32_t expected[1000], out[1000];
     shuf *own = client_open();
     assert_int_equal(shuf_permute(own, &request, expected, sizeof expected, NULL), SHUF_OK);
     for (int i = 0; i < CALLS; i++) {
-        if (in_turn)
-            pthread_mutex_lock(&turn);
+        if (with_mutex)
+            pthread_mutex_lock(&mutex);
         memset(out, 0, sizeof out);
         if (shuf_permute(shared, &request, out, sizeof out, NULL) == SHUF_OK) {
             served++;
@@ -114,8 +114,8 @@ static void *call_often(void *context)
             refused++;
             assert_string_equal(shuf_message(shared), REFUSED);
         }
-        if (in_turn)
-            pthread_mutex_unlock(&turn);
+        if (with_mutex)
+            pthread_mutex_unlock(&mutex);
     }
     shuf_close(own);
     return NULL;
@@ -127,7 +127,7 @@ static void run_threads(void *context)
     served = refused = 0;
     shared = client_open();
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, call_often, context), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, call_repeatedly, context), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(served + refused, THREADS * CALLS);
@@ -135,17 +135,17 @@ static void run_threads(void *context)
     shuf_close(shared);
 }
 
-static void threads_at_once(void **state)
+static void concurrent_calls_succeed_or_are_refused(void **state)
 {
     (void)state;
     run_threads(NULL);
     assert_true(served > 0);
 }
 
-static void threads_in_turn(void **state)
+static void serialized_calls_succeed(void **state)
 {
     (void)state;
-    run_threads(&turn);
+    run_threads(&mutex);
     assert_int_equal(refused, 0);
 }
 
@@ -153,10 +153,10 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_beside_a_call),
-        cmocka_unit_test(a_fork_beside_a_call),
-        cmocka_unit_test(threads_at_once),
-        cmocka_unit_test(threads_in_turn),
+        cmocka_unit_test(calls_during_a_call_are_refused),
+        cmocka_unit_test(child_forked_during_a_call_closes_handle),
+        cmocka_unit_test(concurrent_calls_succeed_or_are_refused),
+        cmocka_unit_test(serialized_calls_succeed),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

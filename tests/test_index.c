@@ -28,7 +28,7 @@ static shuf *open_handle(void)
     return handle;
 }
 
-static void expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
+static void expect_status(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
     if (got != expected || !strstr(shuf_message(handle), words))
         fprintf(stderr, "status %s: %s\n", shuf_status_name(got), shuf_message(handle));
@@ -39,19 +39,19 @@ static void expect(shuf *handle, shuf_status got, shuf_status expected, const ch
 static void look_up(shuf *handle, const shuf_permutation *request, shuf_direction direction,
                     const uint64_t *at, size_t count, uint64_t *out)
 {
-    expect(handle, shuf_index(handle, request, direction, at, count, out), SHUF_OK, "");
+    expect_status(handle, shuf_index(handle, request, direction, at, count, out), SHUF_OK, "");
 }
 
 /* ---- the values ---- */
 
 /* Looks up every position, and then every value. */
-static void check_whole(shuf *handle, const shuf_permutation *request)
+static void check_every_position(shuf *handle, const shuf_permutation *request)
 {
     size_t size = request->n * sizeof(uint64_t);
     uint64_t *values = malloc(size), *at = malloc(size), *out = malloc(size);
     shuf_permutation whole = *request;
     whole.dtype = SHUF_U64;
-    expect(handle, shuf_permute(handle, &whole, values, size, NULL), SHUF_OK, "");
+    expect_status(handle, shuf_permute(handle, &whole, values, size, NULL), SHUF_OK, "");
     for (uint64_t i = 0; i < request->n; i++)
         at[i] = i;
     look_up(handle, request, SHUF_FORWARD, at, request->n, out);
@@ -63,7 +63,7 @@ static void check_whole(shuf *handle, const shuf_permutation *request)
     free(out);
 }
 
-static void whole_permutations(void **state)
+static void every_position_is_looked_up(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {1,   2,   3,   7,    63,   64,   65,    66,   100,
@@ -75,13 +75,13 @@ static void whole_permutations(void **state)
         for (int e = 0; e < 4; e++) {
             const shuf_permutation request = {
                 .algorithm = names[e % 2], .n = sizes[i], .seed = BIT(50) - i, .epoch = epochs[e]};
-            check_whole(handle, &request);
+            check_every_position(handle, &request);
         }
     shuf_close(handle);
 }
 
 /* These algorithms leave values out, so the daemon has to count values for a look-up. */
-static void counted_permutations(void **state)
+static void every_position_is_looked_up_by_rank(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {1,     2,     16,    17,    1000,  16383, 16384,
@@ -92,13 +92,13 @@ static void counted_permutations(void **state)
         for (int a = 0; a < 2; a++) {
             const shuf_permutation request = {
                 .algorithm = names[a], .n = sizes[i], .seed = i, .epoch = BIT(63) + i};
-            check_whole(handle, &request);
+            check_every_position(handle, &request);
         }
     shuf_close(handle);
 }
 
 /* Golden values, computed from docs/spec.md alone. */
-static void golden_values(void **state)
+static void golden_values_match(void **state)
 {
     (void)state;
     struct golden row;
@@ -135,7 +135,7 @@ static void check_sample(shuf *handle, uint64_t n)
     slice.count = SAMPLE;
     slice.stride = 1 + random_below(n / SAMPLE);
     slice.offset = random_below(n - (SAMPLE - 1) * slice.stride);
-    expect(handle, shuf_permute(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
+    expect_status(handle, shuf_permute(handle, &slice, values, sizeof values, NULL), SHUF_OK, "");
     const shuf_primefold f = shuf_primefold_make(n, request.seed, request.epoch);
     for (int i = 0; i < SAMPLE; i++) {
         at[i] = slice.offset + (uint64_t)i * slice.stride;
@@ -147,14 +147,14 @@ static void check_sample(shuf *handle, uint64_t n)
     assert_memory_equal(out, at, sizeof at);
 }
 
-static void samples_of_large_ones(void **state)
+static void positions_of_large_permutations_match(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {1000000000,  BIT(31) - 1, BIT(31),     BIT(31) + 1,
                                      BIT(32),     BIT(32) + 1, BIT(33) + 1, BIT(47) + 12345,
                                      BIT(62) - 1, BIT(62)};
     shuf *handle = open_handle();
-    random_start("samples_of_large_ones");
+    random_start("positions_of_large_permutations_match");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check_sample(handle, sizes[i]);
     shuf_close(handle);
@@ -162,7 +162,7 @@ static void samples_of_large_ones(void **state)
 
 /* Calls with numbers of queries around two limits: the most queries of one request, and the most
  * look-ups on the loop's thread. `out` and `at` are the same array. */
-static void many_at_once(void **state)
+static void many_queries_match(void **state)
 {
     (void)state;
     static const size_t counts[] = {1,    1023,     1024,     1025,         MOST - 1,
@@ -171,7 +171,7 @@ static void many_at_once(void **state)
     const shuf_primefold f =
         shuf_primefold_make(permutation.n, permutation.seed, permutation.epoch);
     shuf *handle = open_handle();
-    random_start("many_at_once");
+    random_start("many_queries_match");
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         uint64_t *at = malloc(counts[c] * sizeof *at), *out = malloc(counts[c] * sizeof *out);
         for (size_t i = 0; i < counts[c]; i++)
@@ -191,7 +191,7 @@ static void many_at_once(void **state)
 /* ---- mistakes, in the library ---- */
 
 /* Each field that shuf_index() does not use has its own message. */
-static void every_mistake(void **state)
+static void unused_fields_are_refused(void **state)
 {
     (void)state;
     static const uint64_t at[4] = {0, 1, 999, 1000};
@@ -240,16 +240,17 @@ static void every_mistake(void **state)
     uint64_t out[4];
     shuf *handle = open_handle();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        expect(handle,
-               shuf_index(handle, &rows[i].request, (shuf_direction)rows[i].direction, at, 4, out),
-               SHUF_INVALID, rows[i].words);
+        expect_status(
+            handle,
+            shuf_index(handle, &rows[i].request, (shuf_direction)rows[i].direction, at, 4, out),
+            SHUF_INVALID, rows[i].words);
     const shuf_permutation right = {.n = 2000, .epochs = 1};
     look_up(handle, &right, SHUF_FORWARD, at, 4, out);
     assert_string_equal(shuf_message(handle), "");
     shuf_close(handle);
 }
 
-static void bad_arguments(void **state)
+static void bad_arguments_are_refused(void **state)
 {
     (void)state;
     static char name[2000];
@@ -257,18 +258,18 @@ static void bad_arguments(void **state)
     const shuf_permutation request = {.n = 5};
     const shuf_permutation long_name = {.n = 5, .algorithm = memset(name, 'x', sizeof name - 1)};
     shuf *handle = open_handle();
-    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 3, &place), SHUF_INVALID,
-           "at NULL: expected 3 numbers");
-    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, NULL), SHUF_INVALID,
-           "out NULL: expected 1 numbers");
-    expect(handle, shuf_index(handle, &long_name, SHUF_FORWARD, &place, 1, &place), SHUF_INVALID,
-           "xxx\": expected primefold, philox24 or lcg");
+    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 3, &place), SHUF_INVALID,
+                  "at NULL: expected 3 numbers");
+    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, NULL), SHUF_INVALID,
+                  "out NULL: expected 1 numbers");
+    expect_status(handle, shuf_index(handle, &long_name, SHUF_FORWARD, &place, 1, &place),
+                  SHUF_INVALID, "xxx\": expected primefold, philox24 or lcg");
     shuf_close(handle);
 }
 
 /* The library checks all queries before it sends the first request. A call without queries needs no
  * daemon. */
-static void found_before_it_is_sent(void **state)
+static void queries_are_checked_before_sending(void **state)
 {
     (void)state;
     static uint64_t at[2 * MOST + 10], out[2 * MOST + 10];
@@ -277,15 +278,15 @@ static void found_before_it_is_sent(void **state)
     assert_int_equal(shuf_connect(&handle, "/nonexistent/shufd.sock"), SHUF_NO_DAEMON);
     shuf_set_reconnect(handle, 0);
     at[2 * MOST + 9] = 5;
-    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 2 * MOST + 10, out), SHUF_INVALID,
-           "at[16009] 5: expected less than n = 5");
-    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 0, NULL), SHUF_OK, "");
-    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 1, out), SHUF_NO_DAEMON,
-           "/nonexistent/shufd.sock");
+    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 2 * MOST + 10, out),
+                  SHUF_INVALID, "at[16009] 5: expected less than n = 5");
+    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 0, NULL), SHUF_OK, "");
+    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, at, 1, out), SHUF_NO_DAEMON,
+                  "/nonexistent/shufd.sock");
     shuf_close(handle);
 }
 
-static void the_next_daemon_replies(void **state)
+static void next_daemon_replies_after_kill(void **state)
 {
     (void)state;
     uint64_t at[3] = {1, 2, 3}, before[3], after[3];
@@ -303,7 +304,7 @@ static void the_next_daemon_replies(void **state)
 
 enum { COUNTED_N = 300001 }; /* 32 tiles */
 
-static const uint64_t *plain_values(uint64_t seed)
+static const uint64_t *reference_values(uint64_t seed)
 {
     static uint64_t values[COUNTED_N];
     const shuf_philox24 f = shuf_philox24_make(COUNTED_N, seed, 0);
@@ -316,11 +317,11 @@ static const uint64_t *plain_values(uint64_t seed)
 }
 
 /* Look-ups and late slices in either order: each uses the rank index that the other has filled. */
-static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
+static void check_shared_rank_index(shuf *handle, uint64_t seed, bool slice_first)
 {
     enum { SOME = 500 };
     uint64_t at[SOME], out[SOME], part[SOME];
-    const uint64_t *values = plain_values(seed);
+    const uint64_t *values = reference_values(seed);
     const shuf_permutation request = {.algorithm = "philox24", .n = COUNTED_N, .seed = seed};
     shuf_permutation slice = request;
     slice.view = SHUF_VIEW_SLICE;
@@ -330,7 +331,8 @@ static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
         slice.stride = round ? 1 : 7;
         slice.offset = COUNTED_N - SOME * slice.stride - random_below(1000);
         if ((round == 0) == slice_first) {
-            expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+            expect_status(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK,
+                          "");
             for (uint64_t i = 0; i < SOME; i++)
                 assert_int_equal(part[i], values[slice.offset + i * slice.stride]);
         }
@@ -345,7 +347,7 @@ static void check_counted(shuf *handle, uint64_t seed, bool slice_first)
 }
 
 /* A slice so late that a GPU fills a rank index. Look-ups use the same rank index. */
-static void late_slices(void **state)
+static void late_slice_and_look_ups_share_rank_index(void **state)
 {
     (void)state;
     enum { SOME = 500 };
@@ -363,7 +365,7 @@ static void late_slices(void **state)
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t round = 0; round < 3; round++) {
         slice.offset = request.n - SOME - 100000 * round;
-        expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+        expect_status(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
         if (round == 0) /* the blocks of the slice and of its rank index, which is in host memory */
             WIRE_AWAIT(&h, s, s.blocks == 2 && s.host_used > 0);
         for (int i = 0; i < SOME; i++)
@@ -379,16 +381,16 @@ static void late_slices(void **state)
 
 /* More rank indexes than the budget holds: the least recently used ones are evicted, and filled
  * again later. */
-static void many_rank_indexes(void **state)
+static void rank_indexes_are_evicted_and_refilled(void **state)
 {
     (void)state;
     struct harness h;
     shuf *handle;
-    random_start("many_rank_indexes");
+    random_start("rank_indexes_are_evicted_and_refilled");
     wire_start(&h, harness_backend, "host_memory = 16Ki\ndevice_memory = 8Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     for (uint64_t i = 0; i < 24; i++)
-        check_counted(handle, 100 + i % 8, i % 2);
+        check_shared_rank_index(handle, 100 + i % 8, i % 2);
     Shuf__StatusReply s = wire_status(&h);
     assert_true(s.host_used <= s.host_limit && s.host_limit == 16 << 10);
     assert_true(s.evicted > 10);
@@ -399,7 +401,7 @@ static void many_rank_indexes(void **state)
 
 /* Without room for a rank index, a slice is computed without it, and a look-up fails with the
  * reason. */
-static void no_room_for_a_table(void **state)
+static void rank_index_without_room(void **state)
 {
     (void)state;
     struct harness h;
@@ -415,30 +417,31 @@ static void no_room_for_a_table(void **state)
     wire_start(&h, harness_backend, "host_memory = 4Ki\ndevice_memory = 2Mi\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
     shuf_lease *lease = NULL; /* has the only block of the budget */
-    expect(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
-    assert_memory_equal(lease->data, plain_values(3) + slice.offset, sizeof values);
-    expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
-           "4 KiB of 4 KiB are held by this user's own leases and requests (host_memory)");
+    expect_status(handle, shuf_lease_take(handle, &slice, NULL, &lease), SHUF_OK, "");
+    assert_memory_equal(lease->data, reference_values(3) + slice.offset, sizeof values);
+    expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, &place), SHUF_BUSY,
+                  "4 KiB of 4 KiB are held by this user's own leases and requests (host_memory)");
     shuf_lease_release(handle, &lease);
     look_up(handle, &request, SHUF_FORWARD, &place, 1, &place);
-    assert_int_equal(place, plain_values(3)[0]);
+    assert_int_equal(place, reference_values(3)[0]);
     const shuf_permutation large = {.algorithm = "lcg", .n = BIT(33) + 1};
-    expect(handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
-           "n 8589934593: for its rank index, the request needs 10 MiB of host memory, the limit "
-           "is 4 KiB: raise host_memory in ");
+    expect_status(
+        handle, shuf_index(handle, &large, SHUF_FORWARD, &place, 1, &place), SHUF_NO_MEMORY,
+        "n 8589934593: for its rank index, the request needs 10 MiB of host memory, the limit "
+        "is 4 KiB: raise host_memory in ");
     shuf_close(handle);
     assert_true(harness_stop(&h));
 }
 
-static void no_table_is_kept(void **state)
+static void rank_index_is_not_kept_without_cache(void **state)
 {
     (void)state;
     struct harness h;
     shuf *handle;
-    random_start("no_table_is_kept");
+    random_start("rank_index_is_not_kept_without_cache");
     wire_start(&h, harness_backend, "cache_time = 0\n");
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
-    check_counted(handle, 5, true);
+    check_shared_rank_index(handle, 5, true);
     WIRE_AWAIT(&h, s, s.blocks == 0 && s.host_used == 0);
     shuf_close(handle);
     assert_true(harness_stop(&h));
@@ -447,19 +450,19 @@ static void no_table_is_kept(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_values),
-        cmocka_unit_test(whole_permutations),
-        cmocka_unit_test(counted_permutations),
-        cmocka_unit_test(samples_of_large_ones),
-        cmocka_unit_test(many_at_once),
-        cmocka_unit_test(every_mistake),
-        cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(found_before_it_is_sent),
-        cmocka_unit_test(the_next_daemon_replies),
-        cmocka_unit_test(late_slices),
-        cmocka_unit_test(many_rank_indexes),
-        cmocka_unit_test(no_room_for_a_table),
-        cmocka_unit_test(no_table_is_kept),
+        cmocka_unit_test(golden_values_match),
+        cmocka_unit_test(every_position_is_looked_up),
+        cmocka_unit_test(every_position_is_looked_up_by_rank),
+        cmocka_unit_test(positions_of_large_permutations_match),
+        cmocka_unit_test(many_queries_match),
+        cmocka_unit_test(unused_fields_are_refused),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(queries_are_checked_before_sending),
+        cmocka_unit_test(next_daemon_replies_after_kill),
+        cmocka_unit_test(late_slice_and_look_ups_share_rank_index),
+        cmocka_unit_test(rank_indexes_are_evicted_and_refilled),
+        cmocka_unit_test(rank_index_without_room),
+        cmocka_unit_test(rank_index_is_not_kept_without_cache),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);

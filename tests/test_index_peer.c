@@ -47,7 +47,7 @@ static void send_reply(int fd, const Shuf__Request *request)
         reply.index = &index;
     else
         reply.release = &release;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
 static void serve(int fd, int connection)
@@ -55,7 +55,7 @@ static void serve(int fd, int connection)
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    for (int replies = 1; (request = peer_get(fd)); replies++) {
+    for (int replies = 1; (request = peer_receive(fd)); replies++) {
         if (requests < 3) {
             snprintf(heard[requests], sizeof heard[0], "%s", request->index->algorithm);
             requested[requests++] = request->index->n_at;
@@ -96,7 +96,7 @@ static void expect_protocol(shuf *handle, const char *words)
     assert_non_null(strstr(shuf_message(handle), words));
 }
 
-static void wrong_replies(void **state)
+static void wrong_replies_are_refused(void **state)
 {
     (void)state;
     shuf *handle = begin();
@@ -118,7 +118,7 @@ static void wrong_replies(void **state)
 
 /* Checks that each query gets one reply although connections are lost. All replies come from the
  * algorithm of the first reply. */
-static void check_all(int leaves_after, int connections)
+static void check_all_queries(int leaves_after, int connections)
 {
     static uint64_t at[N];
     shuf *handle = begin();
@@ -138,25 +138,25 @@ static void check_all(int leaves_after, int connections)
     assert_int_equal(requested[2], N - 2 * SHUF_LOOKUPS);
 }
 
-static void several_requests(void **state)
+static void queries_are_split_into_requests(void **state)
 {
     (void)state;
-    check_all(0, 1);
+    check_all_queries(0, 1);
 }
 
-static void several_daemons(void **state)
+static void queries_continue_at_next_daemon(void **state)
 {
     (void)state;
-    check_all(1, 3);
-    check_all(2, 2);
+    check_all_queries(1, 3);
+    check_all_queries(2, 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_replies),
-        cmocka_unit_test(several_requests),
-        cmocka_unit_test(several_daemons),
+        cmocka_unit_test(wrong_replies_are_refused),
+        cmocka_unit_test(queries_are_split_into_requests),
+        cmocka_unit_test(queries_continue_at_next_daemon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

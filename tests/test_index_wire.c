@@ -37,7 +37,7 @@ static void send_index(struct wire *w, Shuf__Index *index)
     wire_send(w, &request);
 }
 
-static void check_places(const Shuf__Reply *reply, const Shuf__Index *index)
+static void check_values(const Shuf__Reply *reply, const Shuf__Index *index)
 {
     const shuf_primefold f = shuf_primefold_make(index->n, index->seed, index->epoch);
     assert_int_equal(reply->status, SHUF_OK);
@@ -49,12 +49,12 @@ static void check_places(const Shuf__Reply *reply, const Shuf__Index *index)
         assert_int_equal(reply->index->value[i], shuf_primefold_forward(&f, index->at[i]));
 }
 
-static void expect_places(struct wire *w, const Shuf__Index *index)
+static void expect_values(struct wire *w, const Shuf__Index *index)
 {
-    check_places(wire_expect(w, SHUF_OK, ""), index);
+    check_values(wire_expect(w, SHUF_OK, ""), index);
 }
 
-static void requests_by_hand(void **state)
+static void every_query_count_is_served(void **state)
 {
     (void)state;
     static uint64_t at[MOST];
@@ -67,12 +67,12 @@ static void requests_by_hand(void **state)
         index.seed = index.epoch = UINT64_MAX;
         send_index(w, &index);
         assert_int_equal(w->id, i + 2);
-        expect_places(w, &index);
+        expect_values(w, &index);
     }
     wire_close(w);
 }
 
-static void refused_by_hand(void **state)
+static void wrong_look_ups_are_refused(void **state)
 {
     (void)state;
     static uint64_t at[MOST + 100];
@@ -102,7 +102,7 @@ static void refused_by_hand(void **state)
 }
 
 /* Replies come in the order of the requests, whichever thread computes them. */
-static void pipelined(void **state)
+static void replies_keep_request_order(void **state)
 {
     (void)state;
     enum { ROUNDS = 12 };
@@ -119,20 +119,20 @@ static void pipelined(void **state)
     for (size_t i = 0; i < ROUNDS; i++) {
         const Shuf__Reply *reply = wire_receive(w);
         assert_int_equal(reply->id, first + i);
-        check_places(reply, &index[i]);
+        check_values(reply, &index[i]);
     }
     wire_close(w);
 }
 
 /* A job that never ends blocks the engine. Few look-ups are still served at once, and many wait in
  * the queue until their client leaves. */
-static void behind_an_endless_job(void **state)
+static void look_ups_beside_an_endless_job(void **state)
 {
     (void)state;
     static uint64_t at[MOST];
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     endless.algorithm = (char *)"philox24"; /* has to count values to find a position */
     Shuf__Index few = look_up_message(1000, at, 1024), many = look_up_message(1000, at, MOST);
     wire_start(&h, harness_backend, "queue = 1\n");
@@ -144,19 +144,19 @@ static void behind_an_endless_job(void **state)
     send_index(w, &many);
     wire_expect(w, SHUF_BUSY, "queue 1: the most jobs of a user that may wait");
     send_index(w, &few);
-    expect_places(w, &few);
+    expect_values(w, &few);
     wire_close(waiting);
     wire_await_queued(&h, 1);
     send_index(w, &many);
     wire_await_queued(&h, 2);
     wire_close(busy);
-    expect_places(w, &many);
+    expect_values(w, &many);
     wire_close(w);
     assert_true(harness_stop(&h));
 }
 
 /* Clients that close the connection at any time during a request. */
-static void clients_that_leave(void **state)
+static void clients_leave_during_look_ups(void **state)
 {
     (void)state;
     static uint64_t at[MOST];
@@ -170,13 +170,13 @@ static void clients_that_leave(void **state)
     WIRE_AWAIT(&harness_shared, s, s.clients == 1 && s.queued == 0);
     struct wire *w = wire_greet(&harness_shared);
     send_index(w, &index);
-    expect_places(w, &index);
+    expect_values(w, &index);
     wire_close(w);
 }
 
 /* The count for the rank index takes minutes unless the client leaves. Other requests for the same
  * permutation have correct results, although the rank index is incomplete. */
-static void counting_is_cancelled(void **state)
+static void client_exit_cancels_rank_index_fill(void **state)
 {
     (void)state;
     uint64_t at[2] = {BIT(35), 0};
@@ -204,7 +204,7 @@ static void counting_is_cancelled(void **state)
 }
 
 /* A stopping daemon replies to accepted requests completely, however many queries they have. */
-static void drained(void **state)
+static void drain_completes_look_ups(void **state)
 {
     (void)state;
     static uint64_t at[MOST];
@@ -219,7 +219,7 @@ static void drained(void **state)
     WIRE_AWAIT(&h, s, s.clients == 21);
     kill(h.pid, SIGTERM);
     for (int i = 0; i < 20; i++) {
-        expect_places(clients[i], &index);
+        expect_values(clients[i], &index);
         wire_expect_end(clients[i]);
         wire_close(clients[i]);
     }
@@ -228,7 +228,7 @@ static void drained(void **state)
 }
 
 /* The second signal cancels a request that would take minutes. */
-static void cut_short(void **state)
+static void second_signal_cancels_look_ups(void **state)
 {
     (void)state;
     struct harness h;
@@ -255,14 +255,14 @@ static void cut_short(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_by_hand),
-        cmocka_unit_test(refused_by_hand),
-        cmocka_unit_test(pipelined),
-        cmocka_unit_test(behind_an_endless_job),
-        cmocka_unit_test(clients_that_leave),
-        cmocka_unit_test(counting_is_cancelled),
-        cmocka_unit_test(drained),
-        cmocka_unit_test(cut_short),
+        cmocka_unit_test(every_query_count_is_served),
+        cmocka_unit_test(wrong_look_ups_are_refused),
+        cmocka_unit_test(replies_keep_request_order),
+        cmocka_unit_test(look_ups_beside_an_endless_job),
+        cmocka_unit_test(clients_leave_during_look_ups),
+        cmocka_unit_test(client_exit_cancels_rank_index_fill),
+        cmocka_unit_test(drain_completes_look_ups),
+        cmocka_unit_test(second_signal_cancels_look_ups),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);

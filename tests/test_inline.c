@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void philox32_known_answers(void **state)
+static void philox4x32_matches_known_answers(void **state)
 {
     (void)state;
     FILE *table = golden_open("philox4x32.txt");
@@ -39,7 +39,7 @@ static void philox32_known_answers(void **state)
     assert_in_range(rows, 6, 1000);
 }
 
-static void philox_known_answers(void **state)
+static void philox4x64_matches_known_answers(void **state)
 {
     (void)state;
     FILE *table = golden_open("philox4x64.txt");
@@ -60,7 +60,7 @@ static void philox_known_answers(void **state)
 
 /* The words of Philox4x64-10 with key (7, 0) and counter (2, 3, 1, 0), from philox4x64.txt. Each
  * word gives its low 32 bits first. */
-static void key_words(void **state)
+static void key_words_match_philox(void **state)
 {
     (void)state;
     static const uint32_t expected[8] = {0x8c6845e8, 0x9a6199f4, 0xb163ce9f, 0x1a11440b,
@@ -72,7 +72,7 @@ static void key_words(void **state)
     assert_memory_equal(p.key + 16, expected, sizeof words); /* key[r] = word(r) */
 }
 
-static void domain_bits(void **state)
+static void domain_is_smallest_power_of_two(void **state)
 {
     (void)state;
     static const struct {
@@ -98,7 +98,7 @@ struct bijection {
     shuf_lcg lcg;
 };
 
-static struct bijection make(const char *name, uint64_t n, uint64_t seed, uint64_t epoch)
+static struct bijection make_bijection(const char *name, uint64_t n, uint64_t seed, uint64_t epoch)
 {
     struct bijection b = {.is_lcg = strcmp(name, "lcg") == 0};
     if (!b.is_lcg)
@@ -137,7 +137,7 @@ static void check_golden(const struct golden *row)
         check_golden_primefold(row);
         return;
     }
-    struct bijection b = make(row->algorithm, row->n, row->seed, row->epoch);
+    struct bijection b = make_bijection(row->algorithm, row->n, row->seed, row->epoch);
     uint64_t position = 0, sum = 0;
     for (uint64_t x = 0, i = 0; position < row->n; x++) {
         uint64_t value = forward(&b, x);
@@ -151,7 +151,7 @@ static void check_golden(const struct golden *row)
     assert_int_equal(sum, row->fingerprint);
 }
 
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     struct golden row;
@@ -163,7 +163,8 @@ static void golden_table(void **state)
     assert_in_range(rows, 400, 10000);
 }
 
-static void check_vector(const char *name, uint64_t n, uint64_t epoch, const uint64_t *values)
+static void check_specification_vector(const char *name, uint64_t n, uint64_t epoch,
+                                       const uint64_t *values)
 {
     uint64_t kept = 0;
     if (strcmp(name, "primefold") == 0) {
@@ -172,14 +173,14 @@ static void check_vector(const char *name, uint64_t n, uint64_t epoch, const uin
             assert_int_equal(shuf_primefold_forward(&f, i), values[i]);
         return;
     }
-    struct bijection b = make(name, n, 7, epoch);
+    struct bijection b = make_bijection(name, n, 7, epoch);
     for (uint64_t x = 0; kept < n; x++)
         if (forward(&b, x) < n)
             assert_int_equal(forward(&b, x), values[kept++]);
 }
 
 /* The vectors that docs/spec.md prints, for seed 7. */
-static void specification_vectors(void **state)
+static void specification_vectors_match(void **state)
 {
     (void)state;
     static const struct {
@@ -193,12 +194,12 @@ static void specification_vectors(void **state)
         {"lcg", 10, 0, {1, 8, 6, 4, 2, 9, 0, 7, 5, 3}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        check_vector(rows[i].name, rows[i].n, rows[i].epoch, rows[i].values);
+        check_specification_vector(rows[i].name, rows[i].n, rows[i].epoch, rows[i].values);
 }
 
 /* A value that would round to the limit 2^-12 in f32 is replaced. Its replacement is the nearest
  * number below the limit. */
-static void a_number_on_the_limit_is_made_again(void **state)
+static void gauss_value_on_the_limit_is_replaced(void **state)
 {
     (void)state;
     const shuf_gauss g = shuf_gauss_make(7, 0, 0, 1);
@@ -220,7 +221,7 @@ static void every_domain_is_permuted(void **state)
     for (unsigned bits = 4; bits <= 18; bits++)
         for (int a = 0; a < 2; a++) {
             uint64_t n = UINT64_C(1) << bits;
-            struct bijection b = make(names[a], n, random_u64(), random_u64());
+            struct bijection b = make_bijection(names[a], n, random_u64(), random_u64());
             unsigned char *seen = calloc(1, n);
             assert_non_null(seen);
             for (uint64_t x = 0; x < n; x++) {
@@ -235,15 +236,15 @@ static void every_domain_is_permuted(void **state)
 
 /* A wide domain is too large for a test of every input. Random inputs have images inside the
  * domain, and the inverse returns the inputs. */
-static void wide_domains_are_kept(void **state)
+static void wide_domains_are_inverted(void **state)
 {
     (void)state;
-    random_start("wide_domains_are_kept");
+    random_start("wide_domains_are_inverted");
     static const char *const names[] = {"philox24", "lcg"};
     for (unsigned bits = 19; bits <= 62; bits++)
         for (int i = 0; i < 2000; i++) {
             uint64_t n = UINT64_C(1) << bits;
-            struct bijection b = make(names[i % 2], n, random_u64(), random_u64());
+            struct bijection b = make_bijection(names[i % 2], n, random_u64(), random_u64());
             uint64_t x = random_below(n), y = forward(&b, x);
             assert_in_range(y, 0, n - 1);
             assert_int_not_equal(forward(&b, x ^ 1), y);
@@ -261,7 +262,7 @@ static void seed_and_epoch_are_independent(void **state)
     assert_memory_not_equal(a.key, c.key, sizeof a.key);
 }
 
-static void fingerprint_notices_order(void **state)
+static void fingerprint_depends_on_order(void **state)
 {
     (void)state;
     assert_int_not_equal(shuf_fingerprint_term(0, 1) + shuf_fingerprint_term(1, 2),
@@ -271,17 +272,17 @@ static void fingerprint_notices_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_known_answers),
-        cmocka_unit_test(philox32_known_answers),
-        cmocka_unit_test(key_words),
-        cmocka_unit_test(domain_bits),
-        cmocka_unit_test(golden_table),
-        cmocka_unit_test(specification_vectors),
-        cmocka_unit_test(a_number_on_the_limit_is_made_again),
+        cmocka_unit_test(philox4x64_matches_known_answers),
+        cmocka_unit_test(philox4x32_matches_known_answers),
+        cmocka_unit_test(key_words_match_philox),
+        cmocka_unit_test(domain_is_smallest_power_of_two),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(specification_vectors_match),
+        cmocka_unit_test(gauss_value_on_the_limit_is_replaced),
         cmocka_unit_test(every_domain_is_permuted),
-        cmocka_unit_test(wide_domains_are_kept),
+        cmocka_unit_test(wide_domains_are_inverted),
         cmocka_unit_test(seed_and_epoch_are_independent),
-        cmocka_unit_test(fingerprint_notices_order),
+        cmocka_unit_test(fingerprint_depends_on_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -23,7 +23,7 @@ static int open_path(int fd)
 }
 
 /* Returns an O_PATH descriptor of a file that is watched and has no other descriptor. */
-static int watch_kept(void)
+static int watch_and_keep(void)
 {
     const int fd = memfd_create("kept", MFD_CLOEXEC), path = open_path(fd);
     assert_true(fd >= 0 && path >= 0);
@@ -32,7 +32,7 @@ static int watch_kept(void)
     return path;
 }
 
-static void watch_gone(int count)
+static void watch_and_close(int count)
 {
     for (int i = 0; i < count; i++) {
         const int fd = memfd_create("gone", MFD_CLOEXEC);
@@ -43,13 +43,13 @@ static void watch_gone(int count)
     }
 }
 
-static void end_with_their_inodes(void **state)
+static void watches_end_with_their_inodes(void **state)
 {
     const int count = *(const int *)*state;
     shuf__inode_watches_open(&watches);
     assert_true(watches.inotify >= 0);
-    const int path = watch_kept();
-    watch_gone(count);
+    const int path = watch_and_keep();
+    watch_and_close(count);
     shuf__inode_watches_update(&watches);
     assert_true(kept.id > 0);
     for (int i = 0; i < count; i++)
@@ -62,11 +62,11 @@ static void end_with_their_inodes(void **state)
 }
 
 /* If inotify is not available, no inode is watched. */
-static void without_inotify(void **state)
+static void nothing_is_watched_without_inotify(void **state)
 {
     (void)state;
     watches = (struct shuf__inode_watches){.inotify = -1};
-    close(watch_kept());
+    close(watch_and_keep());
     assert_int_equal(kept.id, 0);
     shuf__inode_watches_update(&watches);
     shuf__inode_watch_end(&watches, &kept);
@@ -76,9 +76,9 @@ int main(void)
 {
     static int some = 10, many = MANY;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(end_with_their_inodes, &some),
-        cmocka_unit_test_prestate(end_with_their_inodes, &many),
-        cmocka_unit_test(without_inotify),
+        cmocka_unit_test_prestate(watches_end_with_their_inodes, &some),
+        cmocka_unit_test_prestate(watches_end_with_their_inodes, &many),
+        cmocka_unit_test(nothing_is_watched_without_inotify),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ static void check_block(struct user *user, const shuf_lease *lease)
 }
 
 /* Values of 62 bits, so the same value does not occur twice by chance. */
-static shuf_permutation canary(uint64_t seed, uint64_t bytes)
+static shuf_permutation unique_request(uint64_t seed, uint64_t bytes)
 {
     return (shuf_permutation){.n = UINT64_C(1) << 62,
                               .seed = seed,
@@ -102,9 +102,9 @@ static shuf_permutation canary(uint64_t seed, uint64_t bytes)
 }
 
 /* Each request differs from all requests before, so no result is shared. */
-static void use(struct user *user, uint64_t bytes, shuf_lease **lease)
+static void take_and_check(struct user *user, uint64_t bytes, shuf_lease **lease)
 {
-    const shuf_permutation request = canary(user->seed++, bytes);
+    const shuf_permutation request = unique_request(user->seed++, bytes);
     expect_ok(user->handle, shuf_lease_take(user->handle, &request, &user->options, lease));
     assert_false((*lease)->shared);
     check_block(user, *lease);
@@ -135,72 +135,72 @@ static void fill_buffer(struct user *user, uint64_t bytes)
 
 /* Holds two leases at a time, so that the next result does not always reuse the block that was
  * released last. */
-static void work(struct user *user, int results)
+static void take_random_results(struct user *user, int results)
 {
     shuf_lease *leases[2] = {NULL};
     for (int i = 0; i < results; i++)
-        use(user, random_bytes() + user->more, &leases[i % 2]);
+        take_and_check(user, random_bytes() + user->more, &leases[i % 2]);
     for (int i = 0; i < 2; i++)
         expect_ok(user->handle, shuf_lease_release(user->handle, &leases[i]));
     fill_buffer(user, random_bytes());
 }
 
-static void tell_blocks(int channel, const struct user *user)
+static void send_blocks(int channel, const struct user *user)
 {
-    child_say(channel, (uint64_t)user->blocks);
+    child_send(channel, (uint64_t)user->blocks);
     for (int i = 0; i < user->blocks; i++)
-        child_say(channel, user->block[i]);
+        child_send(channel, user->block[i]);
 }
 
 /* ---- the two users see no data of each other -------------------------------------------- */
 
-struct part {
+struct turns {
     const struct harness *h;
     shuf_transport transport;
     /* Whether the connection stays open while the other user works. If so, results are so large
      * that libshuf does not keep their blocks mapped. */
-    bool stays;
+    bool stay_connected;
     uint64_t seed;
 };
 
 enum { TURNS = 6, RESULTS = 12 };
 
-static void open_user(struct user *user, const struct part *part)
+static void open_user(struct user *user, const struct turns *turns)
 {
     if (!user->handle)
-        expect_ok(user->handle, shuf_connect(&user->handle, part->h->socket));
+        expect_ok(user->handle, shuf_connect(&user->handle, turns->h->socket));
 }
 
 /* Works in its turns. Between them it frees its memory for the other user. */
-static void play(int channel, void *context)
+static void work_in_turns(int channel, void *context)
 {
-    const struct part *part = context;
-    struct user user = {.options.transports = part->transport,
-                        .seed = part->seed,
-                        .more = part->stays ? 2 * UNIT : 0};
+    const struct turns *turns = context;
+    struct user user = {.options.transports = turns->transport,
+                        .seed = turns->seed,
+                        .more = turns->stay_connected ? 2 * UNIT : 0};
     for (int turn = 0; turn < TURNS; turn++) {
-        child_hear(channel);
-        open_user(&user, part);
-        work(&user, RESULTS);
-        if (!part->stays || turn + 1 == TURNS) {
+        child_receive(channel);
+        open_user(&user, turns);
+        take_random_results(&user, RESULTS);
+        if (!turns->stay_connected || turn + 1 == TURNS) {
             shuf_close(user.handle);
             user.handle = NULL;
         }
-        child_say(channel, 0);
+        child_send(channel, 0);
     }
-    tell_blocks(channel, &user);
-    child_hear(channel);
+    send_blocks(channel, &user);
+    child_receive(channel);
 }
 
 static void expect_no_common_block(const struct child users[2])
 {
-    uint64_t first[MOST_BLOCKS], count = child_hear(users[0].channel);
+    uint64_t first[MOST_BLOCKS], count = child_receive(users[0].channel);
     for (uint64_t i = 0; i < count; i++)
-        first[i] = child_hear(users[0].channel);
-    uint64_t others = child_hear(users[1].channel);
+        first[i] = child_receive(users[0].channel);
+    uint64_t others = child_receive(users[1].channel);
     assert_true(count > 0 && others > 0);
     for (; others > 0; others--) {
-        uint64_t block = child_hear(users[1].channel);
+        uint64_t block = child_receive(users[1].channel);
         for (uint64_t i = 0; i < count; i++)
             assert_int_not_equal(first[i], block);
     }
@@ -210,28 +210,28 @@ static void take_turns(shuf_transport transport, bool stay)
 {
     struct harness h;
     start(&h);
-    struct part parts[2];
+    struct turns parts[2];
     struct child users[2];
     for (int i = 0; i < 2; i++) {
-        parts[i] = (struct part){&h, transport, stay, random_u64()};
-        users[i] = child_start_as(i == 0 ? 0 : CHILD_NOBODY, play, &parts[i]);
+        parts[i] = (struct turns){&h, transport, stay, random_u64()};
+        users[i] = child_start_as(i == 0 ? 0 : CHILD_NOBODY, work_in_turns, &parts[i]);
     }
     for (int turn = 0; turn < 2 * TURNS; turn++) {
-        child_say(users[turn % 2].channel, 0);
-        child_hear(users[turn % 2].channel);
+        child_send(users[turn % 2].channel, 0);
+        child_receive(users[turn % 2].channel);
     }
     expect_no_common_block(users);
     for (int i = 0; i < 2; i++) {
-        child_say(users[i].channel, 0);
+        child_send(users[i].channel, 0);
         child_join(&users[i]);
     }
     assert_true(harness_stop(&h));
 }
 
-static void no_foreign_byte(void **state)
+static void users_see_no_foreign_bytes(void **state)
 {
     (void)state;
-    random_start("no_foreign_byte");
+    random_start("users_see_no_foreign_bytes");
     take_turns(SHUF_MEMFD, false);
     take_turns(SHUF_MEMFD, true);
     if (is_cuda()) {
@@ -245,12 +245,12 @@ static void request_result_of_root(int channel, void *context)
     struct wire *w = wire_greet(context);
     const Shuf__ResultReply *reply = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_false(reply->shared);
-    child_say(channel, reply->block);
-    child_hear(channel);
+    child_send(channel, reply->block);
+    child_receive(channel);
     wire_close(w);
 }
 
-static void equal_requests_do_not_meet(void **state)
+static void users_share_no_results(void **state)
 {
     (void)state;
     struct harness h;
@@ -258,9 +258,9 @@ static void equal_requests_do_not_meet(void **state)
     struct wire *w = wire_greet(&h);
     uint64_t block = wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD)->block;
     struct child child = child_start_as(CHILD_NOBODY, request_result_of_root, &h);
-    assert_int_not_equal(child_hear(child.channel), block);
+    assert_int_not_equal(child_receive(child.channel), block);
     assert_int_equal(wire_status(&h).computed, 2);
-    child_say(child.channel, 0);
+    child_send(child.channel, 0);
     child_join(&child);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -297,7 +297,7 @@ static void expect_status(struct wire *w, size_t users, uint32_t uid, uint64_t l
 }
 
 /* Takes leases while root also takes some, and expects to see only its own. */
-static void look_at_others(int channel, void *context)
+static void take_and_see_only_own(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     uint64_t lease[2], block[2];
@@ -305,33 +305,33 @@ static void look_at_others(int channel, void *context)
         const Shuf__ResultReply *reply = wire_lease(w, 1000, i, SHUF__TRANSPORT__TRANSPORT_MEMFD);
         lease[i] = reply->lease;
         block[i] = reply->block;
-        child_say(channel, 0);
-        child_hear(channel);
+        child_send(channel, 0);
+        child_receive(channel);
     }
     expect_far(lease[0], lease[1]);
     expect_far(block[0], block[1]);
     expect_status(w, 1, CHILD_NOBODY, 2);
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_close(w);
 }
 
-static void nothing_of_others(void **state)
+static void status_shows_only_own_leases(void **state)
 {
     (void)state;
     struct harness h;
     start(&h);
     struct wire *w = wire_greet(&h);
-    struct child child = child_start_as(CHILD_NOBODY, look_at_others, &h);
+    struct child child = child_start_as(CHILD_NOBODY, take_and_see_only_own, &h);
     for (uint64_t i = 0; i < 2; i++) {
-        child_hear(child.channel);
+        child_receive(child.channel);
         wire_lease(w, 1000, i, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-        child_say(child.channel, 0);
+        child_send(child.channel, 0);
     }
-    child_hear(child.channel);
+    child_receive(child.channel);
     expect_status(w, 2, CHILD_NOBODY, 2);
     expect_status(w, 2, 0, 2);
-    child_say(child.channel, 0);
+    child_send(child.channel, 0);
     child_join(&child);
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -353,13 +353,13 @@ static void request_ipc(int channel, void *context)
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t values[1000];
-    wire_read_bulk(w, values, reply->payload_bytes);
+    wire_read_payload(w, values, reply->payload_bytes);
     wire_check_alive(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
     wire_close(w);
 }
 
-static void ipc_of_another_user(void **state)
+static void cuda_ipc_of_another_user_is_denied(void **state)
 {
     (void)state;
     struct harness h;
@@ -367,12 +367,12 @@ static void ipc_of_another_user(void **state)
         skip();
     start(&h);
     struct child child = child_start_as(CHILD_NOBODY, request_ipc, &h);
-    child_hear(child.channel);
+    child_receive(child.channel);
     child_join(&child);
     assert_true(harness_stop(&h));
 }
 
-static void request_from_elsewhere(int channel, const struct harness *h)
+static void request_from_namespace(int channel, const struct harness *h)
 {
     struct wire *w = wire_greet(h);
     Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
@@ -383,34 +383,34 @@ static void request_from_elsewhere(int channel, const struct harness *h)
     }
     wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_check_alive(w);
-    child_say(channel, 0);
+    child_send(channel, 0);
     pause();
 }
 
 /* The client is in a child PID namespace. The daemon can see processes of that namespace, so it can
  * watch the client. */
-static void live_elsewhere(int channel, void *context)
+static void run_in_namespace(int channel, void *context)
 {
     assert_int_equal(unshare(CLONE_NEWPID), 0); /* the children are in the new namespace */
     pid_t first = fork();
     assert_true(first >= 0);
     if (first == 0) {
-        request_from_elsewhere(channel, context);
+        request_from_namespace(channel, context);
         _exit(0);
     }
-    child_say(channel, (uint64_t)first);
+    child_send(channel, (uint64_t)first);
     waitpid(first, NULL, 0);
 }
 
-static void another_namespace(void **state)
+static void client_of_child_namespace_is_served(void **state)
 {
     (void)state;
     struct harness h;
     start(&h);
-    struct child child = child_start(live_elsewhere, &h);
-    uint64_t first = child_hear(child.channel);
+    struct child child = child_start(run_in_namespace, &h);
+    uint64_t first = child_receive(child.channel);
     /* one of the two numbers is 0 and the other is the pid */
-    uint64_t second = child_hear(child.channel);
+    uint64_t second = child_receive(child.channel);
     WIRE_AWAIT(&h, s, s.leases == (is_cuda() ? 2 : 1));
     kill((pid_t)(first + second), SIGKILL);
     WIRE_AWAIT(&h, s, s.leases == 0 && s.pending_free == 0);
@@ -421,9 +421,11 @@ static void another_namespace(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_foreign_byte),   cmocka_unit_test(equal_requests_do_not_meet),
-        cmocka_unit_test(nothing_of_others), cmocka_unit_test(ipc_of_another_user),
-        cmocka_unit_test(another_namespace),
+        cmocka_unit_test(users_see_no_foreign_bytes),
+        cmocka_unit_test(users_share_no_results),
+        cmocka_unit_test(status_shows_only_own_leases),
+        cmocka_unit_test(cuda_ipc_of_another_user_is_denied),
+        cmocka_unit_test(client_of_child_namespace_is_served),
     };
     if (geteuid() != 0) {
         fprintf(stderr, "two users: expected to be root\n");

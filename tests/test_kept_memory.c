@@ -85,7 +85,7 @@ static void expect_charged(uint64_t bytes)
     assert_int_equal(s.leases, 0);
 }
 
-static void charged_while_kept(void **state)
+static void kept_memory_stays_charged(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&h);
@@ -100,7 +100,7 @@ static void charged_while_kept(void **state)
 }
 
 /* No process has the descriptor: it is in a message that nobody has received. */
-static void kept_in_a_socket(void **state)
+static void memory_kept_in_a_message_stays_charged(void **state)
 {
     (void)state;
     int ends[2];
@@ -129,7 +129,7 @@ static void kept_in_a_socket(void **state)
     expect_charged(0);
 }
 
-static void no_more_than_the_budget(void **state)
+static void kept_memory_fills_the_budget(void **state)
 {
     (void)state;
     int kept[4];
@@ -153,22 +153,22 @@ static void keep_until_killed(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
     keep_result(w, 1);
-    child_say(channel, 1);
+    child_send(channel, 1);
     pause();
 }
 
-static void until_its_process_dies(void **state)
+static void death_of_process_frees_kept_memory(void **state)
 {
     (void)state;
     struct child child = child_start(keep_until_killed, &h);
-    assert_int_equal(child_hear(child.channel), 1);
+    assert_int_equal(child_receive(child.channel), 1);
     expect_charged(16 * MI);
     child_kill(&child);
     expect_charged(0);
 }
 
 /* The daemon can end while a client still keeps memory. */
-static void the_daemon_ends(void **state)
+static void daemon_ends_despite_kept_memory(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&h);
@@ -180,7 +180,7 @@ static void the_daemon_ends(void **state)
 }
 
 /* One block is kept, while thousands of others are freed at once. */
-static void many_at_once(void **state)
+static void watch_survives_many_frees(void **state)
 {
     (void)state;
     enum { BLOCKS = 4000 };
@@ -201,8 +201,9 @@ static void many_at_once(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        ROW(charged_while_kept),     ROW(kept_in_a_socket), ROW(no_more_than_the_budget),
-        ROW(until_its_process_dies), ROW(the_daemon_ends),  ROW(many_at_once),
+        ROW(kept_memory_stays_charged),       ROW(memory_kept_in_a_message_stays_charged),
+        ROW(kept_memory_fills_the_budget),    ROW(death_of_process_frees_kept_memory),
+        ROW(daemon_ends_despite_kept_memory), ROW(watch_survives_many_frees),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

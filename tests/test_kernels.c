@@ -28,7 +28,7 @@ static void check_golden(const struct golden *row, unsigned width)
 }
 
 /* u64 and i64 are the same bytes: no value reaches 2^63. */
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     struct golden row;
@@ -43,7 +43,7 @@ static void golden_table(void **state)
 }
 
 /* Single positions, also of permutations that are too large for a golden table. */
-static void check_places(const struct golden_places *row, struct shuf__block *block)
+static void check_positions(const struct golden_positions *row, struct shuf__block *block)
 {
     struct shuf__computation computation =
         computation_whole(SHUF_ALGORITHM_PRIMEFOLD, row->n, row->seed, row->epoch);
@@ -60,16 +60,16 @@ static void check_places(const struct golden_places *row, struct shuf__block *bl
     }
 }
 
-static void golden_places(void **state)
+static void golden_positions_match(void **state)
 {
     (void)state;
-    struct golden_places row;
+    struct golden_positions row;
     struct shuf__block block;
     unsigned rows = 0;
     FILE *table = golden_open("primefold.txt");
     computation_alloc(8, &block);
-    for (; golden_next_places(table, &row); rows++)
-        check_places(&row, &block);
+    for (; golden_next_positions(table, &row); rows++)
+        check_positions(&row, &block);
     backend->ops->free(backend, &block);
     fclose(table);
     assert_in_range(rows, 300, 10000);
@@ -77,7 +77,7 @@ static void golden_places(void **state)
 
 /* Requests around the limit of quick computations. For each row, philox24 and lcg cost as much as
  * the size of their domain. */
-static void quick_computations(void **state)
+static void quick_depends_on_domain_size(void **state)
 {
     (void)state;
     const uint64_t most = backend->ops->quick;
@@ -107,7 +107,7 @@ static void quick_computations(void **state)
 
 /* The cost of primefold depends on the number of requested values. For small n it depends on n,
  * because each value needs all n exchanges. */
-static void quick_jobs_by_position(void **state)
+static void quick_depends_on_count_for_primefold(void **state)
 {
     (void)state;
     const uint64_t most = backend->ops->quick, exact = SHUF_PRIMEFOLD_EXACT;
@@ -142,7 +142,7 @@ static void quick_jobs_by_position(void **state)
 
 /* Fingerprints of the first values. Their number is around the sizes at which backends split the
  * work. */
-static void fingerprint_of_any_length(void **state)
+static void fingerprint_of_any_length_matches(void **state)
 {
     (void)state;
     static const uint64_t lengths[] = {0, 1, 2, 31, 33, 255, 257, 65535, 65536, 65537, 200000};
@@ -220,7 +220,7 @@ static void write_at_any_offset(void **state)
     free(found);
 }
 
-static void host_view_is_the_block(void **state)
+static void host_view_is_mapped_block(void **state)
 {
     (void)state;
     struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 1000, 7, 0);
@@ -238,7 +238,7 @@ static void host_view_is_the_block(void **state)
 }
 
 /* A shard without values is a valid computation. */
-static void nothing_at_all(void **state)
+static void empty_shard_is_computed(void **state)
 {
     (void)state;
     struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, 10, 7, 0);
@@ -257,7 +257,7 @@ static void nothing_at_all(void **state)
     backend->ops->free(backend, &block);
 }
 
-static void check_refused(uint64_t bytes)
+static void expect_alloc_refused(uint64_t bytes)
 {
     struct shuf__block block;
     struct shuf__error error = {0};
@@ -272,20 +272,20 @@ static void check_refused(uint64_t bytes)
 }
 
 /* An allocation of the whole memory fails too, because some of it is in use. */
-static void impossible_size(void **state)
+static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
     uint64_t available, total;
     struct shuf__error error = {0};
     assert_int_equal(backend->ops->memory(backend, computation_kind, &available, &total, &error),
                      SHUF_OK);
-    check_refused(total);
-    check_refused(UINT64_C(1) << 50);
-    check_refused(UINT64_C(1) << 62);
-    check_refused(INT64_MAX);
+    expect_alloc_refused(total);
+    expect_alloc_refused(UINT64_C(1) << 50);
+    expect_alloc_refused(UINT64_C(1) << 62);
+    expect_alloc_refused(INT64_MAX);
 }
 
-static void memory_is_told(void **state)
+static void memory_is_reported(void **state)
 {
     (void)state;
     uint64_t available = 0, total = 0;
@@ -298,9 +298,9 @@ static void memory_is_told(void **state)
 
 /* ---- Cancelling ----------------------------------------------------------- */
 
-static bool past(void *context)
+static bool is_past(void *context)
 {
-    return computation_now() > *(const double *)context;
+    return computation_seconds() > *(const double *)context;
 }
 
 static bool never(void *context)
@@ -318,30 +318,30 @@ static void long_job_is_cancelled(void **state)
     struct shuf__permutation *p = &computation.request.permutation;
     struct shuf__block block;
     struct shuf__error error = {0};
-    double begin = computation_now(), deadline = begin + 0.1;
+    double begin = computation_seconds(), deadline = begin + 0.1;
     uint64_t ns;
     p->offset = p->n - 1;
     p->count = 1;
-    computation.cancelled = past;
+    computation.cancelled = is_past;
     computation.cancel_context = &deadline;
     computation_alloc(8, &block);
     assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
                      SHUF_CANCELLED);
     assert_int_equal(error.status, SHUF_CANCELLED);
     backend->ops->free(backend, &block);
-    if (computation_now() - begin > 5)
-        fail_msg("cancelled after 0.1 s, ended after %.1f s", computation_now() - begin);
+    if (computation_seconds() - begin > 5)
+        fail_msg("cancelled after 0.1 s, ended after %.1f s", computation_seconds() - begin);
 }
 
 static void check_cancelled_at_once(struct shuf__computation computation)
 {
     struct shuf__block block;
     struct shuf__error error = {0};
-    double past_already = 0;
+    double already_past = 0;
     uint64_t ns;
-    computation.cancelled = past;
-    computation.cancel_context = &past_already;
-    computation_alloc(4 * computation_values(&computation), &block);
+    computation.cancelled = is_past;
+    computation.cancel_context = &already_past;
+    computation_alloc(4 * computation_value_count(&computation), &block);
     assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
                      SHUF_CANCELLED);
     backend->ops->free(backend, &block);
@@ -366,7 +366,7 @@ static void long_row_is_cancelled(void **state)
 
 /* A call of `cancelled` that returns false does not change the result. After a computation was
  * cancelled, the backend still works. */
-static void cancel_check_changes_nothing(void **state)
+static void false_cancel_check_changes_nothing(void **state)
 {
     (void)state;
     struct shuf__computation computation =
@@ -378,21 +378,21 @@ static void cancel_check_changes_nothing(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),
-        cmocka_unit_test(golden_places),
-        cmocka_unit_test(quick_computations),
-        cmocka_unit_test(quick_jobs_by_position),
-        cmocka_unit_test(fingerprint_of_any_length),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(golden_positions_match),
+        cmocka_unit_test(quick_depends_on_domain_size),
+        cmocka_unit_test(quick_depends_on_count_for_primefold),
+        cmocka_unit_test(fingerprint_of_any_length_matches),
         cmocka_unit_test(write_at_any_offset),
         cmocka_unit_test(read_at_any_offset),
-        cmocka_unit_test(host_view_is_the_block),
-        cmocka_unit_test(nothing_at_all),
-        cmocka_unit_test(impossible_size),
-        cmocka_unit_test(memory_is_told),
+        cmocka_unit_test(host_view_is_mapped_block),
+        cmocka_unit_test(empty_shard_is_computed),
+        cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(memory_is_reported),
         cmocka_unit_test(long_job_is_cancelled),
         cmocka_unit_test(many_rows_are_cancelled),
         cmocka_unit_test(long_row_is_cancelled),
-        cmocka_unit_test(cancel_check_changes_nothing),
+        cmocka_unit_test(false_cancel_check_changes_nothing),
     };
     return computation_main(argc, argv, tests);
 }

@@ -23,13 +23,13 @@ enum {
 
 static struct shuf__backend *cpu;
 
-static uint64_t run(struct shuf__backend *on, enum shuf__memory kind,
-                    const struct shuf__computation *computation)
+static uint64_t compute_fingerprint(struct shuf__backend *on, enum shuf__memory kind,
+                                    const struct shuf__computation *computation)
 {
     const struct shuf__permutation *p = &computation->request.permutation;
     struct shuf__error error = {0};
     struct shuf__block block;
-    uint64_t ns, fingerprint = 0, values = computation_values(computation);
+    uint64_t ns, fingerprint = 0, values = computation_value_count(computation);
     uint64_t units =
         (values * computation_width(computation) + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
     if (on->ops->alloc(on, kind, units * SHUF__BLOCK_UNIT, &block, &error) ||
@@ -43,22 +43,22 @@ static uint64_t run(struct shuf__backend *on, enum shuf__memory kind,
     return fingerprint;
 }
 
-static void compare(const struct shuf__computation *computation)
+static void compare_with_cpu(const struct shuf__computation *computation)
 {
-    uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, computation);
+    uint64_t expected = compute_fingerprint(cpu, SHUF__MEMORY_MEMFD, computation);
     while (computation_next_kind())
-        assert_int_equal(run(backend, computation_kind, computation), expected);
+        assert_int_equal(compute_fingerprint(backend, computation_kind, computation), expected);
 }
 
-static void compare_whole(uint64_t n)
+static void compare_permutation(uint64_t n)
 {
     struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, n, 7, 0);
-    compare(&computation);
+    compare_with_cpu(&computation);
 }
 
-static void make(struct shuf__backend *on, enum shuf__memory kind,
-                 const struct shuf__computation *computation, uint64_t bytes,
-                 struct shuf__block *block)
+static void compute_block(struct shuf__backend *on, enum shuf__memory kind,
+                          const struct shuf__computation *computation, uint64_t bytes,
+                          struct shuf__block *block)
 {
     struct shuf__error error = {0};
     uint64_t ns, units = (bytes + SHUF__BLOCK_UNIT - 1) / SHUF__BLOCK_UNIT;
@@ -68,8 +68,8 @@ static void make(struct shuf__backend *on, enum shuf__memory kind,
 }
 
 /* Shuffles a stream's words and returns the fingerprint of the result. */
-static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind,
-                         struct shuf__computation computation)
+static uint64_t shuffled_fingerprint(struct shuf__backend *on, enum shuf__memory kind,
+                                     struct shuf__computation computation)
 {
     struct shuf__error error = {0};
     const struct shuf__shuffle *s = &computation.request.shuffle;
@@ -78,9 +78,9 @@ static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind,
     uint64_t fingerprint;
     const struct shuf__computation noise =
         computation_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
-    make(on, kind, &noise, bytes, &in);
+    compute_block(on, kind, &noise, bytes, &in);
     computation.input = &in;
-    make(on, kind, &computation, bytes, &out);
+    compute_block(on, kind, &computation, bytes, &out);
     if (on->ops->fingerprint(on, &out, 4, bytes / 4, 0, &fingerprint, &error))
         fail_msg("%s: %s", on->ops->name, error.text);
     on->ops->free(on, &in);
@@ -93,9 +93,9 @@ static uint64_t shuffled(struct shuf__backend *on, enum shuf__memory kind,
 
 static void compare_shuffled(const struct shuf__computation *computation)
 {
-    const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, *computation);
+    const uint64_t expected = shuffled_fingerprint(cpu, SHUF__MEMORY_MEMFD, *computation);
     while (computation_next_kind())
-        assert_int_equal(shuffled(backend, computation_kind, *computation), expected);
+        assert_int_equal(shuffled_fingerprint(backend, computation_kind, *computation), expected);
 }
 
 static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
@@ -108,7 +108,7 @@ static void compare_shuffle(uint64_t n, uint64_t record, bool inverse)
 
 /* The smallest shuffles that the GPU makes by partitions, and a number of records that fills its
  * tiles. These sizes are small enough for compute-sanitizer. */
-static void fewest_by_windows(void **state)
+static void smallest_partitioned_shuffles_match(void **state)
 {
     (void)state;
     compare_shuffle(UINT64_C(10) << 20, 8, false);
@@ -116,7 +116,7 @@ static void fewest_by_windows(void **state)
     compare_shuffle((UINT64_C(80) << 20) + 9, 1, false);
 }
 
-static void large_shuffles(void **state)
+static void large_shuffles_match(void **state)
 {
     (void)state;
     static const uint64_t records[] = {1, 2, 4, 8, 16, 12, 256};
@@ -133,7 +133,7 @@ static void large_shuffles(void **state)
 
 /* The maps of this seed leave n + 433 unchanged. This input is in the last tile, after the last
  * position. A cycle walk from it would never end. */
-static void fixed_point_behind_the_end(void **state)
+static void fixed_point_beyond_n_is_skipped(void **state)
 {
     (void)state;
     const uint64_t n = (UINT64_C(1) << 28) + (UINT64_C(1) << 23) - 1000;
@@ -161,8 +161,8 @@ static void shuffle_block(const struct shuf__computation *original, bool inverse
     struct shuf__computation computation = *original;
     computation.request.shuffle.inverse = inverse;
     computation.input = block;
-    make(backend, backend->ops->own, &computation, computation_bytes(&computation),
-         &shuffled_block);
+    compute_block(backend, backend->ops->own, &computation, computation_bytes(&computation),
+                  &shuffled_block);
     backend->ops->free(backend, block);
     *block = shuffled_block;
 }
@@ -180,7 +180,7 @@ static bool has_memory(struct shuf__backend *on, enum shuf__memory kind, uint64_
 }
 
 /* The fingerprint of the numbers 0 to n - 1 in order. */
-static uint64_t fingerprint_in_order(uint64_t n)
+static uint64_t fingerprint_of_identity(uint64_t n)
 {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < n; i++)
@@ -190,37 +190,37 @@ static uint64_t fingerprint_in_order(uint64_t n)
 
 /* An inverse shuffle sorts the values of a permutation, and a shuffle then restores them. So the
  * test needs no second result to compare with. */
-static void check_values(uint64_t n, unsigned width)
+static void check_sorted_and_restored(uint64_t n, unsigned width)
 {
-    const uint64_t in_order = fingerprint_in_order(n);
+    const uint64_t identity = fingerprint_of_identity(n);
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
         struct shuf__computation computation = computation_whole(algorithm, n, 7, 3);
         const struct shuf__computation shuffle = computation_shuffle(algorithm, n, 7, 3, width);
         struct shuf__block block;
         computation_set_width(&computation, width);
-        make(backend, backend->ops->own, &computation, n * width, &block);
+        compute_block(backend, backend->ops->own, &computation, n * width, &block);
         const uint64_t values = fingerprint_of(&block, width, n);
         shuffle_block(&shuffle, true, &block);
-        assert_int_equal(fingerprint_of(&block, width, n), in_order);
+        assert_int_equal(fingerprint_of(&block, width, n), identity);
         shuffle_block(&shuffle, false, &block);
         assert_int_equal(fingerprint_of(&block, width, n), values);
         backend->ops->free(backend, &block);
     }
 }
 
-static void shuffled_values(void **state)
+static void shuffle_inverse_sorts_permutation(void **state)
 {
     (void)state;
-    check_values((UINT64_C(1) << 31) + 1, 4);
-    check_values((UINT64_C(1) << 31) + 1, 8);
-    check_values(UINT64_C(1) << 32, 4);
+    check_sorted_and_restored((UINT64_C(1) << 31) + 1, 4);
+    check_sorted_and_restored((UINT64_C(1) << 31) + 1, 8);
+    check_sorted_and_restored(UINT64_C(1) << 32, 4);
     if (has_memory(backend, backend->ops->own, UINT64_C(66) << 30))
-        check_values((UINT64_C(1) << 32) + 1, 8);
+        check_sorted_and_restored((UINT64_C(1) << 32) + 1, 8);
 }
 
 /* Records of three bytes are compared with the CPU, forward and inverse. */
-static void shuffles_of_three_bytes(void **state)
+static void shuffles_of_three_byte_records_match(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
@@ -230,8 +230,8 @@ static void shuffles_of_three_bytes(void **state)
         const struct shuf__computation noise =
             computation_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, 7, 0, 0, bytes / 4);
         struct shuf__block block;
-        const uint64_t expected = shuffled(cpu, SHUF__MEMORY_MEMFD, computation);
-        make(backend, backend->ops->own, &noise, bytes, &block);
+        const uint64_t expected = shuffled_fingerprint(cpu, SHUF__MEMORY_MEMFD, computation);
+        compute_block(backend, backend->ops->own, &noise, bytes, &block);
         const uint64_t before = fingerprint_of(&block, 4, bytes / 4);
         shuffle_block(&computation, false, &block);
         assert_int_equal(fingerprint_of(&block, 4, bytes / 4), expected);
@@ -241,31 +241,31 @@ static void shuffles_of_three_bytes(void **state)
     }
 }
 
-static void past_31_bits(void **state)
+static void permutation_past_31_bits_matches(void **state)
 {
     (void)state;
-    compare_whole((UINT64_C(1) << 31) + 1);
+    compare_permutation((UINT64_C(1) << 31) + 1);
 }
 
-static void past_32_bits(void **state)
+static void permutation_past_32_bits_matches(void **state)
 {
     (void)state;
-    compare_whole((UINT64_C(1) << 32) + 1);
+    compare_permutation((UINT64_C(1) << 32) + 1);
 }
 
 /* A batch of rows, each with many tiles. It takes several launches. */
-static void batch_of_long_rows(void **state)
+static void batch_of_long_rows_matches(void **state)
 {
     (void)state;
     struct shuf__computation computation =
         computation_whole(SHUF_ALGORITHM_PHILOX24, (UINT64_C(1) << 26) + 1, 7, 0);
     struct shuf__permutation *p = &computation.request.permutation;
     p->rows = 40;
-    compare(&computation);
+    compare_with_cpu(&computation);
 }
 
 /* Padded shards of two rows. The last value of each shard is a value from the front of its row. */
-static void batch_of_wrapping_shards(void **state)
+static void batch_of_padded_shards_matches(void **state)
 {
     (void)state;
     struct shuf__computation computation =
@@ -275,7 +275,7 @@ static void batch_of_wrapping_shards(void **state)
     p->offset = 999;
     p->stride = 1000;
     p->count = p->n / p->stride + 1;
-    compare(&computation);
+    compare_with_cpu(&computation);
 }
 
 /* ---- late slices ---- */
@@ -303,9 +303,9 @@ static void check_slice(struct rank_indexes *t, uint64_t known, uint64_t offset,
     p->count = count;
     p->stride = stride;
     t->computation.rank_index = t->cpus;
-    const uint64_t expected = run(cpu, SHUF__MEMORY_MEMFD, &t->computation);
+    const uint64_t expected = compute_fingerprint(cpu, SHUF__MEMORY_MEMFD, &t->computation);
     t->computation.rank_index = t->gpus;
-    assert_int_equal(run(backend, computation_kind, &t->computation), expected);
+    assert_int_equal(compute_fingerprint(backend, computation_kind, &t->computation), expected);
     check_rank_index(t);
 }
 
@@ -336,7 +336,7 @@ static void check_cancelled(struct rank_indexes *t)
 }
 
 /* `cancelled` is called before the first launch, and stops the shuffle at its second call. */
-static void cancelled_shuffles(void **state)
+static void shuffles_are_cancelled(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {(UINT64_C(1) << 31) + 1, UINT64_C(1) << 32};
@@ -386,7 +386,7 @@ static void check_late_slices(struct rank_indexes *t)
     check_slice(t, LAUNCH, before[LAUNCH / 2], 1000, n / 4000);
 }
 
-static void late_slices(void **state)
+static void late_slices_match(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
@@ -396,7 +396,7 @@ static void late_slices(void **state)
         t.computation.request.permutation.offset = n - 1;
         t.computation.request.permutation.count = 1;
         t.computation.rank_index = t.cpus = calloc(1, shuf__rank_index_bytes(algorithm, n));
-        run(cpu, SHUF__MEMORY_MEMFD, &t.computation);
+        compute_fingerprint(cpu, SHUF__MEMORY_MEMFD, &t.computation);
         assert_int_equal(t.cpus->known, 4 * LAUNCH);
         while (computation_next_kind()) {
             t.gpus = calloc(1, shuf__rank_index_bytes(algorithm, n));
@@ -410,12 +410,17 @@ static void late_slices(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(past_31_bits),       cmocka_unit_test(past_32_bits),
-        cmocka_unit_test(batch_of_long_rows), cmocka_unit_test(batch_of_wrapping_shards),
-        cmocka_unit_test(late_slices),        cmocka_unit_test(fewest_by_windows),
-        cmocka_unit_test(large_shuffles),     cmocka_unit_test(fixed_point_behind_the_end),
-        cmocka_unit_test(shuffled_values),    cmocka_unit_test(shuffles_of_three_bytes),
-        cmocka_unit_test(cancelled_shuffles),
+        cmocka_unit_test(permutation_past_31_bits_matches),
+        cmocka_unit_test(permutation_past_32_bits_matches),
+        cmocka_unit_test(batch_of_long_rows_matches),
+        cmocka_unit_test(batch_of_padded_shards_matches),
+        cmocka_unit_test(late_slices_match),
+        cmocka_unit_test(smallest_partitioned_shuffles_match),
+        cmocka_unit_test(large_shuffles_match),
+        cmocka_unit_test(fixed_point_beyond_n_is_skipped),
+        cmocka_unit_test(shuffle_inverse_sorts_permutation),
+        cmocka_unit_test(shuffles_of_three_byte_records_match),
+        cmocka_unit_test(shuffles_are_cancelled),
     };
     const uint64_t needed = UINT64_C(36) << 30;
     backend = computation_open(argc == 2 ? argv[1] : "");

@@ -46,7 +46,7 @@ static void remove_key(const struct harness *h, const char *name)
     assert_true(unlink(path) == 0 || errno == ENOENT);
 }
 
-static void prepare(struct harness *h)
+static void prepare_with_keys(struct harness *h)
 {
     static char conf[HARNESS_PATH + 8];
     static const char *const extra[] = {"--config", conf, NULL};
@@ -65,7 +65,7 @@ static void prepare(struct harness *h)
 static int start(void **state)
 {
     static struct harness h;
-    prepare(&h);
+    prepare_with_keys(&h);
     *state = &h;
     return harness_restart(&h) ? 0 : -1;
 }
@@ -116,7 +116,8 @@ static shuf *open_handle(const struct harness *h)
     return handle;
 }
 
-static void expect(const shuf *handle, shuf_status got, shuf_status expected, const char *words)
+static void expect_status(const shuf *handle, shuf_status got, shuf_status expected,
+                          const char *words)
 {
     if (got != expected || !strstr(shuf_message(handle), words))
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
@@ -139,18 +140,19 @@ static void check_permutation(shuf *handle, const char *row)
     const shuf_permutation request = {
         .algorithm = algorithm, .n = n, .key = name_of(digits), .epoch = epoch, .dtype = SHUF_U64};
     uint64_t *values = malloc(n * sizeof *values), at = n / 2, found;
-    expect(handle, shuf_permute(handle, &request, values, n * sizeof *values, NULL), SHUF_OK, "");
+    expect_status(handle, shuf_permute(handle, &request, values, n * sizeof *values, NULL), SHUF_OK,
+                  "");
     assert_true(golden_fingerprint(values, n) == fingerprint);
     const shuf_permutation one = {
         .algorithm = algorithm, .n = n, .key = request.key, .epoch = epoch};
-    expect(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_OK, "");
+    expect_status(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_OK, "");
     assert_true(found == values[at]);
-    expect(handle, shuf_index(handle, &one, SHUF_INVERSE, &found, 1, &found), SHUF_OK, "");
+    expect_status(handle, shuf_index(handle, &one, SHUF_INVERSE, &found, 1, &found), SHUF_OK, "");
     assert_true(found == at);
     free(values);
 }
 
-static void check_place(shuf *handle, const char *row)
+static void check_position(shuf *handle, const char *row)
 {
     char digits[33];
     uint64_t n, epoch, at, value, found, slice;
@@ -160,13 +162,15 @@ static void check_place(shuf *handle, const char *row)
     for (row += used; sscanf(row, " %" SCNu64 " %" SCNu64 "%n", &at, &value, &used) == 2;
          row += used) {
         shuf_permutation request = {.n = n, .key = name_of(digits), .epoch = epoch};
-        expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &found), SHUF_OK, "");
+        expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &found), SHUF_OK,
+                      "");
         assert_true(found == value);
         request.view = SHUF_VIEW_SLICE;
         request.offset = at;
         request.count = request.stride = 1;
         request.dtype = SHUF_U64;
-        expect(handle, shuf_permute(handle, &request, &slice, sizeof slice, NULL), SHUF_OK, "");
+        expect_status(handle, shuf_permute(handle, &request, &slice, sizeof slice, NULL), SHUF_OK,
+                      "");
         assert_true(slice == value);
     }
 }
@@ -196,18 +200,18 @@ static void check_stream(shuf *handle, const char *row)
     request.distribution = strcmp(law, "uniform") == 0 ? SHUF_UNIFORM : SHUF_GAUSS;
     request.method = strcmp(law, "box-muller") == 0 ? SHUF_BOX_MULLER : SHUF_TABLE;
     request.dtype = dtype_of(dtype);
-    expect(handle, shuf_draw_summary(handle, &request, &result), SHUF_OK, "");
+    expect_status(handle, shuf_draw_summary(handle, &request, &result), SHUF_OK, "");
     assert_true(result.fingerprint == fingerprint);
 }
 
-static void specified_values(void **state)
+static void golden_table_matches(void **state)
 {
     shuf *handle = open_handle(*state);
     FILE *table = golden_open("named_keys.txt");
     int rows = 0;
     for (const char *row; (row = golden_line(table)) != NULL; rows++)
         (row[1] == 'e'   ? check_permutation
-         : row[1] == 'l' ? check_place
+         : row[1] == 'l' ? check_position
                          : check_stream)(handle, row);
     assert_true(rows > 200);
     fclose(table);
@@ -215,7 +219,7 @@ static void specified_values(void **state)
 }
 
 /* A GPU derives the key of each row of a batch itself. */
-static void batches(void **state)
+static void batch_rows_match_single_rows(void **state)
 {
     enum { N = 300, ROWS = 100 };
     static uint32_t all[ROWS][N], one[N];
@@ -226,16 +230,16 @@ static void batches(void **state)
             .algorithm = names[i], .n = i ? N : N - 60, .key = "b", .epochs = ROWS};
         const size_t row = request.n * sizeof **all;
         uint8_t *const rows = (uint8_t *)all;
-        expect(handle, shuf_permute(handle, &request, rows, ROWS * row, NULL), SHUF_OK, "");
+        expect_status(handle, shuf_permute(handle, &request, rows, ROWS * row, NULL), SHUF_OK, "");
         for (request.epochs = 1; request.epoch < ROWS; request.epoch += 33) {
-            expect(handle, shuf_permute(handle, &request, one, row, NULL), SHUF_OK, "");
+            expect_status(handle, shuf_permute(handle, &request, one, row, NULL), SHUF_OK, "");
             assert_memory_equal(rows + request.epoch * row, one, row);
         }
     }
     shuf_close(handle);
 }
 
-static void shuffles(void **state)
+static void shuffle_matches_permutation(void **state)
 {
     enum { N = 70000 };
     static uint32_t order[N], in[N], out[N];
@@ -244,8 +248,9 @@ static void shuffles(void **state)
     const shuf_records records = {.n = N, .record = sizeof *in, .key = "a", .epoch = 2};
     for (uint32_t i = 0; i < N; i++)
         in[i] = 3 * i;
-    expect(handle, shuf_permute(handle, &permutation, order, sizeof order, NULL), SHUF_OK, "");
-    expect(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_OK, "");
+    expect_status(handle, shuf_permute(handle, &permutation, order, sizeof order, NULL), SHUF_OK,
+                  "");
+    expect_status(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_OK, "");
     for (uint32_t i = 0; i < N; i++)
         assert_int_equal(out[i], 3 * order[i]);
     shuf_close(handle);
@@ -266,10 +271,10 @@ static void expect_denied(shuf *handle, const char *name)
     char words[96];
     snprintf(words, sizeof words, "key %s: expected a key of the daemon that user %d may use", name,
              CHILD_NOBODY);
-    expect(handle, try_key(handle, name), SHUF_DENIED, words);
+    expect_status(handle, try_key(handle, name), SHUF_DENIED, words);
 }
 
-static void be_member(const gid_t *group)
+static void become_member(const gid_t *group)
 {
     assert_int_equal(setgroups(group ? 1 : 0, group), 0);
     assert_int_equal(setresgid(CHILD_NOBODY, CHILD_NOBODY, CHILD_NOBODY), 0);
@@ -279,7 +284,7 @@ static void be_member(const gid_t *group)
 static void use_as_stranger(int channel, void *context)
 {
     (void)channel;
-    be_member(NULL);
+    become_member(NULL);
     shuf *handle = open_handle(context);
     uint64_t at = 1, found;
     const shuf_permutation one = {.n = 10, .key = "b"};
@@ -288,9 +293,11 @@ static void use_as_stranger(int channel, void *context)
     expect_denied(handle, "a");
     expect_denied(handle, "b");
     expect_denied(handle, "none");
-    expect(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_DENIED, "key b:");
-    expect(handle, shuf_draw(handle, &numbers, &found, 8, NULL), SHUF_DENIED, "key b:");
-    expect(handle, shuf_shuffle(handle, &records, &at, &found, 8, NULL), SHUF_DENIED, "key b:");
+    expect_status(handle, shuf_index(handle, &one, SHUF_FORWARD, &at, 1, &found), SHUF_DENIED,
+                  "key b:");
+    expect_status(handle, shuf_draw(handle, &numbers, &found, 8, NULL), SHUF_DENIED, "key b:");
+    expect_status(handle, shuf_shuffle(handle, &records, &at, &found, 8, NULL), SHUF_DENIED,
+                  "key b:");
     shuf_close(handle);
 }
 
@@ -298,30 +305,30 @@ static void use_as_member(int channel, void *context)
 {
     (void)channel;
     const gid_t group = GROUP;
-    be_member(&group);
+    become_member(&group);
     shuf *handle = open_handle(context);
     expect_denied(handle, "a");
-    expect(handle, try_key(handle, "b"), SHUF_OK, "");
+    expect_status(handle, try_key(handle, "b"), SHUF_OK, "");
     expect_denied(handle, "none");
     shuf_close(handle);
 }
 
-static void run_as(void (*body)(int channel, void *context), struct harness *h)
+static void run_child(void (*body)(int channel, void *context), struct harness *h)
 {
     const struct child child = child_start(body, h);
     child_join(&child);
 }
 
-static void groups(void **state)
+static void group_decides_who_may_use_a_key(void **state)
 {
     struct harness *h = *state;
     if (getuid() != 0)
         skip();
-    run_as(use_as_stranger, h);
+    run_child(use_as_stranger, h);
     write_key(h, "b.group", "4711\n");
     reload(h, "2 named keys from ");
-    run_as(use_as_stranger, h);
-    run_as(use_as_member, h);
+    run_child(use_as_stranger, h);
+    run_child(use_as_member, h);
     write_key(h, "b.group", "no-such-group\n");
     reload(h, "/b.group: no-such-group: expected the name or number of a group of this machine");
     /* the text is a key, but the name is that of a group file */
@@ -329,21 +336,23 @@ static void groups(void **state)
     reload(h, "/b.group: expected the name or number of a group of this machine");
     remove_key(h, "b.group");
     reload(h, "2 named keys from ");
-    run_as(use_as_stranger, h);
+    run_child(use_as_stranger, h);
 }
 
-static void wrong_requests(void **state)
+static void wrong_key_requests_are_refused(void **state)
 {
     shuf *handle = open_handle(*state);
     uint32_t value;
     const shuf_permutation both = {.n = 1, .seed = 7, .key = "a"};
-    expect(handle, shuf_permute(handle, &both, &value, sizeof value, NULL), SHUF_INVALID,
-           "seed 7: expected 0 with key a");
-    expect(handle, try_key(handle, "../a"), SHUF_INVALID, "key ../a: expected a name of 1 to 31");
-    expect(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
-    expect(handle, try_key(handle, "none"), SHUF_DENIED, "key none: expected a key of the daemon");
+    expect_status(handle, shuf_permute(handle, &both, &value, sizeof value, NULL), SHUF_INVALID,
+                  "seed 7: expected 0 with key a");
+    expect_status(handle, try_key(handle, "../a"), SHUF_INVALID,
+                  "key ../a: expected a name of 1 to 31");
+    expect_status(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
+    expect_status(handle, try_key(handle, "none"), SHUF_DENIED,
+                  "key none: expected a key of the daemon");
     /* "" means the same as NULL: the key of seed 0 */
-    expect(handle, try_key(handle, ""), SHUF_OK, "");
+    expect_status(handle, try_key(handle, ""), SHUF_OK, "");
     shuf_close(handle);
 }
 
@@ -353,12 +362,12 @@ static uint64_t fingerprint_by(shuf *handle, const char *name, bool *shared)
 {
     shuf_result result;
     const shuf_permutation request = {.n = 5000, .key = name};
-    expect(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
+    expect_status(handle, shuf_summarize(handle, &request, &result), SHUF_OK, "");
     *shared = result.shared;
     return result.fingerprint;
 }
 
-static void reload_changes_keys(void **state)
+static void reload_adds_and_changes_keys(void **state)
 {
     bool shared;
     struct harness *h = *state;
@@ -378,11 +387,11 @@ static void reload_changes_keys(void **state)
     assert_true(second != first && !shared);
     remove_key(h, "late");
     reload(h, "2 named keys from ");
-    expect(handle, try_key(handle, "late"), SHUF_DENIED, "key late:");
+    expect_status(handle, try_key(handle, "late"), SHUF_DENIED, "key late:");
     shuf_close(handle);
 }
 
-static void mistakes_change_nothing(void **state)
+static void failed_reload_keeps_keys(void **state)
 {
     static const struct {
         const char *text, *words;
@@ -402,11 +411,11 @@ static void mistakes_change_nothing(void **state)
         write_key(h, "c", wrong[i].text);
         reload(h, wrong[i].words);
         assert_true(fingerprint_by(handle, "a", &shared) == before && shared);
-        expect(handle, try_key(handle, "c"), SHUF_DENIED, "");
+        expect_status(handle, try_key(handle, "c"), SHUF_DENIED, "");
     }
     write_key(h, "c", "\t2345678\n0abcde\n"); /* 16 raw bytes may include white space */
     reload(h, "3 named keys from ");
-    expect(handle, try_key(handle, "c"), SHUF_OK, "");
+    expect_status(handle, try_key(handle, "c"), SHUF_OK, "");
     char path[HARNESS_PATH + 64];
     snprintf(path, sizeof path, "%s/keys/c", h->directory);
     assert_int_equal(chmod(path, 0604), 0);
@@ -415,7 +424,7 @@ static void mistakes_change_nothing(void **state)
     shuf_close(handle);
 }
 
-static void a_wrong_key_stops_the_start(void **state)
+static void wrong_key_file_stops_start(void **state)
 {
     const struct harness *h = *state;
     char conf[HARNESS_PATH + 8], socket[HARNESS_PATH + 8];
@@ -479,23 +488,24 @@ static void parse_key(const char *digits, uint8_t bytes[16])
         assert_int_equal(sscanf(digits + 2 * i, "%2hhx", &bytes[i]), 1);
 }
 
-static void use_widely(shuf *handle, const char *key)
+static void use_by_every_request(shuf *handle, const char *key)
 {
     static uint32_t values[400000];
     uint64_t at = 5;
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"primefold", "philox24", "lcg"};
         const shuf_permutation request = {.algorithm = names[i], .n = 400000, .key = key};
-        expect(handle, shuf_permute(handle, &request, values, sizeof values, NULL), SHUF_OK, "");
-        expect(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &at), SHUF_OK, "");
+        expect_status(handle, shuf_permute(handle, &request, values, sizeof values, NULL), SHUF_OK,
+                      "");
+        expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &at, 1, &at), SHUF_OK, "");
     }
     const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .key = key, .count = 1000};
-    expect(handle, shuf_draw(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
+    expect_status(handle, shuf_draw(handle, &numbers, values, sizeof values, NULL), SHUF_OK, "");
 }
 
 /* The daemon has a key only in one locked mapping, and wipes it when the key is removed. On a GPU,
  * the driver's command buffers also have the arguments of recent launches. */
-static void bits_stay_in_their_mapping(void **state)
+static void key_bits_stay_in_locked_mapping(void **state)
 {
     struct harness *h = *state;
     uint8_t bytes[16];
@@ -508,7 +518,7 @@ static void bits_stay_in_their_mapping(void **state)
     write_key(h, "late", other);
     reload(h, "3 named keys from ");
     shuf *handle = open_handle(h);
-    use_widely(handle, "late");
+    use_by_every_request(handle, "late");
     parse_key(other, bytes);
     const int mappings = count_mappings(h->pid, bytes, &exposed);
     assert_true(gpu ? mappings >= 1 : mappings == 1 && !exposed);
@@ -558,7 +568,7 @@ static void expect_shufctl(const struct harness *h, int status, const char *word
 #define SHUFCTL(h, status, words, ...) \
     expect_shufctl(h, status, words, (const char *const[]){__VA_ARGS__, NULL})
 
-static void by_shufctl(void **state)
+static void shufctl_uses_keys(void **state)
 {
     const struct harness *h = *state;
     SHUFCTL(h, 0, "key         a\n", "permute", "--n", "40", "--key", "a");
@@ -577,16 +587,16 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(specified_values),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(shuffles),
-        cmocka_unit_test(groups),
-        cmocka_unit_test(wrong_requests),
-        cmocka_unit_test(reload_changes_keys),
-        cmocka_unit_test(mistakes_change_nothing),
-        cmocka_unit_test(a_wrong_key_stops_the_start),
-        cmocka_unit_test(bits_stay_in_their_mapping),
-        cmocka_unit_test(by_shufctl),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(batch_rows_match_single_rows),
+        cmocka_unit_test(shuffle_matches_permutation),
+        cmocka_unit_test(group_decides_who_may_use_a_key),
+        cmocka_unit_test(wrong_key_requests_are_refused),
+        cmocka_unit_test(reload_adds_and_changes_keys),
+        cmocka_unit_test(failed_reload_keeps_keys),
+        cmocka_unit_test(wrong_key_file_stops_start),
+        cmocka_unit_test(key_bits_stay_in_locked_mapping),
+        cmocka_unit_test(shufctl_uses_keys),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

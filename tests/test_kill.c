@@ -46,14 +46,14 @@ static shuf_permutation random_request(void)
 
 static const shuf_transport any_transport[] = {SHUF_MEMFD, SHUF_CUDA_FD, SHUF_CUDA_IPC};
 
-static int transports(void)
+static int transport_count(void)
 {
     return is_cuda() ? 3 : 1;
 }
 
 static shuf_lease_options random_options(void)
 {
-    shuf_transport transport = any_transport[random_below((uint64_t)transports())];
+    shuf_transport transport = any_transport[random_below((uint64_t)transport_count())];
     return (shuf_lease_options){.transports = transport, .event = random_below(2)};
 }
 
@@ -71,7 +71,7 @@ static void expect_permutation(const uint32_t *values, uint64_t n)
 }
 
 /* Takes a lease into a random place; if the place has a lease, exchanges it. */
-static void take(struct client *c)
+static void take_random(struct client *c)
 {
     const shuf_permutation request = random_request();
     const shuf_lease_options options = random_options();
@@ -79,7 +79,7 @@ static void take(struct client *c)
     expect_ok(c->handle, shuf_lease_take(c->handle, &request, &options, lease));
 }
 
-static void release(struct client *c)
+static void release_random(struct client *c)
 {
     shuf_lease **lease = &c->leases[random_below(LEASES)];
     expect_ok(c->handle, shuf_lease_release(c->handle, lease));
@@ -95,19 +95,19 @@ static void read_lease(struct client *c, const shuf_lease *lease)
     expect_permutation(values, lease->result.shape.count);
 }
 
-static void read_one(struct client *c)
+static void read_random(struct client *c)
 {
     read_lease(c, c->leases[random_below(LEASES)]);
 }
 
-static void prefetch(struct client *c)
+static void prefetch_random(struct client *c)
 {
     const shuf_permutation request = random_request();
     const shuf_lease_options options = random_options();
     expect_ok(c->handle, shuf_prefetch(c->handle, &request, &options));
 }
 
-static void copy(struct client *c)
+static void permute_random(struct client *c)
 {
     static uint32_t values[MOST_VALUES];
     const shuf_permutation request = random_request();
@@ -115,7 +115,7 @@ static void copy(struct client *c)
     expect_permutation(values, request.n);
 }
 
-static void summarize(struct client *c)
+static void summarize_random(struct client *c)
 {
     shuf_result result;
     const shuf_permutation request = random_request();
@@ -129,10 +129,11 @@ static void connect_anew(struct client *c, const char *socket)
     expect_ok(c->handle, shuf_connect(&c->handle, socket));
 }
 
-static void live(int channel, void *context)
+static void run_random_client(int channel, void *context)
 {
-    static void (*const deeds[])(struct client *) = {take,     take,     take, release,
-                                                     read_one, prefetch, copy, summarize};
+    static void (*const actions[])(struct client *) = {
+        take_random, take_random,     take_random,    release_random,
+        read_random, prefetch_random, permute_random, summarize_random};
     const struct harness *h = context;
     struct client c = {0};
     (void)channel;
@@ -140,7 +141,7 @@ static void live(int channel, void *context)
     for (;;) {
         if (random_below(30) == 0)
             connect_anew(&c, h->socket);
-        deeds[random_below(sizeof deeds / sizeof deeds[0])](&c);
+        actions[random_below(sizeof actions / sizeof actions[0])](&c);
     }
 }
 
@@ -168,10 +169,10 @@ static uint64_t random_life_us(void)
     return random_below((random_below(8) ? 6000 : 60000) * slower);
 }
 
-static void start(struct harness *h, struct slot *slot)
+static void start_client(struct harness *h, struct slot *slot)
 {
     slot->due_us = now_us() + random_life_us();
-    slot->child = child_start(live, h);
+    slot->child = child_start(run_random_client, h);
 }
 
 static void await_death(const struct slot *slot)
@@ -191,16 +192,16 @@ static struct slot *next_due(struct slot *slots, int count)
     return next;
 }
 
-static void kill_many(struct harness *h, int deaths)
+static void kill_clients(struct harness *h, int deaths)
 {
     struct slot slots[MOST_SLOTS];
     int side_by_side = is_cuda() ? MOST_SLOTS : 6;
     for (int i = 0; i < side_by_side; i++)
-        start(h, &slots[i]);
+        start_client(h, &slots[i]);
     for (int i = 0; i < deaths - side_by_side; i++) {
         struct slot *slot = next_due(slots, side_by_side);
         await_death(slot);
-        start(h, slot);
+        start_client(h, slot);
     }
     for (int i = 0; i < side_by_side; i++)
         await_death(&slots[i]);
@@ -213,13 +214,13 @@ static void warm_up(int channel, void *context)
     struct client c = {0};
     (void)channel;
     connect_anew(&c, h->socket);
-    for (int i = 0; i < 2 * transports(); i++) {
+    for (int i = 0; i < 2 * transport_count(); i++) {
         const shuf_permutation request = {.n = MOST_VALUES, .seed = 1, .dtype = SHUF_U32};
         const shuf_lease_options options = {.transports = any_transport[i / 2], .event = i % 2};
         expect_ok(c.handle, shuf_lease_take(c.handle, &request, &options, &c.leases[0]));
         read_lease(&c, c.leases[0]);
-        copy(&c);
-        summarize(&c);
+        permute_random(&c);
+        summarize_random(&c);
     }
     shuf_close(c.handle);
 }
@@ -245,7 +246,7 @@ static void report(const struct harness *h, int deaths)
     assert_true(s.computed > (uint64_t)deaths / 4);
 }
 
-static void killed(const char *config, int deaths)
+static void check_killed_clients(const char *config, int deaths)
 {
     struct harness h;
     wire_start(&h, backend, config);
@@ -255,7 +256,7 @@ static void killed(const char *config, int deaths)
     usleep(50000); /* the daemon has closed the last connection */
     unsigned descriptors = wire_descriptors(h.pid);
     fprintf(stderr, "%u descriptors at first\n", descriptors);
-    kill_many(&h, deaths);
+    kill_clients(&h, deaths);
     expect_baseline(&h, descriptors);
     report(&h, deaths);
     struct wire *w = wire_greet(&h);
@@ -264,26 +265,26 @@ static void killed(const char *config, int deaths)
     assert_true(harness_stop(&h));
 }
 
-static void without_a_cache(void **state)
+static void killed_clients_leave_nothing(void **state)
 {
     (void)state;
-    random_start("without_a_cache");
-    killed("cache_time = 0\n", is_cuda() ? 200 : 2000);
+    random_start("killed_clients_leave_nothing");
+    check_killed_clients("cache_time = 0\n", is_cuda() ? 200 : 2000);
 }
 
 /* The daemon keeps blocks and reuses them for other clients. */
-static void with_a_cache(void **state)
+static void killed_clients_leave_nothing_in_the_cache(void **state)
 {
     (void)state;
-    random_start("with_a_cache");
-    killed("cache_time = 25ms\n", is_cuda() ? 50 : 500);
+    random_start("killed_clients_leave_nothing_in_the_cache");
+    check_killed_clients("cache_time = 25ms\n", is_cuda() ? 50 : 500);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_cache),
-        cmocka_unit_test(with_a_cache),
+        cmocka_unit_test(killed_clients_leave_nothing),
+        cmocka_unit_test(killed_clients_leave_nothing_in_the_cache),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static struct fake_event event;
 static bool with_event;
 static uint8_t handle_bytes[64], event_bytes[64];
 
-static void hand_over(struct lease_server_reply *p)
+static void reply_device_memory(struct lease_server_reply *p)
 {
     struct fake_memory *memory = &memories[p->reply.block];
     if (!memory->bytes) {
@@ -46,7 +46,7 @@ static shuf *begin(Shuf__Transport transport)
 {
     lease_server.transport = transport;
     lease_server.device_id = id_1;
-    lease_server.set_ipc_handles = hand_over;
+    lease_server.set_ipc_handles = reply_device_memory;
     return lease_server_start(lease_server_script);
 }
 
@@ -63,7 +63,7 @@ static void finish(shuf *handle, const char *said)
     memset(memories, 0, sizeof memories);
 }
 
-static void check(shuf *handle, const shuf_lease *lease, uint64_t block)
+static void check_lease(shuf *handle, const shuf_lease *lease, uint64_t block)
 {
     uint32_t values[LEASE_SERVER_SMALL];
     assert_string_equal(lease->device_id, id_1);
@@ -84,49 +84,49 @@ static void expect_failure(shuf *handle, shuf_status status, const char *words)
 
 /* ---- Views ------------------------------------------------------------------------- */
 
-static void by_descriptor(void **state)
+static void block_is_mapped_by_descriptor(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
-    check(handle, lease, 5);
+    check_lease(handle, lease, 5);
     assert_int_equal(cuda->primaries[1], 1);
     /* the mapping keeps the memory, so the handle of the allocation was released */
     assert_int_equal(cuda->allocations, 0);
     for (int i = 0; i < 4; i++) {
         lease_server_take(handle, 5 + (uint64_t)i % 2, LEASE_SERVER_SMALL, &lease);
-        check(handle, lease, 5 + (uint64_t)i % 2);
+        check_lease(handle, lease, 5 + (uint64_t)i % 2);
     }
     assert_int_equal(cuda->mapped, 2);
     assert_int_equal(cuda->primaries[1], 1);
     lease_server_take(handle, 7, LEASE_SERVER_LARGE, &lease);
-    check(handle, lease, 7);
+    check_lease(handle, lease, 7);
     assert_int_equal(cuda->mapped, 3);
     lease_server_release(handle, &lease);
     assert_int_equal(cuda->mapped, 2);
     finish(handle, "hello take+ take-1 take-2+ take-3 take-4 take-5+ release-6/7 goodbye");
 }
 
-static void by_handle(void **state)
+static void block_is_mapped_by_ipc_handle(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL, *other = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
-    check(handle, lease, 5);
+    check_lease(handle, lease, 5);
     assert_ptr_equal(lease->data, memories[5].bytes + LEASE_SERVER_OFFSET);
     assert_ptr_equal(memories[5].opened_in, &cuda->primary[1]);
     /* CUDA opens a handle only once in a process, so both leases share one opening. */
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &other);
-    check(handle, other, 5);
+    check_lease(handle, other, 5);
     lease_server_take(handle, 7, LEASE_SERVER_LARGE, &lease);
     lease_server_release(handle, &lease);
     assert_int_equal(cuda->opened, 1);
     finish(handle, "hello take take take-1 release-3/7 goodbye");
 }
 
-static void events(void **state)
+static void event_is_awaited_before_read(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
@@ -136,7 +136,7 @@ static void events(void **state)
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_ptr_equal(lease->event, &event);
     assert_int_equal(event.waits, 0);
-    check(handle, lease, 5);
+    check_lease(handle, lease, 5);
     assert_true(event.waits > 0); /* libshuf has waited before it read */
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(cuda->events, 1);
@@ -152,7 +152,7 @@ static void events(void **state)
 
 /* CUDA does not work in a forked child, so the child makes no call of CUDA for the leases of its
  * parent. */
-static void in_a_child(void **state)
+static void forked_child_calls_no_cuda(void **state)
 {
     (void)state;
     static const Shuf__Transport transports[] = {SHUF__TRANSPORT__TRANSPORT_CUDA_FD,
@@ -174,8 +174,8 @@ static void in_a_child(void **state)
         }
         assert_int_equal(waitpid(child, &end, 0), child);
         assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 0);
-        check(handle, leases[0], 5);
-        check(handle, leases[1], 7);
+        check_lease(handle, leases[0], 5);
+        check_lease(handle, leases[1], 7);
         finish(handle, i == 0 ? "hello take+ take+ goodbye" : "hello take take goodbye");
     }
     with_event = false;
@@ -188,7 +188,7 @@ static void push(struct fake_context *context)
     cuda->stack[cuda->depth++] = context;
 }
 
-static void in_the_current_context(void **state)
+static void current_context_is_used(void **state)
 {
     (void)state;
     struct fake_context own = {.gpu = 1};
@@ -198,12 +198,12 @@ static void in_the_current_context(void **state)
         shuf *handle = begin(i == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
                                     : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
         lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
-        check(handle, lease, 5);
+        check_lease(handle, lease, 5);
         assert_int_equal(cuda->primaries[1], 0);
         assert_true(i == 0 || memories[5].opened_in == &own);
         assert_true(cuda->depth == 1 && cuda->stack[0] == &own);
         cuda->depth = 0; /* the context is no longer current */
-        check(handle, lease, 5);
+        check_lease(handle, lease, 5);
         lease_server_release(handle, &lease);
         finish(handle, i == 0 ? "hello take+ release-1 goodbye" : "hello take release-1 goodbye");
     }
@@ -211,7 +211,7 @@ static void in_the_current_context(void **state)
 
 /* libshuf cannot use a current context of another GPU. It uses the primary context of its own GPU,
  * and the other one stays current. */
-static void beside_another_context(void **state)
+static void context_of_other_gpu_stays_current(void **state)
 {
     (void)state;
     struct fake_context other = {.gpu = 0};
@@ -221,7 +221,7 @@ static void beside_another_context(void **state)
         shuf *handle = begin(i == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
                                     : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
         lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
-        check(handle, lease, 5);
+        check_lease(handle, lease, 5);
         assert_int_equal(cuda->primaries[1], 1);
         assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
         lease_server_release(handle, &lease);
@@ -232,7 +232,7 @@ static void beside_another_context(void **state)
 
 /* CUDA opens a handle in one context. libshuf can open it in another one only after the last lease
  * in the first has ended. */
-static void from_one_context_to_another(void **state)
+static void handle_is_opened_again_in_other_context(void **state)
 {
     (void)state;
     struct fake_context one = {.gpu = 1}, other = {.gpu = 1};
@@ -246,12 +246,12 @@ static void from_one_context_to_another(void **state)
     expect_failure(handle, shuf_lease_take(handle, &request, &options, &second),
                    "block 5 is leased in another context of " FAKE_ID_1);
     assert_null(second);
-    check(handle, lease, 5);
+    check_lease(handle, lease, 5);
     lease_server_release(handle, &lease);
     assert_ptr_equal(memories[5].opened_in, &one);
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_ptr_equal(memories[5].opened_in, &other);
-    check(handle, lease, 5);
+    check_lease(handle, lease, 5);
     cuda->depth = 0;
     finish(handle, "hello take take release-2 release-1 take goodbye");
 }
@@ -259,7 +259,7 @@ static void from_one_context_to_another(void **state)
 /* ---- Failures ---------------------------------------------------------------------- */
 
 /* libshuf releases the lease, reports the block as unmapped, and the connection still works. */
-static void unseen_gpu(void **state)
+static void hidden_gpu_is_an_error(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
@@ -272,31 +272,32 @@ static void unseen_gpu(void **state)
     assert_null(lease);
     lease_server.device_id = id_1;
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
-    check(handle, lease, 5);
+    check_lease(handle, lease, 5);
     finish(handle, "hello take+ release-1/5 take+ goodbye");
 }
 
-static void moves_to_another_gpu(struct lease_server_reply *p)
+static void set_other_gpu(struct lease_server_reply *p)
 {
     if (lease_server.takes == 2)
         p->reply.device_id = id_0;
 }
 
-static void moved_block(void **state)
+static void block_on_other_gpu_is_an_error(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
-    lease_server.corrupt = moves_to_another_gpu;
+    lease_server.corrupt = set_other_gpu;
     lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_PROTOCOL);
     assert_non_null(strstr(shuf_message(handle), "block 5 of"));
     finish(handle, "hello take+ take-1");
 }
 
-static void fail_each(Shuf__Transport transport, const char *const *calls, const char *said)
+static void check_failing_calls(Shuf__Transport transport, const char *const *calls,
+                                const char *said)
 {
     shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = lease_server_transport(transport)};
@@ -312,13 +313,13 @@ static void fail_each(Shuf__Transport transport, const char *const *calls, const
         cuda->fails = NULL;
         assert_true(cuda->depth == 1 && cuda->stack[0] == &other);
         lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease); /* the handle still works */
-        check(handle, lease, 5);
+        check_lease(handle, lease, 5);
         cuda->depth = 0;
         finish(handle, said);
     }
 }
 
-static void every_call_fails(void **state)
+static void failing_cuda_calls_are_reported(void **state)
 {
     (void)state;
     static const char *const by_descriptor_calls[] = {"cuInit",
@@ -336,15 +337,15 @@ static void every_call_fails(void **state)
                                                       NULL};
     static const char *const by_handle_calls[] = {"cuIpcOpenMemHandle", "cuIpcOpenEventHandle",
                                                   NULL};
-    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, by_descriptor_calls,
-              "hello take+ release-1/5 take+ goodbye");
+    check_failing_calls(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, by_descriptor_calls,
+                        "hello take+ release-1/5 take+ goodbye");
     with_event = true;
-    fail_each(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, by_handle_calls,
-              "hello take release-1/5 take goodbye");
+    check_failing_calls(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, by_handle_calls,
+                        "hello take release-1/5 take goodbye");
     with_event = false;
 }
 
-static void reading_fails(void **state)
+static void failing_reads_are_reported(void **state)
 {
     (void)state;
     static const char *const calls[] = {"cuCtxGetCurrent", "cuCtxPushCurrent", "cuEventSynchronize",
@@ -359,37 +360,37 @@ static void reading_fails(void **state)
         expect_failure(handle, shuf_lease_read(handle, lease, 0, 4, &value), calls[i]);
         cuda->fails = NULL;
     }
-    check(handle, lease, 5);
+    check_lease(handle, lease, 5);
     finish(handle, "hello take goodbye");
     with_event = false;
 }
 
-static void cuts_the_handle(struct lease_server_reply *p)
+static void cut_ipc_handle(struct lease_server_reply *p)
 {
     p->reply.ipc_handle.len = 63;
 }
 
-static void cuts_the_event(struct lease_server_reply *p)
+static void cut_ipc_event(struct lease_server_reply *p)
 {
     p->reply.ipc_event.len = 1;
 }
 
-static void sends_a_descriptor(struct lease_server_reply *p)
+static void add_descriptor(struct lease_server_reply *p)
 {
     p->reply.descriptor = true;
     p->descriptors = 1;
 }
 
-static void wrong_handles(void **state)
+static void wrong_handles_are_refused(void **state)
 {
     (void)state;
     static const struct {
         void (*corrupt)(struct lease_server_reply *reply);
         const char *words;
     } rows[] = {
-        {cuts_the_handle, "reply ipc_handle of 63 bytes: expected 64"},
-        {cuts_the_event, "reply ipc_event of 1 bytes: expected 64"},
-        {sends_a_descriptor, "reply with a descriptor: expected none with cuda-ipc"},
+        {cut_ipc_handle, "reply ipc_handle of 63 bytes: expected 64"},
+        {cut_ipc_event, "reply ipc_event of 1 bytes: expected 64"},
+        {add_descriptor, "reply with a descriptor: expected none with cuda-ipc"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
@@ -406,7 +407,7 @@ static void wrong_handles(void **state)
 /* ---- Buffers ------------------------------------------------------------------------- */
 
 /* A buffer is mapped writable, written and read in place, and not kept after its release. */
-static void fill_buffer(Shuf__Transport transport, const char *said)
+static void check_buffer(Shuf__Transport transport, const char *said)
 {
     enum { BYTES = 1000 };
     shuf_lease_options options = {.transports = lease_server_transport(transport)};
@@ -429,15 +430,15 @@ static void fill_buffer(Shuf__Transport transport, const char *said)
     finish(handle, said);
 }
 
-static void buffers(void **state)
+static void buffers_are_written_in_place(void **state)
 {
     (void)state;
-    fill_buffer(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "hello buffer+ release-1/299 goodbye");
-    fill_buffer(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "hello buffer release-1/299 goodbye");
+    check_buffer(SHUF__TRANSPORT__TRANSPORT_CUDA_FD, "hello buffer+ release-1/299 goodbye");
+    check_buffer(SHUF__TRANSPORT__TRANSPORT_CUDA_IPC, "hello buffer release-1/299 goodbye");
 }
 
 /* libshuf does not write to a result. */
-static void results_are_not_written_to(void **state)
+static void results_are_read_only(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
@@ -450,7 +451,7 @@ static void results_are_not_written_to(void **state)
 }
 
 /* There is no library to load: libshuf releases the lease, and host memory can still be leased. */
-static void without_libcuda(void **state)
+static void missing_libcuda_is_an_error(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
@@ -484,23 +485,23 @@ static int load_fake(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest missing[] = {
-        cmocka_unit_test(without_libcuda),
+        cmocka_unit_test(missing_libcuda_is_an_error),
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_descriptor),
-        cmocka_unit_test(by_handle),
-        cmocka_unit_test(events),
-        cmocka_unit_test(in_a_child),
-        cmocka_unit_test(in_the_current_context),
-        cmocka_unit_test(beside_another_context),
-        cmocka_unit_test(from_one_context_to_another),
-        cmocka_unit_test(unseen_gpu),
-        cmocka_unit_test(moved_block),
-        cmocka_unit_test(every_call_fails),
-        cmocka_unit_test(reading_fails),
-        cmocka_unit_test(wrong_handles),
-        cmocka_unit_test(buffers),
-        cmocka_unit_test(results_are_not_written_to),
+        cmocka_unit_test(block_is_mapped_by_descriptor),
+        cmocka_unit_test(block_is_mapped_by_ipc_handle),
+        cmocka_unit_test(event_is_awaited_before_read),
+        cmocka_unit_test(forked_child_calls_no_cuda),
+        cmocka_unit_test(current_context_is_used),
+        cmocka_unit_test(context_of_other_gpu_stays_current),
+        cmocka_unit_test(handle_is_opened_again_in_other_context),
+        cmocka_unit_test(hidden_gpu_is_an_error),
+        cmocka_unit_test(block_on_other_gpu_is_an_error),
+        cmocka_unit_test(failing_cuda_calls_are_reported),
+        cmocka_unit_test(failing_reads_are_reported),
+        cmocka_unit_test(wrong_handles_are_refused),
+        cmocka_unit_test(buffers_are_written_in_place),
+        cmocka_unit_test(results_are_read_only),
     };
     if (argc > 1 && strcmp(argv[1], "missing") == 0)
         return cmocka_run_group_tests(missing, NULL, NULL);

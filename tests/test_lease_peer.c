@@ -13,23 +13,23 @@
 
 /* ---- Correct replies ------------------------------------------------------------ */
 
-static void a_view(void **state)
+static void lease_reads_parts(void **state)
 {
     (void)state;
     shuf *handle = lease_server_start(lease_server_script);
     shuf_lease *lease = NULL;
-    uint32_t part_of_it[3];
+    uint32_t part[3];
     lease_server_take(handle, 5, LEASE_SERVER_LARGE, &lease);
     lease_server_check(lease, 0, 5);
     assert_true(lease->shared && lease->id == 1 && lease->block_bytes == 3 * LEASE_SERVER_UNIT);
     assert_null(lease->event);
     assert_string_equal(lease->device_id, "");
     assert_int_equal(lease_server_mappings(), 1);
-    assert_int_equal(shuf_lease_read(handle, lease, 28, sizeof part_of_it, part_of_it), SHUF_OK);
-    assert_int_equal(part_of_it[2], lease_server_value(0, 5, 9));
-    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASE_SERVER_LARGE - 4, 8, part_of_it),
+    assert_int_equal(shuf_lease_read(handle, lease, 28, sizeof part, part), SHUF_OK);
+    assert_int_equal(part[2], lease_server_value(0, 5, 9));
+    assert_int_equal(shuf_lease_read(handle, lease, 4 * LEASE_SERVER_LARGE - 4, 8, part),
                      SHUF_INVALID);
-    assert_int_equal(shuf_lease_read(handle, lease, UINT64_MAX, 8, part_of_it), SHUF_INVALID);
+    assert_int_equal(shuf_lease_read(handle, lease, UINT64_MAX, 8, part), SHUF_INVALID);
     assert_non_null(strstr(shuf_message(handle), "within the 6000000 bytes"));
     pid_t child = fork();
     if (child == 0)
@@ -42,7 +42,7 @@ static void a_view(void **state)
     lease_server_finish(handle, "hello take+ release-1/5");
 }
 
-static void copies(void **state)
+static void inline_lease_is_copied(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
@@ -65,7 +65,7 @@ static void copies(void **state)
     lease_server_finish(handle, "hello take take take");
 }
 
-static void nothing(struct lease_server_reply *p)
+static void set_empty_result(struct lease_server_reply *p)
 {
     p->reply = (Shuf__ResultReply)SHUF__RESULT_REPLY__INIT;
     p->reply.rows = 1;
@@ -76,10 +76,10 @@ static void nothing(struct lease_server_reply *p)
 }
 
 /* A result without values needs no memory, so any transport will do. */
-static void no_values(void **state)
+static void empty_lease_needs_no_memory(void **state)
 {
     (void)state;
-    lease_server.corrupt = nothing;
+    lease_server.corrupt = set_empty_result;
     shuf *handle = lease_server_start(lease_server_script);
     shuf_permutation none = {.n = 1, .view = SHUF_VIEW_SHARD, .world = 2, .drop_last = true};
     shuf_lease_options options = {.transports = SHUF_CUDA_FD};
@@ -93,7 +93,7 @@ static void no_values(void **state)
 
 /* ---- several leases in turn ------------------------------------------------------ */
 
-static void exchange(void **state)
+static void exchange_releases_old_lease(void **state)
 {
     (void)state;
     shuf *handle = lease_server_start(lease_server_script);
@@ -109,7 +109,7 @@ static void exchange(void **state)
 }
 
 /* Blocks of small results stay mapped, so a loop over them makes no mappings. */
-static void small_blocks_stay(void **state)
+static void small_blocks_stay_mapped(void **state)
 {
     (void)state;
     shuf *handle = lease_server_start(lease_server_script);
@@ -131,7 +131,7 @@ static void small_blocks_stay(void **state)
 
 /* libshuf keeps 8 idle mappings of 2 MiB. It unmaps the one that was idle for longest, and reports
  * this to the daemon. */
-static void oldest_idle_goes(void **state)
+static void oldest_idle_mapping_is_unmapped(void **state)
 {
     (void)state;
     char expected[1024] = "hello";
@@ -175,7 +175,7 @@ static void leases_share_a_block(void **state)
     lease_server_finish(handle, "hello take+ take release-1 release-2/4");
 }
 
-static void closed_with_leases_out(void **state)
+static void close_ends_all_leases(void **state)
 {
     (void)state;
     shuf *handle = lease_server_start(lease_server_script);
@@ -192,7 +192,7 @@ static void closed_with_leases_out(void **state)
 
 /* The request for the new lease fails, and may not even be sent. libshuf still releases the old
  * lease, and reports this to the daemon. */
-static void failed_exchange(void **state)
+static void failed_exchange_releases_old_lease(void **state)
 {
     (void)state;
     shuf_permutation wrong = {.n = 0}, right = {.n = LEASE_SERVER_SMALL, .seed = 2};
@@ -224,7 +224,7 @@ static void failed_exchange(void **state)
 
 /* The daemon may lack the memory that this client keeps mapped. libshuf unmaps its idle blocks,
  * reports this to the daemon, and repeats the request once. */
-static void busy_by_own_doing(void **state)
+static void busy_daemon_gets_idle_blocks_back(void **state)
 {
     (void)state;
     shuf_permutation next = {.n = LEASE_SERVER_SMALL, .seed = 3};
@@ -239,7 +239,7 @@ static void busy_by_own_doing(void **state)
     lease_server_finish(handle, "hello take+ take-1 release/1 take+ take-2 release/3 take");
 }
 
-static void denied_release(void **state)
+static void denied_release_is_an_error(void **state)
 {
     (void)state;
     shuf *handle = lease_server_start(lease_server_script);
@@ -255,7 +255,7 @@ static void denied_release(void **state)
 
 /* The daemon is lost between two calls. libshuf does not release its leases and blocks at the next
  * daemon, where block 1 is another block. */
-static void lost_between(void **state)
+static void loss_between_calls_drops_releases(void **state)
 {
     (void)state;
     static const char *const said[] = {
@@ -281,7 +281,7 @@ static void lost_between(void **state)
 
 /* The memory of a lease outlives its daemon. libshuf does not release the lease at the next daemon,
  * where the id may belong to another lease. */
-static void leases_of_a_lost_daemon(void **state)
+static void leases_outlive_lost_daemon(void **state)
 {
     (void)state;
     shuf_lease *old = NULL, *shared = NULL, *new = NULL;
@@ -310,7 +310,7 @@ static void leases_of_a_lost_daemon(void **state)
 }
 
 /* A release notices the loss of the daemon itself, or comes after another call has noticed it. */
-static void released_after_the_loss(void **state)
+static void lease_is_released_after_loss(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = LEASE_SERVER_SMALL};
@@ -331,7 +331,7 @@ static void released_after_the_loss(void **state)
 
 /* Calls of a child with its parent's handle fail, and the daemon gets no message. Returns the
  * number of wrong results. */
-static int misuse(shuf *handle, pid_t parent, shuf_lease *leases[3])
+static int use_handle_of_parent(shuf *handle, pid_t parent, shuf_lease *leases[3])
 {
     uint32_t value;
     char words[64];
@@ -357,7 +357,7 @@ static int misuse(shuf *handle, pid_t parent, shuf_lease *leases[3])
 }
 
 /* The leases and the connection of the parent still work. */
-static void used_by_a_child(void **state)
+static void child_cannot_use_handle_of_parent(void **state)
 {
     (void)state;
     int end;
@@ -370,7 +370,7 @@ static void used_by_a_child(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(misuse(handle, parent, leases));
+        _exit(use_handle_of_parent(handle, parent, leases));
     assert_int_equal(waitpid(child, &end, 0), child);
     assert_true(WIFEXITED(end));
     assert_int_equal(WEXITSTATUS(end), 0);
@@ -381,7 +381,7 @@ static void used_by_a_child(void **state)
     lease_server_finish(handle, "hello take+ take+ take+ release-2/2 take-3");
 }
 
-static void prefetch(void **state)
+static void prefetch_takes_no_lease(void **state)
 {
     (void)state;
     shuf_lease *lease = NULL;
@@ -397,22 +397,22 @@ static void prefetch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_view),
-        cmocka_unit_test(copies),
-        cmocka_unit_test(no_values),
-        cmocka_unit_test(exchange),
-        cmocka_unit_test(small_blocks_stay),
-        cmocka_unit_test(oldest_idle_goes),
+        cmocka_unit_test(lease_reads_parts),
+        cmocka_unit_test(inline_lease_is_copied),
+        cmocka_unit_test(empty_lease_needs_no_memory),
+        cmocka_unit_test(exchange_releases_old_lease),
+        cmocka_unit_test(small_blocks_stay_mapped),
+        cmocka_unit_test(oldest_idle_mapping_is_unmapped),
         cmocka_unit_test(leases_share_a_block),
-        cmocka_unit_test(closed_with_leases_out),
-        cmocka_unit_test(failed_exchange),
-        cmocka_unit_test(busy_by_own_doing),
-        cmocka_unit_test(denied_release),
-        cmocka_unit_test(lost_between),
-        cmocka_unit_test(leases_of_a_lost_daemon),
-        cmocka_unit_test(released_after_the_loss),
-        cmocka_unit_test(used_by_a_child),
-        cmocka_unit_test(prefetch),
+        cmocka_unit_test(close_ends_all_leases),
+        cmocka_unit_test(failed_exchange_releases_old_lease),
+        cmocka_unit_test(busy_daemon_gets_idle_blocks_back),
+        cmocka_unit_test(denied_release_is_an_error),
+        cmocka_unit_test(loss_between_calls_drops_releases),
+        cmocka_unit_test(leases_outlive_lost_daemon),
+        cmocka_unit_test(lease_is_released_after_loss),
+        cmocka_unit_test(child_cannot_use_handle_of_parent),
+        cmocka_unit_test(prefetch_takes_no_lease),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

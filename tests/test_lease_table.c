@@ -19,7 +19,7 @@ static struct shuf__lease *lease_of(uint64_t number)
     return (struct shuf__lease *)(uintptr_t)(16 * number);
 }
 
-static void empty(void **state)
+static void empty_table_has_no_leases(void **state)
 {
     struct shuf__lease_table table = {0};
     (void)state;
@@ -38,7 +38,7 @@ static struct shuf__lease *expected_above(const bool *live, uint64_t last, uint6
     return NULL;
 }
 
-static struct shuf__lease *above(const struct shuf__lease_table *table, uint64_t number)
+static struct shuf__lease *first_above(const struct shuf__lease_table *table, uint64_t number)
 {
     for (size_t i = shuf__lease_table_above(table, number); i < table->used; i++)
         if (table->slots[i].lease)
@@ -46,7 +46,7 @@ static struct shuf__lease *above(const struct shuf__lease_table *table, uint64_t
     return NULL;
 }
 
-static void random_steps(void **state)
+static void random_adds_and_removes_match(void **state)
 {
     static bool live[NUMBERS + 1];
     struct shuf__lease_table table = {0};
@@ -71,7 +71,7 @@ static void random_steps(void **state)
         assert_true(table.used < 64 || table.used <= 2 * count + 1);
         assert_ptr_equal(shuf__lease_table_find(&table, number),
                          number <= last && live[number] ? lease_of(number) : NULL);
-        assert_ptr_equal(above(&table, number), expected_above(live, last, number));
+        assert_ptr_equal(first_above(&table, number), expected_above(live, last, number));
     }
     shuf__lease_table_free(&table);
 }
@@ -79,8 +79,8 @@ static void random_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty),
-        cmocka_unit_test(random_steps),
+        cmocka_unit_test(empty_table_has_no_leases),
+        cmocka_unit_test(random_adds_and_removes_match),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,8 @@ enum { UNIT = 2 << 20, N = 1000 };
 static const char *backend;
 static struct harness shared;
 
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 static int start_shared(void **state)
 {
@@ -38,7 +39,7 @@ static int stop_shared(void **state)
 
 static uint64_t lease_id(struct wire *w, uint64_t seed)
 {
-    return wire_lease(w, N, seed, own)->lease;
+    return wire_lease(w, N, seed, backend_transport)->lease;
 }
 
 static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, uint64_t wrong)
@@ -52,7 +53,7 @@ static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, ui
 
 /* ---- releases ----------------------------------------------------------------- */
 
-static void lease_and_release(void **state)
+static void lease_is_released_once(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared);
@@ -71,7 +72,7 @@ static void lease_and_release(void **state)
     wire_close(w);
 }
 
-static void wrong_leases(void **state)
+static void wrong_leases_are_refused(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
@@ -93,7 +94,7 @@ static void wrong_leases(void **state)
     wire_close(other);
 }
 
-static void too_many_in_a_release(void **state)
+static void release_of_257_leases_is_refused(void **state)
 {
     (void)state;
     uint64_t ids[257], blocks[257];
@@ -114,13 +115,13 @@ static void too_many_in_a_release(void **state)
     wire_close(w);
 }
 
-static void give_back_with_the_next(void **state)
+static void request_releases_old_lease(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared);
     uint64_t id = lease_id(w, 4), unknown = UINT64_MAX, before = wire_status(&shared).leases;
     Shuf__Release back = SHUF__RELEASE__INIT;
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     permute.give_back = &back;
     back.n_lease = 1;
     back.lease = &unknown;
@@ -138,13 +139,13 @@ static void give_back_with_the_next(void **state)
 
 /* ---- limits ------------------------------------------------------------------- */
 
-static void most_leases(void **state)
+static void lease_limit_is_refused(void **state)
 {
     (void)state;
     struct harness h;
     wire_start(&h, backend, "leases = 3\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     uint64_t ids[3];
     for (uint64_t i = 0; i < 3; i++)
         ids[i] = lease_id(w, i);
@@ -163,11 +164,11 @@ static void most_leases(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void empty_shard(void **state)
+static void empty_shard_has_no_lease(void **state)
 {
     (void)state;
     Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute permute = wire_permutation(3, own);
+    Shuf__Permute permute = wire_permutation(3, backend_transport);
     struct wire *w = wire_greet(&shared);
     shard.world = 4;
     shard.rank = 3;
@@ -196,7 +197,7 @@ static const Shuf__LeasesReply *list_page(struct wire *w, uint64_t after)
 }
 
 /* Returns how many leases in the list have this seed. */
-static uint64_t list(struct wire *w, uint64_t seed, uint64_t *all)
+static uint64_t count_leases_of_seed(struct wire *w, uint64_t seed, uint64_t *all)
 {
     uint64_t after = 0, found = 0;
     *all = 0;
@@ -211,12 +212,12 @@ static uint64_t list(struct wire *w, uint64_t seed, uint64_t *all)
     return found;
 }
 
-static void entry_tells_all(void **state)
+static void list_entry_describes_lease(void **state)
 {
     (void)state;
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     struct wire *w = wire_greet(&shared);
-    const uint64_t before = wire_lease(w, N, 1, own)->lease;
+    const uint64_t before = wire_lease(w, N, 1, backend_transport)->lease;
     permute.algorithm = (char *)"lcg";
     permute.epoch = 8;
     permute.epochs = 3;
@@ -229,7 +230,7 @@ static void entry_tells_all(void **state)
     assert_int_equal(entry->id, reply.lease);
     assert_int_equal(entry->pid, getpid());
     assert_int_equal(entry->uid, getuid());
-    assert_int_equal(entry->transport, own);
+    assert_int_equal(entry->transport, backend_transport);
     assert_true(entry->ready && !entry->prefetch && entry->age_ms < HARNESS_WAIT_MS);
     assert_int_equal(entry->block, reply.block);
     assert_int_equal(entry->block_bytes, reply.block_bytes);
@@ -246,15 +247,15 @@ static void list_as_nobody(int channel, void *context)
     (void)context;
     wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_lease(w, N, 11, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    assert_int_equal(list(w, 11, &all), 2);
+    assert_int_equal(count_leases_of_seed(w, 11, &all), 2);
     assert_int_equal(all, 2); /* leases of other users are not in the list */
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_close(w);
 }
 
 /* One connection holds all leases when it closes. */
-static void thousand_leases(void **state)
+static void close_ends_1000_leases(void **state)
 {
     (void)state;
     uint64_t all;
@@ -264,14 +265,14 @@ static void thousand_leases(void **state)
         lease_id(w, 10);
     for (int i = 0; i < 41; i++)
         lease_id(other, 12);
-    assert_int_equal(list(other, 10, &all), 1000);
+    assert_int_equal(count_leases_of_seed(other, 10, &all), 1000);
     assert_int_equal(all, 1041);
     if (geteuid() == 0) {
         struct child child = child_start_as(CHILD_NOBODY, list_as_nobody, NULL);
-        child_hear(child.channel);
-        assert_int_equal(list(other, 11, &all), 2);
+        child_receive(child.channel);
+        assert_int_equal(count_leases_of_seed(other, 11, &all), 2);
         assert_int_equal(all, 1043); /* root sees all leases */
-        child_say(child.channel, 0);
+        child_send(child.channel, 0);
         child_join(&child);
     }
     wire_close(w);
@@ -282,7 +283,7 @@ static void thousand_leases(void **state)
 
 /* ---- ends --------------------------------------------------------------------- */
 
-static void outlives_daemon(int signal)
+static void check_outlives_daemon(int signal)
 {
     enum { MANY = 1000000 };
     struct harness h;
@@ -302,25 +303,25 @@ static void outlives_daemon(int signal)
     assert_true(harness_stop(&h));
 }
 
-static void outlives_killed_daemon(void **state)
+static void memory_outlives_killed_daemon(void **state)
 {
     (void)state;
-    outlives_daemon(SIGKILL);
+    check_outlives_daemon(SIGKILL);
 }
 
-static void outlives_ended_daemon(void **state)
+static void memory_outlives_ended_daemon(void **state)
 {
     (void)state;
-    outlives_daemon(SIGTERM);
+    check_outlives_daemon(SIGTERM);
 }
 
 /* A stopping daemon replies to an accepted request, and its lease is valid. */
-static void taken_at_the_end(void **state)
+static void drain_serves_accepted_lease(void **state)
 {
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     Shuf__Permute permute = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *running = wire_greet(&h), *waiting = wire_greet(&h);
@@ -361,13 +362,13 @@ static void lease_and_fork(int channel, void *context)
         pause();
         _exit(0);
     }
-    child_say(channel, (uint64_t)heir);
+    child_send(channel, (uint64_t)heir);
     pause();
 }
 
 /* The daemon must notice most of ten deaths in time. A busy machine may make it late a few
  * times. */
-static void end_with_their_process(void **state)
+static void leases_end_with_their_process(void **state)
 {
     (void)state;
     enum { DEATHS = 10 };
@@ -376,7 +377,7 @@ static void end_with_their_process(void **state)
     for (int i = 0; i < DEATHS; i++) {
         WIRE_AWAIT(&shared, s, s.leases == 0 && s.clients == 1);
         struct child child = child_start(lease_and_fork, NULL);
-        pid_t heir = (pid_t)child_hear(child.channel);
+        pid_t heir = (pid_t)child_receive(child.channel);
         WIRE_AWAIT(&shared, s, s.leases == 2 && s.clients == 2);
         uint64_t killed = now_ms();
         child_kill(&child);
@@ -390,20 +391,20 @@ static void end_with_their_process(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lease_and_release),
-        cmocka_unit_test(wrong_leases),
-        cmocka_unit_test(too_many_in_a_release),
-        cmocka_unit_test(give_back_with_the_next),
-        cmocka_unit_test(most_leases),
-        cmocka_unit_test(empty_shard),
-        cmocka_unit_test(entry_tells_all),
-        cmocka_unit_test(thousand_leases),
-        cmocka_unit_test(outlives_killed_daemon),
-        cmocka_unit_test(outlives_ended_daemon),
-        cmocka_unit_test(taken_at_the_end),
-        cmocka_unit_test(end_with_their_process),
+        cmocka_unit_test(lease_is_released_once),
+        cmocka_unit_test(wrong_leases_are_refused),
+        cmocka_unit_test(release_of_257_leases_is_refused),
+        cmocka_unit_test(request_releases_old_lease),
+        cmocka_unit_test(lease_limit_is_refused),
+        cmocka_unit_test(empty_shard_has_no_lease),
+        cmocka_unit_test(list_entry_describes_lease),
+        cmocka_unit_test(close_ends_1000_leases),
+        cmocka_unit_test(memory_outlives_killed_daemon),
+        cmocka_unit_test(memory_outlives_ended_daemon),
+        cmocka_unit_test(drain_serves_accepted_lease),
+        cmocka_unit_test(leases_end_with_their_process),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, start_shared, stop_shared);
 }

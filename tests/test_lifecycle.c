@@ -85,12 +85,12 @@ static void test_idle_drain_is_quick(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_second_signal(void **state)
+static void test_second_signal_ends_drain(void **state)
 {
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &endless);
@@ -103,13 +103,13 @@ static void test_second_signal(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_drain_timeout(void **state)
+static void test_drain_timeout_ends_drain(void **state)
 {
     (void)state;
     struct harness h;
     char log[8192];
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, harness_backend, "drain_timeout = 100ms\n");
     struct wire *w = wire_greet(&h);
     wire_send_permute(w, &endless);
@@ -124,7 +124,7 @@ static void test_drain_timeout(void **state)
 
 /* A client that does not read its reply delays the end of the daemon only for a short time. The
  * exit status is 0 after either deadline: of the read, or of the drain. */
-static void test_unread_reply(void **state)
+static void test_unread_reply_delays_end_briefly(void **state)
 {
     (void)state;
     static const char *const configs[] = {
@@ -151,7 +151,7 @@ static void test_unread_reply(void **state)
 
 /* ---- the socket ---- */
 
-static void test_stale_socket(void **state)
+static void test_stale_socket_is_replaced(void **state)
 {
     (void)state;
     struct harness h;
@@ -165,7 +165,7 @@ static void test_stale_socket(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_live_daemon(void **state)
+static void test_socket_of_live_daemon_is_refused(void **state)
 {
     (void)state;
     struct harness h;
@@ -180,7 +180,7 @@ static void test_live_daemon(void **state)
 }
 
 /* Another program than shufd listens at the socket. There is no lock. */
-static void test_live_stranger(void **state)
+static void test_socket_of_other_program_is_refused(void **state)
 {
     (void)state;
     struct harness h;
@@ -199,7 +199,7 @@ static void test_live_stranger(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_no_socket_there(void **state)
+static void test_path_that_is_no_socket_is_refused(void **state)
 {
     (void)state;
     struct harness h;
@@ -224,7 +224,7 @@ static void test_no_socket_there(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_mode(void **state)
+static void test_socket_mode(void **state)
 {
     (void)state;
     static const struct {
@@ -242,7 +242,7 @@ static void test_mode(void **state)
     }
 }
 
-static void test_own_socket_only(void **state)
+static void test_only_own_socket_is_removed(void **state)
 {
     (void)state;
     struct harness h;
@@ -263,7 +263,7 @@ static void lock_path(const struct harness *h, char *path, size_t size)
     snprintf(path, size, "%s.lock", h->socket);
 }
 
-static void test_lock_goes_too(void **state)
+static void test_lock_file_is_removed(void **state)
 {
     (void)state;
     struct harness h;
@@ -281,13 +281,13 @@ static void test_lock_goes_too(void **state)
 }
 
 /* Another process holds the lock, but nobody listens at the socket. The error says so. */
-static void test_lock_without_socket(void **state)
+static void test_lock_without_socket_is_refused(void **state)
 {
     (void)state;
     struct harness h;
     char removed[96], ending[96], lock[HARNESS_PATH + 8];
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     snprintf(removed, sizeof removed, "pid %d, uid %d, runs without its socket", (int)h.pid,
@@ -308,7 +308,7 @@ static void test_lock_without_socket(void **state)
 }
 
 /* Runs in a child that gives up root. Checks that shufd names the owner of the lock file. */
-static _Noreturn void meet_foreign_lock(const char *socket)
+static _Noreturn void start_at_foreign_lock(const char *socket)
 {
     enum { SOMEBODY = 12345, NOT_EXECUTED = 127 };
     const char *arguments[] = {"--socket", socket, "--backend", "cpu", NULL};
@@ -339,7 +339,7 @@ static void expect_good_or_skip(int status)
     shufd_expect_code(status, EX_OK);
 }
 
-static void test_foreign_lock(void **state)
+static void test_foreign_lock_names_its_owner(void **state)
 {
     (void)state;
     struct harness h;
@@ -352,7 +352,7 @@ static void test_foreign_lock(void **state)
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        meet_foreign_lock(h.socket);
+        start_at_foreign_lock(h.socket);
     int status = wait_for_child(pid);
     /* If shufd can open the lock file, it finds that nobody holds the lock. */
     assert_true(harness_restart(&h));
@@ -372,13 +372,13 @@ static void hold_foreign_lock(int channel, void *context)
     assert_int_equal(chmod(path, 0666), 0);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
 }
 
 /* Serves while another user holds the lock. `has_lock`: this process has the right to replace the
  * lock file. */
-static void serve_beside_squatter(struct harness *h, bool has_lock)
+static void serve_despite_held_lock(struct harness *h, bool has_lock)
 {
     static const char *const version[] = {"--version", NULL};
     struct stat file;
@@ -398,13 +398,13 @@ static void serve_beside_squatter(struct harness *h, bool has_lock)
                      has_lock);
 }
 
-static void serve_as_victim(int channel, void *context)
+static void serve_without_root(int channel, void *context)
 {
     (void)channel;
-    serve_beside_squatter(context, false);
+    serve_despite_held_lock(context, false);
 }
 
-static void test_squatted_lock(void **state)
+static void test_lock_held_by_other_user(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -414,17 +414,17 @@ static void test_squatted_lock(void **state)
         assert_true(harness_prepare(&h, harness_backend, NULL));
         assert_int_equal(chmod(h.directory, 01777), 0);
         const struct child squatter = child_start_as(SQUATTER, hold_foreign_lock, &h);
-        child_hear(squatter.channel);
+        child_receive(squatter.channel);
         if (as_root) {
-            serve_beside_squatter(&h, true);
+            serve_despite_held_lock(&h, true);
         } else {
-            const struct child victim = child_start_as(VICTIM, serve_as_victim, &h);
+            const struct child victim = child_start_as(VICTIM, serve_without_root, &h);
             close(victim.channel);
             const int status = wait_for_child(victim.pid);
             if (!WIFEXITED(status) || WEXITSTATUS(status) != HARNESS_SKIP)
                 shufd_expect_code(status, EX_OK);
         }
-        child_say(squatter.channel, 0);
+        child_send(squatter.channel, 0);
         child_join(&squatter);
         assert_true(harness_stop(&h));
     }
@@ -460,19 +460,19 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_idle_drain_is_quick),
-        cmocka_unit_test(test_second_signal),
-        cmocka_unit_test(test_drain_timeout),
-        cmocka_unit_test(test_unread_reply),
-        cmocka_unit_test(test_stale_socket),
-        cmocka_unit_test(test_live_daemon),
-        cmocka_unit_test(test_live_stranger),
-        cmocka_unit_test(test_no_socket_there),
-        cmocka_unit_test(test_mode),
-        cmocka_unit_test(test_own_socket_only),
-        cmocka_unit_test(test_lock_goes_too),
-        cmocka_unit_test(test_lock_without_socket),
-        cmocka_unit_test(test_foreign_lock),
-        cmocka_unit_test(test_squatted_lock),
+        cmocka_unit_test(test_second_signal_ends_drain),
+        cmocka_unit_test(test_drain_timeout_ends_drain),
+        cmocka_unit_test(test_unread_reply_delays_end_briefly),
+        cmocka_unit_test(test_stale_socket_is_replaced),
+        cmocka_unit_test(test_socket_of_live_daemon_is_refused),
+        cmocka_unit_test(test_socket_of_other_program_is_refused),
+        cmocka_unit_test(test_path_that_is_no_socket_is_refused),
+        cmocka_unit_test(test_socket_mode),
+        cmocka_unit_test(test_only_own_socket_is_removed),
+        cmocka_unit_test(test_lock_file_is_removed),
+        cmocka_unit_test(test_lock_without_socket_is_refused),
+        cmocka_unit_test(test_foreign_lock_names_its_owner),
+        cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_default_directory),
     };
     harness_backend = harness_backend_or_skip(argc, argv);

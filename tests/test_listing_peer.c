@@ -37,7 +37,7 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
         entry->age_ms = 7 * i;
         entry->block = 5;
         entry->block_bytes = UINT64_C(1) << 40;
-        entry->algorithm = peer_hostile;
+        entry->algorithm = peer_escape_text;
         entry->n = 11;
         entry->seed = UINT64_MAX;
         entry->epoch = 12;
@@ -51,7 +51,7 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_LEASES;
     reply.leases = &leases;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
 /* User u has (u * 7) mod 101 bytes, so no two of 101 users have the same number. */
@@ -86,15 +86,15 @@ static void reply_status(int fd, uint64_t id)
     reply.id = id;
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
 }
 
-static void lists(int fd, int connection)
+static void serve_lists(int fd, int connection)
 {
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    while ((request = peer_get(fd)))
+    while ((request = peer_receive(fd)))
         if (request->body_case == SHUF__REQUEST__BODY_LEASES)
             reply_leases(fd, request->id, request->leases->after);
         else if (request->body_case == SHUF__REQUEST__BODY_STATUS)
@@ -106,7 +106,7 @@ static void lists(int fd, int connection)
 static shuf *begin(void)
 {
     shuf *handle;
-    peer_start(lists);
+    peer_start(serve_lists);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     return handle;
 }
@@ -122,7 +122,7 @@ struct visits {
     bool right;
 };
 
-static bool visit(void *context, const shuf_lease_entry *e)
+static bool check_entry(void *context, const shuf_lease_entry *e)
 {
     struct visits *v = context;
     uint64_t i = v->count++;
@@ -136,7 +136,7 @@ static bool visit(void *context, const shuf_lease_entry *e)
 }
 
 /* Frames that fit into the read buffer, that just exceed it, and much longer ones. */
-static void pages(void **state)
+static void pages_are_joined(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {1, 7, 110, 111, 112, 113, 114, 115, 116, 117, 118, PAGE};
@@ -145,30 +145,30 @@ static void pages(void **state)
         part.total = 2000;
         part.page = sizes[i];
         shuf *handle = begin();
-        assert_int_equal(shuf_leases(handle, visit, &v), SHUF_OK);
+        assert_int_equal(shuf_leases(handle, check_entry, &v), SHUF_OK);
         assert_true(v.right && v.count == 2000);
         part.total = v.count = 0;
-        assert_int_equal(shuf_leases(handle, visit, &v), SHUF_OK);
+        assert_int_equal(shuf_leases(handle, check_entry, &v), SHUF_OK);
         assert_int_equal(v.count, 0);
         finish(handle);
     }
 }
 
-static void stopped(void **state)
+static void visitor_stops_the_listing(void **state)
 {
     (void)state;
     struct visits v = {.right = true, .stop = 3};
     part.total = 10;
     part.page = 2;
     shuf *handle = begin();
-    assert_int_equal(shuf_leases(handle, visit, &v), SHUF_CANCELLED);
+    assert_int_equal(shuf_leases(handle, check_entry, &v), SHUF_CANCELLED);
     assert_non_null(strstr(shuf_message(handle), "at lease 3"));
     assert_int_equal(v.count, 3);
     finish(handle);
 }
 
 /* Each wrong page ends the call with an error. */
-static void wrong_pages(void **state)
+static void wrong_pages_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -184,7 +184,7 @@ static void wrong_pages(void **state)
         part.page = PAGE;
         part.endless = true;
         shuf *handle = begin();
-        assert_int_equal(shuf_leases(handle, visit, &v), SHUF_PROTOCOL);
+        assert_int_equal(shuf_leases(handle, check_entry, &v), SHUF_PROTOCOL);
         assert_non_null(strstr(shuf_message(handle), rows[i].words));
         finish(handle);
     }
@@ -215,7 +215,7 @@ static void check_users(unsigned users)
 }
 
 /* The array gets the users with the most bytes, in descending order. */
-static void users(void **state)
+static void users_are_sorted_by_bytes(void **state)
 {
     (void)state;
     check_users(0);
@@ -225,7 +225,7 @@ static void users(void **state)
     check_users(101);
 }
 
-static void names(void **state)
+static void transports_have_names(void **state)
 {
     (void)state;
     static const struct {
@@ -253,8 +253,9 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages), cmocka_unit_test(stopped), cmocka_unit_test(wrong_pages),
-        cmocka_unit_test(users), cmocka_unit_test(names),
+        cmocka_unit_test(pages_are_joined),        cmocka_unit_test(visitor_stops_the_listing),
+        cmocka_unit_test(wrong_pages_are_refused), cmocka_unit_test(users_are_sorted_by_bytes),
+        cmocka_unit_test(transports_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

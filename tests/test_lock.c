@@ -20,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static void *end_when_told(void *channel)
+static void *exit_after_delay(void *channel)
 {
-    const uint64_t ms = child_hear(*(int *)channel);
+    const uint64_t ms = child_receive(*(int *)channel);
     nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
     _exit(0);
 }
@@ -49,13 +49,13 @@ static void hold_socket(const struct harness *h)
 
 static _Noreturn void become_zombie(int channel)
 {
-    static int own;
+    static int child_channel;
     pthread_attr_t attributes;
     pthread_t thread;
-    own = channel;
+    child_channel = channel;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    assert_int_equal(pthread_create(&thread, &attributes, end_when_told, &own), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, exit_after_delay, &child_channel), 0);
     pthread_exit(NULL);
 }
 
@@ -87,14 +87,14 @@ static void await_zombie(pid_t pid)
 }
 
 /* The old lock disappears while the next daemon waits for it. */
-static void next_one_waits(void **state)
+static void next_daemon_waits_for_lock(void **state)
 {
     (void)state;
     struct harness h;
     assert_true(harness_prepare(&h, "cpu", NULL));
     const struct child dead = child_start(die_with_lock, &h);
     await_zombie(dead.pid);
-    child_say(dead.channel, 500);
+    child_send(dead.channel, 500);
     assert_true(harness_restart(&h));
     child_join(&dead);
     assert_true(harness_stop(&h));
@@ -122,7 +122,7 @@ static void expect_refused(int channel, void *context)
 }
 
 /* The old lock stays, with a socket or without. The next daemon gives up after a while. */
-static void waiting_ends(void **state)
+static void wait_for_lock_times_out(void **state)
 {
     (void)state;
     static void (*const bodies[])(int, void *) = {die_with_lock, die_with_lock_and_socket};
@@ -138,7 +138,7 @@ static void waiting_ends(void **state)
     }
     for (int i = 0; i < 2; i++) {
         child_join(&next[i]);
-        child_say(dead[i].channel, 0);
+        child_send(dead[i].channel, 0);
         child_join(&dead[i]);
         assert_true(harness_stop(&h[i]));
     }
@@ -147,8 +147,8 @@ static void waiting_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(next_one_waits),
-        cmocka_unit_test(waiting_ends),
+        cmocka_unit_test(next_daemon_waits_for_lock),
+        cmocka_unit_test(wait_for_lock_times_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

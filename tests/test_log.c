@@ -92,12 +92,12 @@ static void serve_until_dropped(const struct harness *h, uint64_t lines)
 }
 
 /* Returns the sum of the dropped lines that the log reports. */
-static uint64_t read_told(int reader)
+static uint64_t read_dropped_count(int reader)
 {
     static char line[1024];
     static size_t used;
     char byte;
-    uint64_t told = 0, dropped;
+    uint64_t reported = 0, dropped;
     while (read(reader, &byte, 1) == 1) {
         line[used < sizeof line - 1 ? used++ : used] = byte;
         if (byte != '\n')
@@ -106,13 +106,13 @@ static uint64_t read_told(int reader)
         const char *warning = strstr(line, "warning: ");
         if (warning && strstr(warning, " of the log dropped: their reader was too slow\n") &&
             sscanf(warning, "warning: %" SCNu64, &dropped) == 1)
-            told += dropped;
+            reported += dropped;
         used = 0;
     }
-    return told;
+    return reported;
 }
 
-static void stopped_reader(void **state)
+static void stopped_reader_does_not_block_daemon(void **state)
 {
     (void)state;
     struct harness h;
@@ -121,10 +121,10 @@ static void stopped_reader(void **state)
     start_flood(flooders, &h);
     serve_until_dropped(&h, 2000);
     end_flood(flooders);
-    uint64_t told = 0;
-    for (unsigned waited = 0; told == 0 || told != wire_status(&h).log_dropped;
+    uint64_t reported = 0;
+    for (unsigned waited = 0; reported == 0 || reported != wire_status(&h).log_dropped;
          wire_wait(&waited, "all dropped lines told"))
-        told += read_told(reader);
+        reported += read_dropped_count(reader);
     start_flood(flooders, &h);
     serve_until_dropped(&h, 2000); /* the pipe is full again */
     const time_t begin = time(NULL);
@@ -138,7 +138,7 @@ static void stopped_reader(void **state)
 /* ---- the rate ---- */
 
 /* The log reports every line, one by one or in a sum. The last sum comes at the end. */
-static void rate_of_refused_frames(void **state)
+static void every_line_is_logged_or_counted(void **state)
 {
     (void)state;
     enum { TIMES = 1000, TEXT = 1 << 20 };
@@ -169,8 +169,8 @@ static void rate_of_refused_frames(void **state)
 
 #define SECOND UINT64_C(1000000000)
 
-static uint64_t admitted(struct shuf__log_limits *limits, const char *key, uint64_t lines,
-                         uint64_t now)
+static uint64_t admitted_lines(struct shuf__log_limits *limits, const char *key, uint64_t lines,
+                               uint64_t now)
 {
     struct shuf__log_line line = {.level = SHUF__LOG_INFO, .text = "a line"};
     uint64_t count = 0;
@@ -188,21 +188,21 @@ static void expect_sum(struct shuf__log_limits *limits, uint64_t now, const char
     assert_false(shuf__log_limits_sum_up(limits, now, &sum));
 }
 
-static void windows_grow_while_a_flood_lasts(void **state)
+static void windows_grow_during_a_flood(void **state)
 {
     (void)state;
     static struct shuf__log_limits limits;
     static const char flood[] = "flood", other[] = "other";
     uint64_t now = 100 * SECOND;
-    assert_int_equal(admitted(&limits, flood, 1000, now), 10);
+    assert_int_equal(admitted_lines(&limits, flood, 1000, now), 10);
     /* lines of another kind are not limited by the flood */
-    assert_int_equal(admitted(&limits, other, 10, now), 10);
+    assert_int_equal(admitted_lines(&limits, other, 10, now), 10);
     expect_sum(&limits, now += SECOND, "990 more of these in 1 s: a line");
-    assert_int_equal(admitted(&limits, flood, 12, now), 10);
+    assert_int_equal(admitted_lines(&limits, flood, 12, now), 10);
     expect_sum(&limits, now += 2 * SECOND, "2 more of these in 2 s: a line");
-    assert_int_equal(admitted(&limits, flood, 10, now), 10);
+    assert_int_equal(admitted_lines(&limits, flood, 10, now), 10);
     now += 4 * SECOND; /* the long window is over, so the next one has 1 s again */
-    assert_int_equal(admitted(&limits, flood, 11, now), 10);
+    assert_int_equal(admitted_lines(&limits, flood, 11, now), 10);
     expect_sum(&limits, now += SECOND, "1 more of these in 1 s: a line");
     assert_int_equal(limits.total, 993);
 }
@@ -210,9 +210,9 @@ static void windows_grow_while_a_flood_lasts(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stopped_reader),
-        cmocka_unit_test(rate_of_refused_frames),
-        cmocka_unit_test(windows_grow_while_a_flood_lasts),
+        cmocka_unit_test(stopped_reader_does_not_block_daemon),
+        cmocka_unit_test(every_line_is_logged_or_counted),
+        cmocka_unit_test(windows_grow_during_a_flood),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ enum {
 
 static struct harness h;
 
-static int start(const char *config)
+static int start_with(const char *config)
 {
     if (geteuid() != 0) /* only root can become several users */
         exit(HARNESS_SKIP);
@@ -42,13 +42,13 @@ static int start(const char *config)
 static int start_for_floods(void **state)
 {
     (void)state;
-    return start("socket_mode = 0666\nclients = 128\nuser_clients = 100\n");
+    return start_with("socket_mode = 0666\nclients = 128\nuser_clients = 100\n");
 }
 
 static int start_small(void **state)
 {
     (void)state;
-    return start("socket_mode = 0666\nclients = 32\nuser_clients = 25%\n");
+    return start_with("socket_mode = 0666\nclients = 32\nuser_clients = 25%\n");
 }
 
 static int stop(void **state)
@@ -60,12 +60,12 @@ static int stop(void **state)
 /* ---- the hostile user ---- */
 
 /* The bytes that a connection sends again and again. */
-struct flood {
+struct request_batch {
     uint8_t bytes[BATCH * 4096];
     size_t size;
 };
 
-static void add_status(struct wire *w, struct flood *flood)
+static void add_status(struct wire *w, struct request_batch *flood)
 {
     Shuf__Status status = SHUF__STATUS__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
@@ -74,7 +74,7 @@ static void add_status(struct wire *w, struct flood *flood)
     flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
 }
 
-static void add_leases(struct wire *w, struct flood *flood)
+static void add_leases(struct wire *w, struct request_batch *flood)
 {
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
@@ -84,7 +84,7 @@ static void add_leases(struct wire *w, struct flood *flood)
     flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
 }
 
-static void add_release(struct wire *w, struct flood *flood)
+static void add_release(struct wire *w, struct request_batch *flood)
 {
     uint64_t ids[RELEASES];
     Shuf__Release release = SHUF__RELEASE__INIT;
@@ -99,7 +99,7 @@ static void add_release(struct wire *w, struct flood *flood)
     flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
 }
 
-static void add_permute(struct wire *w, struct flood *flood)
+static void add_permute(struct wire *w, struct request_batch *flood)
 {
     Shuf__Permute permute = wire_permutation(5000, SHUF__TRANSPORT__TRANSPORT_INLINE);
     Shuf__Request request = SHUF__REQUEST__INIT;
@@ -109,10 +109,10 @@ static void add_permute(struct wire *w, struct flood *flood)
     flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
 }
 
-typedef void add_request(struct wire *w, struct flood *flood);
+typedef void add_request(struct wire *w, struct request_batch *flood);
 
 /* Sends as much as the socket takes and discards the replies. */
-static void send_and_discard(struct wire *w, const struct flood *flood, size_t *at)
+static void send_and_discard(struct wire *w, const struct request_batch *flood, size_t *at)
 {
     uint8_t replies[65536];
     ssize_t sent = send(w->fd, flood->bytes + *at, flood->size - *at, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -124,7 +124,7 @@ static void send_and_discard(struct wire *w, const struct flood *flood, size_t *
 
 static void flood_with(add_request *add, int ready)
 {
-    static struct flood flood[CONNECTIONS];
+    static struct request_batch flood[CONNECTIONS];
     struct wire *w[CONNECTIONS];
     struct pollfd events[CONNECTIONS];
     size_t at[CONNECTIONS] = {0};
@@ -133,7 +133,7 @@ static void flood_with(add_request *add, int ready)
     for (int i = 0; i < CONNECTIONS; i++) {
         w[i] = wire_greet(&h);
         for (int j = 0; i < LEASING && j < LEASES; j++)
-            wire_lease(w[i], 100, (uint64_t)j, wire_own_transport(harness_backend));
+            wire_lease(w[i], 100, (uint64_t)j, wire_backend_transport(harness_backend));
         for (int j = 0; j < BATCH; j++)
             add(w[i], &flood[i]);
         events[i] = (struct pollfd){.fd = w[i]->fd, .events = POLLIN | POLLOUT};
@@ -172,7 +172,7 @@ static double now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -188,7 +188,7 @@ static void expect_served(const char *beside)
         ms[i] = now_ms() - before;
     }
     wire_close(w);
-    qsort(ms, ROUNDS, sizeof *ms, compare);
+    qsort(ms, ROUNDS, sizeof *ms, compare_doubles);
     printf("%s: p50 %.3f ms, p99 %.3f ms, worst %.3f ms\n", beside, ms[ROUNDS / 2],
            ms[ROUNDS * 99 / 100], ms[ROUNDS - 1]);
     assert_true(ms[ROUNDS / 2] < MOST_MS);
@@ -205,7 +205,7 @@ static void expect_served_beside(const char *name, add_request *add)
     WIRE_AWAIT(&h, s, s.clients == 1);
 }
 
-static void beside_floods(void **state)
+static void floods_do_not_delay_other_users(void **state)
 {
     (void)state;
     expect_served("idle");
@@ -257,16 +257,16 @@ static unsigned open_all(uid_t uid, struct wire **w, const char *text)
     }
 }
 
-static void connections_of_a_user(void **state)
+static void connections_of_a_user_are_limited(void **state)
 {
     enum { CLIENTS = 32 };
-    static const char own[] = "user_clients 8: the most connections of one user";
+    static const char refusal[] = "user_clients 8: the most connections of one user";
     struct wire *w[CLIENTS + 1];
     unsigned count = 0;
     (void)state;
     for (uid_t user = 0; user < 3; user++) {
         const unsigned before = count;
-        count += open_all(HOSTILE_UID + user, w + count, own);
+        count += open_all(HOSTILE_UID + user, w + count, refusal);
         assert_int_equal(count - before, 8);
     }
     count += open_all(HOSTILE_UID + 3, w + count, "clients 32: the most that may be connected");
@@ -285,8 +285,8 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(beside_floods, start_for_floods, stop),
-        cmocka_unit_test_setup_teardown(connections_of_a_user, start_small, stop),
+        cmocka_unit_test_setup_teardown(floods_do_not_delay_other_users, start_for_floods, stop),
+        cmocka_unit_test_setup_teardown(connections_of_a_user_are_limited, start_small, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static pid_t kill_later(unsigned us)
     return child;
 }
 
-static void reap(pid_t child)
+static void await_killer(pid_t child)
 {
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -62,7 +62,7 @@ static shuf_status shuffle_once(shuf *handle, size_t bytes)
     return status;
 }
 
-static void one_reconnect_time(void **state)
+static void loss_waits_one_reconnect_time(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -73,14 +73,14 @@ static void one_reconnect_time(void **state)
     client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
                   "the daemon was lost, and no other came within 8.000 s");
     assert_in_range(now_ms() - begin, RECONNECT_MS, TWICE_MS);
-    reap(killer);
+    await_killer(killer);
     client_expect(handle, shuf_set_reconnect(handle, 0), SHUF_OK, "");
     client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON, "no daemon answers");
     shuf_close(handle);
 }
 
 /* The timeout is shorter than the reconnect time, so it ends the call. */
-static void within_the_timeout(void **state)
+static void timeout_ends_wait_for_daemon(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -91,13 +91,13 @@ static void within_the_timeout(void **state)
     client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
                   "the daemon was lost, and no other came within 4.000 s");
     assert_in_range(now_ms() - begin, 4000, 9900); /* the reconnect time is 10 s */
-    reap(killer);
+    await_killer(killer);
     shuf_close(handle);
 }
 
 /* The daemon is killed at many points of the call: while the client fills the buffer, while the
  * daemon works, and after the call. */
-static void killed_at_any_time(void **state)
+static void shuffle_survives_kill_at_any_time(void **state)
 {
     (void)state;
     unsigned lost = 0;
@@ -114,7 +114,7 @@ static void killed_at_any_time(void **state)
                 client_expect(handle, status, SHUF_NO_DAEMON,
                               reconnect ? "the daemon was lost, and no other came within 0.300 s"
                                         : "the daemon was lost, and no other came within 0.000 s");
-            reap(killer);
+            await_killer(killer);
             shuf_close(handle);
         }
     }
@@ -125,11 +125,11 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_reconnect_time, harness_start_shared,
+        cmocka_unit_test_setup_teardown(loss_waits_one_reconnect_time, harness_start_shared,
                                         harness_stop_shared),
-        cmocka_unit_test_setup_teardown(within_the_timeout, harness_start_shared,
+        cmocka_unit_test_setup_teardown(timeout_ends_wait_for_daemon, harness_start_shared,
                                         harness_stop_shared),
-        cmocka_unit_test_setup_teardown(killed_at_any_time, harness_start_shared,
+        cmocka_unit_test_setup_teardown(shuffle_survives_kill_at_any_time, harness_start_shared,
                                         harness_stop_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,12 +17,12 @@ enum { LEASES = 24, N = 1 << 19 }; /* each in a block of 2 MiB */
 
 static shuf *idle_client, *other;
 
-static shuf_permutation small(uint64_t epoch)
+static shuf_permutation small_request(uint64_t epoch)
 {
     return (shuf_permutation){.n = N, .seed = 7, .epoch = epoch};
 }
 
-static shuf_user own_use(void)
+static shuf_user own_usage(void)
 {
     shuf_daemon daemon;
     assert_int_equal(shuf_daemon_status(other, &daemon), SHUF_OK);
@@ -37,7 +37,7 @@ static void take_and_release(shuf *handle)
 {
     shuf_lease *leases[LEASES] = {NULL};
     for (uint64_t i = 0; i < LEASES; i++) {
-        const shuf_permutation request = small(i);
+        const shuf_permutation request = small_request(i);
         assert_int_equal(shuf_lease_take(handle, &request, NULL, &leases[i]), SHUF_OK);
     }
     for (int i = 0; i < LEASES; i++)
@@ -51,16 +51,16 @@ static shuf_status take_most(shuf_lease **lease)
     return shuf_buffer_take(other, daemon.host_limit - 4 * MI, NULL, lease);
 }
 
-static void a_few_stay_mapped(void **state)
+static void few_idle_blocks_stay_mapped(void **state)
 {
     (void)state;
     take_and_release(idle_client);
-    const shuf_user use = own_use();
+    const shuf_user use = own_usage();
     assert_in_range(use.mapped, 2 * MI, 16 * MI);
     assert_int_equal(use.mapped_pid, getpid());
 }
 
-static void what_is_in_the_way_has_a_name(void **state)
+static void refusal_names_process_with_mappings(void **state)
 {
     (void)state;
     char words[128];
@@ -75,12 +75,12 @@ static void what_is_in_the_way_has_a_name(void **state)
 
 /* The daemon asks for the memory in its next reply to the process, whatever the call. The first
  * call here maps no block. The second call maps a block that the client has kept. */
-static void the_next_call_unmaps(void **state)
+static void next_call_unmaps_idle_blocks(void **state)
 {
     (void)state;
     for (int with_lease = 0; with_lease < 2; with_lease++) {
         shuf_lease *large = NULL, *lease = NULL;
-        const shuf_permutation request = small(LEASES - 1);
+        const shuf_permutation request = small_request(LEASES - 1);
         take_and_release(idle_client);
         assert_int_equal(take_most(&large), SHUF_BUSY);
         if (with_lease)
@@ -89,7 +89,7 @@ static void the_next_call_unmaps(void **state)
             assert_int_equal(
                 shuf_index(idle_client, &request, SHUF_FORWARD, &(uint64_t){1}, 1, &(uint64_t){0}),
                 SHUF_OK);
-        assert_int_equal(own_use().mapped, 0);
+        assert_int_equal(own_usage().mapped, 0);
         if (with_lease) {
             static uint32_t values[N];
             assert_int_equal(shuf_permute(other, &request, values, sizeof values, NULL), SHUF_OK);
@@ -101,7 +101,7 @@ static void the_next_call_unmaps(void **state)
     }
 }
 
-static void a_drop_asks_for_it(void **state)
+static void drop_requests_unmapping(void **state)
 {
     (void)state;
     shuf_dropped dropped;
@@ -110,11 +110,11 @@ static void a_drop_asks_for_it(void **state)
     assert_int_equal(shuf_drop(other, SHUF_OWN, 0, &dropped), SHUF_OK);
     assert_int_equal(dropped.mapped_bytes, 16 * MI);
     assert_int_equal(shuf_daemon_status(idle_client, &ignored), SHUF_OK);
-    assert_int_equal(own_use().mapped, 0);
+    assert_int_equal(own_usage().mapped, 0);
 }
 
 /* A forked child keeps the memory mapped. The daemon knows only that some process has it mapped. */
-static void a_child_has_no_name(void **state)
+static void mapping_of_forked_child_has_no_name(void **state)
 {
     (void)state;
     int end[2], status;
@@ -130,14 +130,14 @@ static void a_child_has_no_name(void **state)
     close(end[0]);
     assert_int_equal(shuf_drop(other, SHUF_OWN, 0, NULL), SHUF_OK);
     assert_int_equal(shuf_daemon_status(idle_client, &ignored), SHUF_OK);
-    assert_int_equal(own_use().mapped, 16 * MI);
-    assert_int_equal(own_use().mapped_pid, 0);
+    assert_int_equal(own_usage().mapped, 16 * MI);
+    assert_int_equal(own_usage().mapped_pid, 0);
     shuf_lease *lease = NULL;
     client_expect(other, take_most(&lease), SHUF_BUSY, "still mapped by processes: their next");
     close(end[1]);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(own_use().mapped, 0);
+    assert_int_equal(own_usage().mapped, 0);
 }
 
 static int start(void **state)
@@ -162,11 +162,11 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_few_stay_mapped, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_in_the_way_has_a_name, start, stop),
-        cmocka_unit_test_setup_teardown(the_next_call_unmaps, start, stop),
-        cmocka_unit_test_setup_teardown(a_drop_asks_for_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_child_has_no_name, start, stop),
+        cmocka_unit_test_setup_teardown(few_idle_blocks_stay_mapped, start, stop),
+        cmocka_unit_test_setup_teardown(refusal_names_process_with_mappings, start, stop),
+        cmocka_unit_test_setup_teardown(next_call_unmaps_idle_blocks, start, stop),
+        cmocka_unit_test_setup_teardown(drop_requests_unmapping, start, stop),
+        cmocka_unit_test_setup_teardown(mapping_of_forked_child_has_no_name, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

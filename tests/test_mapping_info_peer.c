@@ -13,137 +13,137 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void announces_none(struct lease_server_reply *p)
+static void announce_no_descriptor(struct lease_server_reply *p)
 {
     p->reply.descriptor = false;
 }
 
-static void sends_none(struct lease_server_reply *p)
+static void send_no_descriptor(struct lease_server_reply *p)
 {
     p->descriptors = 0;
 }
 
-static void sends_two(struct lease_server_reply *p)
+static void send_two_descriptors(struct lease_server_reply *p)
 {
     p->descriptors = 2;
 }
 
-static void sends_four_for_none(struct lease_server_reply *p)
+static void send_four_unannounced_descriptors(struct lease_server_reply *p)
 {
     p->reply.descriptor = false;
     p->descriptors = 4;
 }
 
-static void names_an_unknown_block(struct lease_server_reply *p)
+static void reply_unknown_block(struct lease_server_reply *p)
 {
     p->reply.descriptor = false;
     p->descriptors = 0;
 }
 
-static void leases_nothing(struct lease_server_reply *p)
+static void clear_lease_id(struct lease_server_reply *p)
 {
     p->reply.lease = 0;
 }
 
-static void leases_a_copy(struct lease_server_reply *p)
+static void lease_inline_copy(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
 }
 
-static void sends_a_descriptor_with_a_copy(struct lease_server_reply *p)
+static void send_descriptor_with_inline_copy(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     p->reply.lease = 0;
 }
 
-static void takes_another_transport(struct lease_server_reply *p)
+static void reply_other_transport(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_CUDA_FD;
 }
 
-static void takes_no_transport(struct lease_server_reply *p)
+static void reply_no_transport(struct lease_server_reply *p)
 {
     p->reply.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
 }
 
-static void takes_an_unknown_transport(struct lease_server_reply *p)
+static void reply_unknown_transport(struct lease_server_reply *p)
 {
     p->reply.transport = (Shuf__Transport)77;
 }
 
-static void sends_bytes_too(struct lease_server_reply *p)
+static void send_payload_too(struct lease_server_reply *p)
 {
     p->payload = p->reply.bytes;
 }
 
-static void ends_early(struct lease_server_reply *p)
+static void end_block_before_result(struct lease_server_reply *p)
 {
     p->reply.block_bytes = LEASE_SERVER_OFFSET + p->reply.bytes - 1;
 }
 
-static void begins_behind(struct lease_server_reply *p)
+static void begin_result_after_block(struct lease_server_reply *p)
 {
     p->reply.offset = p->reply.block_bytes + 4;
 }
 
-static void wraps(struct lease_server_reply *p)
+static void overflow_offset(struct lease_server_reply *p)
 {
     p->reply.offset = UINT64_MAX - 3;
 }
 
-static void begins_askew(struct lease_server_reply *p)
+static void misalign_offset(struct lease_server_reply *p)
 {
     p->reply.offset = 66;
 }
 
-static void has_no_block(struct lease_server_reply *p)
+static void set_empty_block(struct lease_server_reply *p)
 {
     p->reply.block_bytes = 0;
 }
 
-static void is_too_large_to_be(struct lease_server_reply *p)
+static void set_impossible_block(struct lease_server_reply *p)
 {
     p->reply.block_bytes = UINT64_MAX;
 }
 
 /* The file is shorter than the block, so a read behind its end would raise SIGBUS. */
-static void sends_less(struct lease_server_reply *p)
+static void send_short_file(struct lease_server_reply *p)
 {
     p->file = p->reply.block_bytes - 1;
 }
 
-static void could_shrink(struct lease_server_reply *p)
+static void send_unsealed_file(struct lease_server_reply *p)
 {
     p->unsealed = true;
 }
 
-static void wrong_offers(void **state)
+static void wrong_mapping_info_is_refused(void **state)
 {
     (void)state;
     static const struct {
         void (*corrupt)(struct lease_server_reply *reply);
         const char *words;
     } rows[] = {
-        {announces_none, "reply with 1 descriptors: expected 0"},
-        {sends_none, "reply with 0 descriptors: expected 1"},
-        {sends_two, "reply with 2 descriptors: expected 1"},
-        {sends_four_for_none, "reply with 4 descriptors: expected 0"},
-        {names_an_unknown_block, "block 7 without a descriptor: expected one"},
-        {leases_nothing, "reply lease 0: expected another with memfd"},
-        {leases_a_copy, "reply lease 1: expected 0 with inline"},
-        {sends_a_descriptor_with_a_copy, "reply with a descriptor: expected none with inline"},
-        {takes_another_transport, "reply transport 3: expected one that was accepted"},
-        {takes_no_transport, "reply transport 0"},
-        {takes_an_unknown_transport, "reply transport 77"},
-        {sends_bytes_too, "reply payload_bytes 40: expected 0"},
-        {ends_early, "offset 64: expected 40 bytes behind it in a block of 103"},
-        {begins_behind, "offset 2097156"},
-        {wraps, "offset 18446744073709551612"},
-        {begins_askew, "offset 66: expected a multiple of 4"},
-        {has_no_block, "block_bytes 0"},
-        {is_too_large_to_be, "block_bytes 18446744073709551615"},
-        {sends_less, "block 7 by a descriptor of 2097151 bytes: expected at least 2097152"},
-        {could_shrink, "block 7 by a descriptor without F_SEAL_SHRINK"},
+        {announce_no_descriptor, "reply with 1 descriptors: expected 0"},
+        {send_no_descriptor, "reply with 0 descriptors: expected 1"},
+        {send_two_descriptors, "reply with 2 descriptors: expected 1"},
+        {send_four_unannounced_descriptors, "reply with 4 descriptors: expected 0"},
+        {reply_unknown_block, "block 7 without a descriptor: expected one"},
+        {clear_lease_id, "reply lease 0: expected another with memfd"},
+        {lease_inline_copy, "reply lease 1: expected 0 with inline"},
+        {send_descriptor_with_inline_copy, "reply with a descriptor: expected none with inline"},
+        {reply_other_transport, "reply transport 3: expected one that was accepted"},
+        {reply_no_transport, "reply transport 0"},
+        {reply_unknown_transport, "reply transport 77"},
+        {send_payload_too, "reply payload_bytes 40: expected 0"},
+        {end_block_before_result, "offset 64: expected 40 bytes behind it in a block of 103"},
+        {begin_result_after_block, "offset 2097156"},
+        {overflow_offset, "offset 18446744073709551612"},
+        {misalign_offset, "offset 66: expected a multiple of 4"},
+        {set_empty_block, "block_bytes 0"},
+        {set_impossible_block, "block_bytes 18446744073709551615"},
+        {send_short_file, "block 7 by a descriptor of 2097151 bytes: expected at least 2097152"},
+        {send_unsealed_file, "block 7 by a descriptor without F_SEAL_SHRINK"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
@@ -165,18 +165,18 @@ static void wrong_offers(void **state)
     }
 }
 
-static void changes_its_size(struct lease_server_reply *p)
+static void change_block_size(struct lease_server_reply *p)
 {
     if (lease_server.takes == 2)
         p->reply.block_bytes = 2 * LEASE_SERVER_UNIT;
 }
 
-static void changed_block(void **state)
+static void changed_block_size_is_refused(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
-    lease_server.corrupt = changes_its_size;
+    lease_server.corrupt = change_block_size;
     shuf *handle = lease_server_start(lease_server_script);
     lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_PROTOCOL);
@@ -186,7 +186,7 @@ static void changed_block(void **state)
 
 /* A lease in a reply to a call that requests none is an error: the client would never release
  * it. */
-static void unrequested_lease(void **state)
+static void unrequested_lease_is_refused(void **state)
 {
     (void)state;
     uint32_t values[LEASE_SERVER_SMALL];
@@ -201,12 +201,12 @@ static void unrequested_lease(void **state)
 }
 
 /* Sends a descriptor among the values, where a client does not expect one. */
-static void sends_one_with_the_values(int fd, int connection)
+static void send_descriptor_with_values(int fd, int connection)
 {
     int memory;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     struct lease_server_reply p = {.reply = SHUF__RESULT_REPLY__INIT,
                                    .payload = 4 * LEASE_SERVER_LARGE};
     Shuf__Reply reply = SHUF__REPLY__INIT;
@@ -219,21 +219,21 @@ static void sends_one_with_the_values(int fd, int connection)
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
     reply.payload_bytes = p.payload;
-    peer_put_reply(fd, &reply, NULL, 0);
+    peer_send_reply(fd, &reply, NULL, 0);
     memory = lease_server_memory(&p, 0);
     static uint8_t values[16384];
-    peer_put(fd, values, sizeof values);
+    peer_send(fd, values, sizeof values);
     reply.result = NULL; /* any frame can stand for bytes of the payload */
     reply.body_case = SHUF__REPLY__BODY__NOT_SET;
-    peer_put_reply(fd, &reply, &memory, 1);
+    peer_send_reply(fd, &reply, &memory, 1);
     close(memory);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
-static void descriptor_among_the_values(void **state)
+static void descriptor_among_the_values_is_refused(void **state)
 {
     (void)state;
-    shuf *handle = lease_server_start(sends_one_with_the_values);
+    shuf *handle = lease_server_start(send_descriptor_with_values);
     shuf_permutation request = {.n = LEASE_SERVER_LARGE};
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_PROTOCOL);
@@ -249,20 +249,20 @@ static int use_up_descriptors(int *taken, int room)
     return count;
 }
 
-static void uses_up_descriptors(int fd, int connection)
+static void reply_when_descriptors_are_used_up(int fd, int connection)
 {
     static int taken[256];
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     struct lease_server_reply p = lease_server_reply_to(request->permute);
     Shuf__Reply reply = SHUF__REPLY__INIT;
     int memory = lease_server_memory(&p, 0), count = use_up_descriptors(taken, 256);
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;
     reply.result = &p.reply;
-    peer_put_reply(fd, &reply, &memory, 1);
-    peer_wait_until_gone(fd);
+    peer_send_reply(fd, &reply, &memory, 1);
+    peer_await_close(fd);
     while (count > 0)
         close(taken[--count]);
     close(memory);
@@ -270,14 +270,14 @@ static void uses_up_descriptors(int fd, int connection)
 
 /* The process has reached its limit of open files. The error is the client's own, and does not
  * blame the daemon. */
-static void no_room_for_a_descriptor(void **state)
+static void lack_of_descriptors_is_reported(void **state)
 {
     (void)state;
     struct rlimit before, low;
     shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 7};
     shuf_lease *lease = NULL;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    shuf *handle = lease_server_start(uses_up_descriptors);
+    shuf *handle = lease_server_start(reply_when_descriptors_are_used_up);
     low = (struct rlimit){.rlim_cur = 128, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
     shuf_status status = shuf_lease_take(handle, &request, NULL, &lease);
@@ -287,13 +287,13 @@ static void no_room_for_a_descriptor(void **state)
     lease_server_finish(handle, "");
 }
 
-static void sends_bytes_one_by_one(int fd, int connection)
+static void send_bytes_one_by_one(int fd, int connection)
 {
     uint8_t frame[4096];
     Shuf__Reply reply = SHUF__REPLY__INIT;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    const Shuf__Request *request = peer_get(fd);
+    const Shuf__Request *request = peer_receive(fd);
     struct lease_server_reply p = lease_server_reply_to(request->permute);
     int memory = lease_server_memory(&p, 0);
     reply.id = request->id;
@@ -301,17 +301,17 @@ static void sends_bytes_one_by_one(int fd, int connection)
     reply.result = &p.reply;
     size_t size = shuf__message_pack(&reply.base, frame, sizeof frame);
     for (size_t i = 0; i < size; i++) {
-        peer_put_byte(fd, frame[i], &memory, i == 0);
+        peer_send_byte(fd, frame[i], &memory, i == 0);
         usleep(100);
     }
     close(memory);
-    peer_wait_until_gone(fd);
+    peer_await_close(fd);
 }
 
-static void slow_reply(void **state)
+static void slow_reply_is_read(void **state)
 {
     (void)state;
-    shuf *handle = lease_server_start(sends_bytes_one_by_one);
+    shuf *handle = lease_server_start(send_bytes_one_by_one);
     shuf_lease *lease = NULL;
     lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
     lease_server_check(lease, 0, 7);
@@ -321,12 +321,12 @@ static void slow_reply(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_offers),
-        cmocka_unit_test(changed_block),
-        cmocka_unit_test(unrequested_lease),
-        cmocka_unit_test(descriptor_among_the_values),
-        cmocka_unit_test(no_room_for_a_descriptor),
-        cmocka_unit_test(slow_reply),
+        cmocka_unit_test(wrong_mapping_info_is_refused),
+        cmocka_unit_test(changed_block_size_is_refused),
+        cmocka_unit_test(unrequested_lease_is_refused),
+        cmocka_unit_test(descriptor_among_the_values_is_refused),
+        cmocka_unit_test(lack_of_descriptors_is_reported),
+        cmocka_unit_test(slow_reply_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

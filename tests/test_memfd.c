@@ -46,7 +46,7 @@ static void *map(int fd, int protection)
 }
 
 /* Checks a descriptor that was opened for reading. */
-static bool cannot_be_changed_through(int fd)
+static bool is_read_only(int fd)
 {
     char byte = 1;
     REFUSED(write(fd, &byte, 1), EBADF);
@@ -64,7 +64,7 @@ static bool cannot_be_changed_through(int fd)
 }
 
 /* The file's owner can open it for writing, but cannot change it. */
-static bool seals_hold_for_the_owner(int fd)
+static bool owner_cannot_change_file(int fd)
 {
     char byte = 1;
     if (fchmod(fd, 0600))
@@ -90,7 +90,7 @@ static bool seals_hold_for_the_owner(int fd)
     return fchmod(fd, 0400) == 0;
 }
 
-static bool a_stranger_cannot_reopen(int fd)
+static bool other_user_cannot_reopen(int fd)
 {
     char byte;
     if (setgid(65534) || setuid(65534))
@@ -98,7 +98,7 @@ static bool a_stranger_cannot_reopen(int fd)
     REFUSED(reopen(fd, O_RDWR), EACCES);
     REFUSED(reopen(fd, O_RDONLY), EACCES);
     REFUSED(fchmod(fd, 0666), EPERM);
-    return cannot_be_changed_through(fd) && pread(fd, &byte, 1, 0) == 1;
+    return is_read_only(fd) && pread(fd, &byte, 1, 0) == 1;
 }
 
 /* Forks a child that dies with the test. */
@@ -113,7 +113,7 @@ static pid_t fork_child(void)
 }
 
 /* Runs the function in a child, where it must return true. */
-static void in_a_child(bool (*run)(int fd), int fd)
+static void check_in_child(bool (*run)(int fd), int fd)
 {
     int status;
     pid_t child = fork_child();
@@ -123,27 +123,27 @@ static void in_a_child(bool (*run)(int fd), int fd)
     assert_int_equal(status, 0);
 }
 
-static void what_is_shared_cannot_be_changed(void **state)
+static void shared_block_is_read_only(void **state)
 {
     (void)state;
     struct shuf__block block;
-    struct shuf__computation computation = computation_filling(UNIT);
+    struct shuf__computation computation = computation_of_bytes(UNIT);
     computation_alloc(UNIT, &block);
     int fd = shuf__memfd_share(&block);
     assert_true(fd >= 0);
     assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-    computation_fill_whole(&block);
-    assert_true(cannot_be_changed_through(fd));
-    assert_true(cannot_be_changed_through(block.fd));
+    computation_fill_block(&block);
+    assert_true(is_read_only(fd));
+    assert_true(is_read_only(block.fd));
     if (geteuid() == 0)
-        in_a_child(a_stranger_cannot_reopen, fd);
-    in_a_child(seals_hold_for_the_owner, fd);
+        check_in_child(other_user_cannot_reopen, fd);
+    check_in_child(owner_cannot_change_file, fd);
     computation_check_block(&computation, &block);
     close(fd);
     backend->ops->free(backend, &block);
 }
 
-static void values_are_seen_through_what_is_shared(void **state)
+static void shared_block_shows_values(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -151,24 +151,24 @@ static void values_are_seen_through_what_is_shared(void **state)
     int fd = shuf__memfd_share(&block);
     void *view = map(fd, PROT_READ);
     assert_true(view != MAP_FAILED);
-    computation_fill_whole(&block);
+    computation_fill_block(&block);
     assert_memory_equal(view, block.host, UNIT);
     backend->ops->free(backend, &block);
     /* The mapping stays valid after the block was freed. */
-    assert_true(computation_any_set(view, UNIT));
+    assert_true(computation_has_nonzero(view, UNIT));
     munmap(view, UNIT);
     close(fd);
 }
 
 /* ---- Unmapped ------------------------------------------------------------- */
 
-static void a_descriptor_or_a_mapping_is_noticed(void **state)
+static void descriptor_or_mapping_is_detected(void **state)
 {
     (void)state;
     struct shuf__block block;
     computation_alloc(UNIT, &block);
     assert_true(shuf__memfd_is_unmapped(&block));
-    computation_fill_whole(&block);
+    computation_fill_block(&block);
     assert_true(shuf__memfd_is_unmapped(&block)); /* the mapping of this process does not count */
     int fd = shuf__memfd_share(&block), again = reopen(fd, O_RDONLY);
     assert_false(shuf__memfd_is_unmapped(&block));
@@ -183,9 +183,9 @@ static void a_descriptor_or_a_mapping_is_noticed(void **state)
     assert_true(shuf__memfd_is_unmapped(&block));
     assert_true(shuf__memfd_is_unmapped(&block));
     /* Opening the block does not wait for the file lease of the probe. */
-    double begin = computation_now();
+    double begin = computation_seconds();
     fd = shuf__memfd_share(&block);
-    assert_true(fd >= 0 && computation_now() - begin < 5);
+    assert_true(fd >= 0 && computation_seconds() - begin < 5);
     assert_false(shuf__memfd_is_unmapped(&block));
     close(fd);
     backend->ops->free(backend, &block);
@@ -226,7 +226,7 @@ static void map_and_close(void *context)
         _exit(1);
 }
 
-static void a_childs_mapping_is_noticed(void **state)
+static void mapping_of_child_is_detected(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -251,7 +251,7 @@ static void a_childs_mapping_is_noticed(void **state)
 
 /* A process of the daemon's user can open the block during the probe. The kernel then sends a
  * signal to the probing process, which must survive this signal. */
-static void an_opener_in_between_is_survived(void **state)
+static void open_during_probe_is_survived(void **state)
 {
     (void)state;
     char path[64];
@@ -262,7 +262,7 @@ static void an_opener_in_between_is_survived(void **state)
     pid_t child = fork_child();
     while (child == 0)
         close(open(path, O_RDONLY));
-    for (double end = computation_now() + 0.3; computation_now() < end;)
+    for (double end = computation_seconds() + 0.3; computation_seconds() < end;)
         mapped += !shuf__memfd_is_unmapped(&block);
     kill_child(child);
     printf("seen open %u times\n", mapped);
@@ -272,11 +272,11 @@ static void an_opener_in_between_is_survived(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_shared_cannot_be_changed),
-        cmocka_unit_test(values_are_seen_through_what_is_shared),
-        cmocka_unit_test(a_descriptor_or_a_mapping_is_noticed),
-        cmocka_unit_test(a_childs_mapping_is_noticed),
-        cmocka_unit_test(an_opener_in_between_is_survived),
+        cmocka_unit_test(shared_block_is_read_only),
+        cmocka_unit_test(shared_block_shows_values),
+        cmocka_unit_test(descriptor_or_mapping_is_detected),
+        cmocka_unit_test(mapping_of_child_is_detected),
+        cmocka_unit_test(open_during_probe_is_survived),
     };
     backend = computation_open(argc == 2 ? argv[1] : "");
     computation_kind = SHUF__MEMORY_MEMFD; /* every backend makes memfds */

@@ -31,7 +31,7 @@ static void expect_zeros(const struct shuf__block *block)
 
 /* Allocates several blocks at once and three times, so that the system probably reuses freed
  * memory. */
-static void a_block_is_wiped(void **state)
+static void new_block_is_zero(void **state)
 {
     (void)state;
     enum { BLOCKS = 4 };
@@ -42,13 +42,13 @@ static void a_block_is_wiped(void **state)
             expect_zeros(&blocks[i]);
         }
         for (int i = 0; i < BLOCKS; i++)
-            computation_fill_whole(&blocks[i]);
+            computation_fill_block(&blocks[i]);
         for (int i = 0; i < BLOCKS; i++)
             backend->ops->free(backend, &blocks[i]);
     }
 }
 
-static void a_block_tells_how_it_is_shared(void **state)
+static void block_has_its_sharing_information(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -57,7 +57,7 @@ static void a_block_tells_how_it_is_shared(void **state)
     assert_int_equal(block.bytes, 3 * UNIT);
     assert_non_null(block.memory);
     assert_ptr_equal(block.host, computation_kind == SHUF__MEMORY_MEMFD ? block.memory : NULL);
-    assert_int_equal(computation_any_set(block.ipc, sizeof block.ipc),
+    assert_int_equal(computation_has_nonzero(block.ipc, sizeof block.ipc),
                      computation_kind == SHUF__MEMORY_CUDA_IPC);
     if (computation_kind == SHUF__MEMORY_CUDA_IPC)
         assert_int_equal(block.fd, -1);
@@ -69,11 +69,11 @@ static void a_block_tells_how_it_is_shared(void **state)
 }
 
 /* Two blocks at the same time keep their own values. */
-static void a_second_block_while_the_first_is_out(void **state)
+static void two_blocks_keep_their_values(void **state)
 {
     (void)state;
     struct shuf__block first, second;
-    struct shuf__computation computation = computation_filling(UNIT), other = computation;
+    struct shuf__computation computation = computation_of_bytes(UNIT), other = computation;
     other.request.permutation.epoch++;
     computation_alloc(UNIT, &first);
     computation_fill(&computation, &first);
@@ -86,7 +86,7 @@ static void a_second_block_while_the_first_is_out(void **state)
     backend->ops->free(backend, &second);
 }
 
-static void refuse_one(void)
+static void refuse_allocation(void)
 {
     struct shuf__block block;
     struct shuf__error error = {0};
@@ -95,24 +95,24 @@ static void refuse_one(void)
         SHUF_NO_MEMORY);
 }
 
-static void descriptors_are_given_back(void **state)
+static void free_closes_descriptors(void **state)
 {
     (void)state;
     struct shuf__block block;
     computation_alloc(UNIT, &block); /* the first use opens resources that a driver keeps */
-    computation_fill_whole(&block);
+    computation_fill_block(&block);
     backend->ops->free(backend, &block);
     int before = count_descriptors();
     for (int i = 0; i < 50; i++) {
         computation_alloc(UNIT, &block);
-        computation_fill_whole(&block);
+        computation_fill_block(&block);
         backend->ops->free(backend, &block);
-        refuse_one();
+        refuse_allocation();
     }
     assert_int_equal(count_descriptors(), before);
 }
 
-static void device_memory_is_given_back(void **state)
+static void free_returns_device_memory(void **state)
 {
     (void)state;
     uint64_t before, after, total;
@@ -126,7 +126,7 @@ static void device_memory_is_given_back(void **state)
                      SHUF_OK);
     for (int i = 0; i < 20; i++) {
         computation_alloc(64 * UNIT, &block);
-        computation_fill_whole(&block);
+        computation_fill_block(&block);
         backend->ops->free(backend, &block);
     }
     assert_int_equal(backend->ops->memory(backend, computation_kind, &after, &total, &error),
@@ -142,7 +142,8 @@ static uint64_t fingerprint_of(const struct shuf__block *block,
     uint64_t sum = 0;
     struct shuf__error error = {0};
     assert_int_equal(backend->ops->fingerprint(backend, block, computation_width(computation),
-                                               computation_values(computation), 0, &sum, &error),
+                                               computation_value_count(computation), 0, &sum,
+                                               &error),
                      SHUF_OK);
     return sum;
 }
@@ -156,7 +157,8 @@ static void check_wait_timeout(struct shuf__computation computation, uint64_t ti
     bool done = false;
     uint64_t ns = 0;
     computation_alloc_workspace(&computation, &workspace);
-    computation_alloc(computation_values(&computation) * computation_width(&computation), &block);
+    computation_alloc(computation_value_count(&computation) * computation_width(&computation),
+                      &block);
     computation_fill(&computation, &block);
     uint64_t expected = fingerprint_of(&block, &computation);
     p->epoch++;
@@ -164,10 +166,10 @@ static void check_wait_timeout(struct shuf__computation computation, uint64_t ti
     p->epoch--;
     assert_int_not_equal(fingerprint_of(&block, &computation), expected);
     assert_int_equal(backend->ops->launch(backend, &computation, &block, &error), SHUF_OK);
-    for (double deadline = computation_now() + 60; !done;) {
-        double begin = computation_now();
+    for (double deadline = computation_seconds() + 60; !done;) {
+        double begin = computation_seconds();
         assert_int_equal(backend->ops->wait(backend, timeout_ns, &done, &ns, &error), SHUF_OK);
-        assert_true(computation_now() - begin < 0.5 && computation_now() < deadline);
+        assert_true(computation_seconds() - begin < 0.5 && computation_seconds() < deadline);
     }
     assert_in_range(ns, 1, 60000000000);
     assert_int_equal(fingerprint_of(&block, &computation), expected);
@@ -175,7 +177,7 @@ static void check_wait_timeout(struct shuf__computation computation, uint64_t ti
     backend->ops->free(backend, &workspace);
 }
 
-static void waiting_with_short_timeouts(void **state)
+static void waits_end_at_their_timeouts(void **state)
 {
     (void)state;
     static const uint64_t timeouts[] = {0, 1000, 200000, UINT64_MAX};
@@ -186,26 +188,26 @@ static void waiting_with_short_timeouts(void **state)
     }
 }
 
-static bool yes(void *context)
+static bool always(void *context)
 {
     (void)context;
     return true;
 }
 
 /* 2^24 values take a single launch on a GPU, so the cancelling must stop the copy of the result. */
-static void a_cancelled_launch_leaves_nothing_behind(void **state)
+static void cancelled_launch_changes_no_later_result(void **state)
 {
     (void)state;
     struct shuf__block block;
     struct shuf__error error = {0};
-    struct shuf__computation good = computation_filling(UNIT), bad = good;
+    struct shuf__computation good = computation_of_bytes(UNIT), bad = good;
     uint64_t ns;
     computation_alloc(64 * UNIT, &block);
     int before = count_descriptors();
     for (unsigned bits = 16; bits <= 24; bits += 8) {
         struct shuf__permutation *p = &bad.request.permutation;
         p->n = p->count = (UINT64_C(1) << bits) + 1;
-        bad.cancelled = yes;
+        bad.cancelled = always;
         shuf_status status = shuf__backend_compute(backend, &bad, &block, &ns, &error);
         if (computation_kind == SHUF__MEMORY_MEMFD || status != SHUF_OK)
             assert_int_equal(status, SHUF_CANCELLED);
@@ -216,12 +218,12 @@ static void a_cancelled_launch_leaves_nothing_behind(void **state)
     backend->ops->free(backend, &block);
 }
 
-static void an_event_lies_behind_each_launch(void **state)
+static void event_follows_each_launch(void **state)
 {
     (void)state;
     struct shuf__block block;
     struct shuf__error error = {0};
-    struct shuf__computation computation = computation_filling(UNIT);
+    struct shuf__computation computation = computation_of_bytes(UNIT);
     struct shuf__permutation *p = &computation.request.permutation;
     uint8_t handle[SHUF__IPC_HANDLE] = {0};
     uint64_t ns;
@@ -232,7 +234,7 @@ static void an_event_lies_behind_each_launch(void **state)
         bool done = false;
         assert_int_equal(backend->ops->launch(backend, &computation, &block, &error), SHUF_OK);
         assert_int_equal(backend->ops->event(backend, &block, handle, &error), SHUF_OK);
-        assert_true(computation_any_set(handle, sizeof handle));
+        assert_true(computation_has_nonzero(handle, sizeof handle));
         assert_int_equal(backend->ops->wait(backend, UINT64_MAX, &done, &ns, &error), SHUF_OK);
         assert_true(done);
         computation_check_block(&computation, &block);
@@ -244,7 +246,7 @@ static void an_event_lies_behind_each_launch(void **state)
 
 /* This test must be the first one, because a later computation starts the process's team of
  * threads. */
-static void a_quick_job_starts_no_thread(void **state)
+static void quick_job_starts_no_thread(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -257,10 +259,10 @@ static void a_quick_job_starts_no_thread(void **state)
     backend->ops->free(backend, &block);
 }
 
-static void *run_elsewhere(void *context)
+static void *compute_in_thread(void *context)
 {
     struct shuf__block *block = context;
-    struct shuf__computation computation = computation_filling(block->bytes);
+    struct shuf__computation computation = computation_of_bytes(block->bytes);
     struct shuf__error error = {0};
     uint64_t ns;
     if (backend->ops->alloc(backend, block->kind, block->bytes, block, &error) ||
@@ -271,14 +273,14 @@ static void *run_elsewhere(void *context)
     return block;
 }
 
-static void any_thread_may_drive(void **state)
+static void any_thread_may_use_backend(void **state)
 {
     (void)state;
     struct shuf__block block = {.kind = computation_kind, .bytes = UNIT};
-    struct shuf__computation computation = computation_filling(UNIT);
+    struct shuf__computation computation = computation_of_bytes(UNIT);
     pthread_t thread;
     void *result;
-    assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, &block), 0);
+    assert_int_equal(pthread_create(&thread, NULL, compute_in_thread, &block), 0);
     pthread_join(thread, &result);
     assert_ptr_equal(result, &block);
     computation_check_block(&computation, &block);
@@ -296,7 +298,7 @@ static void *query_memory(void *context)
     return context;
 }
 
-static void memory_is_told_while_others_work(void **state)
+static void memory_is_reported_during_computations(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -305,7 +307,7 @@ static void memory_is_told_while_others_work(void **state)
     computation_alloc(16 * UNIT, &block);
     assert_int_equal(pthread_create(&thread, NULL, query_memory, &computation_kind), 0);
     for (int i = 0; i < 20; i++)
-        computation_fill_whole(&block);
+        computation_fill_block(&block);
     pthread_join(thread, &result);
     assert_ptr_equal(result, &computation_kind);
     backend->ops->free(backend, &block);
@@ -314,17 +316,17 @@ static void memory_is_told_while_others_work(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quick_job_starts_no_thread),
-        cmocka_unit_test(a_block_is_wiped),
-        cmocka_unit_test(a_block_tells_how_it_is_shared),
-        cmocka_unit_test(a_second_block_while_the_first_is_out),
-        cmocka_unit_test(descriptors_are_given_back),
-        cmocka_unit_test(device_memory_is_given_back),
-        cmocka_unit_test(waiting_with_short_timeouts),
-        cmocka_unit_test(a_cancelled_launch_leaves_nothing_behind),
-        cmocka_unit_test(an_event_lies_behind_each_launch),
-        cmocka_unit_test(any_thread_may_drive),
-        cmocka_unit_test(memory_is_told_while_others_work),
+        cmocka_unit_test(quick_job_starts_no_thread),
+        cmocka_unit_test(new_block_is_zero),
+        cmocka_unit_test(block_has_its_sharing_information),
+        cmocka_unit_test(two_blocks_keep_their_values),
+        cmocka_unit_test(free_closes_descriptors),
+        cmocka_unit_test(free_returns_device_memory),
+        cmocka_unit_test(waits_end_at_their_timeouts),
+        cmocka_unit_test(cancelled_launch_changes_no_later_result),
+        cmocka_unit_test(event_follows_each_launch),
+        cmocka_unit_test(any_thread_may_use_backend),
+        cmocka_unit_test(memory_is_reported_during_computations),
     };
     return computation_main(argc, argv, tests);
 }

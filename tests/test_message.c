@@ -31,7 +31,7 @@ static size_t pack_permute(uint64_t id, Shuf__Slice *slice)
     return shuf__message_pack(&request.base, out, sizeof out);
 }
 
-static void request_there_and_back(void **state)
+static void request_round_trips(void **state)
 {
     (void)state;
     Shuf__Slice slice = SHUF__SLICE__INIT;
@@ -56,7 +56,7 @@ static void request_there_and_back(void **state)
     assert_in_range((uintptr_t)r, (uintptr_t)&arena, (uintptr_t)(&arena + 1));
 }
 
-static void reply_there_and_back(void **state)
+static void reply_round_trips(void **state)
 {
     (void)state;
     uint64_t first[] = {5, UINT64_MAX, 8};
@@ -88,7 +88,7 @@ static void reply_there_and_back(void **state)
 
 /* Packing writes the whole message or nothing. At every size of the buffer, the byte after the
  * buffer stays unchanged. */
-static void pack_fits_or_gives_zero(void **state)
+static void pack_fits_or_returns_zero(void **state)
 {
     (void)state;
     Shuf__Slice slice = SHUF__SLICE__INIT;
@@ -123,7 +123,7 @@ static size_t pack_text(size_t text_length, uint8_t *buffer, size_t capacity)
 }
 
 /* The tag and the length of the text take 4 bytes. */
-static void a_frame_has_a_limit(void **state)
+static void frame_length_is_limited(void **state)
 {
     (void)state;
     enum { ROOM = SHUF__FRAME_HEADER + 2 * SHUF__FRAME_MAX };
@@ -151,7 +151,7 @@ static size_t put_field(uint8_t *to, unsigned field, size_t length)
 
 /* A malicious ResultReply.first, packed: each byte of input would take eight bytes of memory. The
  * arena refuses, and the parser does not use the heap. */
-static void hostile_growth_is_refused(void **state)
+static void hostile_packed_field_is_refused(void **state)
 {
     (void)state;
     static uint8_t bytes[SHUF__FRAME_MAX];
@@ -185,10 +185,10 @@ static void truncated_bytes_are_refused(void **state)
     assert_in_range(refused, size - 3, size);
 }
 
-static void garbage_is_survived(void **state)
+static void garbage_does_not_crash_unpack(void **state)
 {
     (void)state;
-    random_start("garbage_is_survived");
+    random_start("garbage_does_not_crash_unpack");
     Shuf__Slice slice = SHUF__SLICE__INIT;
     slice.count = 9;
     size_t size = pack_permute(300, &slice) - SHUF__FRAME_HEADER;
@@ -215,10 +215,13 @@ static void garbage_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_there_and_back),    cmocka_unit_test(reply_there_and_back),
-        cmocka_unit_test(pack_fits_or_gives_zero),   cmocka_unit_test(a_frame_has_a_limit),
-        cmocka_unit_test(hostile_growth_is_refused), cmocka_unit_test(truncated_bytes_are_refused),
-        cmocka_unit_test(garbage_is_survived),
+        cmocka_unit_test(request_round_trips),
+        cmocka_unit_test(reply_round_trips),
+        cmocka_unit_test(pack_fits_or_returns_zero),
+        cmocka_unit_test(frame_length_is_limited),
+        cmocka_unit_test(hostile_packed_field_is_refused),
+        cmocka_unit_test(truncated_bytes_are_refused),
+        cmocka_unit_test(garbage_does_not_crash_unpack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -20,18 +20,18 @@ static struct harness *const h = &shufctl_daemon;
 
 struct change {
     const char *sample;
-    double by;
+    double difference;
 };
 
 /* Expects these differences between two texts of metrics, and frees the texts. */
 static void expect_changes(char *before, char *after, const struct change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const double by =
+        const double difference =
             metrics_value(after, changes[i].sample) - metrics_value(before, changes[i].sample);
-        if (by != changes[i].by)
-            print_message("%s: changed by %g\n", changes[i].sample, by);
-        assert_true(by == changes[i].by);
+        if (difference != changes[i].difference)
+            print_message("%s: changed by %g\n", changes[i].sample, difference);
+        assert_true(difference == changes[i].difference);
     }
     free(before);
     free(after);
@@ -41,7 +41,7 @@ static void expect_changes(char *before, char *after, const struct change *chang
     expect_changes(before, after, changes, sizeof(changes) / sizeof *(changes))
 
 /* Sends one request of each kind, so that the metrics have rows for all kinds. */
-static void each_kind_once(void)
+static void send_each_kind(void)
 {
     free(shufctl_succeed(NULL, "permute --n 100 --seed 1"));
     free(shufctl_succeed(NULL, "gauss --count 10 --seed 1 --summary"));
@@ -51,7 +51,7 @@ static void each_kind_once(void)
 
 /* ---- counts ---- */
 
-static void requests(void **state)
+static void requests_are_counted(void **state)
 {
     (void)state;
     static const struct change changes[] = {
@@ -75,7 +75,7 @@ static void requests(void **state)
         {"shufd_connections_total", 7},
         {"shufd_slow_requests_total", 0},
     };
-    each_kind_once();
+    send_each_kind();
     char *before = metrics_read(h);
     free(shufctl_succeed(NULL, "permute --n 1000 --seed 7"));
     free(shufctl_succeed(NULL, "permute --n 1000 --seed 7"));
@@ -86,7 +86,7 @@ static void requests(void **state)
     EXPECT_CHANGES(before, metrics_read(h), changes);
 }
 
-static void refusals(void **state)
+static void refusals_are_counted(void **state)
 {
     (void)state;
     char *before, *after;
@@ -113,12 +113,12 @@ static void refusals(void **state)
 }
 
 /* A request waits behind an endless one until the client of the endless one leaves. */
-static void queue_time_and_cancelling(void **state)
+static void queue_time_and_cancellations_are_counted(void **state)
 {
     (void)state;
     enum { WAIT_MS = 60 };
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     Shuf__Permute second = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *a = wire_greet(h), *b = wire_greet(h);
     wire_send_permute(a, &endless);
@@ -143,7 +143,7 @@ static void queue_time_and_cancelling(void **state)
     free(after);
 }
 
-static void memory_and_leases(void **state)
+static void memory_and_leases_are_measured(void **state)
 {
     (void)state;
     const bool cuda = strcmp(harness_backend, "cuda") == 0;
@@ -166,15 +166,15 @@ static void memory_and_leases(void **state)
     assert_true(metrics_value(after, "shufd_memory_available_bytes{side=\"host\"}") >= 1e6);
     assert_true((strstr(after, "shufd_memory_used_bytes{side=\"device\"}") != NULL) == cuda);
     EXPECT_CHANGES(before, after, changes);
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
-    assert_true(metrics_now(h, "shufd_memory_idle_bytes{side=\"host\"}") == 4 << 20);
+    assert_true(metrics_read_value(h, "shufd_memory_idle_bytes{side=\"host\"}") == 4 << 20);
 }
 
 /* ---- the text ---- */
 
-static void buckets_add_up(void **state)
+static void histogram_buckets_are_cumulative(void **state)
 {
     (void)state;
     char *text = metrics_read(h), *line = text;
@@ -203,8 +203,8 @@ static void exemplars_name_requests(void **state)
     struct wire *w = wire_greet(h);
     wire_check_alive(w);
     snprintf(id, sizeof id, "# {request_id=\"%.0f.%lu\"} ",
-             metrics_now(h, "shufd_connections_total") - 1, (unsigned long)w->id);
-    char *text = metrics_read_open(h);
+             metrics_read_value(h, "shufd_connections_total") - 1, (unsigned long)w->id);
+    char *text = metrics_read_openmetrics(h);
     assert_non_null(strstr(text, id));
     assert_string_equal(text + strlen(text) - 6, "# EOF\n");
     free(text);
@@ -215,7 +215,7 @@ static void exemplars_name_requests(void **state)
 }
 
 /* Runs a checker on the text; returns false if the machine has none. */
-static bool check_by(const char *option, const char *present, const char *checker)
+static bool run_checker(const char *option, const char *present, const char *checker)
 {
     struct command c;
     if (shufctl_script(&c, "%s >/dev/null 2>&1", present) != 0) {
@@ -233,25 +233,25 @@ static bool check_by(const char *option, const char *present, const char *checke
     return true;
 }
 
-static void promtool_agrees(void **state)
+static void promtool_accepts_metrics(void **state)
 {
     (void)state;
-    each_kind_once();
-    if (!check_by("", "promtool --version", "promtool check metrics"))
+    send_each_kind();
+    if (!run_checker("", "promtool --version", "promtool check metrics"))
         skip();
 }
 
-static void openmetrics_parser_agrees(void **state)
+static void openmetrics_parser_accepts_metrics(void **state)
 {
     (void)state;
-    each_kind_once();
-    if (!check_by(" --openmetrics", "/usr/bin/python3 -c 'import prometheus_client'",
-                  "/usr/bin/python3 -c 'import sys, prometheus_client.openmetrics.parser as p\n"
-                  "assert len(list(p.text_string_to_metric_families(sys.stdin.read()))) > 30'"))
+    send_each_kind();
+    if (!run_checker(" --openmetrics", "/usr/bin/python3 -c 'import prometheus_client'",
+                     "/usr/bin/python3 -c 'import sys, prometheus_client.openmetrics.parser as p\n"
+                     "assert len(list(p.text_string_to_metric_families(sys.stdin.read()))) > 30'"))
         skip();
 }
 
-static void as_json(void **state)
+static void metrics_as_json(void **state)
 {
     (void)state;
     char *text = shufctl_succeed(NULL, "metrics --json");
@@ -259,12 +259,12 @@ static void as_json(void **state)
     assert_non_null(strstr(text, "\"name\": \"process_resident_memory_bytes\""));
     assert_non_null(strstr(text, "\"le\": \"+Inf\""));
     free(text);
-    shufctl_refuse(64, "--json", "metrics --json --openmetrics");
+    shufctl_fail(64, "--json", "metrics --json --openmetrics");
 }
 
 /* ---- users ---- */
 
-static void users_see_themselves(void **state)
+static void users_see_only_themselves(void **state)
 {
     (void)state;
     struct command c;
@@ -293,7 +293,7 @@ static void users_see_themselves(void **state)
 
 /* ---- slow requests ---- */
 
-static void slow_requests(void **state)
+static void slow_requests_are_logged(void **state)
 {
     (void)state;
     struct harness slow;
@@ -307,12 +307,12 @@ static void slow_requests(void **state)
     shufd_await(slow.log, log, sizeof log, ": slow request 2: permute, n 1000, 1000 values, OK, ");
     assert_non_null(strstr(log, "warning: client pid "));
     assert_non_null(strstr(log, " ms: queue "));
-    assert_true(metrics_now(&slow, "shufd_slow_requests_total") >= 3);
+    assert_true(metrics_read_value(&slow, "shufd_slow_requests_total") >= 3);
     wire_close(w);
     assert_true(harness_stop(&slow));
 }
 
-static void no_slow_requests(void **state)
+static void slow_request_0_logs_nothing(void **state)
 {
     (void)state;
     struct harness quick;
@@ -321,7 +321,7 @@ static void no_slow_requests(void **state)
     struct wire *w = wire_greet(&quick);
     wire_check_alive(w);
     wire_close(w);
-    assert_true(metrics_now(&quick, "shufd_slow_requests_total") == 0);
+    assert_true(metrics_read_value(&quick, "shufd_slow_requests_total") == 0);
     shufd_read(quick.log, log, sizeof log);
     assert_null(strstr(log, "slow"));
     assert_true(harness_stop(&quick));
@@ -331,18 +331,18 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(queue_time_and_cancelling),
-        cmocka_unit_test(memory_and_leases),
-        cmocka_unit_test(buckets_add_up),
+        cmocka_unit_test(requests_are_counted),
+        cmocka_unit_test(refusals_are_counted),
+        cmocka_unit_test(queue_time_and_cancellations_are_counted),
+        cmocka_unit_test(memory_and_leases_are_measured),
+        cmocka_unit_test(histogram_buckets_are_cumulative),
         cmocka_unit_test(exemplars_name_requests),
-        cmocka_unit_test(promtool_agrees),
-        cmocka_unit_test(openmetrics_parser_agrees),
-        cmocka_unit_test(as_json),
-        cmocka_unit_test(users_see_themselves),
-        cmocka_unit_test(slow_requests),
-        cmocka_unit_test(no_slow_requests),
+        cmocka_unit_test(promtool_accepts_metrics),
+        cmocka_unit_test(openmetrics_parser_accepts_metrics),
+        cmocka_unit_test(metrics_as_json),
+        cmocka_unit_test(users_see_only_themselves),
+        cmocka_unit_test(slow_requests_are_logged),
+        cmocka_unit_test(slow_request_0_logs_nothing),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

@@ -84,7 +84,7 @@ static void skip_without_curl(void)
     }
 }
 
-static void pages(void **state)
+static void http_pages_are_served(void **state)
 {
     (void)state;
     skip_without_curl();
@@ -105,7 +105,7 @@ static void pages(void **state)
 }
 
 /* The daemon replaces the socket of a killed daemon, because nobody listens there. */
-static void stale_socket(void **state)
+static void stale_socket_is_replaced(void **state)
 {
     (void)state;
     skip_without_curl();
@@ -117,7 +117,7 @@ static void stale_socket(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void users_by_socket(void **state)
+static void user_of_socket_selects_metrics(void **state)
 {
     (void)state;
     struct command c;
@@ -152,7 +152,7 @@ static int bind_port(unsigned *port)
     return fd;
 }
 
-static void port(void **state)
+static void port_serves_metrics_without_users(void **state)
 {
     (void)state;
     struct command c;
@@ -173,7 +173,7 @@ static void port(void **state)
 }
 
 /* If the port is in use, the daemon serves without metrics and logs a warning. */
-static void port_in_use(void **state)
+static void port_in_use_is_logged(void **state)
 {
     (void)state;
     unsigned number;
@@ -191,7 +191,7 @@ static void port_in_use(void **state)
     close(fd);
 }
 
-static void wrong_addresses(void **state)
+static void wrong_addresses_are_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -238,7 +238,7 @@ static void run_slow_clients(int channel, void *context)
     (void)context;
     for (int i = 0; i < HOSTILE; i++)
         fd[i] = -1;
-    child_say(channel, 1);
+    child_send(channel, 1);
     for (;; usleep(100000))
         for (int i = 0; i < HOSTILE; i++) {
             const bool was_open = fd[i] >= 0;
@@ -260,7 +260,7 @@ static void run_greedy_clients(int channel, void *context)
     static const char head[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
     char bytes[512];
     (void)context;
-    child_say(channel, 1);
+    child_send(channel, 1);
     for (;;) {
         int fd = connect_http();
         if (fd < 0)
@@ -285,7 +285,7 @@ static double request_ms(unsigned count)
     return (double)(now_ms() - start) / count;
 }
 
-static void survive(void (*attack)(int channel, void *context))
+static void check_attack_is_survived(void (*attack)(int channel, void *context))
 {
     struct child hostile[2];
     skip_without_curl();
@@ -293,7 +293,7 @@ static void survive(void (*attack)(int channel, void *context))
     request_ms(200);
     for (int i = 0; i < 2; i++) {
         hostile[i] = child_start(attack, NULL);
-        assert_int_equal(child_hear(hostile[i].channel), 1);
+        assert_int_equal(child_receive(hostile[i].channel), 1);
     }
     sleep(2);
     assert_true(request_ms(200) < 100);
@@ -304,20 +304,20 @@ static void survive(void (*attack)(int channel, void *context))
     assert_true(harness_stop(&h));
 }
 
-static void slow_clients(void **state)
+static void slow_clients_are_survived(void **state)
 {
     (void)state;
-    survive(run_slow_clients);
+    check_attack_is_survived(run_slow_clients);
 }
 
-static void greedy_clients(void **state)
+static void greedy_clients_are_survived(void **state)
 {
     (void)state;
-    survive(run_greedy_clients);
+    check_attack_is_survived(run_greedy_clients);
 }
 
 /* The daemon closes a connection at its deadline, even if the client still sends. */
-static void deadline(void **state)
+static void connection_is_closed_at_deadline(void **state)
 {
     (void)state;
     start_unix("");
@@ -361,7 +361,7 @@ static void send_large(size_t size, char *text, size_t room)
     free(header);
 }
 
-static void large_headers(void **state)
+static void large_headers_are_refused(void **state)
 {
     (void)state;
     char reply[256];
@@ -401,7 +401,7 @@ static void await_file(void)
         wire_wait(&waited, "the file of metrics");
 }
 
-static void file(void **state)
+static void file_is_written_regularly(void **state)
 {
     (void)state;
     static char text[1 << 18];
@@ -432,7 +432,7 @@ static void file(void **state)
 
 /* A reader never sees half a file: the daemon replaces the file by a rename, and never writes to it
  * in place. */
-static void file_by_renames(void **state)
+static void file_is_replaced_by_rename(void **state)
 {
     (void)state;
     unsigned renames = 0;
@@ -459,7 +459,7 @@ static void file_by_renames(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void file_without_directory(void **state)
+static void missing_directory_of_file_is_logged(void **state)
 {
     (void)state;
     char log[4096] = "";
@@ -478,7 +478,7 @@ static void file_without_directory(void **state)
 }
 
 /* In the sandbox of its unit a daemon has no directory for the socket without the drop-in. */
-static void http_without_directory(void **state)
+static void missing_directory_of_socket_is_logged(void **state)
 {
     (void)state;
     char log[4096];
@@ -496,7 +496,7 @@ static void http_without_directory(void **state)
 }
 
 /* A build without libmicrohttpd has no HTTP. */
-static int need_http(void **state)
+static int skip_without_http(void **state)
 {
     (void)state;
 #ifndef SHUF_HAVE_MICROHTTPD
@@ -509,20 +509,20 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_addresses),
-        cmocka_unit_test(file),
-        cmocka_unit_test(file_by_renames),
-        cmocka_unit_test(file_without_directory),
-        cmocka_unit_test_setup(pages, need_http),
-        cmocka_unit_test_setup(stale_socket, need_http),
-        cmocka_unit_test_setup(users_by_socket, need_http),
-        cmocka_unit_test_setup(http_without_directory, need_http),
-        cmocka_unit_test_setup(port, need_http),
-        cmocka_unit_test_setup(port_in_use, need_http),
-        cmocka_unit_test_setup(deadline, need_http),
-        cmocka_unit_test_setup(large_headers, need_http),
-        cmocka_unit_test_setup(slow_clients, need_http),
-        cmocka_unit_test_setup(greedy_clients, need_http),
+        cmocka_unit_test(wrong_addresses_are_refused),
+        cmocka_unit_test(file_is_written_regularly),
+        cmocka_unit_test(file_is_replaced_by_rename),
+        cmocka_unit_test(missing_directory_of_file_is_logged),
+        cmocka_unit_test_setup(http_pages_are_served, skip_without_http),
+        cmocka_unit_test_setup(stale_socket_is_replaced, skip_without_http),
+        cmocka_unit_test_setup(user_of_socket_selects_metrics, skip_without_http),
+        cmocka_unit_test_setup(missing_directory_of_socket_is_logged, skip_without_http),
+        cmocka_unit_test_setup(port_serves_metrics_without_users, skip_without_http),
+        cmocka_unit_test_setup(port_in_use_is_logged, skip_without_http),
+        cmocka_unit_test_setup(connection_is_closed_at_deadline, skip_without_http),
+        cmocka_unit_test_setup(large_headers_are_refused, skip_without_http),
+        cmocka_unit_test_setup(slow_clients_are_survived, skip_without_http),
+        cmocka_unit_test_setup(greedy_clients_are_survived, skip_without_http),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static void nearest_names(void **state)
+static void nearest_name_is_found(void **state)
 {
     (void)state;
     static const char *const verbs[] = {"permute", "shuffle", "index",  "gauss",
@@ -46,7 +46,7 @@ static void nearest_names(void **state)
     }
 }
 
-static void dtype_names(void **state)
+static void dtype_names_are_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -70,7 +70,7 @@ static void dtype_names(void **state)
     }
 }
 
-static void wrong_dtypes(void **state)
+static void wrong_dtypes_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -103,7 +103,7 @@ static void wrong_dtypes(void **state)
     }
 }
 
-static void mistyped_algorithm(void **state)
+static void mistyped_algorithm_gets_a_hint(void **state)
 {
     (void)state;
     struct shuf__error error;
@@ -118,10 +118,10 @@ static void mistyped_algorithm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nearest_names),
-        cmocka_unit_test(dtype_names),
-        cmocka_unit_test(wrong_dtypes),
-        cmocka_unit_test(mistyped_algorithm),
+        cmocka_unit_test(nearest_name_is_found),
+        cmocka_unit_test(dtype_names_are_parsed),
+        cmocka_unit_test(wrong_dtypes_are_refused),
+        cmocka_unit_test(mistyped_algorithm_gets_a_hint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

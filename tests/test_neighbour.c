@@ -38,7 +38,7 @@ static void start(const char *config)
 }
 
 /* The limits of the control group take the place of the machine's memory. */
-static void shares_of_the_group(void **state)
+static void group_limits_the_budget(void **state)
 {
     (void)state;
     start("");
@@ -64,7 +64,7 @@ static void leave_idle_results(void)
     wire_close(w);
 }
 
-static void eat(int channel, void *context)
+static void use_memory(int channel, void *context)
 {
     (void)context;
     char *memory =
@@ -74,11 +74,11 @@ static void eat(int channel, void *context)
         memset(memory + i * MI, 1, MI);
         usleep(PAUSE_US);
     }
-    child_say(channel, EATEN_MI);
-    child_hear(channel);
+    child_send(channel, EATEN_MI);
+    child_receive(channel);
 }
 
-static void gives_way(void **state)
+static void daemon_frees_idle_memory_for_neighbour(void **state)
 {
     char log[4096];
     (void)state;
@@ -86,15 +86,15 @@ static void gives_way(void **state)
     leave_idle_results();
     assert_true(wire_status(&h).host_idle >= IDLE_MI * MI);
     memory_group_enter();
-    struct child eater = child_start(eat, NULL);
+    struct child eater = child_start(use_memory, NULL);
     memory_group_leave();
     /* Fails if the kernel killed the child. */
-    assert_int_equal(child_hear(eater.channel), EATEN_MI);
+    assert_int_equal(child_receive(eater.channel), EATEN_MI);
     const Shuf__StatusReply s = wire_status(&h);
     assert_true(s.host_used <= (LIMIT_MI - EATEN_MI) * MI);
     assert_true(s.evicted > 0);
     assert_int_equal(memory_group_kills(), 0);
-    child_say(eater.channel, 0);
+    child_send(eater.channel, 0);
     child_join(&eater);
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
@@ -113,8 +113,8 @@ static int remove_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_the_group),
-        cmocka_unit_test(gives_way),
+        cmocka_unit_test(group_limits_the_budget),
+        cmocka_unit_test(daemon_frees_idle_memory_for_neighbour),
     };
     /* A sanitizer's own memory exceeds the limit. */
     if (WIRE_SANITIZED || !memory_group_make(LIMIT_MI * MI))

@@ -83,7 +83,7 @@ static double allocate_by_retrying(uint64_t bytes, uint64_t *block)
     return seconds() - begin;
 }
 
-static void gives_way(void **state)
+static void daemon_frees_idle_memory_for_neighbour(void **state)
 {
     (void)state;
     uint64_t most, rest;
@@ -107,6 +107,6 @@ static void gives_way(void **state)
 int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gives_way)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(daemon_frees_idle_memory_for_neighbour)};
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

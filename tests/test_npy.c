@@ -38,7 +38,7 @@ static const struct {
 
 enum { ARRAYS = sizeof arrays / sizeof *arrays };
 
-static void reads(void **state)
+static void headers_are_read(void **state)
 {
     (void)state;
     char dict[512], why[SHUF__NPY_WHY];
@@ -57,7 +57,7 @@ static void reads(void **state)
 
 /* The keys may be in any order, and the last comma may be missing. In one dimension, Fortran's
  * order equals C's order. */
-static void reads_other_forms(void **state)
+static void other_header_forms_are_read(void **state)
 {
     (void)state;
     struct shuf__npy npy;
@@ -67,7 +67,7 @@ static void reads_other_forms(void **state)
     assert_true(npy.records == 6 && npy.record == 4 && npy.bytes == 24);
 }
 
-static void refuses(void **state)
+static void wrong_headers_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -116,7 +116,7 @@ static void refuses(void **state)
     }
 }
 
-static void nested_as_deep(void **state)
+static void deepest_nesting_is_read(void **state)
 {
     (void)state;
     enum { DEEP = 31 };
@@ -134,7 +134,7 @@ static void nested_as_deep(void **state)
     assert_int_equal(npy.record, 4);
 }
 
-static void nested_too_deep(void **state)
+static void too_deep_nesting_is_refused(void **state)
 {
     (void)state;
     enum { DEEP = 1000 };
@@ -147,7 +147,7 @@ static void nested_too_deep(void **state)
     assert_non_null(strstr(why, "nested more than 32 deep"));
 }
 
-static void begins(void **state)
+static void magic_and_version_are_checked(void **state)
 {
     (void)state;
     static const struct {
@@ -195,13 +195,13 @@ static bool read_copy(const char *dict, size_t size)
     return read;
 }
 
-static void broken(void **state)
+static void broken_headers_are_survived(void **state)
 {
     (void)state;
     static const char whole[] = "{'descr': [('a', '<f4', (2, 3)), (('t', 'b'), '<M8[ns]')], "
                                 "'fortran_order': False, 'shape': (12, 5)}";
     char dict[sizeof whole];
-    random_start("broken");
+    random_start("broken_headers_are_survived");
     for (size_t size = 0; size < sizeof whole - 1; size++)
         assert_false(read_copy(whole, size));
     assert_true(read_copy(whole, sizeof whole - 1));
@@ -218,10 +218,13 @@ static void broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),           cmocka_unit_test(reads_other_forms),
-        cmocka_unit_test(refuses),         cmocka_unit_test(nested_as_deep),
-        cmocka_unit_test(nested_too_deep), cmocka_unit_test(begins),
-        cmocka_unit_test(broken),
+        cmocka_unit_test(headers_are_read),
+        cmocka_unit_test(other_header_forms_are_read),
+        cmocka_unit_test(wrong_headers_are_refused),
+        cmocka_unit_test(deepest_nesting_is_read),
+        cmocka_unit_test(too_deep_nesting_is_refused),
+        cmocka_unit_test(magic_and_version_are_checked),
+        cmocka_unit_test(broken_headers_are_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static const struct {
     {"18446744073709551615Ki", "expected 0 to 2^64 - 1"},
 };
 
-static void good_forms(void **state)
+static void good_numbers_are_parsed(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -131,7 +131,7 @@ static void good_forms(void **state)
     }
 }
 
-static void bad_forms_say_why(void **state)
+static void bad_numbers_are_explained(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -147,7 +147,7 @@ static void bad_forms_say_why(void **state)
     }
 }
 
-static void decimals(void **state)
+static void decimals_are_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -178,7 +178,7 @@ static void decimals(void **state)
     }
 }
 
-static void long_text_is_cut_in_the_message(void **state)
+static void long_text_is_shortened_in_message(void **state)
 {
     (void)state;
     char text[1000];
@@ -190,10 +190,10 @@ static void long_text_is_cut_in_the_message(void **state)
     assert_non_null(strstr(error.text, "expected 0 to 2^64 - 1"));
 }
 
-static void any_number_is_read_back(void **state)
+static void printed_numbers_are_read_back(void **state)
 {
     (void)state;
-    random_start("any_number_is_read_back");
+    random_start("printed_numbers_are_read_back");
     for (int i = 0; i < 10000; i++) {
         uint64_t number = random_u64() >> random_below(64), value;
         struct shuf__error error = {0};
@@ -204,7 +204,7 @@ static void any_number_is_read_back(void **state)
     }
 }
 
-static void ranges(void **state)
+static void ranges_are_checked(void **state)
 {
     (void)state;
     static const struct {
@@ -233,7 +233,7 @@ static void ranges(void **state)
     }
 }
 
-static void durations(void **state)
+static void durations_are_parsed_and_printed(void **state)
 {
     (void)state;
     static const struct {
@@ -273,7 +273,7 @@ static void durations(void **state)
     }
 }
 
-static void bad_durations_say_why(void **state)
+static void bad_durations_are_explained(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -311,15 +311,15 @@ static void sizes_are_printed_exactly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_forms),
-        cmocka_unit_test(bad_forms_say_why),
-        cmocka_unit_test(decimals),
-        cmocka_unit_test(ranges),
-        cmocka_unit_test(durations),
-        cmocka_unit_test(bad_durations_say_why),
+        cmocka_unit_test(good_numbers_are_parsed),
+        cmocka_unit_test(bad_numbers_are_explained),
+        cmocka_unit_test(decimals_are_parsed),
+        cmocka_unit_test(ranges_are_checked),
+        cmocka_unit_test(durations_are_parsed_and_printed),
+        cmocka_unit_test(bad_durations_are_explained),
         cmocka_unit_test(sizes_are_printed_exactly),
-        cmocka_unit_test(long_text_is_cut_in_the_message),
-        cmocka_unit_test(any_number_is_read_back),
+        cmocka_unit_test(long_text_is_shortened_in_message),
+        cmocka_unit_test(printed_numbers_are_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

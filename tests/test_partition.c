@@ -21,7 +21,7 @@ enum { GUARD = 64, LARGE = 1 << 20, LEAST_BITS = 9 };
 
 static const struct shuf__simd_ops *simd;
 
-static uint8_t *room(uint64_t bytes, int byte)
+static uint8_t *allocate_filled(uint64_t bytes, int byte)
 {
     uint8_t *memory = aligned_alloc(GUARD, bytes / GUARD * GUARD + 2 * GUARD);
     assert_non_null(memory);
@@ -44,17 +44,18 @@ static struct shuf__computation computation_of(uint64_t n, uint64_t record,
         .input = input};
 }
 
-static void compare(const struct shuf__computation *computation, unsigned bits, int threads)
+static void compare_with_direct_shuffle(const struct shuf__computation *computation, unsigned bits,
+                                        int threads)
 {
     const struct shuf__shuffle *s = &computation->request.shuffle;
     const uint64_t bytes = s->permutation.n * s->record;
-    const uint64_t beside = shuf__partition_bytes(s, threads, bits);
-    uint8_t *expected = room(bytes, 0xa5), *out = room(bytes, 0xa5);
-    uint8_t *workspace = room(beside, 0x5a);
+    const uint64_t workspace_bytes = shuf__partition_bytes(s, threads, bits);
+    uint8_t *expected = allocate_filled(bytes, 0xa5), *out = allocate_filled(bytes, 0xa5);
+    uint8_t *workspace = allocate_filled(workspace_bytes, 0x5a);
     assert_true(shuf__host_shuffle_directly(simd, threads, computation, expected));
     assert_true(shuf__partition(simd, threads, computation, bits, workspace, out));
     for (unsigned i = 0; i < GUARD; i++)
-        assert_int_equal(workspace[beside + i], 0x5a);
+        assert_int_equal(workspace[workspace_bytes + i], 0x5a);
     if (memcmp(out, expected, bytes + GUARD) != 0)
         fail_msg("%s n %" PRIu64 " seed %" PRIu64 " record %" PRIu64
                  " inverse %d in parts of 2^%u by %d threads: not what it is at once",
@@ -65,49 +66,49 @@ static void compare(const struct shuf__computation *computation, unsigned bits, 
     free(workspace);
 }
 
-static void check(uint64_t n, uint64_t record, unsigned bits, int threads)
+static void check_shuffle(uint64_t n, uint64_t record, unsigned bits, int threads)
 {
-    uint8_t *in = room(n * record, 0);
+    uint8_t *in = allocate_filled(n * record, 0);
     struct shuf__block input = {.memory = in};
     struct shuf__computation computation = computation_of(n, record, &input);
     for (uint64_t i = 0; i < n * record; i++)
         in[i] = (uint8_t)(random_u64() >> 13);
-    compare(&computation, bits, threads);
+    compare_with_direct_shuffle(&computation, bits, threads);
     computation.request.shuffle.inverse = true;
-    compare(&computation, bits, threads);
+    compare_with_direct_shuffle(&computation, bits, threads);
     free(in);
 }
 
 /* Record sizes that have a loop of their own, and other sizes. The numbers of records fit one part,
  * or are around the ends of parts and chunks. */
-static void edges(void **state)
+static void sizes_at_edges_match(void **state)
 {
     (void)state;
     static const uint64_t records[] = {1, 2, 3, 4, 7, 8, 12, 16, 24, 64, 127};
     static const uint64_t sizes[] = {1, 2, 256, 257, 511, 512, 513, 1023, 1024, 1025, 5000, 20001};
-    random_start("edges");
+    random_start("sizes_at_edges_match");
     for (size_t r = 0; r < sizeof records / sizeof *records; r++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-            check(sizes[s], records[r], LEAST_BITS, 1 + (int)(s % 3));
+            check_shuffle(sizes[s], records[r], LEAST_BITS, 1 + (int)(s % 3));
 }
 
 /* These parts need positions of two bytes and of four bytes. */
-static void widths_of_places(void **state)
+static void position_widths_match(void **state)
 {
     (void)state;
-    random_start("widths_of_places");
+    random_start("position_widths_match");
     for (unsigned bits = 15; bits <= 18; bits++)
-        check(300001, 4, bits, 2);
+        check_shuffle(300001, 4, bits, 2);
 }
 
-static void random_computations(void **state)
+static void random_computations_match(void **state)
 {
     (void)state;
-    random_start("random_computations");
+    random_start("random_computations_match");
     for (int i = 0; i < 40; i++) {
         const uint64_t record = 1 + random_below(127);
-        check(random_size(LARGE / record), record, LEAST_BITS + (unsigned)random_below(6),
-              1 + (int)random_below(5));
+        check_shuffle(random_size(LARGE / record), record, LEAST_BITS + (unsigned)random_below(6),
+                      1 + (int)random_below(5));
     }
 }
 
@@ -118,7 +119,7 @@ static struct shuf__shuffle shuffle_of(uint64_t n, uint64_t record)
     return computation_of(n, record, NULL).request.shuffle;
 }
 
-static void when_it_pays(void **state)
+static void partition_pays_for_large_shuffles(void **state)
 {
     (void)state;
     for (uint64_t record = 1; record <= 1 << 20; record *= 4)
@@ -138,7 +139,7 @@ static void when_it_pays(void **state)
 
 /* The number of bytes decides whether a partition pays, and how large a part is. The number of
  * records does not. */
-static void pays_by_bytes(void **state)
+static void partition_depends_on_bytes(void **state)
 {
     (void)state;
     for (unsigned k = 18; k <= 36; k++)
@@ -158,7 +159,7 @@ struct cancel_after {
     unsigned calls, limit;
 };
 
-static bool at_last(void *context)
+static bool is_limit_reached(void *context)
 {
     struct cancel_after *cancel_after = context; /* any thread may call this function */
     return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
@@ -166,17 +167,17 @@ static bool at_last(void *context)
 
 /* `cancelled` returns true from its third call on: the third of all, or the third of the second
  * pass. After that, each thread makes at most one more call in each pass. */
-static void cancelled(void **state)
+static void cancelled_partition_ends_early(void **state)
 {
     (void)state;
     enum { FIRST_PASS = LARGE / (16 * 2048), SECOND_PASS = LARGE >> LEAST_BITS };
-    uint8_t *in = room(LARGE, 1), *out = room(LARGE, 2);
+    uint8_t *in = allocate_filled(LARGE, 1), *out = allocate_filled(LARGE, 2);
     struct shuf__block input = {.memory = in};
     struct shuf__computation computation = computation_of(LARGE, 1, &input);
     uint8_t *workspace =
-        room(shuf__partition_bytes(&computation.request.shuffle, 2, LEAST_BITS), 0);
+        allocate_filled(shuf__partition_bytes(&computation.request.shuffle, 2, LEAST_BITS), 0);
     struct cancel_after cancel_after = {.limit = UINT_MAX};
-    computation.cancelled = at_last;
+    computation.cancelled = is_limit_reached;
     computation.cancel_context = &cancel_after;
     assert_true(shuf__partition(simd, 2, &computation, LEAST_BITS, workspace, out));
     assert_int_equal(cancel_after.calls, FIRST_PASS + SECOND_PASS);
@@ -192,14 +193,14 @@ static void cancelled(void **state)
 
 /* Cancels a shuffle that moves the records directly, with one thread. First the first call of
  * `cancelled` returns true, then only the last call. */
-static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
+static void check_cancelled_directly(enum shuf_algorithm algorithm, uint64_t n)
 {
     struct cancel_after cancel_after = {.limit = UINT_MAX};
-    uint8_t *in = room(n, 1), *out = room(n, 2);
+    uint8_t *in = allocate_filled(n, 1), *out = allocate_filled(n, 2);
     const struct shuf__block input = {.memory = in};
     struct shuf__computation computation = computation_of(n, 1, &input);
     computation.request.shuffle.permutation.algorithm = algorithm;
-    computation.cancelled = at_last;
+    computation.cancelled = is_limit_reached;
     computation.cancel_context = &cancel_after;
     assert_true(shuf__host_shuffle_directly(simd, 1, &computation, out));
     const unsigned all = cancel_after.calls;
@@ -213,18 +214,18 @@ static void check_cancelled(enum shuf_algorithm algorithm, uint64_t n)
     free(out);
 }
 
-static void cancelled_at_once(void **state)
+static void cancelled_direct_shuffle_ends_early(void **state)
 {
     (void)state;
-    check_cancelled(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1);
-    check_cancelled(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1); /* uses a list of positions */
+    check_cancelled_directly(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1);
+    check_cancelled_directly(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1); /* uses a list of positions */
     /* permutes a whole domain, so it needs no list */
-    check_cancelled(SHUF_ALGORITHM_LCG, LARGE / 2);
+    check_cancelled_directly(SHUF_ALGORITHM_LCG, LARGE / 2);
 }
 
 /* A computation with its best workspace uses a partition, and writes to the workspace. With a
  * smaller workspace, it moves the records directly and does not write to the workspace. */
-static void with_and_without_workspace(void **state)
+static void workspace_selects_partition(void **state)
 {
     (void)state;
     struct shuf__block input = {.fd = -1}, workspace = {.kind = SHUF__MEMORY_PRIVATE};
@@ -233,7 +234,7 @@ static void with_and_without_workspace(void **state)
     while (!shuf__partition_pays(&computation.request.shuffle))
         p->n = p->count = 2 * p->n;
     const uint64_t n = p->n;
-    uint32_t *in = (uint32_t *)(void *)room(4 * n, 0);
+    uint32_t *in = (uint32_t *)(void *)allocate_filled(4 * n, 0);
     uint8_t *out[3];
     for (uint64_t i = 0; i < n; i++)
         in[i] = (uint32_t)i * 2654435761u;
@@ -242,9 +243,9 @@ static void with_and_without_workspace(void **state)
     assert_int_equal(needs.kind, SHUF__MEMORY_PRIVATE);
     assert_int_equal(needs.least, 0);
     assert_true(needs.best >= 2 * n);
-    workspace.memory = room(needs.best, 0x5a);
+    workspace.memory = allocate_filled(needs.best, 0x5a);
     for (int i = 0; i < 3; i++) {
-        out[i] = room(4 * n, 0xa5);
+        out[i] = allocate_filled(4 * n, 0xa5);
         workspace.bytes = i == 2 ? needs.best : needs.best - 1;
         computation.workspace = i == 0 ? NULL : &workspace;
         assert_true(shuf__host_shuffle(simd, 2, &computation, out[i]));
@@ -263,14 +264,14 @@ static void with_and_without_workspace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges),
-        cmocka_unit_test(widths_of_places),
-        cmocka_unit_test(random_computations),
-        cmocka_unit_test(when_it_pays),
-        cmocka_unit_test(pays_by_bytes),
-        cmocka_unit_test(cancelled),
-        cmocka_unit_test(cancelled_at_once),
-        cmocka_unit_test(with_and_without_workspace),
+        cmocka_unit_test(sizes_at_edges_match),
+        cmocka_unit_test(position_widths_match),
+        cmocka_unit_test(random_computations_match),
+        cmocka_unit_test(partition_pays_for_large_shuffles),
+        cmocka_unit_test(partition_depends_on_bytes),
+        cmocka_unit_test(cancelled_partition_ends_early),
+        cmocka_unit_test(cancelled_direct_shuffle_ends_early),
+        cmocka_unit_test(workspace_selects_partition),
     };
     struct shuf__error error;
     if (shuf__simd_choose(NULL, &simd, &error)) {

@@ -93,8 +93,8 @@ static bool compare_chunk(void *context, const void *bytes, size_t size)
     return c->bytes < c->end;
 }
 
-static shuf_status feed(shuf *handle, const struct request *r, struct compared *c,
-                        shuf_result *result)
+static shuf_status stream_values(shuf *handle, const struct request *r, struct compared *c,
+                                 shuf_result *result)
 {
     return r->numbers ? shuf_draw_each(handle, r->numbers, compare_chunk, c, result)
                       : shuf_permute_each(handle, r->permutation, compare_chunk, c, result);
@@ -141,13 +141,13 @@ static void check_sink(shuf *handle, const struct request *r, const char *expect
     const shuf_shape shape = shape_of(r);
     struct compared c = {expected, 0, UINT64_MAX, shape.width};
     shuf_result result;
-    expect_ok(handle, feed(handle, r, &c, &result));
+    expect_ok(handle, stream_values(handle, r, &c, &result));
     assert_int_equal(c.bytes, shape.bytes);
     assert_int_equal(result.shape.bytes, shape.bytes);
 }
 
 /* Every call gives the same values and the same summary from both daemons. */
-static void check_parts(const struct request *r)
+static void check_request(const struct request *r)
 {
     shuf *parts = open_handle(&narrow), *whole = open_handle(&harness_shared);
     const size_t bytes = shape_of(r).bytes;
@@ -168,7 +168,7 @@ static void check_parts(const struct request *r)
     shuf_close(parts);
 }
 
-static void permutations(void **state)
+static void permutations_in_parts_match(void **state)
 {
     (void)state;
     static const shuf_permutation cases[] = {
@@ -194,10 +194,10 @@ static void permutations(void **state)
          .dtype = SHUF_U64},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_parts(&(struct request){.permutation = &cases[i]});
+        check_request(&(struct request){.permutation = &cases[i]});
 }
 
-static void numbers(void **state)
+static void numbers_in_parts_match(void **state)
 {
     (void)state;
     static const shuf_numbers cases[] = {
@@ -224,12 +224,12 @@ static void numbers(void **state)
         {.distribution = SHUF_UNIFORM, .seed = 7, .count = 5000000, .dtype = SHUF_U32},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_parts(&(struct request){.numbers = &cases[i]});
+        check_request(&(struct request){.numbers = &cases[i]});
 }
 
 /* libshuf reads the frame of a reply together with the first bytes of the payload. These bytes may
  * end inside a value. */
-static void whole_values_of_small_results(void **state)
+static void small_results_have_whole_values(void **state)
 {
     (void)state;
     shuf *handle = open_handle(&harness_shared);
@@ -251,7 +251,7 @@ static void whole_values_of_small_results(void **state)
 }
 
 /* libshuf computes the fingerprint while it receives the values. */
-static void fingerprint_with_values(void **state)
+static void fingerprint_comes_with_values(void **state)
 {
     (void)state;
     const shuf_permutation p = {.n = 7000003, .seed = 8, .fingerprint = true};
@@ -269,7 +269,7 @@ static void fingerprint_with_values(void **state)
 
 /* A part of a large result is in the cache as the result of a slice. A request for that slice gets
  * the slice's own fingerprint, not that of the large result. */
-static void part_and_result(void **state)
+static void slice_of_a_part_has_own_fingerprint(void **state)
 {
     (void)state;
     const shuf_permutation all = {.n = 7000003, .seed = 9};
@@ -292,7 +292,7 @@ static void part_and_result(void **state)
     shuf_close(parts);
 }
 
-static void stopped_by_its_sink(void **state)
+static void sink_stops_the_parts(void **state)
 {
     (void)state;
     const shuf_permutation p = {.n = 7000003, .seed = 7};
@@ -301,14 +301,14 @@ static void stopped_by_its_sink(void **state)
     char *expected = malloc(shape_of(&r).bytes);
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
     struct compared c = {expected, 0, 12 << 20, 0};
-    assert_int_equal(feed(parts, &r, &c, NULL), SHUF_CANCELLED);
+    assert_int_equal(stream_values(parts, &r, &c, NULL), SHUF_CANCELLED);
     assert_true(c.bytes >= c.end && c.bytes < c.end + (1 << 20));
     char message[80];
     snprintf(message, sizeof message, "stopped by its sink after %" PRIu64 " of 28000012 bytes",
              c.bytes);
     assert_string_equal(shuf_message(parts), message);
     c = (struct compared){expected, 0, UINT64_MAX, 0};
-    expect_ok(parts, feed(parts, &r, &c, NULL)); /* the handle still works */
+    expect_ok(parts, stream_values(parts, &r, &c, NULL)); /* the handle still works */
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     free(expected);
     shuf_close(whole);
@@ -317,7 +317,7 @@ static void stopped_by_its_sink(void **state)
 
 /* A lease needs memory for the whole result. So does a call without a sink, which only caches the
  * result. */
-static void no_parts_of_a_lease(void **state)
+static void lease_needs_memory_for_all(void **state)
 {
     (void)state;
     const shuf_permutation p = {.n = 7000003, .seed = 7};
@@ -331,7 +331,7 @@ static void no_parts_of_a_lease(void **state)
 
 /* The leases of another client leave only a few MiB. The values and the summary still arrive, in
  * parts. */
-static void beside_other_results(void **state)
+static void parts_fit_beside_other_results(void **state)
 {
     (void)state;
     const shuf_permutation held = {.n = 2000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
@@ -346,7 +346,7 @@ static void beside_other_results(void **state)
     expect_ok(other, shuf_lease_take(other, &held, &own, &lease));
     copy_values(whole, &r, expected, shape_of(&r).bytes, NULL);
     struct compared c = {expected, 0, UINT64_MAX, 0};
-    expect_ok(parts, feed(parts, &r, &c, NULL));
+    expect_ok(parts, stream_values(parts, &r, &c, NULL));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     summarize(whole, &r, &reference);
     summarize(parts, &r, &result);
@@ -365,7 +365,7 @@ static void *close_later(void *handle)
 }
 
 /* Leases of another client use all memory and end after a while. The call waits for them. */
-static void waits_for_other_results(void **state)
+static void parts_wait_for_memory(void **state)
 {
     (void)state;
     const shuf_permutation held = {.n = 4000000, .seed = 1}, p = {.n = 7000003, .seed = 7};
@@ -391,8 +391,8 @@ static void waits_for_other_results(void **state)
 
 /* ---- records -------------------------------------------------------------------------- */
 
-static shuf_status feed_records(shuf *handle, const shuf_records *records, const char *in,
-                                struct compared *c, shuf_result *result)
+static shuf_status stream_records(shuf *handle, const shuf_records *records, const char *in,
+                                  struct compared *c, shuf_result *result)
 {
     return shuf_shuffle_each(handle, records, in, records->n * records->record, compare_chunk, c,
                              result);
@@ -416,17 +416,17 @@ static void check_records(const shuf_records *records)
     assert_int_equal(result.n_first + result.n_last + result.fingerprint, 0);
     struct compared c = {expected, 0, UINT64_MAX, records->record};
     if (records->inverse) {
-        assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_INVALID);
+        assert_int_equal(stream_records(parts, records, in, &c, NULL), SHUF_INVALID);
         assert_non_null(strstr(shuf_message(parts), "inverse 1: expected 0"));
     } else {
         assert_int_equal(shuf_shuffle_each(parts, records, NULL, bytes, NULL, NULL, NULL),
                          SHUF_INVALID);
         assert_string_equal(shuf_message(parts), "in NULL: expected the records");
-        expect_ok(parts, feed_records(parts, records, in, &c, &result));
+        expect_ok(parts, stream_records(parts, records, in, &c, &result));
         assert_int_equal(c.bytes, bytes);
         check_shape(&result.shape, &reference.shape);
         c = (struct compared){expected, 0, bytes / 2, 0};
-        assert_int_equal(feed_records(parts, records, in, &c, NULL), SHUF_CANCELLED);
+        assert_int_equal(stream_records(parts, records, in, &c, NULL), SHUF_CANCELLED);
         assert_true(c.bytes < bytes);
     }
     free(in);
@@ -436,7 +436,7 @@ static void check_records(const shuf_records *records)
     shuf_close(parts);
 }
 
-static void records(void **state)
+static void shuffled_records_match(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {1, 3, 4, 8, 100, 65536, 1500001};
@@ -450,7 +450,7 @@ static void records(void **state)
                                           .inverse = inverse});
 }
 
-static void wrong_records(void **state)
+static void wrong_records_are_refused(void **state)
 {
     (void)state;
     shuf *handle = open_handle(&narrow);
@@ -469,7 +469,7 @@ static void wrong_records(void **state)
 
 /* ---- the budget and the caller's own leases ------------------------------------------- */
 
-static void idle_limit_within_the_budget(void **state)
+static void idle_limit_is_below_the_budget(void **state)
 {
     (void)state;
     shuf_daemon daemon;
@@ -482,7 +482,7 @@ static void idle_limit_within_the_budget(void **state)
 
 /* The daemon acquires memory only when the computation begins. The caller may release its own lease
  * before that. */
-static void prefetch_without_room(void **state)
+static void prefetch_waits_for_release(void **state)
 {
     (void)state;
     const shuf_permutation held = {.n = 3 << 20, .seed = 71}, next = {.n = 3 << 20, .seed = 72};
@@ -552,7 +552,7 @@ static void parts_are_observed(void **state)
 
 enum { TIMEOUT_MS = 5000 }; /* far longer than the computation of a part */
 
-struct hanging {
+struct hang_state {
     unsigned parts, lost;
 };
 
@@ -560,7 +560,7 @@ struct hanging {
  * wait again. */
 static void hang_after_two_parts(void *context, shuf_event event, uint64_t done, uint64_t all)
 {
-    struct hanging *h = context;
+    struct hang_state *h = context;
     int status;
     (void)done;
     (void)all;
@@ -571,14 +571,14 @@ static void hang_after_two_parts(void *context, shuf_event event, uint64_t done,
     assert_int_equal(waitpid(narrow.pid, &status, WUNTRACED), narrow.pid);
 }
 
-static void one_timeout_ends_the_call(void **state)
+static void one_timeout_ends_all_parts(void **state)
 {
     (void)state;
     const shuf_permutation p = {.n = 7000003, .seed = 70};
     const size_t bytes = p.n * sizeof(uint32_t);
     void *values = malloc(bytes);
     shuf *handle = open_handle(&narrow);
-    struct hanging hanging = {.parts = 0};
+    struct hang_state hanging = {.parts = 0};
     shuf_set_observer(handle, hang_after_two_parts, &hanging);
     shuf_set_timeout(handle, TIMEOUT_MS);
     assert_int_equal(shuf_permute(handle, &p, values, bytes, NULL), SHUF_TIMEOUT);
@@ -604,7 +604,7 @@ static bool kill_once(void *context, const void *bytes, size_t size)
     return true;
 }
 
-static void daemon_lost(void **state)
+static void parts_continue_after_killed_daemon(void **state)
 {
     (void)state;
     const shuf_permutation p = {.n = 7000003, .seed = 7};
@@ -641,7 +641,7 @@ static void replace_daemon(const char *config)
     assert_true(harness_restart(&narrow));
 }
 
-static bool shrink(void *context, const void *bytes, size_t size)
+static bool replace_by_smaller_daemon(void *context, const void *bytes, size_t size)
 {
     struct compared *c = context;
     const uint64_t before = c->bytes;
@@ -652,7 +652,7 @@ static bool shrink(void *context, const void *bytes, size_t size)
     return true;
 }
 
-static void daemons_with_less_memory(void **state)
+static void parts_continue_at_smaller_daemons(void **state)
 {
     (void)state;
     const shuf_permutation p = {.n = 7000003, .seed = 7};
@@ -666,7 +666,8 @@ static void daemons_with_less_memory(void **state)
     struct compared c = {expected, 0, UINT64_MAX, 0};
     shuf_permutation with_summary = p;
     with_summary.fingerprint = true;
-    expect_ok(parts, shuf_permute_each(parts, &with_summary, shrink, &c, &result));
+    expect_ok(parts,
+              shuf_permute_each(parts, &with_summary, replace_by_smaller_daemon, &c, &result));
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     check_result(&result, &reference);
     replace_daemon(small);
@@ -678,23 +679,23 @@ static void daemons_with_less_memory(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idle_limit_within_the_budget),
-        cmocka_unit_test(prefetch_without_room),
-        cmocka_unit_test(permutations),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(whole_values_of_small_results),
-        cmocka_unit_test(fingerprint_with_values),
-        cmocka_unit_test(part_and_result),
-        cmocka_unit_test(stopped_by_its_sink),
-        cmocka_unit_test(no_parts_of_a_lease),
-        cmocka_unit_test(beside_other_results),
-        cmocka_unit_test(waits_for_other_results),
-        cmocka_unit_test(records),
-        cmocka_unit_test(wrong_records),
+        cmocka_unit_test(idle_limit_is_below_the_budget),
+        cmocka_unit_test(prefetch_waits_for_release),
+        cmocka_unit_test(permutations_in_parts_match),
+        cmocka_unit_test(numbers_in_parts_match),
+        cmocka_unit_test(small_results_have_whole_values),
+        cmocka_unit_test(fingerprint_comes_with_values),
+        cmocka_unit_test(slice_of_a_part_has_own_fingerprint),
+        cmocka_unit_test(sink_stops_the_parts),
+        cmocka_unit_test(lease_needs_memory_for_all),
+        cmocka_unit_test(parts_fit_beside_other_results),
+        cmocka_unit_test(parts_wait_for_memory),
+        cmocka_unit_test(shuffled_records_match),
+        cmocka_unit_test(wrong_records_are_refused),
         cmocka_unit_test(parts_are_observed),
-        cmocka_unit_test(one_timeout_ends_the_call),
-        cmocka_unit_test(daemon_lost),
-        cmocka_unit_test(daemons_with_less_memory),
+        cmocka_unit_test(one_timeout_ends_all_parts),
+        cmocka_unit_test(parts_continue_after_killed_daemon),
+        cmocka_unit_test(parts_continue_at_smaller_daemons),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, start_both, stop_both);

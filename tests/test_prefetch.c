@@ -14,7 +14,8 @@
 enum { N = 100000, PREFETCHES = 4 };
 
 static const char *backend;
-static Shuf__Transport own; /* the transport of the memory in which the backend computes */
+static Shuf__Transport
+    backend_transport; /* the transport of the memory in which the backend computes */
 
 static int start(void **state)
 {
@@ -41,7 +42,7 @@ static void prefetch(struct wire *w, Shuf__Permute *permute)
 
 static void prefetch_seed(struct wire *w, uint64_t seed)
 {
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     permute.seed = seed;
     prefetch(w, &permute);
 }
@@ -49,18 +50,18 @@ static void prefetch_seed(struct wire *w, uint64_t seed)
 static void block_engine(struct harness *h, struct wire *w)
 {
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_send_permute(w, &endless);
     wire_await_queued(h, 1);
 }
 
 /* The daemon replies at once although another job blocks the engine. A lease of the same result
  * waits until it is computed. */
-static void at_once_and_joined(void **state)
+static void prefetch_replies_at_once_and_is_joined(void **state)
 {
     struct harness *h = *state;
     struct wire *blocker = wire_greet(h), *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(N, own);
+    Shuf__Permute permute = wire_permutation(N, backend_transport);
     block_engine(h, blocker);
     prefetch_seed(w, 7);
     Shuf__StatusReply s = wire_status(h);
@@ -75,14 +76,14 @@ static void at_once_and_joined(void **state)
     wire_close(w);
 }
 
-static void resident_afterwards(void **state)
+static void prefetched_result_is_cached(void **state)
 {
     struct harness *h = *state;
     struct wire *w = wire_greet(h), *other = wire_greet(h);
     prefetch_seed(w, 1);
     WIRE_AWAIT(h, s, s.computed == 1 && s.queued == 0);
-    assert_true(wire_lease(w, N, 1, own)->shared);
-    assert_true(wire_lease(other, N, 1, own)->shared);
+    assert_true(wire_lease(w, N, 1, backend_transport)->shared);
+    assert_true(wire_lease(other, N, 1, backend_transport)->shared);
     Shuf__StatusReply s = wire_status(h);
     assert_true(s.hits == 2 && s.joined == 0 && s.computed == 1 && s.leases == 2);
     prefetch_seed(w, 1); /* a prefetch also keeps a result that is in the cache */
@@ -94,7 +95,7 @@ static void resident_afterwards(void **state)
 }
 
 /* Lists the seeds of the leases that are prefetches. */
-static size_t list(struct wire *w, uint64_t *seeds, size_t room)
+static size_t list_prefetched_seeds(struct wire *w, uint64_t *seeds, size_t room)
 {
     size_t count = 0;
     Shuf__Leases leases = SHUF__LEASES__INIT;
@@ -109,7 +110,7 @@ static size_t list(struct wire *w, uint64_t *seeds, size_t room)
     return count;
 }
 
-static void oldest_goes(void **state)
+static void oldest_prefetch_is_released(void **state)
 {
     struct harness h;
     uint64_t seeds[PREFETCHES + 1];
@@ -120,8 +121,8 @@ static void oldest_goes(void **state)
     for (uint64_t seed = 1; seed <= PREFETCHES + 2; seed++)
         prefetch_seed(w, seed);
     prefetch_seed(w, 6); /* an equal request is no new prefetch */
-    assert_int_equal(list(other, seeds, 1), 1);
-    assert_int_equal(list(w, seeds, PREFETCHES + 1), PREFETCHES + 1);
+    assert_int_equal(list_prefetched_seeds(other, seeds, 1), 1);
+    assert_int_equal(list_prefetched_seeds(w, seeds, PREFETCHES + 1), PREFETCHES + 1);
     for (uint64_t i = 0; i < PREFETCHES; i++)
         assert_int_equal(seeds[1 + i], 3 + i);
     /* The blocks of the older prefetches are freed. */
@@ -134,11 +135,11 @@ static void oldest_goes(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void ends_with_its_connection(void **state)
+static void prefetch_ends_with_its_connection(void **state)
 {
     struct harness *h = *state;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *w = wire_greet(h);
     prefetch(w, &endless);
     wire_await_queued(h, 1);
@@ -154,32 +155,32 @@ static void ends_with_its_connection(void **state)
 static void prefetch_endless(int channel, void *context)
 {
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *w = wire_greet(context);
     prefetch(w, &endless);
-    child_say(channel, 0);
-    child_hear(channel);
+    child_send(channel, 0);
+    child_receive(channel);
     wire_close(w);
 }
 
-static void ends_with_its_process(void **state)
+static void prefetch_ends_with_its_process(void **state)
 {
     struct harness *h = *state;
     struct child child = child_start(prefetch_endless, h);
-    child_hear(child.channel);
+    child_receive(child.channel);
     wire_await_queued(h, 1);
     child_kill(&child);
     WIRE_AWAIT(h, s, s.queued == 0 && s.leases == 0);
 }
 
 /* A prefetch of a result above the budget fails like a lease. The connection stays open. */
-static void beyond_the_budget(void **state)
+static void prefetch_over_budget_is_refused(void **state)
 {
     (void)state;
     struct harness h;
     wire_start(&h, backend, "host_memory = 4Mi\ndevice_memory = 4Mi\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute large = wire_permutation(10000000, own);
+    Shuf__Permute large = wire_permutation(10000000, backend_transport);
     for (int i = 0; i < 2; i++) {
         large.prefetch = i == 0;
         wire_send_permute(w, &large);
@@ -193,14 +194,14 @@ static void beyond_the_budget(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(at_once_and_joined, start, stop),
-        cmocka_unit_test_setup_teardown(resident_afterwards, start, stop),
-        cmocka_unit_test(oldest_goes),
-        cmocka_unit_test_setup_teardown(ends_with_its_connection, start, stop),
-        cmocka_unit_test_setup_teardown(ends_with_its_process, start, stop),
-        cmocka_unit_test(beyond_the_budget),
+        cmocka_unit_test_setup_teardown(prefetch_replies_at_once_and_is_joined, start, stop),
+        cmocka_unit_test_setup_teardown(prefetched_result_is_cached, start, stop),
+        cmocka_unit_test(oldest_prefetch_is_released),
+        cmocka_unit_test_setup_teardown(prefetch_ends_with_its_connection, start, stop),
+        cmocka_unit_test_setup_teardown(prefetch_ends_with_its_process, start, stop),
+        cmocka_unit_test(prefetch_over_budget_is_refused),
     };
     backend = harness_backend_or_skip(argc, argv);
-    own = wire_own_transport(backend);
+    backend_transport = wire_backend_transport(backend);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,21 +13,21 @@
 
 #define BIT(k) (UINT64_C(1) << (k))
 
-static shuf_primefold make(uint64_t n, uint64_t seed, uint64_t epoch)
+static shuf_primefold make_with_inverse(uint64_t n, uint64_t seed, uint64_t epoch)
 {
     shuf_primefold f = shuf_primefold_make(n, seed, epoch);
     shuf_primefold_make_inverse(&f);
     return f;
 }
 
-static void single_positions(void **state)
+static void golden_positions_match(void **state)
 {
     (void)state;
-    struct golden_places row;
+    struct golden_positions row;
     unsigned rows = 0;
     FILE *table = golden_open("primefold.txt");
-    for (; golden_next_places(table, &row); rows++) {
-        shuf_primefold f = make(row.n, row.seed, row.epoch);
+    for (; golden_next_positions(table, &row); rows++) {
+        shuf_primefold f = make_with_inverse(row.n, row.seed, row.epoch);
         for (unsigned i = 0; i < row.count; i++) {
             assert_int_equal(shuf_primefold_forward(&f, row.position[i]), row.value[i]);
             assert_int_equal(shuf_primefold_inverse(&f, row.value[i]), row.position[i]);
@@ -37,9 +37,9 @@ static void single_positions(void **state)
     assert_in_range(rows, 300, 10000);
 }
 
-static void check_there_and_back(uint64_t n)
+static void check_inverse(uint64_t n)
 {
-    shuf_primefold f = make(n, random_u64(), random_u64());
+    shuf_primefold f = make_with_inverse(n, random_u64(), random_u64());
     for (int i = 0; i < 100; i++) {
         const uint64_t x = i == 0 ? 0 : i == 1 ? n - 1 : random_below(n);
         const uint64_t value = shuf_primefold_forward(&f, x),
@@ -51,25 +51,25 @@ static void check_there_and_back(uint64_t n)
     }
 }
 
-static void there_and_back(void **state)
+static void inverse_restores_positions(void **state)
 {
     (void)state;
-    random_start("there_and_back");
+    random_start("inverse_restores_positions");
     for (unsigned k = 1; k <= 62; k++) {
-        check_there_and_back(BIT(k) - 1);
-        check_there_and_back(BIT(k));
+        check_inverse(BIT(k) - 1);
+        check_inverse(BIT(k));
         if (k < 62)
-            check_there_and_back(BIT(k) + 1);
+            check_inverse(BIT(k) + 1);
     }
     for (int i = 0; i < 200; i++)
-        check_there_and_back(random_size(BIT(62)));
+        check_inverse(random_size(BIT(62)));
 }
 
 static void check_permutation(uint64_t n)
 {
     static unsigned char seen[BIT(17)];
     memset(seen, 0, n);
-    shuf_primefold f = make(n, random_u64(), random_u64());
+    shuf_primefold f = make_with_inverse(n, random_u64(), random_u64());
     for (uint64_t i = 0; i < n; i++) {
         const uint64_t value = shuf_primefold_forward(&f, i);
         assert_in_range(value, 0, n - 1);
@@ -78,10 +78,10 @@ static void check_permutation(uint64_t n)
     }
 }
 
-static void small_ones_are_permutations(void **state)
+static void small_sizes_are_permuted(void **state)
 {
     (void)state;
-    random_start("small_ones_are_permutations");
+    random_start("small_sizes_are_permuted");
     for (uint64_t n = 1; n <= 1200; n++)
         for (int round = 0; round < (n <= 300 ? 8 : 2); round++)
             check_permutation(n);
@@ -96,7 +96,7 @@ static void small_ones_are_permutations(void **state)
 
 /* ---- The parts of a round --------------------------------------------------- */
 
-static void numbers_of_maps(void **state)
+static void shape_has_expected_maps(void **state)
 {
     (void)state;
     static const struct {
@@ -149,7 +149,7 @@ static uint64_t block_of(const shuf_primefold_shape *s, uint64_t x)
 static void check_folds(uint64_t n)
 {
     static unsigned char seen[BIT(18)];
-    shuf_primefold f = make(n, random_u64(), random_u64());
+    shuf_primefold f = make_with_inverse(n, random_u64(), random_u64());
     memset(seen, 0, f.shape.p);
     for (uint64_t x = 0; x < f.shape.p; x++) {
         const uint64_t y = shuf_primefold_fold(&f, 1, x), block = block_of(&f.shape, x);
@@ -188,7 +188,7 @@ static bool is_weak(uint64_t m, uint64_t p)
     return false;
 }
 
-static void check_multipliers(uint64_t n, uint64_t epoch, unsigned *first_weak, unsigned *moved)
+static void check_multipliers(uint64_t n, uint64_t epoch, unsigned *first_weak, unsigned *differing)
 {
     const shuf_primefold f = shuf_primefold_make(n, 7, epoch);
     uint32_t word[SHUF_PRIMEFOLD_WORDS];
@@ -202,7 +202,7 @@ static void check_multipliers(uint64_t n, uint64_t epoch, unsigned *first_weak, 
         *first_weak += r == 0 && is_weak(m, f.shape.p);
         while (r > 0 && is_weak(m, f.shape.p))
             m = shuf__multiply_mod(3, m, f.shape.p);
-        *moved += m != drawn.multiplier;
+        *differing += m != drawn.multiplier;
         assert_int_equal(f.map[r].multiplier, m);
         assert_int_equal(f.map[r].fold, drawn.fold);
     }
@@ -211,24 +211,24 @@ static void check_multipliers(uint64_t n, uint64_t epoch, unsigned *first_weak, 
 static void weak_multipliers_are_tripled(void **state)
 {
     (void)state;
-    unsigned first_weak = 0, moved = 0;
+    unsigned first_weak = 0, differing = 0;
     for (uint64_t n = 257; n <= 1200; n++)
         for (uint64_t epoch = 0; epoch < 20; epoch++)
-            check_multipliers(n, epoch, &first_weak, &moved);
+            check_multipliers(n, epoch, &first_weak, &differing);
     for (unsigned k = 11; k <= 62; k++)
-        check_multipliers(BIT(k), k, &first_weak, &moved);
+        check_multipliers(BIT(k), k, &first_weak, &differing);
     assert_in_range(first_weak, 500, 5000);
-    assert_in_range(moved, 5000, 50000);
+    assert_in_range(differing, 5000, 50000);
 }
 
 /* Finds weak multipliers at special primes. At p = 2^31 - 1 the powers of two repeat after 31
  * steps. At p = 65537 the inverse of a power of two is minus a power of two. */
-static void weak_ones_are_recognized(void **state)
+static void weak_multipliers_are_recognized(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {257,   337,         1093,        8191,   65521,
                                      65537, BIT(31) - 1, BIT(40) - 1, BIT(62)};
-    random_start("weak_ones_are_recognized");
+    random_start("weak_multipliers_are_recognized");
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const shuf_primefold_shape s = shuf_primefold_shape_of(sizes[i]);
         for (unsigned k = 0; k < 1000; k++) {
@@ -266,7 +266,7 @@ static unsigned most_triples(uint64_t p)
 
 /* Tripling makes every weak multiplier strong after a few steps, at every small prime and at some
  * large ones. */
-static void tripling_ends(void **state)
+static void few_triplings_are_enough(void **state)
 {
     (void)state;
     for (uint64_t p = 257; p <= SHUF_PRIMEFOLD_SMALL; p = shuf_prime_from(p + 1))
@@ -312,10 +312,10 @@ static bool has_no_divisor(uint64_t p)
     return p > 1;
 }
 
-static void primes_by_trial_division(void **state)
+static void primes_match_trial_division(void **state)
 {
     (void)state;
-    random_start("primes_by_trial_division");
+    random_start("primes_match_trial_division");
     for (uint64_t p = 0; p < 100000; p++)
         assert_int_equal(shuf_is_prime(p), has_no_divisor(p));
     for (int i = 0; i < 1000; i++) {
@@ -328,7 +328,7 @@ static void primes_by_trial_division(void **state)
  * pseudoprimes to the first bases, up to 341550071728321 from Jaeschke (Math. Comp. 61, 1993), the
  * last from Zhang (Math. Comp. 70, 2001). The squares of the two known Wieferich primes, and of two
  * large primes. */
-static void primes_that_are_known(void **state)
+static void known_primes_are_recognized(void **state)
 {
     (void)state;
     static const uint64_t primes[] = {BIT(31) - 1,  BIT(32) + 15,  BIT(61) - 1,
@@ -356,7 +356,7 @@ static void primes_that_are_known(void **state)
         assert_false(shuf_is_prime(composites[i]));
 }
 
-static void nearest_prime(void **state)
+static void next_prime_is_found(void **state)
 {
     (void)state;
     for (uint64_t n = 1, p = 2; n < 20000; n++) {
@@ -372,18 +372,18 @@ static void nearest_prime(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_positions),
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(small_ones_are_permutations),
-        cmocka_unit_test(numbers_of_maps),
+        cmocka_unit_test(golden_positions_match),
+        cmocka_unit_test(inverse_restores_positions),
+        cmocka_unit_test(small_sizes_are_permuted),
+        cmocka_unit_test(shape_has_expected_maps),
         cmocka_unit_test(folds_permute),
         cmocka_unit_test(weak_multipliers_are_tripled),
-        cmocka_unit_test(weak_ones_are_recognized),
-        cmocka_unit_test(tripling_ends),
+        cmocka_unit_test(weak_multipliers_are_recognized),
+        cmocka_unit_test(few_triplings_are_enough),
         cmocka_unit_test(keys_are_unrelated),
-        cmocka_unit_test(primes_by_trial_division),
-        cmocka_unit_test(primes_that_are_known),
-        cmocka_unit_test(nearest_prime),
+        cmocka_unit_test(primes_match_trial_division),
+        cmocka_unit_test(known_primes_are_recognized),
+        cmocka_unit_test(next_prime_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -38,7 +38,7 @@ static void stop_loop(uv_timer_t *timer)
 }
 
 /* Closes everything that the loop has open. */
-static void end_loop(uv_loop_t *loop, struct shuf__psi *psi)
+static void close_loop(uv_loop_t *loop, struct shuf__psi *psi)
 {
     shuf__psi_close(psi);
     uv_run(loop, UV_RUN_DEFAULT);
@@ -54,7 +54,7 @@ static void write_stalled(const char *path, uint64_t us)
     shufd_write(path, text);
 }
 
-static void read_when_asked(void **state)
+static void stalls_are_read_from_a_plain_file(void **state)
 {
     (void)state;
     char path[] = "/tmp/shuf-psi-XXXXXX";
@@ -80,12 +80,12 @@ static void read_when_asked(void **state)
     unlink(path);
     usleep(150000);
     assert_false(shuf__psi_is_stalled(&psi));
-    end_loop(&loop, &psi);
+    close_loop(&loop, &psi);
 }
 
 /* Memory is short if processes waited for a twentieth of the time. The test moves the time of the
  * last read far back. */
-static void how_much_is_too_much(void **state)
+static void stall_threshold_is_a_twentieth(void **state)
 {
     (void)state;
     enum { AGO_S = 100 };
@@ -108,7 +108,7 @@ static void how_much_is_too_much(void **state)
     write_stalled(path, UINT64_C(1) << 61);
     assert_false(shuf__psi_is_stalled(&psi));
     unlink(path);
-    end_loop(&loop, &psi);
+    close_loop(&loop, &psi);
 }
 
 /* ---- the trigger ---- */
@@ -119,7 +119,7 @@ static void thrash(int channel, void *context)
     static char buffer[1 << 16];
     int fd = open(context, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    child_say(channel, 1);
+    child_send(channel, 1);
     for (;;)
         if (read(fd, buffer, sizeof buffer) <= 0)
             lseek(fd, 0, SEEK_SET);
@@ -156,7 +156,7 @@ static void wait_for_stall(uv_loop_t *loop)
     uv_run(loop, UV_RUN_NOWAIT);
 }
 
-static void wakes_the_loop(void **state)
+static void trigger_wakes_the_loop(void **state)
 {
     (void)state;
     char path[] = "/var/tmp/shuf-psi-XXXXXX";
@@ -167,33 +167,33 @@ static void wakes_the_loop(void **state)
     uv_loop_init(&loop);
     shuf__psi_open(&psi, &loop, SYSTEM, on_stall, NULL);
     if (psi.fd < 0 || disk.f_type == TMPFS_MAGIC || !memory_group_make(GROUP_MI * MI)) {
-        end_loop(&loop, &psi);
+        close_loop(&loop, &psi);
         skip();
     }
     if (!make_file(path)) {
         unlink(path);
         memory_group_remove();
-        end_loop(&loop, &psi);
+        close_loop(&loop, &psi);
         skip();
     }
     memory_group_enter();
     struct child child = child_start(thrash, path);
     memory_group_leave();
-    child_hear(child.channel);
+    child_receive(child.channel);
     wait_for_stall(&loop);
     child_kill(&child);
     unlink(path);
     memory_group_remove();
-    end_loop(&loop, &psi);
+    close_loop(&loop, &psi);
     assert_true(stalls > 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_when_asked),
-        cmocka_unit_test(how_much_is_too_much),
-        cmocka_unit_test(wakes_the_loop),
+        cmocka_unit_test(stalls_are_read_from_a_plain_file),
+        cmocka_unit_test(stall_threshold_is_a_twentieth),
+        cmocka_unit_test(trigger_wakes_the_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void add_findings(const char *generator, unsigned rounds, uint32_t n, uin
 }
 
 /* Returns a bit for each test whose name contains `part`. */
-static uint32_t only(const char *part)
+static uint32_t tests_named(const char *part)
 {
     uint32_t tests = 0;
     for (int i = 0; shuf__tests[i].name; i++)
@@ -53,7 +53,7 @@ static struct shuf__findings judge(const char *generator, unsigned rounds, uint3
 }
 
 /* Decides over all findings together, and expects that none has failed. */
-static void expect_none_failed(const char *generator, struct shuf__findings *all)
+static void expect_no_failure(const char *generator, struct shuf__findings *all)
 {
     shuf__findings_decide(all);
     for (size_t i = 0; i < all->count; i++)
@@ -62,8 +62,8 @@ static void expect_none_failed(const char *generator, struct shuf__findings *all
                      all->finding[i].test, all->finding[i].detail, all->finding[i].p);
 }
 
-static const struct shuf__finding *find(const struct shuf__findings *all, const char *test,
-                                        const char *detail)
+static const struct shuf__finding *find_finding(const struct shuf__findings *all, const char *test,
+                                                const char *detail)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->finding[i].test, test) == 0 && strcmp(all->finding[i].detail, detail) == 0)
@@ -73,14 +73,14 @@ static const struct shuf__finding *find(const struct shuf__findings *all, const 
 }
 
 /* `expected` ends with a row of NULL. */
-static void expect_failures(const char *generator, unsigned rounds, uint32_t n, uint64_t samples,
-                            uint32_t tests, const char *const (*expected)[2])
+static void expect_failed_tests(const char *generator, unsigned rounds, uint32_t n,
+                                uint64_t samples, uint32_t tests, const char *const (*expected)[2])
 {
     struct shuf__findings all = {.alpha = 0.001};
     add_findings(generator, rounds, n, samples, 7, false, tests, &all);
     shuf__findings_decide(&all);
     for (; (*expected)[0]; expected++)
-        if (!find(&all, (*expected)[0], (*expected)[1])->failed)
+        if (!find_finding(&all, (*expected)[0], (*expected)[1])->failed)
             fail_msg("%s, n = %u: passed %s, %s", generator, n, (*expected)[0], (*expected)[1]);
     shuf__findings_free(&all);
 }
@@ -98,10 +98,10 @@ static void lcg_fails(void **state)
                                            {"rows", "agreements"},
                                            {"avalanche", "agreements"},
                                            {0}};
-    const uint32_t cheap = ~(only("parallelograms") | only("characters"));
-    expect_failures("lcg", 0, 5, 20000, SHUF__TESTS_ALL, small);
-    expect_failures("lcg", 0, 100, 20000, cheap, large);
-    expect_failures("lcg", 0, 1000, 10000, cheap, large);
+    const uint32_t cheap = ~(tests_named("parallelograms") | tests_named("characters"));
+    expect_failed_tests("lcg", 0, 5, 20000, SHUF__TESTS_ALL, small);
+    expect_failed_tests("lcg", 0, 100, 20000, cheap, large);
+    expect_failed_tests("lcg", 0, 1000, 10000, cheap, large);
 }
 
 static void philox_with_eight_rounds_fails(void **state)
@@ -110,8 +110,8 @@ static void philox_with_eight_rounds_fails(void **state)
     static const char *const small[][2] = {
         {"orders", "5!"}, {"places", "5x5"}, {"differences", "distance 1"}, {0}};
     static const char *const large[][2] = {{"differences", "distance 1"}, {0}};
-    expect_failures("philox24", 8, 5, 100000, SHUF__TESTS_ALL, small);
-    expect_failures("philox24", 8, 16, 20000, SHUF__TESTS_ALL, large);
+    expect_failed_tests("philox24", 8, 5, 100000, SHUF__TESTS_ALL, small);
+    expect_failed_tests("philox24", 8, 16, 20000, SHUF__TESTS_ALL, large);
 }
 
 /* philox24 has two known limits. At a power of two it makes only even permutations. With a domain
@@ -121,9 +121,9 @@ static void philox_fails_at_its_limits(void **state)
     (void)state;
     static const char *const expected[][2] = {{"cycles", "parity"}, {0}};
     static const char *const differences[][2] = {{"differences", "distance 1"}, {0}};
-    expect_failures("philox24", 0, 16, 1000, SHUF__TESTS_ALL, expected);
-    expect_failures("philox24", 0, 16, 1000000, only("differences"), differences);
-    expect_failures("philox24", 0, 31, 100000, only("differences"), differences);
+    expect_failed_tests("philox24", 0, 16, 1000, SHUF__TESTS_ALL, expected);
+    expect_failed_tests("philox24", 0, 16, 1000000, tests_named("differences"), differences);
+    expect_failed_tests("philox24", 0, 31, 100000, tests_named("differences"), differences);
     struct shuf__findings all = judge("philox24", 0, 100, 5000, 7, false);
     assert_int_equal(all.failed, 0);
     shuf__findings_free(&all);
@@ -131,7 +131,7 @@ static void philox_fails_at_its_limits(void **state)
 
 /* The test of parallelograms costs n^2 steps a row for n up to 1000, so the number of rows is
  * small. It is at least 50: with fewer rows the statistic has another distribution. */
-static uint64_t few_rows(uint32_t n)
+static uint64_t row_count(uint32_t n)
 {
     return n < 32 ? 3000 : n <= 64 ? 1000 : n <= 300 ? 200 : n <= 1025 ? 60 : 50;
 }
@@ -143,8 +143,8 @@ static void fisher_yates_passes(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int vary_seed = 0; vary_seed < 2; vary_seed++) {
             struct shuf__findings all =
-                judge("fisher-yates", 0, sizes[i], few_rows(sizes[i]), 7, vary_seed == 1);
-            expect_none_failed("fisher-yates", &all);
+                judge("fisher-yates", 0, sizes[i], row_count(sizes[i]), 7, vary_seed == 1);
+            expect_no_failure("fisher-yates", &all);
             assert_true(all.count >= 20);
             shuf__findings_free(&all);
         }
@@ -162,33 +162,33 @@ static void primefold_passes_at_all_sizes(void **state)
         shuf__sizes_parse("sizes", SHUF__SIZES_DEFAULT, 2, SHUF__N_MAX, sizes, 100, &count, &error),
         SHUF_OK);
     for (unsigned i = 0; i < count; i++) {
-        const uint64_t samples = few_rows(sizes[i]);
+        const uint64_t samples = row_count(sizes[i]);
         add_findings("primefold", 0, sizes[i], samples, 7, false, SHUF__TESTS_ALL, &all);
     }
-    expect_none_failed("primefold", &all);
+    expect_no_failure("primefold", &all);
     assert_true(all.count > 1500);
     shuf__findings_free(&all);
 }
 
 /* If primefold had too few maps, the variance of the number of descents would show it first. Two
  * maps fail. A deviation of 2 % would fail at each n. */
-static void primefold_has_the_variance_of_descents(void **state)
+static void primefold_passes_variance_of_descents(void **state)
 {
     (void)state;
     static const uint32_t sizes[] = {257, 521};
     struct shuf__findings all = {.alpha = 0.001}, two = {.alpha = 0.001};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        add_findings("primefold", 0, sizes[i], 100000, 7, false, only("descents"), &all);
-    expect_none_failed("primefold", &all);
-    add_findings("primefold", 2, 257, 20000, 7, false, only("descents"), &two);
+        add_findings("primefold", 0, sizes[i], 100000, 7, false, tests_named("descents"), &all);
+    expect_no_failure("primefold", &all);
+    add_findings("primefold", 2, 257, 20000, 7, false, tests_named("descents"), &two);
     shuf__findings_decide(&two);
-    assert_true(find(&two, "descents", "variance")->failed);
-    assert_true(find(&two, "inverse-descents", "variance")->failed);
+    assert_true(find_finding(&two, "descents", "variance")->failed);
+    assert_true(find_finding(&two, "inverse-descents", "variance")->failed);
     shuf__findings_free(&two);
     shuf__findings_free(&all);
 }
 
-static void one_thread_finds_the_same(void **state)
+static void findings_do_not_depend_on_threads(void **state)
 {
     (void)state;
     const struct shuf__origin origin = {
@@ -220,7 +220,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double distance(double *p, unsigned count)
+static double kolmogorov_distance(double *p, unsigned count)
 {
     double most = 0;
     qsort(p, count, sizeof *p, by_value);
@@ -245,9 +245,10 @@ static void p_values_are_uniform(void **state)
                 p[i][seed] = all.finding[i].p;
         }
         for (size_t i = 0; i < all.count; i++)
-            if (distance(p[i], SEEDS) > sqrt(log(2e6) / 2 / SEEDS))
+            if (kolmogorov_distance(p[i], SEEDS) > sqrt(log(2e6) / 2 / SEEDS))
                 fail_msg("n = %u: p-values of %s, %s: %g from uniform", sizes[s],
-                         all.finding[i].test, all.finding[i].detail, distance(p[i], SEEDS));
+                         all.finding[i].test, all.finding[i].detail,
+                         kolmogorov_distance(p[i], SEEDS));
         shuf__findings_free(&all);
     }
 }
@@ -260,8 +261,8 @@ int main(void)
         cmocka_unit_test(philox_fails_at_its_limits),
         cmocka_unit_test(fisher_yates_passes),
         cmocka_unit_test(primefold_passes_at_all_sizes),
-        cmocka_unit_test(primefold_has_the_variance_of_descents),
-        cmocka_unit_test(one_thread_finds_the_same),
+        cmocka_unit_test(primefold_passes_variance_of_descents),
+        cmocka_unit_test(findings_do_not_depend_on_threads),
         cmocka_unit_test(p_values_are_uniform),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

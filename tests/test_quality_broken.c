@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t hash_word(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
 }
@@ -28,7 +28,7 @@ static const struct {
     {1048576, {234647, 464295, 830981, 1031075}, UINT64_C(0x6aa992828507c6a0)},
 };
 
-static void primefold_stays(void **state)
+static void broken_primefold_values_are_fixed(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -40,7 +40,7 @@ static void primefold_stays(void **state)
         shuf__generator_broken_primefold.fill(made, rows[i].n, row);
         assert_memory_equal(row, rows[i].first, sizeof rows[i].first);
         for (uint32_t k = 0; k < rows[i].n; k++)
-            hash = mix(hash, row[k]);
+            hash = hash_word(hash, row[k]);
         assert_true(hash == rows[i].hash);
         free(row);
     }
@@ -57,7 +57,7 @@ static const struct {
     [SHUF_BF16] = {-0x1.12p+0, -0x1.a8p-4, UINT64_C(0x7bd5a00000000000)},
 };
 
-static void gauss_stays(void **state)
+static void broken_gauss_values_are_fixed(void **state)
 {
     (void)state;
     for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
@@ -69,7 +69,7 @@ static void gauss_stays(void **state)
         for (unsigned k = 0; k < SHUF__SUPERBLOCK; k++) {
             uint64_t bits;
             memcpy(&bits, &value[k], sizeof bits);
-            hash = mix(hash, bits);
+            hash = hash_word(hash, bits);
         }
         assert_true(hash == streams[dtype].hash);
     }
@@ -78,8 +78,8 @@ static void gauss_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(primefold_stays),
-        cmocka_unit_test(gauss_stays),
+        cmocka_unit_test(broken_primefold_values_are_fixed),
+        cmocka_unit_test(broken_gauss_values_are_fixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -20,7 +20,7 @@ static struct harness shufd;
 static char directory[] = "/tmp/shuf-quality-XXXXXX";
 
 /* Runs a script of sh in which $Q is shuf-quality, $C shufctl and $D a directory. */
-static int script(struct command *command, unsigned flags, const char *text)
+static int run_script(struct command *command, unsigned flags, const char *text)
 {
     const char *const argv[] = {"sh", "-c", text, NULL};
     return command_run(command, flags, argv);
@@ -29,7 +29,7 @@ static int script(struct command *command, unsigned flags, const char *text)
 static json_t *report_of(const char *text, int status)
 {
     struct command c;
-    const int got = script(&c, 0, text);
+    const int got = run_script(&c, 0, text);
     if (got != status)
         fail_msg("%s: exit status %d\n%s", text, got, c.err.bytes);
     free(c.err.bytes);
@@ -39,7 +39,7 @@ static json_t *report_of(const char *text, int status)
 /* ---- Sources -------------------------------------------------------------------- */
 
 /* Both scripts report the same findings, and exit with `end`. */
-static void expect_same(const char *one, const char *other, int end)
+static void expect_same_findings(const char *one, const char *other, int end)
 {
     json_t *a = report_of(one, end), *b = report_of(other, end);
     const json_t *findings = json_member(a, "findings");
@@ -50,61 +50,66 @@ static void expect_same(const char *one, const char *other, int end)
     json_decref(b);
 }
 
-static void daemon_is_its_algorithm(void **state)
+static void daemon_and_generator_agree(void **state)
 {
     (void)state;
-    expect_same("$Q judge --n 16 --samples 3001 --seed 9 --epoch 5 --json --generator philox24",
-                "$Q judge --n 16 --samples 3001 --seed 9 --epoch 5 --json --daemon "
-                "--algorithm philox24",
-                1);
-    expect_same("$Q judge --n 100 --samples 300 --epoch 8 --json --generator primefold",
-                "$Q judge --n 100 --samples 300 --epoch 8 --json --daemon", 0);
-    expect_same("$Q judge --n 100 --samples 300 --vary seed --json --generator lcg",
-                "$Q judge --n 100 --samples 300 --vary seed --json --daemon --algorithm lcg", 1);
+    expect_same_findings(
+        "$Q judge --n 16 --samples 3001 --seed 9 --epoch 5 --json --generator philox24",
+        "$Q judge --n 16 --samples 3001 --seed 9 --epoch 5 --json --daemon "
+        "--algorithm philox24",
+        1);
+    expect_same_findings("$Q judge --n 100 --samples 300 --epoch 8 --json --generator primefold",
+                         "$Q judge --n 100 --samples 300 --epoch 8 --json --daemon", 0);
+    expect_same_findings(
+        "$Q judge --n 100 --samples 300 --vary seed --json --generator lcg",
+        "$Q judge --n 100 --samples 300 --vary seed --json --daemon --algorithm lcg", 1);
 }
 
 #define NO_RELATIVES                                                                       \
     "--tests places,differences,fixed-points,cycles,descents,inverse-descents,inversions," \
     "patterns,second-differences,mmd,rows "
 
-static void input_is_what_shufctl_wrote(void **state)
+static void raw_input_and_generator_agree(void **state)
 {
     (void)state;
-    expect_same("$Q judge --n 17 --samples 2500 --seed 7 --json --generator philox24 " NO_RELATIVES,
-                "$C permute --n 17 --seed 7 --epochs 0:2500 --algorithm philox24 --format raw "
-                "--out - | $Q judge --n 17 --json",
-                0);
-    expect_same("$Q judge --n 17 --samples 2500 --seed 7 --json --generator philox24 " NO_RELATIVES,
-                "$C permute --n 17 --seed 7 --epochs 0:2600 --algorithm philox24 --dtype u64 "
-                "--out $D/rows --format raw >/dev/null; "
-                "$Q judge --n 17 --json --dtype u64 --in $D/rows --samples 2500; rm $D/rows",
-                0);
+    expect_same_findings(
+        "$Q judge --n 17 --samples 2500 --seed 7 --json --generator philox24 " NO_RELATIVES,
+        "$C permute --n 17 --seed 7 --epochs 0:2500 --algorithm philox24 --format raw "
+        "--out - | $Q judge --n 17 --json",
+        0);
+    expect_same_findings(
+        "$Q judge --n 17 --samples 2500 --seed 7 --json --generator philox24 " NO_RELATIVES,
+        "$C permute --n 17 --seed 7 --epochs 0:2600 --algorithm philox24 --dtype u64 "
+        "--out $D/rows --format raw >/dev/null; "
+        "$Q judge --n 17 --json --dtype u64 --in $D/rows --samples 2500; rm $D/rows",
+        0);
 }
 
 /* Streams from the daemon have the same findings as those of shuf-quality's own generators. */
-static void streams_are_what_shufctl_wrote(void **state)
+static void stream_input_and_generator_agree(void **state)
 {
     (void)state;
-    expect_same("$Q stream --generator gauss --dtype f64 --seed 7 --stream 3 --samples 50001 "
-                "--tests moments,bins,low-bits --json",
-                "$C gauss --count 50001 --seed 7 --stream 3 --format raw --out - | "
-                "$Q stream --tests moments,bins,low-bits --json",
-                0);
-    expect_same("$Q stream --generator gauss --dtype bf16 --seed 7 --samples 50001 "
-                "--tests moments,bins,tails --json",
-                "$C gauss --count 50001 --seed 7 --dtype bf16 --format raw --out - | "
-                "$Q stream --dtype bf16 --tests moments,bins,tails --json",
-                0);
-    expect_same("$Q stream --generator uniform --dtype f32 --seed 7 --samples 50001 "
-                "--tests moments,bins,low-bits --json",
-                "$C uniform --count 50001 --seed 7 --dtype f32 --format raw --out - | "
-                "$Q stream --law uniform --dtype f32 --tests moments,bins,low-bits --json",
-                0);
+    expect_same_findings(
+        "$Q stream --generator gauss --dtype f64 --seed 7 --stream 3 --samples 50001 "
+        "--tests moments,bins,low-bits --json",
+        "$C gauss --count 50001 --seed 7 --stream 3 --format raw --out - | "
+        "$Q stream --tests moments,bins,low-bits --json",
+        0);
+    expect_same_findings("$Q stream --generator gauss --dtype bf16 --seed 7 --samples 50001 "
+                         "--tests moments,bins,tails --json",
+                         "$C gauss --count 50001 --seed 7 --dtype bf16 --format raw --out - | "
+                         "$Q stream --dtype bf16 --tests moments,bins,tails --json",
+                         0);
+    expect_same_findings("$Q stream --generator uniform --dtype f32 --seed 7 --samples 50001 "
+                         "--tests moments,bins,low-bits --json",
+                         "$C uniform --count 50001 --seed 7 --dtype f32 --format raw --out - | "
+                         "$Q stream --law uniform --dtype f32 --tests moments,bins,low-bits --json",
+                         0);
 }
 
 /* If n is a power of two, each value gives all its bits. At n = 48 a value below 32 gives 5 bits,
  * and a larger value gives none. */
-static void bits_are_values(void **state)
+static void bits_come_from_values(void **state)
 {
     (void)state;
     static const char *const rows[] = {
@@ -126,18 +131,18 @@ static void bits_are_values(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct command c;
-        if (script(&c, 0, rows[i]) != 0)
+        if (run_script(&c, 0, rows[i]) != 0)
             fail_msg("%s\n%s%s", rows[i], c.out.bytes, c.err.bytes);
         command_free(&c);
     }
     struct command c;
-    assert_int_equal(script(&c, 0, "rm $D/a $D/b"), 0);
+    assert_int_equal(run_script(&c, 0, "rm $D/a $D/b"), 0);
     command_free(&c);
 }
 
 /* ---- Mistakes ------------------------------------------------------------------- */
 
-static void mistakes_are_named(void **state)
+static void wrong_commands_are_explained(void **state)
 {
     (void)state;
     static const struct {
@@ -205,7 +210,7 @@ static void mistakes_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct command c;
-        const int status = script(&c, 0, rows[i].script);
+        const int status = run_script(&c, 0, rows[i].script);
         if (status != rows[i].status || !strstr(c.err.bytes, rows[i].words))
             fail_msg("%s: %d\n%s", rows[i].script, status, c.err.bytes);
         assert_memory_equal(c.err.bytes + c.err.size - 1, "\n", 1);
@@ -215,7 +220,7 @@ static void mistakes_are_named(void **state)
     }
 }
 
-static void help_is_no_mistake(void **state)
+static void help_succeeds(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -227,7 +232,7 @@ static void help_is_no_mistake(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct command c;
-        assert_int_equal(script(&c, 0, rows[i][0]), 0);
+        assert_int_equal(run_script(&c, 0, rows[i][0]), 0);
         assert_non_null(strstr(c.out.bytes, rows[i][1]));
         command_free(&c);
     }
@@ -261,7 +266,7 @@ static void report_has_every_figure(void **state)
     json_decref(r);
 }
 
-static void only_the_tests_that_are_named(void **state)
+static void tests_option_selects_tests(void **state)
 {
     (void)state;
     json_t *r = report_of("$Q judge --generator lcg --n 100 --samples 200 --tests mmd --json", 0);
@@ -269,12 +274,12 @@ static void only_the_tests_that_are_named(void **state)
     json_decref(r);
 }
 
-static void table_is_for_people(void **state)
+static void table_lists_findings(void **state)
 {
     (void)state;
     struct command c;
-    assert_int_equal(script(&c, 0, "$Q suite --generator philox24 --n-list 16,20 --samples 2000"),
-                     1);
+    assert_int_equal(
+        run_script(&c, 0, "$Q suite --generator philox24 --n-list 16,20 --samples 2000"), 1);
     assert_non_null(strstr(c.out.bytes, "philox24, 24 rounds, seed 0, epochs from 0\n"));
     assert_non_null(strstr(c.out.bytes, "parity"));
     assert_non_null(strstr(c.out.bytes, "\nFAILED: "));
@@ -283,7 +288,7 @@ static void table_is_for_people(void **state)
     command_free(&c);
 }
 
-static void interrupt_tells_what_was_done(void **state)
+static void interrupted_report_has_progress(void **state)
 {
     (void)state;
     const char *const argv[] = {
@@ -310,7 +315,7 @@ static void interrupt_tells_what_was_done(void **state)
 
 /* The machine's speed decides how many rows are tested before the signal. With alpha = 1e-12 no
  * number of rows fails by chance. */
-static void interrupted_is_not_passed(void **state)
+static void interrupted_run_does_not_pass(void **state)
 {
     (void)state;
     const char *const argv[] = {
@@ -329,7 +334,7 @@ static void interrupted_is_not_passed(void **state)
 }
 
 /* The program waits for input that never comes, and SIGINT ends it. */
-static void interrupt_ends_a_wait(void **state)
+static void interrupt_ends_wait_for_input(void **state)
 {
     (void)state;
     const char *const argv[] = {"sh", "-c", "mkfifo $D/p; exec $Q judge --n 9 --in $D/p <>$D/p",
@@ -341,11 +346,11 @@ static void interrupt_ends_a_wait(void **state)
     command_finish(&c);
     assert_int_equal(c.status, 75);
     command_free(&c);
-    assert_int_equal(script(&c, 0, "rm $D/p"), 0);
+    assert_int_equal(run_script(&c, 0, "rm $D/p"), 0);
     command_free(&c);
 }
 
-static void rounds_show_where_it_becomes_good(void **state)
+static void rounds_report_first_good_count(void **state)
 {
     (void)state;
     json_t *r = report_of("$Q rounds --generator philox24 --n 8,100 --rounds 1:24 --samples 4000 "
@@ -367,36 +372,36 @@ static void rounds_show_where_it_becomes_good(void **state)
     json_decref(r);
 }
 
-static void plots(void **state)
+static void plots_are_written(void **state)
 {
     (void)state;
     struct command c;
     struct stat status;
     char path[64];
-    if (script(&c, 0, "gnuplot --version") != 0) {
+    if (run_script(&c, 0, "gnuplot --version") != 0) {
         command_free(&c);
         skip();
     }
     command_free(&c);
     assert_int_equal(
-        script(&c, 0,
-               "$Q rounds --generator lcg --n 8,100 --samples 500 --json "
-               "--plot \"$D/it's.svg\" >$D/lcg.json && "
-               "$Q rounds --generator philox24 --n 8 --rounds 1:4 --samples 500 --json "
-               ">$D/philox.json && "
-               "$Q plot --out $D/both.svg $D/lcg.json $D/philox.json && "
-               "grep -q '</svg>' $D/both.svg && grep -q lcg $D/both.svg"),
+        run_script(&c, 0,
+                   "$Q rounds --generator lcg --n 8,100 --samples 500 --json "
+                   "--plot \"$D/it's.svg\" >$D/lcg.json && "
+                   "$Q rounds --generator philox24 --n 8 --rounds 1:4 --samples 500 --json "
+                   ">$D/philox.json && "
+                   "$Q plot --out $D/both.svg $D/lcg.json $D/philox.json && "
+                   "grep -q '</svg>' $D/both.svg && grep -q lcg $D/both.svg"),
         0);
     assert_int_equal(c.err.size, 0);
     command_free(&c);
     snprintf(path, sizeof path, "%s/it's.svg", directory);
     assert_int_equal(stat(path, &status), 0);
     assert_true(status.st_size > 1000);
-    assert_int_equal(script(&c, 0, "$Q plot --out /nonexistent/x.svg $D/lcg.json"), 73);
+    assert_int_equal(run_script(&c, 0, "$Q plot --out /nonexistent/x.svg $D/lcg.json"), 73);
     assert_non_null(strstr(c.err.bytes, "/nonexistent/x.svg: No such file or directory\n"));
     assert_int_equal(c.out.size, 0);
     command_free(&c);
-    assert_int_equal(script(&c, 0, "rm $D/*"), 0);
+    assert_int_equal(run_script(&c, 0, "rm $D/*"), 0);
     command_free(&c);
 }
 
@@ -405,17 +410,18 @@ static void plots_need_gnuplot(void **state)
 {
     (void)state;
     struct command c;
-    assert_int_equal(script(&c, 0,
-                            "echo old >$D/x.svg; PATH=/nonexistent $Q rounds --generator philox24 "
-                            "--n 8,16 --rounds 1:64 --samples 50 --plot $D/x.svg"),
-                     73);
+    assert_int_equal(
+        run_script(&c, 0,
+                   "echo old >$D/x.svg; PATH=/nonexistent $Q rounds --generator philox24 "
+                   "--n 8,16 --rounds 1:64 --samples 50 --plot $D/x.svg"),
+        73);
     /* A report of many rounds names no round. */
     assert_memory_equal(c.out.bytes, "philox24, seed 0", 16);
     assert_non_null(strstr(c.out.bytes, "normal region"));
     assert_non_null(strstr(c.err.bytes, "x.svg: gnuplot: No such file or directory"));
     assert_ptr_equal(strchr(c.err.bytes, '\n'), c.err.bytes + c.err.size - 1);
     command_free(&c);
-    assert_int_equal(script(&c, 0, "grep -qx old $D/x.svg && rm $D/x.svg"), 0);
+    assert_int_equal(run_script(&c, 0, "grep -qx old $D/x.svg && rm $D/x.svg"), 0);
     command_free(&c);
 }
 
@@ -438,20 +444,20 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(daemon_is_its_algorithm),
-        cmocka_unit_test(input_is_what_shufctl_wrote),
-        cmocka_unit_test(streams_are_what_shufctl_wrote),
-        cmocka_unit_test(bits_are_values),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(help_is_no_mistake),
+        cmocka_unit_test(daemon_and_generator_agree),
+        cmocka_unit_test(raw_input_and_generator_agree),
+        cmocka_unit_test(stream_input_and_generator_agree),
+        cmocka_unit_test(bits_come_from_values),
+        cmocka_unit_test(wrong_commands_are_explained),
+        cmocka_unit_test(help_succeeds),
         cmocka_unit_test(report_has_every_figure),
-        cmocka_unit_test(only_the_tests_that_are_named),
-        cmocka_unit_test(table_is_for_people),
-        cmocka_unit_test(interrupt_tells_what_was_done),
-        cmocka_unit_test(interrupted_is_not_passed),
-        cmocka_unit_test(interrupt_ends_a_wait),
-        cmocka_unit_test(rounds_show_where_it_becomes_good),
-        cmocka_unit_test(plots),
+        cmocka_unit_test(tests_option_selects_tests),
+        cmocka_unit_test(table_lists_findings),
+        cmocka_unit_test(interrupted_report_has_progress),
+        cmocka_unit_test(interrupted_run_does_not_pass),
+        cmocka_unit_test(interrupt_ends_wait_for_input),
+        cmocka_unit_test(rounds_report_first_good_count),
+        cmocka_unit_test(plots_are_written),
         cmocka_unit_test(plots_need_gnuplot),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

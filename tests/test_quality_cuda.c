@@ -40,7 +40,7 @@ static struct shuf__findings judge_rows(uint32_t n, uint64_t samples, bool vary_
     return findings;
 }
 
-static void rows_are_the_same(void **state)
+static void cuda_rows_have_same_findings(void **state)
 {
     (void)state;
     static const struct {
@@ -50,18 +50,18 @@ static void rows_are_the_same(void **state)
     } rows[] = {{32, 300, false},  {97, 1000, false}, {256, 60, true},
                 {1000, 70, false}, {65537, 9, false}, {1 << 20, 3, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct shuf__findings here =
+        struct shuf__findings on_cpu =
             judge_rows(rows[i].n, rows[i].samples, rows[i].vary_seed, false);
-        struct shuf__findings there =
+        struct shuf__findings on_device =
             judge_rows(rows[i].n, rows[i].samples, rows[i].vary_seed, true);
-        assert_int_equal(here.count, there.count);
-        for (size_t f = 0; f < here.count; f++)
-            if (here.finding[f].statistic != there.finding[f].statistic ||
-                here.finding[f].p != there.finding[f].p)
-                fail_msg("n = %u, %s: %.17g: expected %.17g", rows[i].n, here.finding[f].detail,
-                         there.finding[f].statistic, here.finding[f].statistic);
-        shuf__findings_free(&here);
-        shuf__findings_free(&there);
+        assert_int_equal(on_cpu.count, on_device.count);
+        for (size_t f = 0; f < on_cpu.count; f++)
+            if (on_cpu.finding[f].statistic != on_device.finding[f].statistic ||
+                on_cpu.finding[f].p != on_device.finding[f].p)
+                fail_msg("n = %u, %s: %.17g: expected %.17g", rows[i].n, on_cpu.finding[f].detail,
+                         on_device.finding[f].statistic, on_cpu.finding[f].statistic);
+        shuf__findings_free(&on_cpu);
+        shuf__findings_free(&on_device);
     }
 }
 
@@ -99,8 +99,8 @@ static struct shuf__findings judge_stream(const struct shuf__stream_generator *g
 }
 
 /* Finds the equal finding in the other list. The device has its tests in another order. */
-static const struct shuf__finding *find(const struct shuf__findings *all,
-                                        const struct shuf__finding *like)
+static const struct shuf__finding *find_equal(const struct shuf__findings *all,
+                                              const struct shuf__finding *like)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->finding[i].test, like->test) == 0 &&
@@ -112,21 +112,21 @@ static const struct shuf__finding *find(const struct shuf__findings *all,
     return NULL;
 }
 
-static void expect_same_stream(const struct shuf__stream_generator *generator)
+static void cuda_streams_have_same_findings(void **state)
 {
     for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
-        struct shuf__findings here = judge_stream(generator, dtype, false);
-        struct shuf__findings there = judge_stream(generator, dtype, true);
-        assert_int_equal(here.count, there.count);
-        for (size_t i = 0; i < here.count; i++) {
-            const struct shuf__finding *a = &here.finding[i], *b = find(&there, a);
+        struct shuf__findings on_cpu = judge_stream(dtype, false),
+                              on_device = judge_stream(dtype, true);
+        assert_int_equal(on_cpu.count, on_device.count);
+        for (size_t i = 0; i < on_cpu.count; i++) {
+            const struct shuf__finding *a = &on_cpu.finding[i], *b = find_equal(&on_device, a);
             const double most = strcmp(a->test, "cosines") == 0 ? 0.01 : 0;
             if (!(fabs(a->statistic - b->statistic) <= most))
                 fail_msg("%s %s: %s, %s: %.17g: expected %.17g", generator->name,
                          shuf__dtype_name(dtype), a->test, a->detail, b->statistic, a->statistic);
         }
-        shuf__findings_free(&here);
-        shuf__findings_free(&there);
+        shuf__findings_free(&on_cpu);
+        shuf__findings_free(&on_device);
     }
 }
 
@@ -148,8 +148,8 @@ static struct shuf__device *open_device(void)
 
 /* Counts the words of the tests `signs` and `digits` on the CPU. The values may begin anywhere in
  * the stream. */
-static void count_here(const struct shuf__stream_law *law, uint64_t first, size_t count,
-                       uint64_t *signs, uint64_t *places)
+static void count_on_cpu(const struct shuf__stream_law *law, uint64_t first, size_t count,
+                         uint64_t *signs, uint64_t *places)
 {
     double *value = malloc(3 * count * sizeof *value), *spread = value + count;
     double *by_block = value + 2 * count;
@@ -170,8 +170,8 @@ static void count_here(const struct shuf__stream_law *law, uint64_t first, size_
     free(value);
 }
 
-static void count_there(struct shuf__device *device, const struct shuf__stream_law *law,
-                        uint64_t first, size_t count, uint64_t *signs, uint64_t *places)
+static void count_on_device(struct shuf__device *device, const struct shuf__stream_law *law,
+                            uint64_t first, size_t count, uint64_t *signs, uint64_t *places)
 {
     struct shuf__error error;
     const struct shuf__device_stream parameters = {.seed = 7,
@@ -189,17 +189,17 @@ static void count_there(struct shuf__device *device, const struct shuf__stream_l
         fail_msg("%s", error.text);
 }
 
-static void expect_same(shuf_dtype dtype, const struct shuf__stream_test *test,
-                        const uint64_t *here, const uint64_t *there)
+static void expect_same_counts(shuf_dtype dtype, const struct shuf__stream_test *test,
+                               const uint64_t *on_cpu, const uint64_t *on_device)
 {
     for (size_t i = 0; i + 1 < test->counts; i++)
-        if (here[i] != there[i])
+        if (on_cpu[i] != on_device[i])
             fail_msg("%s, %s, word %zu: %llu: expected %llu", shuf__dtype_name(dtype), test->name,
-                     i, (unsigned long long)there[i], (unsigned long long)here[i]);
+                     i, (unsigned long long)on_device[i], (unsigned long long)on_cpu[i]);
 }
 
 /* The device adds the counts of a second part of the stream to those of the first. */
-static void words_are_the_same(void **state)
+static void cuda_counts_equal_cpu_counts(void **state)
 {
     (void)state;
     enum { SIGNS = SHUF__DEVICE_CELLS * SHUF__DEVICE_SIGNS };
@@ -215,11 +215,11 @@ static void words_are_the_same(void **state)
         struct shuf__error error;
         assert_int_equal(shuf__stream_law_make(&law, false, dtype, &error), SHUF_OK);
         for (int part = 0; part < 2; part++) {
-            count_here(&law, first[part], count[part], signs[0], places[0]);
-            count_there(device, &law, first[part], count[part], signs[1], places[1]);
+            count_on_cpu(&law, first[part], count[part], signs[0], places[0]);
+            count_on_device(device, &law, first[part], count[part], signs[1], places[1]);
         }
-        expect_same(dtype, &shuf__stream_signs, signs[0], signs[1]);
-        expect_same(dtype, &shuf__stream_places, places[0], places[1]);
+        expect_same_counts(dtype, &shuf__stream_signs, signs[0], signs[1]);
+        expect_same_counts(dtype, &shuf__stream_places, places[0], places[1]);
         shuf__stream_law_free(&law);
     }
     shuf__device_close(device);
@@ -227,7 +227,7 @@ static void words_are_the_same(void **state)
 
 /* Compares two kinds of sums with plain loops: those of the norms, whose tests need many values,
  * and those of products over sets of values. */
-static void sums_are_near(void **state)
+static void cuda_sums_match_plain_loops(void **state)
 {
     (void)state;
     enum { COUNT = 1 << 16 };
@@ -298,10 +298,10 @@ static void sums_are_near(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_the_same),
-        cmocka_unit_test(streams_are_the_same),
-        cmocka_unit_test(words_are_the_same),
-        cmocka_unit_test(sums_are_near),
+        cmocka_unit_test(cuda_rows_have_same_findings),
+        cmocka_unit_test(cuda_streams_have_same_findings),
+        cmocka_unit_test(cuda_counts_equal_cpu_counts),
+        cmocka_unit_test(cuda_sums_match_plain_loops),
     };
     struct shuf__device *device = open_device();
     if (!device)

@@ -59,11 +59,11 @@ static void expect_rows(const char *name, forward_fn *forward, uint32_t n)
     free(row);
 }
 
-static void rows_are_those_of_the_algorithms(void **state)
+static void rows_match_algorithms(void **state)
 {
     (void)state;
     static const uint32_t sizes[] = {2, 3, 16, 64, 255, 256, 257, 1000, 1021, 4097, 65521, 65537};
-    random_start("rows_are_those_of_the_algorithms");
+    random_start("rows_match_algorithms");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         expect_rows("primefold", primefold, sizes[i]);
         expect_rows("philox24", philox24, sizes[i]);
@@ -91,11 +91,11 @@ static void expect_lookups(const struct shuf__lookups *l, forward_fn *forward, u
     }
 }
 
-static void lookups_are_those_of_the_algorithms(void **state)
+static void lookups_match_algorithms(void **state)
 {
     (void)state;
     forward_fn *const forward[] = {primefold, philox24, lcg};
-    random_start("lookups_are_those_of_the_algorithms");
+    random_start("lookups_match_algorithms");
     for (unsigned bits = 1; bits <= 62; bits++)
         for (int i = 0; shuf__lookups[i].name; i++) {
             const uint64_t n = UINT64_C(1) << bits;
@@ -109,8 +109,8 @@ static void lookups_are_those_of_the_algorithms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_those_of_the_algorithms),
-        cmocka_unit_test(lookups_are_those_of_the_algorithms),
+        cmocka_unit_test(rows_match_algorithms),
+        cmocka_unit_test(lookups_match_algorithms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -18,8 +18,9 @@
 enum { FEW = 7, WORDS = 70000 };
 
 /* Calls `visit` for all permutations of the elements of `row` from index `from` on. */
-static void all_of(uint32_t n, uint32_t from, uint32_t *row,
-                   void (*visit)(uint32_t n, const uint32_t *row, void *context), void *context)
+static void visit_arrangements(uint32_t n, uint32_t from, uint32_t *row,
+                               void (*visit)(uint32_t n, const uint32_t *row, void *context),
+                               void *context)
 {
     if (from == n)
         visit(n, row, context);
@@ -27,20 +28,20 @@ static void all_of(uint32_t n, uint32_t from, uint32_t *row,
         const uint32_t one = row[from], other = row[i];
         row[from] = other;
         row[i] = one;
-        all_of(n, from + 1, row, visit, context);
+        visit_arrangements(n, from + 1, row, visit, context);
         row[from] = one;
         row[i] = other;
     }
 }
 
-static void all_permutations(uint32_t n,
-                             void (*visit)(uint32_t n, const uint32_t *row, void *context),
-                             void *context)
+static void visit_permutations(uint32_t n,
+                               void (*visit)(uint32_t n, const uint32_t *row, void *context),
+                               void *context)
 {
     uint32_t row[16];
     for (uint32_t i = 0; i < n; i++)
         row[i] = i;
-    all_of(n, 0, row, visit, context);
+    visit_arrangements(n, 0, row, visit, context);
 }
 
 static double factorial(uint32_t n)
@@ -125,7 +126,7 @@ struct histogram {
     double mean, fourth;
 };
 
-static void count_one(uint32_t n, const uint32_t *row, void *context)
+static void add_to_histogram(uint32_t n, const uint32_t *row, void *context)
 {
     struct histogram *h = context;
     const uint64_t value = counts[h->which].count(n, row);
@@ -135,7 +136,7 @@ static void count_one(uint32_t n, const uint32_t *row, void *context)
     h->fourth += pow((double)value - h->mean, 4);
 }
 
-static void distributions_are_exact(void **state)
+static void distributions_match_enumeration(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++)
@@ -143,7 +144,7 @@ static void distributions_are_exact(void **state)
             const struct shuf__law law = counts[which].law(n);
             struct histogram h = {.which = which, .mean = law.mean};
             double p[SHUF__LAW_CELLS];
-            all_permutations(n, count_one, &h);
+            visit_permutations(n, add_to_histogram, &h);
             shuf__law_cells(&law, n, p);
             for (unsigned k = 0; k < 64; k++)
                 assert_near(p[k], h.count[k] / factorial(n), 1e-14);
@@ -157,12 +158,12 @@ static void distributions_are_exact(void **state)
 }
 
 /* A test's own fast count adds the same words for a row as a plain count, for long rows too. */
-static void tests_count_right(void **state)
+static void tests_match_plain_counts(void **state)
 {
     (void)state;
     static const uint32_t sizes[] = {2, 5, 63, 64, 65, 100, 300};
     static uint32_t row[300], scratch[2 * 300 + 300 / 32 + 1];
-    random_start("tests_count_right");
+    random_start("tests_match_plain_counts");
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int which = 0; which < COUNTS; which++) {
             const uint32_t n = sizes[s];
@@ -185,7 +186,7 @@ static void tests_count_right(void **state)
 
 /* At the largest n that has an exact law, the normal law nearly equals it. A larger n uses the
  * normal law. */
-static void normal_law_follows_the_exact_one(void **state)
+static void normal_law_is_near_exact_law(void **state)
 {
     (void)state;
     double exact[SHUF__LAW_CELLS], normal[SHUF__LAW_CELLS];
@@ -207,12 +208,12 @@ static void normal_law_follows_the_exact_one(void **state)
     assert_null(shuf__law_inversions(129).exact);
 }
 
-static void fast_inversions_are_inversions(void **state)
+static void fast_inversions_match_plain_count(void **state)
 {
     (void)state;
     enum { MOST = 3000 };
     static uint32_t row[MOST], copy[MOST], scratch[MOST];
-    random_start("fast_inversions_are_inversions");
+    random_start("fast_inversions_match_plain_count");
     for (int i = 0; i < 200; i++) {
         const uint32_t n = (uint32_t)random_size(MOST);
         for (uint32_t k = 0; k < n; k++) {
@@ -229,7 +230,7 @@ static void fast_inversions_are_inversions(void **state)
 
 /* A test, and sums of its statistics over all permutations. Each permutation is one row, counted as
  * if it had occurred `times` times. */
-struct repeated {
+struct statistics {
     size_t (*words)(uint32_t n);
     void (*add)(const struct shuf__rows *, uint64_t *);
     void (*judge)(uint32_t n, const uint64_t *, struct shuf__findings *);
@@ -243,7 +244,7 @@ struct repeated {
 
 static void judge_repeated(uint32_t n, const uint32_t *row, void *context)
 {
-    struct repeated *r = context;
+    struct statistics *r = context;
     uint32_t two[32], scratch[64];
     struct shuf__findings findings = {.alpha = 0.001};
     struct shuf__rows rows = {.n = n, .count = 1, .row = row, .scratch = scratch};
@@ -267,16 +268,16 @@ static void judge_repeated(uint32_t n, const uint32_t *row, void *context)
     r->last = findings;
 }
 
-static void repeat(struct repeated *r, uint32_t n)
+static void judge_all_permutations(struct statistics *r, uint32_t n)
 {
     r->memory = calloc(WORDS, sizeof *r->memory);
     memset(r->sum, 0, sizeof r->sum);
     memset(r->squares, 0, sizeof r->squares);
-    all_permutations(n, judge_repeated, r);
+    visit_permutations(n, judge_repeated, r);
     free(r->memory);
 }
 
-static size_t place_of(const struct shuf__findings *all, const char *detail)
+static size_t index_of_finding(const struct shuf__findings *all, const char *detail)
 {
     size_t i = 0;
     while (i < all->count && strcmp(all->finding[i].detail, detail) != 0)
@@ -288,19 +289,19 @@ static size_t place_of(const struct shuf__findings *all, const char *detail)
 
 /* Compares the mean and the variance of the statistic "variance" over all permutations with the
  * law. */
-static void variances_have_their_moments(void **state)
+static void variance_statistic_has_exact_moments(void **state)
 {
     (void)state;
     for (uint32_t n = 4; n <= FEW; n++)
         for (int which = 0; which < COUNTS; which++) {
-            struct repeated r = {.words = counts[which].words,
-                                 .add = counts[which].add,
-                                 .judge = counts[which].judge,
-                                 .times = 10000};
+            struct statistics r = {.words = counts[which].words,
+                                   .add = counts[which].add,
+                                   .judge = counts[which].judge,
+                                   .times = 10000};
             const struct shuf__law law = counts[which].law(n);
             const double square = law.variance * law.variance;
-            repeat(&r, n);
-            const size_t i = place_of(&r.last, "variance");
+            judge_all_permutations(&r, n);
+            const size_t i = index_of_finding(&r.last, "variance");
             assert_near(r.last.finding[i].expected, law.variance, 0);
             assert_near(r.sum[i] / factorial(n), law.variance, 1e-10);
             assert_near(r.squares[i] / factorial(n) - square, law.cumulant + 2 * square, 1e-8);
@@ -310,7 +311,7 @@ static void variances_have_their_moments(void **state)
 
 /* The deviation from the mean has more than 32 bits. The test must still add its square without an
  * overflow. */
-static void variance_of_many_inversions(void **state)
+static void variance_of_large_n_does_not_overflow(void **state)
 {
     (void)state;
     enum { N = 1 << 18, ROWS = 1000 };
@@ -325,7 +326,7 @@ static void variance_of_many_inversions(void **state)
     for (size_t i = 0; i < shuf__inversions_words(N); i++)
         words[i] *= ROWS;
     shuf__inversions_judge(N, words, &findings);
-    const struct shuf__finding *f = &findings.finding[place_of(&findings, "variance")];
+    const struct shuf__finding *f = &findings.finding[index_of_finding(&findings, "variance")];
     assert_near(f->statistic / (mean * mean), 1, 1e-14);
     assert_near(f->p, 0, 0);
     shuf__findings_free(&findings);
@@ -335,9 +336,9 @@ static void variance_of_many_inversions(void **state)
 }
 
 /* The mean of each finding's statistic is its degrees of freedom, multiplied by `times`. */
-static void expect_degrees(struct repeated *r, uint32_t n, size_t first, size_t count)
+static void expect_degrees(struct statistics *r, uint32_t n, size_t first, size_t count)
 {
-    repeat(r, n);
+    judge_all_permutations(r, n);
     assert_true(r->last.count >= first + count);
     for (size_t i = first; i < first + count; i++) {
         const double degrees = r->last.finding[i].dof;
@@ -353,54 +354,54 @@ static void expect_degrees(struct repeated *r, uint32_t n, size_t first, size_t 
         .times = count, .in_pairs = pairs                                                        \
     }
 
-static void places_have_their_degrees(void **state)
+static void places_have_expected_degrees(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++)
         /* with few rows, cells with small expected counts are pooled */
         for (unsigned times = 10; times <= 10 * n; times += 5) {
-            struct repeated r = REPEATED(places, times, false);
+            struct statistics r = REPEATED(places, times, false);
             if (times * n >= 40)
                 expect_degrees(&r, n, 0, 1);
         }
 }
 
-static void differences_have_their_degrees(void **state)
+static void differences_have_expected_degrees(void **state)
 {
     (void)state;
     for (uint32_t n = 3; n <= 8; n++) {
-        struct repeated r = REPEATED(differences, 30, false);
+        struct statistics r = REPEATED(differences, 30, false);
         expect_degrees(&r, n, 0, n < 4 ? 1 : n < 6 ? 2 : n == 7 || n == 6 ? 3 : 4);
     }
 }
 
-static void second_differences_have_their_degrees(void **state)
+static void second_differences_have_expected_degrees(void **state)
 {
     (void)state;
     for (uint32_t n = 4; n <= 8; n++) {
-        struct repeated r = REPEATED(second_differences, 300, false);
+        struct statistics r = REPEATED(second_differences, 300, false);
         expect_degrees(&r, n, 0, 1);
     }
 }
 
-static void displacements_have_their_degrees(void **state)
+static void displacements_have_expected_degrees(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++) {
-        struct repeated r = REPEATED(epochs, 1000, true);
-        repeat(&r, n);
-        const size_t i = place_of(&r.last, "displacements");
+        struct statistics r = REPEATED(epochs, 1000, true);
+        judge_all_permutations(&r, n);
+        const size_t i = index_of_finding(&r.last, "displacements");
         shuf__findings_free(&r.last);
         expect_degrees(&r, n, i, 1);
     }
 }
 
-static void rank_correlation_has_its_variance(void **state)
+static void rank_correlation_has_exact_variance(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++) {
-        struct repeated r = REPEATED(epochs, 1000, true);
-        repeat(&r, n);
+        struct statistics r = REPEATED(epochs, 1000, true);
+        judge_all_permutations(&r, n);
         const size_t i = r.last.count - 1;
         assert_string_equal(r.last.finding[i].detail, "rank correlation");
         assert_near(r.sum[i] / factorial(n), 0, 1e-12);
@@ -411,12 +412,12 @@ static void rank_correlation_has_its_variance(void **state)
 
 /* The mean of the Mallows kernel over all permutations is the constant of its law. The variance of
  * the kernel decides which deviations fail. */
-static void mallows_kernel_has_its_moments(void **state)
+static void mallows_kernel_has_exact_moments(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++) {
-        struct repeated r = REPEATED(mallows, 25, true);
-        repeat(&r, n);
+        struct statistics r = REPEATED(mallows, 25, true);
+        judge_all_permutations(&r, n);
         const struct shuf__finding *f = &r.last.finding[0];
         const double deviation = sqrt(r.squares[0] / factorial(n) / r.times);
         assert_near(r.sum[0] / factorial(n), 0, 1e-10); /* the kernel is rounded to 36 bits */
@@ -428,51 +429,51 @@ static void mallows_kernel_has_its_moments(void **state)
 
 /* At a large n nearly half of all pairs are discordant (in opposite order in both rows). So the
  * mean of the kernel is near exp(-lambda / 2). */
-static void mallows_constant_has_its_limit(void **state)
+static void mallows_constant_approaches_limit(void **state)
 {
     (void)state;
     assert_near(shuf__law_mallows(2, 5), (1 + exp(-5)) / 2, 1e-15);
     assert_near(shuf__law_mallows(1 << 20, 5), exp(-2.5), 1e-5);
 }
 
-struct thirds {
+struct difference_counts {
     double count[FEW];
 };
 
 static void count_second(uint32_t n, const uint32_t *row, void *context)
 {
-    ((struct thirds *)context)->count[(row[0] + row[2] + 2 * (n - row[1])) % n]++;
+    ((struct difference_counts *)context)->count[(row[0] + row[2] + 2 * (n - row[1])) % n]++;
 }
 
-static void second_differences_have_their_law(void **state)
+static void second_differences_are_uniform(void **state)
 {
     (void)state;
     for (uint32_t n = 3; n <= FEW; n++) {
-        struct thirds thirds = {{0}};
-        all_permutations(n, count_second, &thirds);
+        struct difference_counts difference_counts = {{0}};
+        visit_permutations(n, count_second, &difference_counts);
         for (uint32_t t = 0; t < n; t++)
             assert_near((double)shuf__law_second_difference(n, t) / ((n - 1.0) * (n - 2.0)),
-                        thirds.count[t] / factorial(n), 1e-14);
+                        difference_counts.count[t] / factorial(n), 1e-14);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distributions_are_exact),
-        cmocka_unit_test(tests_count_right),
-        cmocka_unit_test(normal_law_follows_the_exact_one),
-        cmocka_unit_test(fast_inversions_are_inversions),
-        cmocka_unit_test(variances_have_their_moments),
-        cmocka_unit_test(variance_of_many_inversions),
-        cmocka_unit_test(places_have_their_degrees),
-        cmocka_unit_test(differences_have_their_degrees),
-        cmocka_unit_test(second_differences_have_their_degrees),
-        cmocka_unit_test(displacements_have_their_degrees),
-        cmocka_unit_test(rank_correlation_has_its_variance),
-        cmocka_unit_test(mallows_kernel_has_its_moments),
-        cmocka_unit_test(mallows_constant_has_its_limit),
-        cmocka_unit_test(second_differences_have_their_law),
+        cmocka_unit_test(distributions_match_enumeration),
+        cmocka_unit_test(tests_match_plain_counts),
+        cmocka_unit_test(normal_law_is_near_exact_law),
+        cmocka_unit_test(fast_inversions_match_plain_count),
+        cmocka_unit_test(variance_statistic_has_exact_moments),
+        cmocka_unit_test(variance_of_large_n_does_not_overflow),
+        cmocka_unit_test(places_have_expected_degrees),
+        cmocka_unit_test(differences_have_expected_degrees),
+        cmocka_unit_test(second_differences_have_expected_degrees),
+        cmocka_unit_test(displacements_have_expected_degrees),
+        cmocka_unit_test(rank_correlation_has_exact_variance),
+        cmocka_unit_test(mallows_kernel_has_exact_moments),
+        cmocka_unit_test(mallows_constant_approaches_limit),
+        cmocka_unit_test(second_differences_are_uniform),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -36,8 +36,8 @@ static bool next_permutation(uint32_t *row, uint32_t n)
 }
 
 /* Counts as the definition says: compares every pair of pairs. */
-static void count_plainly(uint32_t n, uint64_t modulus, const uint32_t *row, uint32_t d,
-                          uint64_t *equal, uint64_t *either)
+static void count_by_definition(uint32_t n, uint64_t modulus, const uint32_t *row, uint32_t d,
+                                uint64_t *equal, uint64_t *either)
 {
     for (uint32_t i = 0; i + d < n; i++)
         for (uint32_t j = 0; j < i; j++) {
@@ -61,7 +61,7 @@ static void expect_mean(uint32_t n, uint64_t modulus, uint32_t d)
         const struct shuf__parallelograms found = shuf__parallelograms_count(n, m, row, d, tally);
         counted_equal += found.equal;
         counted += found.either;
-        count_plainly(n, modulus ? modulus : 1000, row, d, &equal, &either);
+        count_by_definition(n, modulus ? modulus : 1000, row, d, &equal, &either);
         all++;
     } while (next_permutation(row, n));
     assert_int_equal(counted_equal, equal);
@@ -75,7 +75,7 @@ static void expect_mean(uint32_t n, uint64_t modulus, uint32_t d)
                  off_equal);
 }
 
-static void expectation_is_exact(void **state)
+static void expectation_matches_enumeration(void **state)
 {
     (void)state;
     for (uint32_t n = 4; n <= 7; n++)
@@ -92,7 +92,7 @@ static void expectation_is_exact(void **state)
 
 /* The variance of the sum of the counts of all distances. Two equal differences count at two
  * distances. */
-static void variance_is_near(void **state)
+static void variance_matches_sample(void **state)
 {
     (void)state;
     enum { N = 97, ROWS = 20000 };
@@ -148,7 +148,7 @@ static const struct {
     {65536, 65537, 200, "equal or opposite"},
 };
 
-static void the_old_primefold_fails(void **state)
+static void broken_primefold_fails(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -162,7 +162,7 @@ static void the_old_primefold_fails(void **state)
     }
 }
 
-static void exact_shuffles_pass(void **state)
+static void fisher_yates_passes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -181,10 +181,10 @@ static void exact_shuffles_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expectation_is_exact),
-        cmocka_unit_test(variance_is_near),
-        cmocka_unit_test(the_old_primefold_fails),
-        cmocka_unit_test(exact_shuffles_pass),
+        cmocka_unit_test(expectation_matches_enumeration),
+        cmocka_unit_test(variance_matches_sample),
+        cmocka_unit_test(broken_primefold_fails),
+        cmocka_unit_test(fisher_yates_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -22,7 +22,7 @@ static void assert_near(double value, double expected, double error)
 }
 
 /* Known values from tables, and some computed by hand. */
-static void p_values(void **state)
+static void p_values_match_tables(void **state)
 {
     (void)state;
     assert_near(shuf__normal_p(1.959963984540054), 0.05, 1e-12);
@@ -57,7 +57,7 @@ static void rare_cells_are_pooled(void **state)
     assert_near(shuf__pearson(none, even, 2).dof, 0, 0);
 }
 
-static void parts_cover_all_evenly(void **state)
+static void parts_have_equal_sizes(void **state)
 {
     (void)state;
     static const uint32_t sizes[] = {1, 2, 255, 256, 257, 1000, 65537, 1 << 28};
@@ -79,7 +79,7 @@ static void parts_cover_all_evenly(void **state)
 
 /* Holm's procedure compares the least p-value with alpha / 4, the next one with alpha / 3, and so
  * on. */
-static void holm_decides(void **state)
+static void holm_procedure_decides(void **state)
 {
     (void)state;
     struct shuf__findings all = {.alpha = 0.05, .test = "t"};
@@ -100,7 +100,7 @@ static void holm_decides(void **state)
     shuf__findings_free(&all);
 }
 
-static void lists_of_sizes(void **state)
+static void lists_of_sizes_are_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -137,7 +137,7 @@ static void lists_of_sizes(void **state)
 
 enum { LONG = 5000 };
 
-static void fill(const char *name, uint32_t n, uint64_t seed, uint64_t epoch, uint32_t *row)
+static void fill_row(const char *name, uint32_t n, uint64_t seed, uint64_t epoch, uint32_t *row)
 {
     static _Alignas(64) unsigned char made[SHUF__GENERATOR_STATE];
     const struct shuf__generator *g = shuf__generator_find(name);
@@ -147,7 +147,7 @@ static void fill(const char *name, uint32_t n, uint64_t seed, uint64_t epoch, ui
     g->fill(made, n, row);
 }
 
-static void generators_are_the_algorithms(void **state)
+static void generators_match_algorithms(void **state)
 {
     (void)state;
     static const uint32_t sizes[] = {2, 9, 16, 17, 256, 257, 1025, LONG, 1 << 17};
@@ -158,16 +158,16 @@ static void generators_are_the_algorithms(void **state)
         const shuf_lcg lcg = shuf_lcg_make(n, 7, 3);
         const shuf_primefold primefold = shuf_primefold_make(n, 7, 3);
         uint32_t at = 0;
-        fill("philox24", n, 7, 3, row);
+        fill_row("philox24", n, 7, 3, row);
         for (uint64_t x = 0; at < n; x++)
             if (shuf_philox24_forward(&philox, x) < n)
                 assert_int_equal(row[at++], shuf_philox24_forward(&philox, x));
-        fill("lcg", n, 7, 3, row);
+        fill_row("lcg", n, 7, 3, row);
         at = 0;
         for (uint64_t x = 0; at < n; x++)
             if (shuf_lcg_forward(&lcg, x) < n)
                 assert_int_equal(row[at++], shuf_lcg_forward(&lcg, x));
-        fill("primefold", n, 7, 3, row);
+        fill_row("primefold", n, 7, 3, row);
         for (uint32_t i = 0; i < n; i++)
             assert_int_equal(row[i], shuf_primefold_forward(&primefold, i));
     }
@@ -184,16 +184,16 @@ static void generators_make_permutations(void **state)
             const uint32_t n = sizes[s];
             static bool seen[LONG];
             memset(seen, 0, sizeof seen);
-            fill((*g)->name, n, 7, 3, row);
+            fill_row((*g)->name, n, 7, 3, row);
             for (uint32_t i = 0; i < n; i++) {
                 assert_true(row[i] < n && !seen[row[i]]);
                 seen[row[i]] = true;
             }
-            fill((*g)->name, n, 8, 3, other);
+            fill_row((*g)->name, n, 8, 3, other);
             assert_true(n < 64 || memcmp(row, other, n * sizeof *row) != 0);
-            fill((*g)->name, n, 7, 4, other);
+            fill_row((*g)->name, n, 7, 4, other);
             assert_true(n < 64 || memcmp(row, other, n * sizeof *row) != 0);
-            fill((*g)->name, n, 7, 3, other);
+            fill_row((*g)->name, n, 7, 3, other);
             assert_memory_equal(row, other, n * sizeof *row);
         }
     assert_null(shuf__generator_find("no such"));
@@ -202,12 +202,12 @@ static void generators_make_permutations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p_values),
+        cmocka_unit_test(p_values_match_tables),
         cmocka_unit_test(rare_cells_are_pooled),
-        cmocka_unit_test(parts_cover_all_evenly),
-        cmocka_unit_test(holm_decides),
-        cmocka_unit_test(lists_of_sizes),
-        cmocka_unit_test(generators_are_the_algorithms),
+        cmocka_unit_test(parts_have_equal_sizes),
+        cmocka_unit_test(holm_procedure_decides),
+        cmocka_unit_test(lists_of_sizes_are_parsed),
+        cmocka_unit_test(generators_match_algorithms),
         cmocka_unit_test(generators_make_permutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;

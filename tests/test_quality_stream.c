@@ -31,7 +31,7 @@ static struct shuf__stream_law *law_of(bool uniform, shuf_dtype dtype)
     return law;
 }
 
-static void drop(struct shuf__stream_law *law)
+static void free_law(struct shuf__stream_law *law)
 {
     shuf__stream_law_free(law);
     free(law);
@@ -47,7 +47,7 @@ static double moment(const struct shuf__stream_law *law, int power)
     return sum;
 }
 
-static void moments_are_exact(void **state)
+static void normal_moments_match(void **state)
 {
     (void)state;
     struct shuf__stream_law *law = law_of(false, SHUF_F64);
@@ -59,17 +59,17 @@ static void moments_are_exact(void **state)
     }
     assert_near(law->mean[2], sqrt(2 / M_PI), 1e-14);
     assert_near(law->variance[1], 2, 1e-12);
-    drop(law);
+    free_law(law);
     law = law_of(true, SHUF_F64);
     for (int k = 0; k <= 12; k += 2)
         assert_near(moment(law, k), pow(3, k / 2) / (k + 1), 1e-11);
     assert_near(law->spread_kurtosis, -1.2, 1e-12);
-    drop(law);
+    free_law(law);
 }
 
 /* Compares with a plain sum over the normal density on a fine grid. Each point of the grid is
  * rounded to the type. */
-static void rounded_moments_are_exact(void **state)
+static void rounded_moments_match(void **state)
 {
     (void)state;
     for (shuf_dtype dtype = SHUF_F16; dtype <= SHUF_BF16; dtype++) {
@@ -87,7 +87,7 @@ static void rounded_moments_are_exact(void **state)
         if (dtype == SHUF_BF16)
             assert_true(fabs(law->variance[0] - 1) > 2e-6); /* the effect of the rounding is
                                                              * visible */
-        drop(law);
+        free_law(law);
     }
 }
 
@@ -107,7 +107,7 @@ static void check_cells(const struct shuf__cells *cells)
     assert_int_equal(shuf__cell(cells, 1e6), cells->count - 1);
 }
 
-static void cells_are_even(void **state)
+static void cells_have_equal_probability(void **state)
 {
     (void)state;
     for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
@@ -117,22 +117,22 @@ static void cells_are_even(void **state)
         check_cells(&law->squares);
         for (unsigned k = 0; k < SHUF__CELLS && !law->rounded; k++)
             assert_near(law->cells.p[k], 1.0 / SHUF__CELLS, 1e-12);
-        drop(law);
+        free_law(law);
     }
     struct shuf__stream_law *law = law_of(true, SHUF_F32);
     check_cells(&law->cells);
     assert_near(law->cells.edge[256], -sqrt(3) / 2, 1e-15);
-    drop(law);
+    free_law(law);
     law = law_of(false, SHUF_F64);
     assert_near(law->cells.edge[1023], 3.0972690781987854, 1e-9); /* the value of scipy */
     assert_near(law->squares.edge[128], 31.33591, 1e-4);          /* from a table of the chi-squared
                                                                    * distribution */
-    drop(law);
+    free_law(law);
 }
 
 /* A rounded value is spread again: it is replaced by numbers from the interval that rounds to it.
  * They cover the whole interval. */
-static void rounded_values_are_spread(void **state)
+static void spread_values_cover_interval(void **state)
 {
     (void)state;
     struct shuf__stream_law *law = law_of(false, SHUF_BF16);
@@ -150,12 +150,12 @@ static void rounded_values_are_spread(void **state)
     assert_near(least, low, (high - low) / 500);
     assert_near(most, high, (high - low) / 500);
     assert_near(sum, (low + high) / 2, (high - low) / 50);
-    drop(law);
+    free_law(law);
 }
 
 /* A spread value rounds to the same number again. The spread values of a number cover its interval,
  * and all together have the variance of the law. */
-static void moved_values_stay(void **state)
+static void spread_values_round_back(void **state)
 {
     (void)state;
     for (shuf_dtype dtype = SHUF_F16; dtype <= SHUF_BF16; dtype++) {
@@ -178,13 +178,13 @@ static void moved_values_stay(void **state)
         assert_near(second, law->spread_variance, 3e-4);
         assert_near(law->spread_variance, 1, dtype == SHUF_F16 ? 1e-6 : 1e-4);
         assert_near(law->spread_kurtosis, 0, 1e-4);
-        drop(law);
+        free_law(law);
     }
 }
 
 /* The Anderson-Darling statistic has mean 1 and variance 2 (pi^2 - 9) / 3. Its quantiles are those
  * in the table of Lewis (1961). */
-static void anderson_darling_is_theirs(void **state)
+static void anderson_darling_matches_lewis(void **state)
 {
     (void)state;
     double mean = 0, second = 0;
@@ -204,7 +204,7 @@ static void anderson_darling_is_theirs(void **state)
 }
 
 /* Values computed by hand. */
-static void poisson(void **state)
+static void poisson_p_values_match(void **state)
 {
     (void)state;
     assert_near(shuf__poisson_p(0, 1), 2 * exp(-1), 1e-15);
@@ -231,11 +231,11 @@ static void add_findings(const char *name, shuf_dtype dtype, uint64_t samples, u
     if (shuf__stream_run(&options, findings, &outcome, &error) != SHUF_OK)
         fail_msg("%s", error.text);
     assert_int_equal(outcome.values, samples);
-    drop(law);
+    free_law(law);
 }
 
 /* Returns the bit of the test with this name. */
-static uint32_t only(const char *test)
+static uint32_t test_named(const char *test)
 {
     int i = 0;
     while (shuf__stream_tests[i] && strcmp(shuf__stream_tests[i]->name, test) != 0)
@@ -257,7 +257,7 @@ static void expect_pass(const char *name, shuf_dtype dtype, size_t least_finding
     shuf__findings_free(&all);
 }
 
-static void good_ones_pass(void **state)
+static void good_generators_pass(void **state)
 {
     (void)state;
     for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
@@ -269,7 +269,8 @@ static void good_ones_pass(void **state)
     expect_pass("uniform", SHUF_F32, 50);
 }
 
-static const struct shuf__finding *find(const struct shuf__findings *all, const char *detail)
+static const struct shuf__finding *find_finding(const struct shuf__findings *all,
+                                                const char *detail)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strncmp(all->finding[i].detail, detail, strlen(detail)) == 0)
@@ -283,15 +284,15 @@ static void expect_failure(const char *name, shuf_dtype dtype, uint64_t samples,
                            const char *detail)
 {
     struct shuf__findings all = {.alpha = 0.001};
-    add_findings(name, dtype, samples, 6, 2, only(test), &all);
+    add_findings(name, dtype, samples, 6, 2, test_named(test), &all);
     shuf__findings_decide(&all);
-    const struct shuf__finding *f = find(&all, detail);
+    const struct shuf__finding *f = find_finding(&all, detail);
     if (!f || !f->failed)
         fail_msg("%s: %s, %s: p = %g", name, test, detail, f ? f->p : NAN);
     shuf__findings_free(&all);
 }
 
-static void bad_ones_fail(void **state)
+static void bad_generators_fail(void **state)
 {
     (void)state;
     expect_failure("irwin-hall", SHUF_F64, 200000, "moments", "Hermite 4");
@@ -324,18 +325,18 @@ static void broken_gauss_fails(void **state)
 /* The injected fault of the present test, a function that changes the values of a good stream. */
 static void (*spoil)(uint64_t stream, uint64_t first, size_t count, double *value);
 
-static void fill_spoilt(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
-                        size_t count, double *value)
+static void fill_spoiled(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
+                         size_t count, double *value)
 {
     shuf__stream_gauss.fill(seed, stream, dtype, first, count, value);
     spoil(stream, first, count, value);
 }
 
-static const struct shuf__stream_generator spoilt = {"spoilt", "", false, fill_spoilt};
+static const struct shuf__stream_generator spoilt = {"spoilt", "", false, fill_spoiled};
 
 /* Adds a part of value `from` to value `to`, and keeps the variance. The caller does this once in
  * each superblock of 32 blocks. */
-static void mix(double *value, unsigned from, unsigned to, double part)
+static void add_correlation(double *value, unsigned from, unsigned to, double part)
 {
     value[to] = sqrt(1 - part * part) * value[to] + part * value[from];
 }
@@ -345,7 +346,7 @@ static void spoil_lag(uint64_t stream, uint64_t first, size_t count, double *val
     (void)stream;
     (void)first;
     for (size_t i = 512; i < count; i++)
-        mix(value + i - 512, 0, 512, 0.02);
+        add_correlation(value + i - 512, 0, 512, 0.02);
 }
 
 /* Correlates positions 3 and 30 of each block. Position p of a block is at index 64 * (p / 2) + p %
@@ -356,7 +357,7 @@ static void spoil_pair(uint64_t stream, uint64_t first, size_t count, double *va
     (void)first;
     for (size_t i = 0; i < count; i += SHUF__SUPERBLOCK)
         for (unsigned block = 0; block < 32; block++)
-            mix(value + i + 2 * block, 65, 960, 0.1);
+            add_correlation(value + i + 2 * block, 65, 960, 0.1);
 }
 
 /* Scales all values of a block by the same factor. */
@@ -475,7 +476,7 @@ static void spoil_tie(uint64_t stream, uint64_t first, size_t count, double *val
     }
 }
 
-static void faults_are_found(void **state)
+static void spoiled_streams_fail(void **state)
 {
     (void)state;
     static const struct {
@@ -506,18 +507,18 @@ static void faults_are_found(void **state)
         const struct shuf__stream_run_options options = {.origin = &origin,
                                                          .law = law,
                                                          .samples = rows[i].samples,
-                                                         .tests = only(rows[i].test),
+                                                         .tests = test_named(rows[i].test),
                                                          .threads = 1};
         struct shuf__findings all = {.alpha = 0.001};
         struct shuf__error error;
         spoil = rows[i].spoil;
         assert_int_equal(shuf__stream_run(&options, &all, &outcome, &error), SHUF_OK);
         shuf__findings_decide(&all);
-        const struct shuf__finding *f = find(&all, rows[i].detail);
+        const struct shuf__finding *f = find_finding(&all, rows[i].detail);
         if (!f || !f->failed)
             fail_msg("%s, %s did not fail", rows[i].test, rows[i].detail);
         shuf__findings_free(&all);
-        drop(law);
+        free_law(law);
     }
 }
 
@@ -526,7 +527,7 @@ static void faults_are_found(void **state)
 /* For each test, about a tenth of the p-values of a good stream is below 0.1. The bounds are wide,
  * because the p-values are not independent and those of counts are conservative. The seeds are
  * fixed. */
-static void p_values_are_even(void **state)
+static void p_values_are_uniform(void **state)
 {
     (void)state;
     enum { RUNS = 20 };
@@ -552,7 +553,7 @@ static void p_values_are_even(void **state)
     shuf__findings_free(&all);
 }
 
-static void threads_do_not_matter(void **state)
+static void findings_do_not_depend_on_threads(void **state)
 {
     (void)state;
     struct shuf__findings one = {.alpha = 0.001}, three = {.alpha = 0.001};
@@ -569,7 +570,7 @@ static void threads_do_not_matter(void **state)
 }
 
 /* The generators make the same values as the streams of the library. */
-static void generators_are_the_streams(void **state)
+static void generators_match_streams(void **state)
 {
     (void)state;
     static double value[2 * SHUF__SUPERBLOCK];
@@ -610,20 +611,20 @@ static void generators_are_the_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moments_are_exact),
-        cmocka_unit_test(rounded_moments_are_exact),
-        cmocka_unit_test(cells_are_even),
-        cmocka_unit_test(rounded_values_are_spread),
-        cmocka_unit_test(moved_values_stay),
-        cmocka_unit_test(anderson_darling_is_theirs),
-        cmocka_unit_test(poisson),
-        cmocka_unit_test(good_ones_pass),
-        cmocka_unit_test(bad_ones_fail),
+        cmocka_unit_test(normal_moments_match),
+        cmocka_unit_test(rounded_moments_match),
+        cmocka_unit_test(cells_have_equal_probability),
+        cmocka_unit_test(spread_values_cover_interval),
+        cmocka_unit_test(spread_values_round_back),
+        cmocka_unit_test(anderson_darling_matches_lewis),
+        cmocka_unit_test(poisson_p_values_match),
+        cmocka_unit_test(good_generators_pass),
+        cmocka_unit_test(bad_generators_fail),
         cmocka_unit_test(broken_gauss_fails),
-        cmocka_unit_test(faults_are_found),
-        cmocka_unit_test(p_values_are_even),
-        cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(generators_are_the_streams),
+        cmocka_unit_test(spoiled_streams_fail),
+        cmocka_unit_test(p_values_are_uniform),
+        cmocka_unit_test(findings_do_not_depend_on_threads),
+        cmocka_unit_test(generators_match_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -21,16 +21,16 @@
 static char directory[] = "/tmp/shuf-stream-XXXXXX";
 
 /* Runs a script of sh in which $Q is shuf-quality and $D a directory. */
-static int script(struct command *command, const char *text)
+static int run_script(struct command *command, const char *text)
 {
     const char *const argv[] = {"sh", "-c", text, NULL};
     return command_run(command, 0, argv);
 }
 
-static void expect(const char *text, int status, const char *out)
+static void expect_output(const char *text, int status, const char *out)
 {
     struct command c;
-    const int got = script(&c, text);
+    const int got = run_script(&c, text);
     if (got != status || !strstr(c.out.bytes, out))
         fail_msg("%s: exit status %d\n%s%s", text, got, c.out.bytes, c.err.bytes);
     command_free(&c);
@@ -39,7 +39,7 @@ static void expect(const char *text, int status, const char *out)
 static json_t *report_of(const char *text, int status)
 {
     struct command c;
-    const int got = script(&c, text);
+    const int got = run_script(&c, text);
     if (got != status)
         fail_msg("%s: exit status %d\n%s", text, got, c.err.bytes);
     free(c.err.bytes);
@@ -50,7 +50,7 @@ static json_t *report_of(const char *text, int status)
 
 enum { VALUES = 70 * SHUF__SUPERBLOCK };
 
-static void put(FILE *to, shuf_dtype dtype, double value)
+static void write_value(FILE *to, shuf_dtype dtype, double value)
 {
     const float single = (float)value;
     const uint16_t half = dtype == SHUF_F16 ? shuf_f16(single) : shuf_bf16(single);
@@ -68,12 +68,13 @@ static void write_stream(const char *generator, shuf_dtype dtype)
     assert_non_null(to);
     shuf__stream_generator_find(generator)->fill(7, 3, dtype, 0, VALUES, value);
     for (size_t i = 0; i < VALUES; i++)
-        put(to, dtype, value[i]);
+        write_value(to, dtype, value[i]);
     assert_int_equal(fclose(to), 0);
 }
 
 /* Checks that a file, standard input and the generator itself give the same report. */
-static void expect_same(const char *generator, shuf_dtype dtype, const char *law, const char *tests)
+static void expect_same_report(const char *generator, shuf_dtype dtype, const char *law,
+                               const char *tests)
 {
     static const char *const texts[] = {
         "$Q stream --generator $G --seed 7 --stream 3 --dtype $T --samples 71680 --json --tests $O",
@@ -96,19 +97,19 @@ static void expect_same(const char *generator, shuf_dtype dtype, const char *law
         json_decref(report[i]);
 }
 
-static void input_is_what_was_generated(void **state)
+static void input_and_generator_agree(void **state)
 {
     (void)state;
-    expect_same("gauss", SHUF_F64, "normal", "moments,bins,low-bits,repeats,pairs");
-    expect_same("gauss", SHUF_F32, "normal", "moments,bins,low-bits,repeats,pairs");
-    expect_same("gauss", SHUF_F16, "normal", "moments,bins,lags,tails");
-    expect_same("gauss", SHUF_BF16, "normal", "moments,bins,lags,tails");
-    expect_same("uniform", SHUF_F64, "uniform", "moments,bins,low-bits,lags");
-    expect_same("uniform", SHUF_F32, "uniform", "moments,bins,low-bits,lags");
-    expect("rm $D/raw", 0, "");
+    expect_same_report("gauss", SHUF_F64, "normal", "moments,bins,low-bits,repeats,pairs");
+    expect_same_report("gauss", SHUF_F32, "normal", "moments,bins,low-bits,repeats,pairs");
+    expect_same_report("gauss", SHUF_F16, "normal", "moments,bins,lags,tails");
+    expect_same_report("gauss", SHUF_BF16, "normal", "moments,bins,lags,tails");
+    expect_same_report("uniform", SHUF_F64, "uniform", "moments,bins,low-bits,lags");
+    expect_same_report("uniform", SHUF_F32, "uniform", "moments,bins,low-bits,lags");
+    expect_output("rm $D/raw", 0, "");
 }
 
-static void mistakes_are_named(void **state)
+static void wrong_commands_are_explained(void **state)
 {
     (void)state;
     static const struct {
@@ -165,7 +166,7 @@ static void mistakes_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct command c;
-        const int status = script(&c, rows[i].script);
+        const int status = run_script(&c, rows[i].script);
         if (status != rows[i].status || !strstr(c.err.bytes, rows[i].words))
             fail_msg("%s: %d\n%s", rows[i].script, status, c.err.bytes);
         /* A single line. */
@@ -215,41 +216,44 @@ static void report_has_every_figure(void **state)
     json_decref(r);
 }
 
-static void table_and_picture(void **state)
+static void table_and_plot_are_written(void **state)
 {
     (void)state;
-    expect("$Q stream --generator gauss --dtype bf16 --samples 5e4 --seed 2", 0,
-           "gauss, bf16, seed 2, stream 0: 50000 values against the normal law\n");
-    expect("$Q stream --generator icdf-table --samples 5e4 --tests low-bits", 1, "\nFAILED: ");
-    expect("head -c 8000000 /dev/zero | tr '\\0' '\\177' | $Q stream", 1, "\nFAILED: ");
-    expect("head -c 8000000 /dev/zero | $Q stream", 1, "\nFAILED: ");
-    expect("$Q list", 0, "box-muller-32");
-    expect("$Q stream --help", 0, "--as-bits");
+    expect_output("$Q stream --generator gauss --dtype bf16 --samples 5e4 --seed 2", 0,
+                  "gauss, bf16, seed 2, stream 0: 50000 values against the normal law\n");
+    expect_output("$Q stream --generator icdf-table --samples 5e4 --tests low-bits", 1,
+                  "\nFAILED: ");
+    expect_output("head -c 8000000 /dev/zero | tr '\\0' '\\177' | $Q stream", 1, "\nFAILED: ");
+    expect_output("head -c 8000000 /dev/zero | $Q stream", 1, "\nFAILED: ");
+    expect_output("$Q list", 0, "box-muller-32");
+    expect_output("$Q stream --help", 0, "--as-bits");
     for (const char *const *few = (const char *const[]){"1", "2", "999", "1025", NULL}; *few;
          few++) {
         assert_int_equal(setenv("N", *few, 1), 0);
-        expect("$Q stream --generator polar --samples $N", 0, "\npassed: 0 of ");
+        expect_output("$Q stream --generator polar --samples $N", 0, "\npassed: 0 of ");
     }
-    expect("$Q stream --generator polar --samples 999 2>&1 >/dev/null", 0,
-           "shuf-quality stream: warning: 999 values: few to judge by; expected 1000 or more\n");
-    expect("test -z \"$($Q stream --generator polar --samples 1000 2>&1 >/dev/null)\"", 0, "");
-    expect("PATH=/nonexistent $Q stream --generator polar --samples 5e4 --plot $D/x.svg", 73,
-           "\npassed: 0 of ");
+    expect_output(
+        "$Q stream --generator polar --samples 999 2>&1 >/dev/null", 0,
+        "shuf-quality stream: warning: 999 values: few to judge by; expected 1000 or more\n");
+    expect_output("test -z \"$($Q stream --generator polar --samples 1000 2>&1 >/dev/null)\"", 0,
+                  "");
+    expect_output("PATH=/nonexistent $Q stream --generator polar --samples 5e4 --plot $D/x.svg", 73,
+                  "\npassed: 0 of ");
     struct command c;
-    const bool can_draw = script(&c, "gnuplot --version") == 0;
+    const bool can_draw = run_script(&c, "gnuplot --version") == 0;
     command_free(&c);
     if (!can_draw)
         skip();
-    expect("$Q stream --generator gauss --samples 5e4 --plot $D/x.svg >/dev/null && "
-           "grep -q '</svg>' $D/x.svg && grep -o 'values / expected' $D/x.svg",
-           0, "values / expected");
-    expect("$Q stream --generator uniform --samples 5e4 --plot $D/x.svg >/dev/null && "
-           "grep -q '</svg>' $D/x.svg && rm $D/x.svg",
-           0, "");
+    expect_output("$Q stream --generator gauss --samples 5e4 --plot $D/x.svg >/dev/null && "
+                  "grep -q '</svg>' $D/x.svg && grep -o 'values / expected' $D/x.svg",
+                  0, "values / expected");
+    expect_output("$Q stream --generator uniform --samples 5e4 --plot $D/x.svg >/dev/null && "
+                  "grep -q '</svg>' $D/x.svg && rm $D/x.svg",
+                  0, "");
 }
 
 /* The number of values that a message recommends is enough for every test. */
-static void enough_for_each_test(void **state)
+static void recommended_count_is_enough(void **state)
 {
     (void)state;
     for (int i = 0; shuf__stream_tests[i]; i++) {
@@ -264,13 +268,14 @@ static void enough_for_each_test(void **state)
 }
 
 /* A value gives 32 bits: the probability that a value is smaller, as a fraction of 2^32. */
-static void bits_are_values(void **state)
+static void bits_come_from_values(void **state)
 {
     (void)state;
     static double value[SHUF__SUPERBLOCK];
     struct command c;
     assert_int_equal(
-        script(&c, "$Q stream --generator gauss --seed 7 --stream 3 --samples 1000 --as-bits"), 0);
+        run_script(&c, "$Q stream --generator gauss --seed 7 --stream 3 --samples 1000 --as-bits"),
+        0);
     assert_int_equal(c.out.size, 4000);
     shuf__stream_gauss.fill(7, 3, SHUF_F64, 0, SHUF__SUPERBLOCK, value);
     for (size_t i = 0; i < 1000; i++) {
@@ -285,7 +290,7 @@ static void bits_are_values(void **state)
 /* The program waits for input that never comes, and SIGINT ends it. The program has one thread
  * here. With more, ThreadSanitizer would delay the signal while the main thread waits for another
  * one. */
-static void interrupt_ends_a_wait(void **state)
+static void interrupt_ends_wait_for_input(void **state)
 {
     (void)state;
     const char *const argv[] = {
@@ -298,7 +303,7 @@ static void interrupt_ends_a_wait(void **state)
     assert_int_equal(c.status, 75);
     assert_non_null(strstr(c.err.bytes, "interrupted"));
     command_free(&c);
-    expect("rm $D/p", 0, "");
+    expect_output("rm $D/p", 0, "");
 }
 
 static int set_up(void **state)
@@ -318,10 +323,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(input_is_what_was_generated), cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(report_has_every_figure),     cmocka_unit_test(table_and_picture),
-        cmocka_unit_test(enough_for_each_test),        cmocka_unit_test(bits_are_values),
-        cmocka_unit_test(interrupt_ends_a_wait),
+        cmocka_unit_test(input_and_generator_agree),
+        cmocka_unit_test(wrong_commands_are_explained),
+        cmocka_unit_test(report_has_every_figure),
+        cmocka_unit_test(table_and_plot_are_written),
+        cmocka_unit_test(recommended_count_is_enough),
+        cmocka_unit_test(bits_come_from_values),
+        cmocka_unit_test(interrupt_ends_wait_for_input),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -26,7 +26,7 @@ struct fixture {
     uint64_t *values;
 };
 
-static struct fixture fixture_of(enum shuf_algorithm algorithm, uint64_t n)
+static struct fixture make_fixture(enum shuf_algorithm algorithm, uint64_t n)
 {
     struct fixture s = {.computation =
                             computation_whole(algorithm, n, n ^ 0x9e3779b97f4a7c15, BIT(63) - n)};
@@ -43,7 +43,7 @@ static void fixture_free(struct fixture *s)
     free(s->rank_index);
 }
 
-static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
+static uint64_t slice_length(uint64_t n, uint64_t offset, uint64_t stride)
 {
     return (n - 1 - offset) / stride + 1;
 }
@@ -98,13 +98,13 @@ enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 /* Calls `visit` for each algorithm that needs a rank index, and for each size. The values have 4
  * bytes and 8 bytes in turn. */
-static void each_fixture(void (*visit)(struct fixture *s))
+static void for_each_fixture(void (*visit)(struct fixture *s))
 {
     for (int i = 0; i < SIZES; i++)
         for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
             if (shuf__rank_index_bytes((enum shuf_algorithm)a, sizes[i]) == 0)
                 continue;
-            struct fixture s = fixture_of((enum shuf_algorithm)a, sizes[i]);
+            struct fixture s = make_fixture((enum shuf_algorithm)a, sizes[i]);
             computation_set_width(&s.computation, i % 2 ? 4 : 8);
             visit(&s);
             check_rank_index(&s);
@@ -112,7 +112,7 @@ static void each_fixture(void (*visit)(struct fixture *s))
         }
 }
 
-static void visit_in_any_order(struct fixture *s)
+static void check_slices_in_any_order(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n;
@@ -120,25 +120,25 @@ static void visit_in_any_order(struct fixture *s)
     check_known(s, false);
     for (int i = 0; i < 12; i++) {
         const uint64_t offset = random_below(n), stride = random_size(n);
-        check_slice(s, offset, random_size(most(n, offset, stride)), stride);
+        check_slice(s, offset, random_size(slice_length(n, offset, stride)), stride);
     }
     check_slice(s, n - 1, 1, 1);
     check_known(s, true);
     for (int i = 0; i < 12; i++) {
         const uint64_t offset = random_below(n), stride = random_size(n);
-        check_slice(s, offset, random_size(most(n, offset, stride)), stride);
+        check_slice(s, offset, random_size(slice_length(n, offset, stride)), stride);
     }
     check_slice(s, 0, n, 1);
 }
 
-static void slices_in_any_order(void **state)
+static void slices_in_any_order_match(void **state)
 {
     (void)state;
-    random_start("slices_in_any_order");
-    each_fixture(visit_in_any_order);
+    random_start("slices_in_any_order_match");
+    for_each_fixture(check_slices_in_any_order);
 }
 
-static void visit_borders(struct fixture *s)
+static void check_slices_at_borders(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t n = p->n, tiles = BIT(shuf_domain_bits(n)) / TILE;
@@ -148,7 +148,7 @@ static void visit_borders(struct fixture *s)
         check_slice(s, border - 1, 1, 1);
         check_slice(s, border, 1, 1);
         check_slice(s, border - 1, 2, 1);
-        check_slice(s, border / 2, most(border + 1, border / 2, border - border / 2), 1);
+        check_slice(s, border / 2, slice_length(border + 1, border / 2, border - border / 2), 1);
         check_slice(s, 0, border, 1);
         check_slice(s, border, n - border, 1);
         s->rank_index->known = tile; /* forget the counts from this border on */
@@ -159,14 +159,14 @@ static void visit_borders(struct fixture *s)
     }
 }
 
-static void slices_at_borders(void **state)
+static void slices_at_tile_borders_match(void **state)
 {
     (void)state;
-    each_fixture(visit_borders);
+    for_each_fixture(check_slices_at_borders);
 }
 
 /* The last value of a padded shard is at the front of the permutation, before all others. */
-static void visit_shards(struct fixture *s)
+static void check_padded_shards(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     static const uint64_t worlds[] = {2, 3, 7, 1000, 16384, 16385, 30000};
@@ -177,20 +177,20 @@ static void visit_shards(struct fixture *s)
                     check_slice(s, rank, (p->n + worlds[w] - 1) / worlds[w], worlds[w]);
 }
 
-static void shards_wrap(void **state)
+static void padded_shards_match(void **state)
 {
     (void)state;
-    each_fixture(visit_shards);
+    for_each_fixture(check_padded_shards);
 }
 
 /* A computation trusts the counts of the rank index. Here all counts are too large by one, so every
  * slice is shifted by one. */
-static void what_is_known_is_believed(void **state)
+static void counts_of_rank_index_are_used(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24;
          a < SHUF_ALGORITHM_COUNT && backend->ops->rank_index_limits; a++) {
-        struct fixture s = fixture_of((enum shuf_algorithm)a, BIT(18) + 1);
+        struct fixture s = make_fixture((enum shuf_algorithm)a, BIT(18) + 1);
         struct shuf__permutation *p = &s.computation.request.permutation;
         check_slice(&s, p->n - 1, 1, 1);
         check_known(&s, true);
@@ -207,11 +207,11 @@ static void what_is_known_is_believed(void **state)
 
 /* The requested values are so far apart that a GPU skips the tiles between them. Some of these
  * tiles are not counted yet. */
-static void far_apart(void **state)
+static void distant_values_match(void **state)
 {
     (void)state;
     static const uint64_t known[] = {255, 256, 100, 1, 0}, strides[] = {BIT(21) - 1, BIT(21) + 7};
-    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
+    struct fixture s = make_fixture(SHUF_ALGORITHM_PHILOX24, BIT(21) + 12345); /* 256 tiles */
     struct shuf__permutation *p = &s.computation.request.permutation;
     const uint64_t n = p->n;
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
@@ -231,7 +231,7 @@ static void far_apart(void **state)
 
 /* These permutations are too large to compute whole. The expected values come from the same slices
  * without a rank index. */
-static void beyond_32_bits(void **state)
+static void slices_beyond_32_bits_match(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++) {
@@ -278,10 +278,10 @@ static unsigned cost_of(struct fixture *s, uint64_t offset, uint64_t count, uint
 
 /* The calls of `cancelled` show the cost on the CPU: one for the row, one for each tile, and at
  * most one more for each thread. The GPU is not tested, because it computes many tiles at once. */
-static void only_needed_tiles(void **state)
+static void only_needed_tiles_are_counted(void **state)
 {
     (void)state;
-    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
+    struct fixture s = make_fixture(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345); /* 128 tiles */
     struct shuf__permutation *p = &s.computation.request.permutation;
     if (backend->ops == &shuf__cpu_ops) {
         assert_true(cost_of(&s, p->n - 1000, 1000, 1) > 100);
@@ -296,10 +296,10 @@ static void only_needed_tiles(void **state)
 
 /* The counts of a cancelled computation are correct, and the next computation continues after
  * them. */
-static void cancelled_in_the_middle(void **state)
+static void cancelled_counts_are_continued(void **state)
 {
     (void)state;
-    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct fixture s = make_fixture(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
     struct shuf__permutation *p = &s.computation.request.permutation;
     struct shuf__block block;
     computation_alloc(8, &block);
@@ -325,7 +325,7 @@ static void cancelled_in_the_middle(void **state)
 }
 
 /* A rank index saves work only for a slice that begins far from the front. */
-static void whom_it_helps(void **state)
+static void rank_index_is_used_for_late_slices(void **state)
 {
     (void)state;
     const struct shuf__rank_index_limits any = {.min_skip = BIT(20), .min_gap = 5000};
@@ -380,71 +380,71 @@ static struct shuf__computation look_up_computation(const struct fixture *s, boo
     return computation;
 }
 
-static void look_up(struct fixture *s, bool inverse, uint64_t *place, size_t count)
+static void look_up(struct fixture *s, bool inverse, uint64_t *queries, size_t count)
 {
     struct shuf__error error = {0};
     const struct shuf__computation computation = look_up_computation(s, inverse);
-    if (backend->ops->look_up(backend, &computation, place, count, &error))
+    if (backend->ops->look_up(backend, &computation, queries, count, &error))
         fail_msg("%s", error.text);
 }
 
-static void visit_places(struct fixture *s)
+static void check_look_ups(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     enum { SOME = 300 };
     const uint64_t n = p->n;
-    uint64_t *place = calloc(n, sizeof *place);
+    uint64_t *queries = calloc(n, sizeof *queries);
     for (uint64_t i = 0; i < SOME; i++)
-        place[i] = i % 3 == 2 ? place[i / 2] : random_below(n); /* some positions occur twice */
-    look_up(s, false, place, SOME);
+        queries[i] = i % 3 == 2 ? queries[i / 2] : random_below(n); /* some positions occur twice */
+    look_up(s, false, queries, SOME);
     for (uint64_t i = 0; i < SOME; i++)
-        place[SOME + i] = place[i];
-    look_up(s, true, place + SOME, SOME);
+        queries[SOME + i] = queries[i];
+    look_up(s, true, queries + SOME, SOME);
     for (uint64_t i = 0; i < SOME; i++)
-        assert_int_equal(place[i], s->values[place[SOME + i]]);
+        assert_int_equal(queries[i], s->values[queries[SOME + i]]);
     for (uint64_t i = 0; i < n; i++)
-        place[i] = n - 1 - i;
-    look_up(s, false, place, n);
+        queries[i] = n - 1 - i;
+    look_up(s, false, queries, n);
     for (uint64_t i = 0; i < n; i++)
-        assert_int_equal(place[i], s->values[n - 1 - i]);
-    look_up(s, true, place, n);
+        assert_int_equal(queries[i], s->values[n - 1 - i]);
+    look_up(s, true, queries, n);
     for (uint64_t i = 0; i < n; i++)
-        assert_int_equal(place[i], n - 1 - i);
-    free(place);
+        assert_int_equal(queries[i], n - 1 - i);
+    free(queries);
 }
 
-static void places(void **state)
+static void look_ups_match(void **state)
 {
     (void)state;
-    random_start("places");
-    each_fixture(visit_places);
+    random_start("look_ups_match");
+    for_each_fixture(check_look_ups);
 }
 
 /* A look-up does not count more tiles than it needs. */
-static void places_near_the_front(void **state)
+static void look_up_counts_only_needed_tiles(void **state)
 {
     (void)state;
-    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    struct fixture s = make_fixture(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
     struct shuf__permutation *p = &s.computation.request.permutation;
-    uint64_t place[2] = {100000, 5};
-    look_up(&s, false, place, 2);
-    assert_int_equal(place[0], s.values[100000]);
-    assert_int_equal(place[1], s.values[5]);
+    uint64_t queries[2] = {100000, 5};
+    look_up(&s, false, queries, 2);
+    assert_int_equal(queries[0], s.values[100000]);
+    assert_int_equal(queries[1], s.values[5]);
     assert_in_range(s.rank_index->known, 1, 30);
-    place[0] = s.values[7]; /* in the first tile, whose count is known */
-    look_up(&s, true, place, 1);
-    assert_int_equal(place[0], 7);
+    queries[0] = s.values[7]; /* in the first tile, whose count is known */
+    look_up(&s, true, queries, 1);
+    assert_int_equal(queries[0], 7);
     assert_in_range(s.rank_index->known, 1, 30);
-    place[0] = s.values[p->n - 1];
-    look_up(&s, true, place, 1);
-    assert_int_equal(place[0], p->n - 1);
+    queries[0] = s.values[p->n - 1];
+    look_up(&s, true, queries, 1);
+    assert_int_equal(queries[0], p->n - 1);
     assert_int_equal(s.rank_index->known, 128);
-    look_up(&s, true, place, 0);
+    look_up(&s, true, queries, 0);
     fixture_free(&s);
 }
 
 /* A permutation has no rank index if it fits one tile, or if n is a power of two. */
-static void places_without_a_table(void **state)
+static void look_ups_without_rank_index_match(void **state)
 {
     (void)state;
     static const uint64_t small[] = {1,    2,    3,    15,    16,    17,    1000,
@@ -456,50 +456,50 @@ static void places_without_a_table(void **state)
             struct shuf__permutation *p = &s.computation.request.permutation;
             assert_int_equal(shuf__rank_index_bytes(p->algorithm, small[i]), 0);
             s.values = computation_run(&s.computation, NULL);
-            uint64_t *place = malloc(small[i] * sizeof *place);
-            memcpy(place, s.values, small[i] * sizeof *place);
-            look_up(&s, true, place, small[i]);
+            uint64_t *queries = malloc(small[i] * sizeof *queries);
+            memcpy(queries, s.values, small[i] * sizeof *queries);
+            look_up(&s, true, queries, small[i]);
             for (uint64_t k = 0; k < small[i]; k++)
-                assert_int_equal(place[k], k);
-            look_up(&s, false, place, small[i]);
-            assert_memory_equal(place, s.values, small[i] * sizeof *place);
-            free(place);
+                assert_int_equal(queries[k], k);
+            look_up(&s, false, queries, small[i]);
+            assert_memory_equal(queries, s.values, small[i] * sizeof *queries);
+            free(queries);
             fixture_free(&s);
         }
 }
 
 /* A look-up in n = 2^62 takes as little time as in a smaller power of two. */
-static void places_of_large_powers(void **state)
+static void look_ups_in_large_powers_of_two_match(void **state)
 {
     (void)state;
     for (unsigned k = 31; k <= 62; k++) {
         struct fixture s = {.computation =
                                 computation_whole(SHUF_ALGORITHM_PHILOX24, BIT(k), k, 3)};
         const shuf_philox24 f = shuf_philox24_make(BIT(k), k, 3);
-        uint64_t place[2] = {BIT(k) - 1, 12345};
-        look_up(&s, false, place, 2);
-        assert_int_equal(place[0], shuf_philox24_forward(&f, BIT(k) - 1));
-        assert_int_equal(place[1], shuf_philox24_forward(&f, 12345));
-        look_up(&s, true, place, 2);
-        assert_int_equal(place[0], BIT(k) - 1);
-        assert_int_equal(place[1], 12345);
+        uint64_t queries[2] = {BIT(k) - 1, 12345};
+        look_up(&s, false, queries, 2);
+        assert_int_equal(queries[0], shuf_philox24_forward(&f, BIT(k) - 1));
+        assert_int_equal(queries[1], shuf_philox24_forward(&f, 12345));
+        look_up(&s, true, queries, 2);
+        assert_int_equal(queries[0], BIT(k) - 1);
+        assert_int_equal(queries[1], 12345);
     }
 }
 
-static void places_cancelled(void **state)
+static void look_ups_are_cancelled(void **state)
 {
     (void)state;
-    struct fixture s = fixture_of(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
-    uint64_t place[8000];
+    struct fixture s = make_fixture(SHUF_ALGORITHM_PHILOX24, BIT(20) + 12345);
+    uint64_t queries[8000];
     struct shuf__error error;
     s.computation.cancelled = count_and_cancel;
     for (unsigned after = 1; after < 250; after = 2 * after + 1) {
         for (size_t i = 0; i < 8000; i++)
-            place[i] = i * 131;
+            queries[i] = i * 131;
         atomic_store(&cancel_calls, 0);
         s.computation.cancel_context = &after;
         const struct shuf__computation computation = look_up_computation(&s, false);
-        assert_int_equal(backend->ops->look_up(backend, &computation, place, 8000, &error),
+        assert_int_equal(backend->ops->look_up(backend, &computation, queries, 8000, &error),
                          SHUF_CANCELLED);
         assert_string_equal(error.text, "index: cancelled");
         check_rank_index(&s);
@@ -510,20 +510,20 @@ static void places_cancelled(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_in_any_order),
-        cmocka_unit_test(slices_at_borders),
-        cmocka_unit_test(shards_wrap),
-        cmocka_unit_test(what_is_known_is_believed),
-        cmocka_unit_test(far_apart),
-        cmocka_unit_test(beyond_32_bits),
-        cmocka_unit_test(only_needed_tiles),
-        cmocka_unit_test(cancelled_in_the_middle),
-        cmocka_unit_test(whom_it_helps),
-        cmocka_unit_test(places),
-        cmocka_unit_test(places_near_the_front),
-        cmocka_unit_test(places_without_a_table),
-        cmocka_unit_test(places_of_large_powers),
-        cmocka_unit_test(places_cancelled),
+        cmocka_unit_test(slices_in_any_order_match),
+        cmocka_unit_test(slices_at_tile_borders_match),
+        cmocka_unit_test(padded_shards_match),
+        cmocka_unit_test(counts_of_rank_index_are_used),
+        cmocka_unit_test(distant_values_match),
+        cmocka_unit_test(slices_beyond_32_bits_match),
+        cmocka_unit_test(only_needed_tiles_are_counted),
+        cmocka_unit_test(cancelled_counts_are_continued),
+        cmocka_unit_test(rank_index_is_used_for_late_slices),
+        cmocka_unit_test(look_ups_match),
+        cmocka_unit_test(look_up_counts_only_needed_tiles),
+        cmocka_unit_test(look_ups_without_rank_index_match),
+        cmocka_unit_test(look_ups_in_large_powers_of_two_match),
+        cmocka_unit_test(look_ups_are_cancelled),
     };
     return computation_main(argc, argv, tests);
 }

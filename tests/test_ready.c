@@ -41,7 +41,7 @@ static long serve(uint64_t ns)
     return next - session;
 }
 
-static void in_order(void **state)
+static void sessions_of_a_user_are_served_in_order(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++)
@@ -54,7 +54,7 @@ static void in_order(void **state)
 }
 
 /* Four busy sessions of one user delay another user by one request. */
-static void another_user_is_next(void **state)
+static void other_user_waits_for_one_request(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++)
@@ -67,7 +67,7 @@ static void another_user_is_next(void **state)
 }
 
 /* If a user's requests cost ten times as much, the user is served a tenth as often. */
-static void shares_of_time(void **state)
+static void users_share_time_equally(void **state)
 {
     unsigned count[SESSIONS] = {0};
     (void)state;
@@ -84,7 +84,7 @@ static void shares_of_time(void **state)
 }
 
 /* A user who was idle for long gets no extra time for it. */
-static void idleness_earns_nothing(void **state)
+static void idle_user_gets_no_extra_time(void **state)
 {
     unsigned of_user_3 = 0;
     (void)state;
@@ -100,7 +100,7 @@ static void idleness_earns_nothing(void **state)
     assert_in_range(of_user_3, 49, 51);
 }
 
-static void twice_and_removed(void **state)
+static void session_is_queued_once_and_removed(void **state)
 {
     (void)state;
     shuf__ready_add(&queue, &session[0]);
@@ -116,11 +116,11 @@ static void twice_and_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(in_order, start, stop),
-        cmocka_unit_test_setup_teardown(another_user_is_next, start, stop),
-        cmocka_unit_test_setup_teardown(shares_of_time, start, stop),
-        cmocka_unit_test_setup_teardown(idleness_earns_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(twice_and_removed, start, stop),
+        cmocka_unit_test_setup_teardown(sessions_of_a_user_are_served_in_order, start, stop),
+        cmocka_unit_test_setup_teardown(other_user_waits_for_one_request, start, stop),
+        cmocka_unit_test_setup_teardown(users_share_time_equally, start, stop),
+        cmocka_unit_test_setup_teardown(idle_user_gets_no_extra_time, start, stop),
+        cmocka_unit_test_setup_teardown(session_is_queued_once_and_removed, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static bool collect(void *context, const void *bytes, size_t size)
 static const shuf_permutation streamed = {.n = 1000003, .seed = 7, .dtype = SHUF_U64};
 enum { STREAMED_BYTES = 1000003 * 8 };
 
-static void stream_to_a_slow_sink(void **state)
+static void slow_sink_gets_all_bytes(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -63,7 +63,7 @@ static void stream_to_a_slow_sink(void **state)
     shuf_close(handle);
 }
 
-static void stream_that_the_sink_stops(void **state)
+static void sink_cancels_permute_each(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -78,7 +78,7 @@ static void stream_that_the_sink_stops(void **state)
 }
 
 /* Each byte arrives once and in order, although four daemons sent parts of the result. */
-static void stream_across_killed_daemons(void **state)
+static void permute_each_continues_after_killed_daemons(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -121,7 +121,7 @@ static int request_until(int stop_fd)
     return 0;
 }
 
-static void memory_across_killed_daemons(void **state)
+static void permute_continues_after_killed_daemons(void **state)
 {
     (void)state;
     int stop[2], status;
@@ -132,7 +132,7 @@ static void memory_across_killed_daemons(void **state)
         _exit(request_until(stop[0]));
     }
     close(stop[0]);
-    random_start("memory_across_killed_daemons");
+    random_start("permute_continues_after_killed_daemons");
     for (int i = 0; i < 8; i++) {
         nanosleep(&(struct timespec){.tv_nsec = (long)random_below(100) * 1000000}, NULL);
         harness_kill(&harness_shared, SIGKILL);
@@ -143,7 +143,7 @@ static void memory_across_killed_daemons(void **state)
     assert_int_equal(status, 0);
 }
 
-static void without_reconnecting(void **state)
+static void loss_without_reconnecting_is_an_error(void **state)
 {
     (void)state;
     shuf *handle = client_open();
@@ -181,7 +181,7 @@ static pid_t open_to_all_later(unsigned us)
 
 /* A service manager makes the socket, but gives it to its group only a moment later. The client
  * retries in between. */
-static void next_socket_is_closed_at_first(void **state)
+static void client_retries_at_closed_socket(void **state)
 {
     enum { USER = 61000 };
     (void)state;
@@ -212,12 +212,12 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream_to_a_slow_sink),
-        cmocka_unit_test(stream_that_the_sink_stops),
-        cmocka_unit_test(stream_across_killed_daemons),
-        cmocka_unit_test(memory_across_killed_daemons),
-        cmocka_unit_test(without_reconnecting),
-        cmocka_unit_test(next_socket_is_closed_at_first),
+        cmocka_unit_test(slow_sink_gets_all_bytes),
+        cmocka_unit_test(sink_cancels_permute_each),
+        cmocka_unit_test(permute_each_continues_after_killed_daemons),
+        cmocka_unit_test(permute_continues_after_killed_daemons),
+        cmocka_unit_test(loss_without_reconnecting_is_an_error),
+        cmocka_unit_test(client_retries_at_closed_socket),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

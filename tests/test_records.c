@@ -27,7 +27,7 @@ static shuf *open_handle(void)
     return handle;
 }
 
-static void expect(shuf *handle, shuf_status got, shuf_status expected, const char *words)
+static void expect_status(shuf *handle, shuf_status got, shuf_status expected, const char *words)
 {
     if (got != expected || !strstr(shuf_message(handle), words))
         fail_msg("status %s: %s", shuf_status_name(got), shuf_message(handle));
@@ -35,7 +35,7 @@ static void expect(shuf *handle, shuf_status got, shuf_status expected, const ch
 
 static void expect_ok(shuf *handle, shuf_status got)
 {
-    expect(handle, got, SHUF_OK, "");
+    expect_status(handle, got, SHUF_OK, "");
 }
 
 static bool has_gpu(void)
@@ -45,7 +45,7 @@ static bool has_gpu(void)
 
 /* ---- checks ------------------------------------------------------------------- */
 
-static uint8_t *noise(uint64_t bytes)
+static uint8_t *random_bytes(uint64_t bytes)
 {
     uint8_t *made = malloc(bytes);
     assert_non_null(made);
@@ -54,7 +54,7 @@ static uint8_t *noise(uint64_t bytes)
     return made;
 }
 
-static void check(const shuf_records *records, const uint8_t *in, const uint8_t *out)
+static void check_shuffle(const shuf_records *records, const uint8_t *in, const uint8_t *out)
 {
     const shuf_permutation permutation = {.algorithm = records->algorithm,
                                           .n = records->n,
@@ -72,7 +72,7 @@ static void check(const shuf_records *records, const uint8_t *in, const uint8_t 
     free(p);
 }
 
-static shuf_records draw_records(void)
+static shuf_records random_records(void)
 {
     static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
     shuf_records records = {
@@ -88,30 +88,31 @@ static shuf_records draw_records(void)
 
 /* ---- the caller's memory ------------------------------------------------------- */
 
-static void there_and_back(void **state)
+static void inverse_restores_records(void **state)
 {
     (void)state;
     shuf_daemon status;
-    random_start("there_and_back");
+    random_start("inverse_restores_records");
     shuf *handle = open_handle();
     for (int i = 0; i < 60; i++) {
         shuf_result result;
-        shuf_records records = draw_records();
+        shuf_records records = random_records();
         const uint64_t bytes = records.n * records.record;
-        uint8_t *in = noise(bytes), *out = noise(bytes), *back = noise(bytes);
+        uint8_t *in = random_bytes(bytes), *out = random_bytes(bytes),
+                *result_transport = random_bytes(bytes);
         expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, &result));
-        check(&records, in, out);
+        check_shuffle(&records, in, out);
         assert_string_equal(result.algorithm, records.algorithm);
         assert_int_equal(result.shape.count, records.n);
         assert_int_equal(result.shape.width, records.record);
         assert_int_equal(result.shape.bytes, bytes);
         assert_int_equal(result.n_first + result.n_last, 0);
         records.inverse = !records.inverse;
-        expect_ok(handle, shuf_shuffle(handle, &records, out, back, bytes, NULL));
-        assert_memory_equal(in, back, bytes);
+        expect_ok(handle, shuf_shuffle(handle, &records, out, result_transport, bytes, NULL));
+        assert_memory_equal(in, result_transport, bytes);
         free(in);
         free(out);
-        free(back);
+        free(result_transport);
     }
     expect_ok(handle, shuf_daemon_status(handle, &status));
     assert_int_equal(status.leases, 0); /* no lease of a shuffle is left */
@@ -120,7 +121,7 @@ static void there_and_back(void **state)
 
 /* Shuffles images of 224 x 224 x 3 bytes, records that do not fill whole pages, and a single record
  * of 100 MB. The records come from the caller's memory and from a buffer. */
-static void images(void **state)
+static void large_records_are_shuffled(void **state)
 {
     (void)state;
     static const shuf_records cases[] = {
@@ -129,21 +130,21 @@ static void images(void **state)
         {.n = 1, .record = 100000000, .seed = 7},
     };
     shuf *handle = open_handle();
-    random_start("images");
+    random_start("large_records_are_shuffled");
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         shuf_records records = cases[i / 2];
         const uint64_t bytes = records.n * records.record;
-        uint8_t *in = noise(bytes), *out = malloc(bytes);
+        uint8_t *in = random_bytes(bytes), *out = malloc(bytes);
         shuf_lease *buffer = NULL, *lease = NULL;
         records.inverse = i % 2;
         expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
-        check(&records, in, out);
+        check_shuffle(&records, in, out);
         expect_ok(handle, shuf_buffer_take(handle, bytes, NULL, &buffer));
         expect_ok(handle, shuf_lease_write(handle, buffer, 0, bytes, in));
         expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &lease));
         assert_int_equal(lease->result.shape.width, records.record);
         expect_ok(handle, shuf_lease_release(handle, &buffer));
-        check(&records, in, lease->data);
+        check_shuffle(&records, in, lease->data);
         expect_ok(handle, shuf_lease_release(handle, &lease));
         free(in);
         free(out);
@@ -152,14 +153,14 @@ static void images(void **state)
 }
 
 /* If the process has no free descriptor, the bytes travel through the socket in both directions. */
-static void without_descriptors(void **state)
+static void records_travel_by_socket_without_descriptors(void **state)
 {
     (void)state;
     struct rlimit old, none;
-    random_start("without_descriptors");
+    random_start("records_travel_by_socket_without_descriptors");
     const shuf_records records = {.n = 5000, .record = 57, .seed = 7};
     const uint64_t bytes = records.n * records.record;
-    uint8_t *in = noise(bytes), *out = noise(bytes);
+    uint8_t *in = random_bytes(bytes), *out = random_bytes(bytes);
     shuf *handle = open_handle();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     none = old;
@@ -170,13 +171,14 @@ static void without_descriptors(void **state)
     shuf_status status = shuf_shuffle(handle, &records, in, out, bytes, NULL);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     expect_ok(handle, status);
-    check(&(shuf_records){.algorithm = "primefold", .n = 5000, .record = 57, .seed = 7}, in, out);
+    check_shuffle(&(shuf_records){.algorithm = "primefold", .n = 5000, .record = 57, .seed = 7}, in,
+                  out);
     free(in);
     free(out);
     shuf_close(handle);
 }
 
-static void refuses(void **state)
+static void wrong_records_are_refused(void **state)
 {
     (void)state;
     uint8_t in[80] = {0}, out[80];
@@ -196,17 +198,20 @@ static void refuses(void **state)
         {{.algorithm = "sattolo", .n = 10, .record = 8}, 80, "algorithm \"sattolo\": expected"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect(handle, shuf_shuffle(handle, &cases[i].records, in, out, cases[i].bytes, NULL),
-               SHUF_INVALID, cases[i].words);
+        expect_status(handle,
+                      shuf_shuffle(handle, &cases[i].records, in, out, cases[i].bytes, NULL),
+                      SHUF_INVALID, cases[i].words);
     const shuf_records records = {.n = 10, .record = 4};
-    expect(handle, shuf_shuffle(handle, &records, in, in + 39, 40, NULL), SHUF_INVALID,
-           "in and out overlap: expected 40 bytes each");
-    expect(handle, shuf_shuffle(handle, &records, in + 39, in, 40, NULL), SHUF_INVALID,
-           "in and out overlap: expected 40 bytes each");
+    expect_status(handle, shuf_shuffle(handle, &records, in, in + 39, 40, NULL), SHUF_INVALID,
+                  "in and out overlap: expected 40 bytes each");
+    expect_status(handle, shuf_shuffle(handle, &records, in + 39, in, 40, NULL), SHUF_INVALID,
+                  "in and out overlap: expected 40 bytes each");
     expect_ok(handle, shuf_shuffle(handle, &records, in, in + 40, 40, NULL));
     expect_ok(handle, shuf_shuffle(handle, &records, in + 40, in, 40, NULL));
-    expect(handle, shuf_shuffle(handle, &records, NULL, out, 40, NULL), SHUF_INVALID, "in NULL");
-    expect(handle, shuf_shuffle(handle, &records, in, NULL, 40, NULL), SHUF_INVALID, "out NULL");
+    expect_status(handle, shuf_shuffle(handle, &records, NULL, out, 40, NULL), SHUF_INVALID,
+                  "in NULL");
+    expect_status(handle, shuf_shuffle(handle, &records, in, NULL, 40, NULL), SHUF_INVALID,
+                  "out NULL");
     shuf_close(handle);
 }
 
@@ -229,19 +234,20 @@ static bool all_zero(const uint8_t *bytes, uint64_t count)
 
 /* Takes a buffer by transport `there` and fills it in parts. Shuffles it twice by transport `back`.
  * The second shuffle also releases the lease of the first result. */
-static void check_buffer(shuf_transport there, shuf_transport back)
+static void check_buffer(shuf_transport input_transport, shuf_transport result_transport)
 {
     enum { N = 3001, RECORD = 41, BYTES = N * RECORD };
-    const shuf_lease_options to = {.transports = there}, from = {.transports = back};
+    const shuf_lease_options to = {.transports = input_transport},
+                             from = {.transports = result_transport};
     shuf *handle = open_handle();
     shuf_lease *buffer = NULL, *shuffled = NULL;
-    uint8_t *in = noise(BYTES);
+    uint8_t *in = random_bytes(BYTES);
     expect_ok(handle, shuf_buffer_take(handle, BYTES, &to, &buffer));
-    assert_int_equal(buffer->transport, there);
+    assert_int_equal(buffer->transport, input_transport);
     assert_int_equal(buffer->result.shape.bytes, BYTES);
     assert_ptr_equal(buffer->buffer, buffer->data);
     assert_int_not_equal(buffer->id, 0);
-    if (there != SHUF_INLINE) {
+    if (input_transport != SHUF_INLINE) {
         uint8_t *before = read_all(handle, buffer);
         assert_true(all_zero(before, BYTES));
         free(before);
@@ -257,11 +263,11 @@ static void check_buffer(shuf_transport there, shuf_transport back)
                                       .epoch = (uint64_t)i,
                                       .inverse = i};
         expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, &from, &shuffled));
-        assert_int_equal(shuffled->transport, back);
+        assert_int_equal(shuffled->transport, result_transport);
         assert_null(shuffled->buffer);
         assert_false(shuffled->shared);
         uint8_t *out = read_all(handle, shuffled);
-        check(&records, in, out);
+        check_shuffle(&records, in, out);
         free(out);
     }
     expect_ok(handle, shuf_lease_release(handle, &shuffled));
@@ -270,10 +276,10 @@ static void check_buffer(shuf_transport there, shuf_transport back)
     shuf_close(handle);
 }
 
-static void transports(void **state)
+static void buffers_by_host_transports(void **state)
 {
     (void)state;
-    random_start("transports");
+    random_start("buffers_by_host_transports");
     check_buffer(SHUF_MEMFD, SHUF_MEMFD);
     check_buffer(SHUF_MEMFD, SHUF_INLINE);
     check_buffer(SHUF_INLINE, SHUF_INLINE);
@@ -281,12 +287,12 @@ static void transports(void **state)
         check_buffer(SHUF_INLINE, SHUF_MEMFD);
 }
 
-static void device_transports(void **state)
+static void buffers_by_device_transports(void **state)
 {
     (void)state;
     if (!has_gpu())
         skip();
-    random_start("device_transports");
+    random_start("buffers_by_device_transports");
     check_buffer(SHUF_INLINE, SHUF_CUDA_FD);
     check_buffer(SHUF_CUDA_FD, SHUF_CUDA_FD);
     check_buffer(SHUF_CUDA_FD, SHUF_INLINE);
@@ -296,7 +302,7 @@ static void device_transports(void **state)
 
 /* A shuffle uses the bytes that the mapping has at the time of the request. No later request can
  * find its result, so the next shuffle reuses the block. */
-static void written_again(void **state)
+static void shuffle_uses_current_bytes(void **state)
 {
     (void)state;
     enum { N = 1000 };
@@ -310,7 +316,7 @@ static void written_again(void **state)
         for (uint32_t i = 0; i < N; i++)
             values[i] = round * N + i;
         expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled));
-        check(&records, (const uint8_t *)values, shuffled->data);
+        check_shuffle(&records, (const uint8_t *)values, shuffled->data);
         blocks[round] = shuffled->block;
         assert_int_not_equal(blocks[round], buffer->block);
     }
@@ -320,7 +326,7 @@ static void written_again(void **state)
 }
 
 /* The input may be any result of the daemon, and several shuffles may use it. */
-static void of_other_leases(void **state)
+static void results_are_shuffled(void **state)
 {
     (void)state;
     enum { N = 4096 };
@@ -330,74 +336,76 @@ static void of_other_leases(void **state)
     shuf_lease *input = NULL, *once = NULL, *twice = NULL, *copy = NULL;
     expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &input));
     expect_ok(handle, shuf_shuffle_lease(handle, &records, input, NULL, &once));
-    check(&records, input->data, once->data);
+    check_shuffle(&records, input->data, once->data);
     expect_ok(handle, shuf_shuffle_lease(handle, &records, once, NULL, &twice));
-    check(&records, once->data, twice->data);
+    check_shuffle(&records, once->data, twice->data);
     expect_ok(handle, shuf_lease_release(handle, &input));
-    check(&records, once->data, twice->data);
+    check_shuffle(&records, once->data, twice->data);
     const shuf_records longer = {.n = N / 2 + 1, .record = 8};
-    expect(handle, shuf_shuffle_lease(handle, &longer, once, NULL, &copy), SHUF_INVALID,
-           "n 2049, record 8: 16392 bytes, expected at most the 16384 of lease");
-    expect(handle, shuf_shuffle_lease(handle, &records, once, NULL, &once), SHUF_INVALID,
-           "the input, expected another");
-    expect(handle, shuf_shuffle_lease(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
-           "input NULL: expected");
-    expect(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
-           "a result, expected a buffer");
+    expect_status(handle, shuf_shuffle_lease(handle, &longer, once, NULL, &copy), SHUF_INVALID,
+                  "n 2049, record 8: 16392 bytes, expected at most the 16384 of lease");
+    expect_status(handle, shuf_shuffle_lease(handle, &records, once, NULL, &once), SHUF_INVALID,
+                  "the input, expected another");
+    expect_status(handle, shuf_shuffle_lease(handle, &records, NULL, NULL, &copy), SHUF_INVALID,
+                  "input NULL: expected");
+    expect_status(handle, shuf_lease_write(handle, once, 0, 1, ""), SHUF_INVALID,
+                  "a result, expected a buffer");
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
     expect_ok(handle, shuf_lease_take(handle, &permutation, &sent, &copy));
     shuf_lease *none = NULL;
-    expect(handle, shuf_shuffle_lease(handle, &records, copy, NULL, &none), SHUF_INVALID,
-           "input by inline: a copy in this process");
+    expect_status(handle, shuf_shuffle_lease(handle, &records, copy, NULL, &none), SHUF_INVALID,
+                  "input by inline: a copy in this process");
     assert_null(none);
     shuf_close(handle);
 }
 
-static void buffers_refused(void **state)
+static void wrong_buffers_are_refused(void **state)
 {
     (void)state;
     shuf *handle = open_handle();
     shuf_lease *lease = NULL;
     const shuf_lease_options sent = {.transports = SHUF_INLINE};
     char byte;
-    expect(handle, shuf_buffer_take(handle, 0, NULL, &lease), SHUF_INVALID, "bytes 0: expected");
-    expect(handle, shuf_buffer_take(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
-           "expected less than 2^63");
-    expect(handle, shuf_buffer_take(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
-           "the limit is");
+    expect_status(handle, shuf_buffer_take(handle, 0, NULL, &lease), SHUF_INVALID,
+                  "bytes 0: expected");
+    expect_status(handle, shuf_buffer_take(handle, UINT64_MAX, NULL, &lease), SHUF_NO_MEMORY,
+                  "expected less than 2^63");
+    expect_status(handle, shuf_buffer_take(handle, UINT64_C(1) << 55, NULL, &lease), SHUF_NO_MEMORY,
+                  "the limit is");
     expect_ok(handle, shuf_buffer_take(handle, 10, &sent, &lease));
-    expect(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
-           "a buffer by inline, expected one that is mapped here");
-    expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
-           "offset 10, 1 byte: expected to end within the 10 bytes");
-    expect(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID, "offset 1844");
+    expect_status(handle, shuf_lease_read(handle, lease, 0, 1, &byte), SHUF_INVALID,
+                  "a buffer by inline, expected one that is mapped here");
+    expect_status(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
+                  "offset 10, 1 byte: expected to end within the 10 bytes");
+    expect_status(handle, shuf_lease_write(handle, lease, UINT64_MAX, 2, ""), SHUF_INVALID,
+                  "offset 1844");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     expect_ok(handle, shuf_lease_write(handle, lease, 10, 0, ""));
     expect_ok(handle, shuf_buffer_take(handle, 10, NULL, &lease)); /* mapped in this process */
-    expect(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
-           "offset 10, 1 byte: expected to end within the 10 bytes");
+    expect_status(handle, shuf_lease_write(handle, lease, 10, 1, ""), SHUF_INVALID,
+                  "offset 10, 1 byte: expected to end within the 10 bytes");
     expect_ok(handle, shuf_lease_write(handle, lease, 9, 1, ""));
     assert_string_equal(shuf_message(handle), "");
     shuf_close(handle);
 }
 
-struct seen {
+struct entry_list {
     shuf_lease_entry entries[4];
     size_t count;
 };
 
-static bool see(void *context, const shuf_lease_entry *entry)
+static bool add_entry(void *context, const shuf_lease_entry *entry)
 {
-    struct seen *seen = context;
+    struct entry_list *seen = context;
     assert_true(seen->count < 4);
     seen->entries[seen->count++] = *entry;
     return true;
 }
 
-static void are_listed(void **state)
+static void buffers_are_listed(void **state)
 {
     (void)state;
-    struct seen seen = {.count = 0};
+    struct entry_list seen = {.count = 0};
     shuf_daemon status;
     shuf *handle = open_handle();
     shuf_lease *buffer = NULL, *shuffled = NULL;
@@ -405,7 +413,7 @@ static void are_listed(void **state)
         .algorithm = "lcg", .n = 50, .record = 20, .seed = 3, .epoch = 4, .inverse = true};
     expect_ok(handle, shuf_buffer_take(handle, 1001, NULL, &buffer));
     expect_ok(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled));
-    expect_ok(handle, shuf_leases(handle, see, &seen));
+    expect_ok(handle, shuf_leases(handle, add_entry, &seen));
     assert_int_equal(seen.count, 2);
     const shuf_lease_entry *b = &seen.entries[0], *s = &seen.entries[1];
     assert_true(b->buffer && b->ready && b->count == 1001 && b->rows == 1 && b->record == 0);
@@ -432,7 +440,7 @@ static void kill_daemon(void)
     assert_true(WIFSIGNALED(harness_kill(&harness_shared, SIGKILL)));
 }
 
-static void lost_with_a_buffer(void **state)
+static void buffer_is_lost_with_its_daemon(void **state)
 {
     (void)state;
     shuf *handle = open_handle();
@@ -444,10 +452,10 @@ static void lost_with_a_buffer(void **state)
     memset(buffer->buffer, 7, 1000);
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
-    expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
-           "the daemon that held the lease is gone");
+    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
+                  SHUF_NO_DAEMON, "the daemon that held the lease is gone");
     assert_null(shuffled);
-    expect(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
+    expect_status(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
     const char *bytes = buffer->data;
     assert_true(bytes[0] == 7 && bytes[999] == 7); /* the mapping stays valid */
     shuf_permutation permutation = {.n = 10};
@@ -455,8 +463,8 @@ static void lost_with_a_buffer(void **state)
     expect_ok(handle,
               /* the next daemon serves this call */
               shuf_permute(handle, &permutation, values, sizeof values, NULL));
-    expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled), SHUF_NO_DAEMON,
-           "the daemon that held the lease is gone");
+    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
+                  SHUF_NO_DAEMON, "the daemon that held the lease is gone");
     expect_ok(handle, shuf_lease_release(handle, &buffer));
     expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &sent));
     expect_ok(handle, shuf_shuffle_lease(handle, &records, sent, NULL, &shuffled));
@@ -465,7 +473,7 @@ static void lost_with_a_buffer(void **state)
 
 /* If reconnecting is off, a call that loses its daemon fails with NO_DAEMON, even if another daemon
  * listens. */
-static void lost_and_not_replaced(void **state)
+static void loss_without_reconnecting_is_an_error(void **state)
 {
     (void)state;
     const shuf_records records = {.n = 10, .record = 4};
@@ -475,7 +483,7 @@ static void lost_and_not_replaced(void **state)
     expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
-    expect(handle, shuf_shuffle(handle, &records, in, out, 40, NULL), SHUF_NO_DAEMON, "");
+    expect_status(handle, shuf_shuffle(handle, &records, in, out, 40, NULL), SHUF_NO_DAEMON, "");
     /* The next call connects again. */
     expect_ok(handle, shuf_shuffle(handle, &records, in, out, 40, NULL));
     shuf_close(handle);
@@ -483,13 +491,13 @@ static void lost_and_not_replaced(void **state)
 
 /* The daemon is killed while it shuffles. The next daemon gets the records again, and the result is
  * correct. */
-static void lost_on_the_way(void **state)
+static void shuffle_is_repeated_after_loss(void **state)
 {
     (void)state;
-    random_start("lost_on_the_way");
+    random_start("shuffle_is_repeated_after_loss");
     const shuf_records records = {.algorithm = "primefold", .n = 100000, .record = 100, .seed = 5};
     const uint64_t bytes = records.n * records.record;
-    uint8_t *in = noise(bytes), *out = malloc(bytes);
+    uint8_t *in = random_bytes(bytes), *out = malloc(bytes);
     shuf *handle = open_handle();
     for (int i = 0; i < 5; i++) {
         const pid_t victim = harness_shared.pid, killer = fork();
@@ -502,16 +510,16 @@ static void lost_on_the_way(void **state)
         shuf_set_reconnect(handle, 0);
         shuf_status status = shuf_shuffle(handle, &records, in, out, bytes, NULL);
         if (status != SHUF_OK)
-            expect(handle, status, SHUF_NO_DAEMON, "");
+            expect_status(handle, status, SHUF_NO_DAEMON, "");
         else
-            check(&records, in, out);
+            check_shuffle(&records, in, out);
         waitpid(killer, NULL, 0);
         harness_kill(&harness_shared, 0);
         assert_true(harness_restart(&harness_shared));
         shuf_set_reconnect(handle, 10000);
         memset(out, 0, bytes);
         expect_ok(handle, shuf_shuffle(handle, &records, in, out, bytes, NULL));
-        check(&records, in, out);
+        check_shuffle(&records, in, out);
     }
     free(in);
     free(out);
@@ -522,13 +530,19 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),      cmocka_unit_test(images),
-        cmocka_unit_test(without_descriptors), cmocka_unit_test(refuses),
-        cmocka_unit_test(transports),          cmocka_unit_test(device_transports),
-        cmocka_unit_test(written_again),       cmocka_unit_test(of_other_leases),
-        cmocka_unit_test(buffers_refused),     cmocka_unit_test(are_listed),
-        cmocka_unit_test(lost_with_a_buffer),  cmocka_unit_test(lost_and_not_replaced),
-        cmocka_unit_test(lost_on_the_way),
+        cmocka_unit_test(inverse_restores_records),
+        cmocka_unit_test(large_records_are_shuffled),
+        cmocka_unit_test(records_travel_by_socket_without_descriptors),
+        cmocka_unit_test(wrong_records_are_refused),
+        cmocka_unit_test(buffers_by_host_transports),
+        cmocka_unit_test(buffers_by_device_transports),
+        cmocka_unit_test(shuffle_uses_current_bytes),
+        cmocka_unit_test(results_are_shuffled),
+        cmocka_unit_test(wrong_buffers_are_refused),
+        cmocka_unit_test(buffers_are_listed),
+        cmocka_unit_test(buffer_is_lost_with_its_daemon),
+        cmocka_unit_test(loss_without_reconnecting_is_an_error),
+        cmocka_unit_test(shuffle_is_repeated_after_loss),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

@@ -43,7 +43,7 @@ static bool log_has(const struct harness *h, const char *text)
     return strstr(log, text) != NULL;
 }
 
-static void each_key_is_named(void **state)
+static void reload_logs_each_changed_key(void **state)
 {
     (void)state;
     struct harness h;
@@ -61,7 +61,7 @@ static void each_key_is_named(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void a_mistake_changes_nothing(void **state)
+static void wrong_file_changes_nothing(void **state)
 {
     (void)state;
     struct harness h;
@@ -148,7 +148,7 @@ static void log_level_changes(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void without_a_file(void **state)
+static void reload_without_file_changes_nothing(void **state)
 {
     (void)state;
     struct harness h;
@@ -159,7 +159,7 @@ static void without_a_file(void **state)
 }
 
 /* A hundred signals in a row, some of them during the start, do not end the daemon. */
-static void hangups_never_end_it(void **state)
+static void hangups_do_not_end_daemon(void **state)
 {
     (void)state;
     struct harness h;
@@ -241,7 +241,7 @@ static void options_override_the_file(void **state)
 
 /* ---- The file ---- */
 
-static void path_of_the_prefix(void **state)
+static void config_path_follows_prefix(void **state)
 {
     (void)state;
     static const char *const rows[][3] = {
@@ -293,7 +293,7 @@ static void install(char *directory, char path[HARNESS_PATH])
     snprintf(path, HARNESS_PATH, "%s/etc/shufd/shufd.conf", directory);
 }
 
-static void file_of_the_installation(void **state)
+static void installed_file_is_read(void **state)
 {
     (void)state;
     char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH];
@@ -307,7 +307,7 @@ static void file_of_the_installation(void **state)
 }
 
 /* If the file is removed, the daemon keeps its settings. */
-static void file_that_is_gone(void **state)
+static void removed_file_changes_nothing(void **state)
 {
     (void)state;
     struct harness h;
@@ -339,7 +339,7 @@ static void file_that_is_gone(void **state)
 
 /* ---- The log ---- */
 
-static bool is_stamped(const char *line)
+static bool has_timestamp(const char *line)
 {
     int year, month, day, hour, minute, second, ms, zone, used = 0;
     return sscanf(line, "%4d-%2d-%2d %2d:%2d:%2d.%3d %5d %n", &year, &month, &day, &hour, &minute,
@@ -347,7 +347,7 @@ static bool is_stamped(const char *line)
            used == 30;
 }
 
-static void every_line_has_its_time(void **state)
+static void log_lines_have_times(void **state)
 {
     (void)state;
     struct harness h;
@@ -356,7 +356,7 @@ static void every_line_has_its_time(void **state)
     wire_start(&h, harness_backend, "");
     shufd_await(h.log, log, sizeof log, "listening on ");
     for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n"), lines++)
-        if (!is_stamped(line))
+        if (!has_timestamp(line))
             fail_msg("no time: %s", line);
     assert_true(lines >= 2);
     assert_true(harness_stop(&h));
@@ -364,7 +364,7 @@ static void every_line_has_its_time(void **state)
 
 /* The journal adds the time itself. If JOURNAL_STREAM names stderr, a line has a priority and no
  * time. */
-static void the_journal_has_its_own_time(void **state)
+static void journal_lines_have_no_times(void **state)
 {
     (void)state;
     struct harness h;
@@ -384,27 +384,27 @@ static void the_journal_has_its_own_time(void **state)
     assert_true(harness_restart(&h));
     unsetenv("JOURNAL_STREAM");
     shufd_await(h.log, log, sizeof log, "listening on ");
-    assert_true(is_stamped(log));
+    assert_true(has_timestamp(log));
     assert_true(harness_stop(&h));
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_key_is_named),
-        cmocka_unit_test(a_mistake_changes_nothing),
+        cmocka_unit_test(reload_logs_each_changed_key),
+        cmocka_unit_test(wrong_file_changes_nothing),
         cmocka_unit_test(limits_change),
         cmocka_unit_test(cache_time_changes),
         cmocka_unit_test(cache_shrinks),
         cmocka_unit_test(log_level_changes),
-        cmocka_unit_test(without_a_file),
-        cmocka_unit_test(hangups_never_end_it),
+        cmocka_unit_test(reload_without_file_changes_nothing),
+        cmocka_unit_test(hangups_do_not_end_daemon),
         cmocka_unit_test(options_override_the_file),
-        cmocka_unit_test(path_of_the_prefix),
-        cmocka_unit_test(file_of_the_installation),
-        cmocka_unit_test(file_that_is_gone),
-        cmocka_unit_test(every_line_has_its_time),
-        cmocka_unit_test(the_journal_has_its_own_time),
+        cmocka_unit_test(config_path_follows_prefix),
+        cmocka_unit_test(installed_file_is_read),
+        cmocka_unit_test(removed_file_changes_nothing),
+        cmocka_unit_test(log_lines_have_times),
+        cmocka_unit_test(journal_lines_have_no_times),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void expect_less(const struct shuf__request *a, const struct shuf__reques
         expect_less(&small, &large);                 \
     } while (0)
 
-static void every_field_counts(void **state)
+static void every_field_is_compared(void **state)
 {
     (void)state;
     EXPECT_FIELD(permutation, permutation.n);
@@ -99,7 +99,7 @@ static void every_field_counts(void **state)
     EXPECT_FIELD(buffer, buffer.bytes);
 }
 
-static void inverses_differ(void **state)
+static void inverses_are_compared(void **state)
 {
     (void)state;
     struct shuf__request back = shuffle(), there = back, value = look_up(), position = value;
@@ -109,7 +109,7 @@ static void inverses_differ(void **state)
     expect_less(&value, &position);
 }
 
-static void kinds_differ(void **state)
+static void kinds_are_compared(void **state)
 {
     (void)state;
     const struct shuf__request all[] = {permutation(), stream(), shuffle(), look_up(), buffer()};
@@ -120,7 +120,7 @@ static void kinds_differ(void **state)
 }
 
 /* A permutation has the same bits as u64 and as i64. As u32 it has other bits. */
-static void signs_do_not_count(void **state)
+static void signed_and_unsigned_are_equal(void **state)
 {
     (void)state;
     struct shuf__request wide = permutation(), same = wide, narrow = wide;
@@ -142,7 +142,7 @@ static void expect_shape(struct shuf__request request, uint64_t rows, uint64_t c
     assert_int_equal(shape.bytes, rows * count * width);
 }
 
-static void shapes(void **state)
+static void shapes_match(void **state)
 {
     (void)state;
     expect_shape(permutation(), 2, 9, 8);
@@ -151,7 +151,7 @@ static void shapes(void **state)
     expect_shape(buffer(), 1, 4096, 1);
 }
 
-static void parts(void **state)
+static void members_are_selected_by_kind(void **state)
 {
     (void)state;
     const struct shuf__request p = permutation(), s = stream(), b = buffer(), l = look_up(),
@@ -165,8 +165,8 @@ static void parts(void **state)
     assert_int_equal(shuf__request_distribution(&p), SHUF_DISTRIBUTION_NONE);
 }
 
-static void expect_words(struct shuf__request request, const char *name, const char *all,
-                         const char *brief)
+static void expect_description(struct shuf__request request, const char *name, const char *all,
+                               const char *brief)
 {
     char text[SHUF__REQUEST_TEXT];
     assert_string_equal(shuf__request_name(&request), name);
@@ -174,23 +174,25 @@ static void expect_words(struct shuf__request request, const char *name, const c
     assert_string_equal(shuf__request_describe(&request, false, text), brief);
 }
 
-static void words(void **state)
+static void requests_are_described(void **state)
 {
     (void)state;
-    expect_words(permutation(), "permute",
-                 "permute n 1000, philox24, seed 7, epoch 3, 2 x 9 values", "n 1000, philox24");
-    expect_words(stream(), "gauss",
-                 "gauss, f32, stream 1, seed 7, 10 values from 2, mean -1.5, std 3",
-                 "gauss, f32, stream 1");
-    expect_words(shuffle(), "shuffle",
-                 "inverse shuffle n 1000, records of 16 bytes, philox24, seed 7, epoch 3",
-                 "inverse shuffle n 1000, records of 16 bytes");
-    expect_words(look_up(), "index", "index n 1000, philox24, seed 7, epoch 3", "index n 1000");
-    expect_words(buffer(), "buffer", "buffer of 4096", "buffer of 4096");
+    expect_description(permutation(), "permute",
+                       "permute n 1000, philox24, seed 7, epoch 3, 2 x 9 values",
+                       "n 1000, philox24");
+    expect_description(stream(), "gauss",
+                       "gauss, f32, stream 1, seed 7, 10 values from 2, mean -1.5, std 3",
+                       "gauss, f32, stream 1");
+    expect_description(shuffle(), "shuffle",
+                       "inverse shuffle n 1000, records of 16 bytes, philox24, seed 7, epoch 3",
+                       "inverse shuffle n 1000, records of 16 bytes");
+    expect_description(look_up(), "index", "index n 1000, philox24, seed 7, epoch 3",
+                       "index n 1000");
+    expect_description(buffer(), "buffer", "buffer of 4096", "buffer of 4096");
 }
 
 /* A description with the longest fields fits. */
-static void long_words_fit(void **state)
+static void longest_description_fits(void **state)
 {
     (void)state;
     char text[SHUF__REQUEST_TEXT];
@@ -211,7 +213,7 @@ static void long_words_fit(void **state)
 
 /* ---- Algorithms and types -------------------------------------------------------- */
 
-static void algorithms(void **state)
+static void algorithm_names_are_parsed(void **state)
 {
     (void)state;
     struct shuf__error error = {0};
@@ -233,7 +235,7 @@ static void algorithms(void **state)
     assert_false(shuf_algorithm_has_random_access(SHUF_ALGORITHM_LCG));
 }
 
-static void types(void **state)
+static void dtypes_have_names_and_sizes(void **state)
 {
     (void)state;
     assert_string_equal(shuf__dtype_name(SHUF_AUTO), "auto");
@@ -253,16 +255,16 @@ static void types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_counts),
-        cmocka_unit_test(inverses_differ),
-        cmocka_unit_test(kinds_differ),
-        cmocka_unit_test(signs_do_not_count),
-        cmocka_unit_test(shapes),
-        cmocka_unit_test(parts),
-        cmocka_unit_test(words),
-        cmocka_unit_test(long_words_fit),
-        cmocka_unit_test(algorithms),
-        cmocka_unit_test(types),
+        cmocka_unit_test(every_field_is_compared),
+        cmocka_unit_test(inverses_are_compared),
+        cmocka_unit_test(kinds_are_compared),
+        cmocka_unit_test(signed_and_unsigned_are_equal),
+        cmocka_unit_test(shapes_match),
+        cmocka_unit_test(members_are_selected_by_kind),
+        cmocka_unit_test(requests_are_described),
+        cmocka_unit_test(longest_description_fits),
+        cmocka_unit_test(algorithm_names_are_parsed),
+        cmocka_unit_test(dtypes_have_names_and_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

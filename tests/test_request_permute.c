@@ -22,15 +22,16 @@ struct request {
     Shuf__Shard shard;
 };
 
-static void whole(struct request *r, uint64_t n)
+static void set_whole(struct request *r, uint64_t n)
 {
     r->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
     r->permute.n = n;
 }
 
-static void slice(struct request *r, uint64_t n, uint64_t offset, uint64_t count, uint64_t stride)
+static void set_slice(struct request *r, uint64_t n, uint64_t offset, uint64_t count,
+                      uint64_t stride)
 {
-    whole(r, n);
+    set_whole(r, n);
     r->slice = (Shuf__Slice)SHUF__SLICE__INIT;
     r->slice.offset = offset;
     r->slice.count = count;
@@ -39,9 +40,9 @@ static void slice(struct request *r, uint64_t n, uint64_t offset, uint64_t count
     r->permute.slice = &r->slice;
 }
 
-static void shard(struct request *r, uint64_t n, uint64_t rank, uint64_t world, bool drop_last)
+static void set_shard(struct request *r, uint64_t n, uint64_t rank, uint64_t world, bool drop_last)
 {
-    whole(r, n);
+    set_whole(r, n);
     r->shard = (Shuf__Shard)SHUF__SHARD__INIT;
     r->shard.rank = rank;
     r->shard.world = world;
@@ -50,7 +51,7 @@ static void shard(struct request *r, uint64_t n, uint64_t rank, uint64_t world, 
     r->permute.shard = &r->shard;
 }
 
-static struct shuf__request good(const struct request *r)
+static struct shuf__request expect_parsed(const struct request *r)
 {
     struct shuf__request request;
     struct shuf__error error = {0};
@@ -59,7 +60,7 @@ static struct shuf__request good(const struct request *r)
     return request;
 }
 
-static void refused(const struct request *r, shuf_status status, const char *text)
+static void expect_refused(const struct request *r, shuf_status status, const char *text)
 {
     struct shuf__request request;
     struct shuf__error error = {0};
@@ -68,12 +69,12 @@ static void refused(const struct request *r, shuf_status status, const char *tex
     assert_string_equal(error.text, text);
 }
 
-static void defaults(void **state)
+static void defaults_are_filled_in(void **state)
 {
     (void)state;
     struct request r;
-    whole(&r, 1000);
-    struct shuf__request p = good(&r);
+    set_whole(&r, 1000);
+    struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.n, 1000);
     assert_int_equal(p.permutation.seed, 0);
     assert_int_equal(p.permutation.epoch, 0);
@@ -86,16 +87,16 @@ static void defaults(void **state)
     assert_int_equal(shuf__request_shape(&p).bytes, 4000);
 }
 
-static void everything_is_carried(void **state)
+static void every_field_is_parsed(void **state)
 {
     (void)state;
     struct request r;
-    slice(&r, 1000, 3, 2, 996);
+    set_slice(&r, 1000, 3, 2, 996);
     r.permute.seed = UINT64_MAX;
     r.permute.epoch = UINT64_MAX - 1;
     r.permute.epochs = 5;
     r.permute.dtype = SHUF__DTYPE__DTYPE_I64;
-    struct shuf__request p = good(&r);
+    struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.seed, UINT64_MAX);
     assert_int_equal(p.permutation.epoch, UINT64_MAX - 1);
     assert_int_equal(p.permutation.rows, 5);
@@ -108,32 +109,34 @@ static void everything_is_carried(void **state)
 
 /* A single value needs no stride. The daemon replaces the stride by 1, because a large one could
  * overflow. */
-static void stride_of_one_value(void **state)
+static void stride_of_one_value_is_ignored(void **state)
 {
     (void)state;
     struct request r;
-    slice(&r, 1000, 999, 1, UINT64_MAX);
-    assert_int_equal(good(&r).permutation.stride, 1);
-    assert_int_equal(good(&r).permutation.count, 1);
+    set_slice(&r, 1000, 999, 1, UINT64_MAX);
+    assert_int_equal(expect_parsed(&r).permutation.stride, 1);
+    assert_int_equal(expect_parsed(&r).permutation.count, 1);
 }
 
-static void range_of_n(void **state)
+static void n_is_limited(void **state)
 {
     (void)state;
     struct request r;
-    whole(&r, 1);
-    assert_int_equal(good(&r).permutation.count, 1);
-    slice(&r, BIT(62), BIT(62) - 1, 1, 1);
-    assert_int_equal(good(&r).permutation.offset, BIT(62) - 1);
-    whole(&r, 0);
-    refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");
-    whole(&r, BIT(62) + 1);
-    refused(&r, SHUF_INVALID, "n 4611686018427387905: expected 1 to 2^62 (4611686018427387904)");
-    whole(&r, UINT64_MAX);
-    refused(&r, SHUF_INVALID, "n 18446744073709551615: expected 1 to 2^62 (4611686018427387904)");
+    set_whole(&r, 1);
+    assert_int_equal(expect_parsed(&r).permutation.count, 1);
+    set_slice(&r, BIT(62), BIT(62) - 1, 1, 1);
+    assert_int_equal(expect_parsed(&r).permutation.offset, BIT(62) - 1);
+    set_whole(&r, 0);
+    expect_refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");
+    set_whole(&r, BIT(62) + 1);
+    expect_refused(&r, SHUF_INVALID,
+                   "n 4611686018427387905: expected 1 to 2^62 (4611686018427387904)");
+    set_whole(&r, UINT64_MAX);
+    expect_refused(&r, SHUF_INVALID,
+                   "n 18446744073709551615: expected 1 to 2^62 (4611686018427387904)");
 }
 
-static void element_types(void **state)
+static void dtype_is_chosen_and_checked(void **state)
 {
     (void)state;
     static const struct {
@@ -150,45 +153,47 @@ static void element_types(void **state)
     };
     struct request r;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        slice(&r, rows[i].n, 0, 1, 1);
+        set_slice(&r, rows[i].n, 0, 1, 1);
         r.permute.dtype = rows[i].requested;
-        struct shuf__request p = good(&r);
+        struct shuf__request p = expect_parsed(&r);
         assert_int_equal(p.dtype, rows[i].chosen);
         assert_int_equal(shuf__request_shape(&p).width, rows[i].width);
     }
     r.permute.dtype = SHUF__DTYPE__DTYPE_U32;
-    refused(&r, SHUF_INVALID,
-            "dtype u32: too small for n = 1152921504606846976, expected u64 or i64 above 2^32");
+    expect_refused(
+        &r, SHUF_INVALID,
+        "dtype u32: too small for n = 1152921504606846976, expected u64 or i64 above 2^32");
     r.permute.dtype = (Shuf__Dtype)9;
-    refused(&r, SHUF_INVALID, "dtype 9: expected u32, u64 or i64");
+    expect_refused(&r, SHUF_INVALID, "dtype 9: expected u32, u64 or i64");
 }
 
-static void slices(void **state)
+static void slices_are_parsed_and_checked(void **state)
 {
     (void)state;
     struct request r;
-    slice(&r, 1000, 1, 333, 3);
-    struct shuf__request p = good(&r);
+    set_slice(&r, 1000, 1, 333, 3);
+    struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.offset, 1);
     assert_int_equal(p.permutation.count, 333);
     assert_int_equal(p.permutation.stride, 3);
     assert_int_equal(shuf__request_shape(&p).bytes, 1332);
-    slice(&r, 1000, 1, 334, 3);
-    refused(&r, SHUF_INVALID,
-            "count 334: expected at most 333 from offset 1 with stride 3 in n = 1000");
-    slice(&r, 1000, 0, 1001, 1);
-    refused(&r, SHUF_INVALID,
-            "count 1001: expected at most 1000 from offset 0 with stride 1 in n = 1000");
-    slice(&r, 1000, 999, 2, UINT64_MAX);
-    refused(&r, SHUF_INVALID,
-            "count 2: expected at most 1 from offset 999 with stride 18446744073709551615 in "
-            "n = 1000");
-    slice(&r, 1000, 1000, 1, 1);
-    refused(&r, SHUF_INVALID, "offset 1000: expected less than n = 1000");
-    slice(&r, 1000, 0, 0, 1);
-    refused(&r, SHUF_INVALID, "count 0: expected at least 1");
-    slice(&r, 1000, 0, 1, 0);
-    refused(&r, SHUF_INVALID, "stride 0: expected at least 1");
+    set_slice(&r, 1000, 1, 334, 3);
+    expect_refused(&r, SHUF_INVALID,
+                   "count 334: expected at most 333 from offset 1 with stride 3 in n = 1000");
+    set_slice(&r, 1000, 0, 1001, 1);
+    expect_refused(&r, SHUF_INVALID,
+                   "count 1001: expected at most 1000 from offset 0 with stride 1 in n = 1000");
+    set_slice(&r, 1000, 999, 2, UINT64_MAX);
+    expect_refused(
+        &r, SHUF_INVALID,
+        "count 2: expected at most 1 from offset 999 with stride 18446744073709551615 in "
+        "n = 1000");
+    set_slice(&r, 1000, 1000, 1, 1);
+    expect_refused(&r, SHUF_INVALID, "offset 1000: expected less than n = 1000");
+    set_slice(&r, 1000, 0, 0, 1);
+    expect_refused(&r, SHUF_INVALID, "count 0: expected at least 1");
+    set_slice(&r, 1000, 0, 1, 0);
+    expect_refused(&r, SHUF_INVALID, "stride 0: expected at least 1");
 }
 
 /* In these slices count * stride overflows, so the check must not multiply. */
@@ -196,14 +201,15 @@ static void slices_do_not_overflow(void **state)
 {
     (void)state;
     struct request r;
-    slice(&r, BIT(62), 5, BIT(33), BIT(33));
-    refused(&r, SHUF_INVALID,
-            "count 8589934592: expected at most 536870912 from offset 5 with stride 8589934592 in "
-            "n = 4611686018427387904");
-    slice(&r, BIT(62), 5, UINT64_MAX, UINT64_MAX);
-    refused(&r, SHUF_INVALID,
-            "count 18446744073709551615: expected at most 1 from offset 5 with stride "
-            "18446744073709551615 in n = 4611686018427387904");
+    set_slice(&r, BIT(62), 5, BIT(33), BIT(33));
+    expect_refused(
+        &r, SHUF_INVALID,
+        "count 8589934592: expected at most 536870912 from offset 5 with stride 8589934592 in "
+        "n = 4611686018427387904");
+    set_slice(&r, BIT(62), 5, UINT64_MAX, UINT64_MAX);
+    expect_refused(&r, SHUF_INVALID,
+                   "count 18446744073709551615: expected at most 1 from offset 5 with stride "
+                   "18446744073709551615 in n = 4611686018427387904");
 }
 
 /* One row of shard.txt: n, world, rank, drop_last, count, positions. */
@@ -216,8 +222,8 @@ static void check_shard_row(const char *line)
                             &world, &rank, &drop_last, &count, &used),
                      5);
     struct request r;
-    shard(&r, n, rank, world, drop_last != 0);
-    struct shuf__request p = good(&r);
+    set_shard(&r, n, rank, world, drop_last != 0);
+    struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.count, count);
     assert_in_range(p.permutation.offset, 0, n - 1);
     const char *next = line + used;
@@ -233,7 +239,7 @@ static void check_shard_row(const char *line)
     assert_int_equal(*next, '\0');
 }
 
-static void shards_are_those_of_distributed_sampler(void **state)
+static void shards_match_distributed_sampler(void **state)
 {
     (void)state;
     FILE *table = golden_open("shard.txt");
@@ -254,12 +260,12 @@ static void check_step_row(const char *line)
                             &n, &world, &rank, &drop_last, &step, &length, &used),
                      6);
     struct request r;
-    shard(&r, n, rank, world, drop_last != 0);
-    const uint64_t all = good(&r).permutation.count;
+    set_shard(&r, n, rank, world, drop_last != 0);
+    const uint64_t all = expect_parsed(&r).permutation.count;
     r.shard.step = step;
-    assert_int_equal(good(&r).permutation.count, all - step);
+    assert_int_equal(expect_parsed(&r).permutation.count, all - step);
     r.shard.count = length;
-    const struct shuf__permutation p = good(&r).permutation;
+    const struct shuf__permutation p = expect_parsed(&r).permutation;
     assert_int_equal(p.count, length ? length : all - step);
     assert_in_range(p.offset, 0, n - 1);
     for (uint64_t i = 0; i < length; i++, used += more) {
@@ -271,7 +277,7 @@ static void check_step_row(const char *line)
     assert_int_equal(line[used], '\0');
 }
 
-static void shards_resume_at_a_step(void **state)
+static void shards_resume_at_step(void **state)
 {
     (void)state;
     FILE *table = golden_open("shard_step.txt");
@@ -282,149 +288,150 @@ static void shards_resume_at_a_step(void **state)
     assert_in_range(rows, 200, 10000);
 }
 
-static void step_errors(void **state)
+static void wrong_steps_are_refused(void **state)
 {
     (void)state;
     struct request r;
-    shard(&r, 1000, 3, 8, false);
+    set_shard(&r, 1000, 3, 8, false);
     r.shard.step = 126;
-    refused(&r, SHUF_INVALID,
-            "step 126: expected at most 125, the length of a shard of n = 1000 with world = 8");
+    expect_refused(
+        &r, SHUF_INVALID,
+        "step 126: expected at most 125, the length of a shard of n = 1000 with world = 8");
     r.shard.step = 100;
     r.shard.count = 26;
-    refused(&r, SHUF_INVALID,
-            "count 26: expected at most 25 from step 100 of the 125 values of a "
-            "shard");
+    expect_refused(&r, SHUF_INVALID,
+                   "count 26: expected at most 25 from step 100 of the 125 values of a "
+                   "shard");
     r.shard.count = UINT64_MAX;
-    refused(&r, SHUF_INVALID,
-            "count 18446744073709551615: expected at most 25 from step 100 of "
-            "the 125 values of a shard");
+    expect_refused(&r, SHUF_INVALID,
+                   "count 18446744073709551615: expected at most 25 from step 100 of "
+                   "the 125 values of a shard");
     r.shard.step = 125; /* the end: no value is left, as in [125:] */
     r.shard.count = 0;
-    assert_int_equal(good(&r).permutation.count, 0);
+    assert_int_equal(expect_parsed(&r).permutation.count, 0);
     r.shard.count = 1;
-    refused(&r, SHUF_INVALID,
-            "count 1: expected at most 0 from step 125 of the 125 values of a "
-            "shard");
-    shard(&r, 3, 7, 8, true); /* a shard without values */
+    expect_refused(&r, SHUF_INVALID,
+                   "count 1: expected at most 0 from step 125 of the 125 values of a "
+                   "shard");
+    set_shard(&r, 3, 7, 8, true); /* a shard without values */
     r.shard.step = 1;
-    refused(&r, SHUF_INVALID,
-            "step 1: expected at most 0, the length of a shard of n = 3 with world = 8");
-    shard(&r, BIT(62), BIT(61) - 1, BIT(61), false);
+    expect_refused(&r, SHUF_INVALID,
+                   "step 1: expected at most 0, the length of a shard of n = 3 with world = 8");
+    set_shard(&r, BIT(62), BIT(61) - 1, BIT(61), false);
     r.shard.step = 1;
-    const struct shuf__permutation p = good(&r).permutation;
+    const struct shuf__permutation p = expect_parsed(&r).permutation;
     assert_int_equal(p.offset, BIT(62) - 1);
     assert_int_equal(p.count, 1);
     r.shard.step = UINT64_MAX;
-    refused(&r, SHUF_INVALID,
-            "step 18446744073709551615: expected at most 2, the length of a shard of n = "
-            "4611686018427387904 with world = 2305843009213693952");
+    expect_refused(&r, SHUF_INVALID,
+                   "step 18446744073709551615: expected at most 2, the length of a shard of n = "
+                   "4611686018427387904 with world = 2305843009213693952");
 }
 
 /* Without padding each value belongs to one rank. With padding all ranks have the same number of
  * values. */
-static void ranks_partition(void **state)
+static void ranks_partition_the_values(void **state)
 {
     (void)state;
-    random_start("ranks_partition");
+    random_start("ranks_partition_the_values");
     for (int i = 0; i < 500; i++) {
         uint64_t n = random_size(2000), world = random_size(100), taken = 0;
         unsigned char *seen = calloc(1, n);
         assert_non_null(seen);
         for (uint64_t rank = 0; rank < world; rank++) {
             struct request r;
-            shard(&r, n, rank, world, true);
-            struct shuf__request p = good(&r);
+            set_shard(&r, n, rank, world, true);
+            struct shuf__request p = expect_parsed(&r);
             assert_int_equal(p.permutation.count, n / world);
             for (uint64_t k = 0; k < p.permutation.count; k++, taken++)
                 assert_int_equal(seen[p.permutation.offset + k * p.permutation.stride]++, 0);
-            shard(&r, n, rank, world, false);
-            assert_int_equal(good(&r).permutation.count, (n + world - 1) / world);
+            set_shard(&r, n, rank, world, false);
+            assert_int_equal(expect_parsed(&r).permutation.count, (n + world - 1) / world);
         }
         assert_int_equal(taken, n / world * world);
         free(seen);
     }
 }
 
-static void shard_errors(void **state)
+static void wrong_shards_are_refused(void **state)
 {
     (void)state;
     struct request r;
-    shard(&r, 10, 0, 0, false);
-    refused(&r, SHUF_INVALID, "world 0: expected 1 to 2^62");
-    shard(&r, 10, 0, BIT(62) + 1, false);
-    refused(&r, SHUF_INVALID, "world 4611686018427387905: expected 1 to 2^62");
-    shard(&r, 10, 4, 4, false);
-    refused(&r, SHUF_INVALID, "rank 4: expected less than world = 4");
-    shard(&r, BIT(62), BIT(62) - 1, BIT(62), false);
-    struct shuf__request p = good(&r);
+    set_shard(&r, 10, 0, 0, false);
+    expect_refused(&r, SHUF_INVALID, "world 0: expected 1 to 2^62");
+    set_shard(&r, 10, 0, BIT(62) + 1, false);
+    expect_refused(&r, SHUF_INVALID, "world 4611686018427387905: expected 1 to 2^62");
+    set_shard(&r, 10, 4, 4, false);
+    expect_refused(&r, SHUF_INVALID, "rank 4: expected less than world = 4");
+    set_shard(&r, BIT(62), BIT(62) - 1, BIT(62), false);
+    struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.offset, BIT(62) - 1);
     assert_int_equal(p.permutation.count, 1);
 }
 
-static void sizes_past_the_address_space(void **state)
+static void sizes_above_2_63_are_refused(void **state)
 {
     (void)state;
     struct request r;
-    whole(&r, BIT(59)); /* 2^62 bytes: too large for any machine, but a valid size */
-    const struct shuf__request large = good(&r);
+    set_whole(&r, BIT(59)); /* 2^62 bytes: too large for any machine, but a valid size */
+    const struct shuf__request large = expect_parsed(&r);
     assert_int_equal(shuf__request_shape(&large).bytes, BIT(62));
-    whole(&r, BIT(60));
-    refused(&r, SHUF_NO_MEMORY,
-            "n 1152921504606846976: 1 x 1152921504606846976 values pass 2^63 bytes, "
-            "expected a smaller slice or fewer epochs");
-    whole(&r, 1000);
+    set_whole(&r, BIT(60));
+    expect_refused(&r, SHUF_NO_MEMORY,
+                   "n 1152921504606846976: 1 x 1152921504606846976 values pass 2^63 bytes, "
+                   "expected a smaller slice or fewer epochs");
+    set_whole(&r, 1000);
     r.permute.epochs = UINT64_MAX;
-    refused(&r, SHUF_NO_MEMORY,
-            "n 1000: 18446744073709551615 x 1000 values pass 2^63 "
-            "bytes, expected a smaller slice or fewer epochs");
-    whole(&r, BIT(32));
+    expect_refused(&r, SHUF_NO_MEMORY,
+                   "n 1000: 18446744073709551615 x 1000 values pass 2^63 "
+                   "bytes, expected a smaller slice or fewer epochs");
+    set_whole(&r, BIT(32));
     r.permute.epochs = BIT(32); /* the product is 2^64, which overflows to zero */
-    refused(&r, SHUF_NO_MEMORY,
-            "n 4294967296: 4294967296 x 4294967296 values pass 2^63 bytes, "
-            "expected a smaller slice or fewer epochs");
+    expect_refused(&r, SHUF_NO_MEMORY,
+                   "n 4294967296: 4294967296 x 4294967296 values pass 2^63 bytes, "
+                   "expected a smaller slice or fewer epochs");
 }
 
 /* A batch of rows without values is valid for any number of rows. */
-static void empty_shards(void **state)
+static void empty_shards_are_valid(void **state)
 {
     (void)state;
     struct request r;
-    shard(&r, 3, 7, 8, true);
+    set_shard(&r, 3, 7, 8, true);
     r.permute.epochs = UINT64_MAX;
-    struct shuf__request p = good(&r);
+    struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.count, 0);
     assert_int_equal(shuf__request_shape(&p).bytes, 0);
     assert_in_range(p.permutation.offset, 0, 2);
 }
 
-static void the_first_wrong_field_is_named(void **state)
+static void first_wrong_field_is_named(void **state)
 {
     (void)state;
     struct request r;
-    slice(&r, 0, 9, 0, 0);
+    set_slice(&r, 0, 9, 0, 0);
     r.permute.dtype = (Shuf__Dtype)9;
-    refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");
+    expect_refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(everything_is_carried),
-        cmocka_unit_test(range_of_n),
-        cmocka_unit_test(element_types),
-        cmocka_unit_test(slices),
+        cmocka_unit_test(defaults_are_filled_in),
+        cmocka_unit_test(every_field_is_parsed),
+        cmocka_unit_test(n_is_limited),
+        cmocka_unit_test(dtype_is_chosen_and_checked),
+        cmocka_unit_test(slices_are_parsed_and_checked),
         cmocka_unit_test(slices_do_not_overflow),
-        cmocka_unit_test(shards_are_those_of_distributed_sampler),
-        cmocka_unit_test(ranks_partition),
-        cmocka_unit_test(shard_errors),
-        cmocka_unit_test(shards_resume_at_a_step),
-        cmocka_unit_test(step_errors),
-        cmocka_unit_test(sizes_past_the_address_space),
-        cmocka_unit_test(empty_shards),
-        cmocka_unit_test(the_first_wrong_field_is_named),
-        cmocka_unit_test(stride_of_one_value),
+        cmocka_unit_test(shards_match_distributed_sampler),
+        cmocka_unit_test(ranks_partition_the_values),
+        cmocka_unit_test(wrong_shards_are_refused),
+        cmocka_unit_test(shards_resume_at_step),
+        cmocka_unit_test(wrong_steps_are_refused),
+        cmocka_unit_test(sizes_above_2_63_are_refused),
+        cmocka_unit_test(empty_shards_are_valid),
+        cmocka_unit_test(first_wrong_field_is_named),
+        cmocka_unit_test(stride_of_one_value_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

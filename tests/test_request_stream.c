@@ -30,31 +30,31 @@ static Shuf__Stream uniform(uint64_t count)
     return request;
 }
 
-static struct shuf__request good(const Shuf__Stream *request)
+static struct shuf__request expect_parsed(const Shuf__Stream *request)
 {
-    struct shuf__request meaning;
+    struct shuf__request parsed;
     struct shuf__error error = {0};
-    if (shuf__parse_stream(request, &meaning, &error) != SHUF_OK)
+    if (shuf__parse_stream(request, &parsed, &error) != SHUF_OK)
         fail_msg("%s", error.text);
-    return meaning;
+    return parsed;
 }
 
-static struct shuf__shape shape(const Shuf__Stream *request)
+static struct shuf__shape parsed_shape(const Shuf__Stream *request)
 {
-    const struct shuf__request meaning = good(request);
-    return shuf__request_shape(&meaning);
+    const struct shuf__request parsed = expect_parsed(request);
+    return shuf__request_shape(&parsed);
 }
 
-static void bad(const Shuf__Stream *request, shuf_status status, const char *text)
+static void expect_refused(const Shuf__Stream *request, shuf_status status, const char *text)
 {
-    struct shuf__request meaning;
+    struct shuf__request parsed;
     struct shuf__error error = {0};
-    assert_int_equal(shuf__parse_stream(request, &meaning, &error), status);
+    assert_int_equal(shuf__parse_stream(request, &parsed, &error), status);
     assert_int_equal(error.status, status);
     assert_string_equal(error.text, text);
 }
 
-static void defaults(void **state)
+static void defaults_are_filled_in(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(10);
@@ -62,54 +62,56 @@ static void defaults(void **state)
     request.stream = UINT64_MAX - 1;
     request.offset = 3;
     request.mean = -0.5;
-    struct shuf__request meaning = good(&request);
-    assert_int_equal(meaning.stream.distribution, SHUF_DISTRIBUTION_GAUSS);
-    assert_int_equal(meaning.dtype, SHUF__DTYPE__DTYPE_F64);
-    assert_true(meaning.stream.seed == UINT64_MAX && meaning.stream.stream == UINT64_MAX - 1);
-    assert_true(meaning.stream.offset == 3 && meaning.stream.count == 10);
-    assert_true(meaning.stream.mean == -0.5 && meaning.stream.std == 1);
-    assert_true(shuf__request_shape(&meaning).width == 8 &&
-                shuf__request_shape(&meaning).bytes == 80);
+    struct shuf__request parsed = expect_parsed(&request);
+    assert_int_equal(parsed.stream.distribution, SHUF_DISTRIBUTION_GAUSS);
+    assert_int_equal(parsed.dtype, SHUF__DTYPE__DTYPE_F64);
+    assert_true(parsed.stream.seed == UINT64_MAX && parsed.stream.stream == UINT64_MAX - 1);
+    assert_true(parsed.stream.offset == 3 && parsed.stream.count == 10);
+    assert_true(parsed.stream.mean == -0.5 && parsed.stream.std == 1);
+    assert_true(shuf__request_shape(&parsed).width == 8 &&
+                shuf__request_shape(&parsed).bytes == 80);
     request = uniform(10);
-    meaning = good(&request);
-    assert_int_equal(meaning.stream.distribution, SHUF_DISTRIBUTION_UNIFORM);
-    assert_int_equal(meaning.dtype, SHUF__DTYPE__DTYPE_F64);
-    assert_true(meaning.stream.mean == 0 && meaning.stream.std == 0);
+    parsed = expect_parsed(&request);
+    assert_int_equal(parsed.stream.distribution, SHUF_DISTRIBUTION_UNIFORM);
+    assert_int_equal(parsed.dtype, SHUF__DTYPE__DTYPE_F64);
+    assert_true(parsed.stream.mean == 0 && parsed.stream.std == 0);
 }
 
-static void distributions(void **state)
+static void distributions_are_checked(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(10);
     request.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
-    bad(&request, SHUF_INVALID, "distribution 0: expected 1 (gauss) or 2 (uniform)");
+    expect_refused(&request, SHUF_INVALID, "distribution 0: expected 1 (gauss) or 2 (uniform)");
     request.distribution = (Shuf__Distribution)3;
-    bad(&request, SHUF_INVALID, "distribution 3: expected 1 (gauss) or 2 (uniform)");
+    expect_refused(&request, SHUF_INVALID, "distribution 3: expected 1 (gauss) or 2 (uniform)");
     request.distribution = (Shuf__Distribution)-1;
-    bad(&request, SHUF_INVALID, "distribution -1: expected 1 (gauss) or 2 (uniform)");
+    expect_refused(&request, SHUF_INVALID, "distribution -1: expected 1 (gauss) or 2 (uniform)");
 }
 
-static void methods(void **state)
+static void methods_are_checked(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(10), other = uniform(10);
     request.method = SHUF__METHOD__METHOD_BOX_MULLER;
     request.mean = -0.0;
-    assert_int_equal(good(&request).stream.distribution, SHUF_DISTRIBUTION_BOX_MULLER);
-    assert_true(good(&request).stream.std == 1 && !signbit(good(&request).stream.mean));
+    assert_int_equal(expect_parsed(&request).stream.distribution, SHUF_DISTRIBUTION_BOX_MULLER);
+    assert_true(expect_parsed(&request).stream.std == 1 &&
+                !signbit(expect_parsed(&request).stream.mean));
     request.dtype = SHUF__DTYPE__DTYPE_U32;
-    bad(&request, SHUF_INVALID, "dtype u32: expected f64, f32, f16 or bf16 with gauss");
+    expect_refused(&request, SHUF_INVALID, "dtype u32: expected f64, f32, f16 or bf16 with gauss");
     request.method = (Shuf__Method)2;
-    bad(&request, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
+    expect_refused(&request, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
     request.method = (Shuf__Method)-1;
-    bad(&request, SHUF_INVALID, "method -1: expected 0 (table) or 1 (box-muller)");
+    expect_refused(&request, SHUF_INVALID, "method -1: expected 0 (table) or 1 (box-muller)");
     other.method = SHUF__METHOD__METHOD_BOX_MULLER;
-    bad(&other, SHUF_INVALID, "method box-muller: expected none with uniform, only gauss has it");
+    expect_refused(&other, SHUF_INVALID,
+                   "method box-muller: expected none with uniform, only gauss has it");
     other.method = (Shuf__Method)2;
-    bad(&other, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
+    expect_refused(&other, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
 }
 
-static void wire_numbers(void **state)
+static void wire_numbers_match(void **state)
 {
     (void)state;
     assert_int_equal(shuf__wire_distribution(SHUF_DISTRIBUTION_BOX_MULLER),
@@ -123,7 +125,7 @@ static void wire_numbers(void **state)
 
 /* The width of each value in bytes, by type and distribution; 0: the distribution does not have the
  * type. */
-static void types(void **state)
+static void dtypes_are_checked(void **state)
 {
     (void)state;
     static const struct {
@@ -144,51 +146,54 @@ static void types(void **state)
         snprintf(text, sizeof text, "dtype %s: expected f64, f32, f16 or bf16 with gauss",
                  rows[i].name);
         if (rows[i].gauss == 0)
-            bad(&g, SHUF_INVALID, text);
+            expect_refused(&g, SHUF_INVALID, text);
         else
-            assert_true(shape(&g).width == rows[i].gauss && shape(&g).bytes == 7 * rows[i].gauss);
+            assert_true(parsed_shape(&g).width == rows[i].gauss &&
+                        parsed_shape(&g).bytes == 7 * rows[i].gauss);
         snprintf(text, sizeof text, "dtype %s: expected u32, u64, f64 or f32 with uniform",
                  rows[i].name);
         if (rows[i].uniform == 0)
-            bad(&u, SHUF_INVALID, text);
+            expect_refused(&u, SHUF_INVALID, text);
         else
-            assert_true(shape(&u).width == rows[i].uniform &&
-                        (int)good(&u).dtype == (int)rows[i].dtype);
+            assert_true(parsed_shape(&u).width == rows[i].uniform &&
+                        (int)expect_parsed(&u).dtype == (int)rows[i].dtype);
     }
 }
 
-static void parts(void **state)
+static void offset_and_count_are_checked(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(0);
-    bad(&request, SHUF_INVALID, "count 0: expected at least 1");
+    expect_refused(&request, SHUF_INVALID, "count 0: expected at least 1");
     request.offset = BIT(62);
-    bad(&request, SHUF_INVALID, "offset 4611686018427387904: expected less than 2^62");
+    expect_refused(&request, SHUF_INVALID, "offset 4611686018427387904: expected less than 2^62");
     request = uniform(1);
     request.offset = BIT(62) - 1;
-    assert_true(good(&request).stream.offset == BIT(62) - 1);
+    assert_true(expect_parsed(&request).stream.offset == BIT(62) - 1);
     request.count = 2;
-    bad(&request, SHUF_INVALID,
+    expect_refused(
+        &request, SHUF_INVALID,
         "count 2: expected at most 1 from offset 4611686018427387903, as a stream has 2^62 values");
     request.offset = 1;
     request.count = UINT64_MAX;
-    bad(&request, SHUF_INVALID,
+    expect_refused(
+        &request, SHUF_INVALID,
         "count 18446744073709551615: expected at most 4611686018427387903 from offset 1, as a "
         "stream has 2^62 values");
 }
 
-static void sizes(void **state)
+static void sizes_are_limited(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(BIT(60));
-    bad(&request, SHUF_NO_MEMORY,
-        "count 1152921504606846976: so many f64 pass 2^63 bytes, expected fewer");
+    expect_refused(&request, SHUF_NO_MEMORY,
+                   "count 1152921504606846976: so many f64 pass 2^63 bytes, expected fewer");
     request.count--;
-    assert_true(shape(&request).bytes == BIT(63) - 8);
+    assert_true(parsed_shape(&request).bytes == BIT(63) - 8);
     request.count = BIT(62);
     request.dtype = SHUF__DTYPE__DTYPE_BF16;
-    bad(&request, SHUF_NO_MEMORY,
-        "count 4611686018427387904: so many bf16 pass 2^63 bytes, expected fewer");
+    expect_refused(&request, SHUF_NO_MEMORY,
+                   "count 4611686018427387904: so many bf16 pass 2^63 bytes, expected fewer");
 }
 
 static void check_mean(double mean, const char *words)
@@ -197,19 +202,19 @@ static void check_mean(double mean, const char *words)
     Shuf__Stream request = gauss(1);
     request.mean = mean;
     snprintf(text, sizeof text, "mean %s: expected -2^100 to 2^100 (1.26765e+30)", words);
-    bad(&request, SHUF_INVALID, text);
+    expect_refused(&request, SHUF_INVALID, text);
 }
 
-static void means(void **state)
+static void means_are_limited(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(1);
     request.mean = 0x1p100;
-    assert_true(good(&request).stream.mean == 0x1p100);
+    assert_true(expect_parsed(&request).stream.mean == 0x1p100);
     request.mean = -0x1p100;
-    assert_true(good(&request).stream.mean == -0x1p100);
+    assert_true(expect_parsed(&request).stream.mean == -0x1p100);
     request.mean = -0.0; /* equal to a mean of 0, so it is the same request */
-    assert_false(signbit(good(&request).stream.mean));
+    assert_false(signbit(expect_parsed(&request).stream.mean));
     check_mean(nextafter(0x1p100, INFINITY), "1.26765e+30");
     check_mean(-1e31, "-1e+31");
     check_mean((double)INFINITY, "inf");
@@ -223,17 +228,17 @@ static void check_std(double std, const char *words)
     request.std = std;
     snprintf(text, sizeof text, "std %s: expected 2^-100 (7.88861e-31) to 2^100 (1.26765e+30)",
              words);
-    bad(&request, SHUF_INVALID, text);
+    expect_refused(&request, SHUF_INVALID, text);
 }
 
-static void deviations(void **state)
+static void deviations_are_limited(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(1);
     request.std = 0x1p-100;
-    assert_true(good(&request).stream.std == 0x1p-100);
+    assert_true(expect_parsed(&request).stream.std == 0x1p-100);
     request.std = 0x1p100;
-    assert_true(good(&request).stream.std == 0x1p100);
+    assert_true(expect_parsed(&request).stream.std == 0x1p100);
     check_std(0, "0"); /* std has no default */
     check_std(-1, "-1");
     check_std(nextafter(0x1p-100, 0), "7.88861e-31");
@@ -243,35 +248,37 @@ static void deviations(void **state)
 }
 
 /* The largest number of a stream of f16 must be finite, so mean and std have a limit. */
-static void small_numbers(void **state)
+static void mean_and_std_of_f16_are_limited(void **state)
 {
     (void)state;
     Shuf__Stream request = gauss(1);
     request.dtype = SHUF__DTYPE__DTYPE_F16;
     request.std = 4094;
-    assert_true(good(&request).stream.std == 4094);
+    assert_true(expect_parsed(&request).stream.std == 4094);
     request.mean = 1;
-    bad(&request, SHUF_INVALID,
+    expect_refused(
+        &request, SHUF_INVALID,
         "dtype f16: expected |mean| + 16 std of at most 65504, not 65505 (mean 1, std 4094)");
     request.mean = -70000;
     request.std = 1;
-    bad(&request, SHUF_INVALID,
+    expect_refused(
+        &request, SHUF_INVALID,
         "dtype f16: expected |mean| + 16 std of at most 65504, not 70016 (mean -70000, std 1)");
     request.dtype = SHUF__DTYPE__DTYPE_BF16;
-    assert_int_equal(shape(&request).width, 2);
+    assert_int_equal(parsed_shape(&request).width, 2);
 }
 
-static void nothing_is_passed_over(void **state)
+static void unused_fields_are_refused(void **state)
 {
     (void)state;
     Shuf__Stream request = uniform(1);
     request.std = 1;
-    bad(&request, SHUF_INVALID, "std 1: expected 0 with uniform");
+    expect_refused(&request, SHUF_INVALID, "std 1: expected 0 with uniform");
     request.mean = (double)NAN;
-    bad(&request, SHUF_INVALID, "mean nan: expected 0 with uniform");
+    expect_refused(&request, SHUF_INVALID, "mean nan: expected 0 with uniform");
 }
 
-static void names(void **state)
+static void distributions_have_names(void **state)
 {
     (void)state;
     assert_string_equal(shuf__distribution_name(SHUF_DISTRIBUTION_GAUSS), "gauss");
@@ -286,18 +293,18 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(distributions),
-        cmocka_unit_test(methods),
-        cmocka_unit_test(wire_numbers),
-        cmocka_unit_test(types),
-        cmocka_unit_test(parts),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(means),
-        cmocka_unit_test(deviations),
-        cmocka_unit_test(small_numbers),
-        cmocka_unit_test(nothing_is_passed_over),
-        cmocka_unit_test(names),
+        cmocka_unit_test(defaults_are_filled_in),
+        cmocka_unit_test(distributions_are_checked),
+        cmocka_unit_test(methods_are_checked),
+        cmocka_unit_test(wire_numbers_match),
+        cmocka_unit_test(dtypes_are_checked),
+        cmocka_unit_test(offset_and_count_are_checked),
+        cmocka_unit_test(sizes_are_limited),
+        cmocka_unit_test(means_are_limited),
+        cmocka_unit_test(deviations_are_limited),
+        cmocka_unit_test(mean_and_std_of_f16_are_limited),
+        cmocka_unit_test(unused_fields_are_refused),
+        cmocka_unit_test(distributions_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ static void expect_refused(bool greet, const void *bytes, size_t size, const cha
     wire_close(w);
 }
 
-static void test_garbage(void **state)
+static void test_garbage_is_refused(void **state)
 {
     (void)state;
     static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -110,7 +110,7 @@ static void test_garbage(void **state)
 }
 
 /* Each field of this frame is valid, but the unpacked message would be very large. */
-static void test_greedy_frame(void **state)
+static void test_large_unpacked_frame_is_refused(void **state)
 {
     (void)state;
     static uint8_t frame[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
@@ -129,7 +129,7 @@ static void test_greedy_frame(void **state)
     wire_close(other);
 }
 
-static void test_byte_by_byte(void **state)
+static void test_frame_sent_byte_by_byte(void **state)
 {
     (void)state;
     uint8_t frame[256];
@@ -147,7 +147,7 @@ static void test_byte_by_byte(void **state)
     wire_close(w);
 }
 
-static void test_pipeline(void **state)
+static void test_pipelined_requests_are_served(void **state)
 {
     (void)state;
     enum { REQUESTS = 200 };
@@ -173,7 +173,7 @@ static void test_pipeline(void **state)
         w->id = i + 1; /* the Hello had id 1 */
         const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
         assert_int_equal(reply->payload_bytes, i % 3 ? 4 * i : 0);
-        wire_read_bulk(w, values, reply->payload_bytes);
+        wire_read_payload(w, values, reply->payload_bytes);
     }
     wire_check_alive(w);
     wire_close(w);
@@ -252,7 +252,7 @@ static void test_empty_shard(void **state)
 
 /* ---- bad requests ---- */
 
-static void test_bad_permutes(void **state)
+static void test_bad_permutes_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -292,7 +292,7 @@ static void test_bad_permutes(void **state)
     wire_close(other);
 }
 
-static void test_bad_views(void **state)
+static void test_bad_views_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -331,11 +331,11 @@ static void test_bad_views(void **state)
 
 /* ---- clients that leave, wait or are many ---- */
 
-static void test_leaves_while_computing(void **state)
+static void test_client_leaves_during_computation(void **state)
 {
     (void)state;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
     wire_send_permute(w, &endless);
     wire_await_queued(&shared, 1);
@@ -344,11 +344,11 @@ static void test_leaves_while_computing(void **state)
     wire_close(other);
 }
 
-static void test_leaves_while_waiting(void **state)
+static void test_client_leaves_in_the_queue(void **state)
 {
     (void)state;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *a = wire_greet(&shared), *b = wire_greet(&shared), *c = wire_greet(&shared);
     endless.seed++;
     wire_send_permute(a, &endless);
@@ -362,7 +362,7 @@ static void test_leaves_while_waiting(void **state)
     wire_close(c);
 }
 
-static void test_leaves_in_bulk(void **state)
+static void test_client_leaves_during_payload(void **state)
 {
     (void)state;
     uint8_t bytes[1000];
@@ -370,7 +370,7 @@ static void test_leaves_in_bulk(void **state)
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
-    wire_read_bulk(w, bytes, sizeof bytes);
+    wire_read_payload(w, bytes, sizeof bytes);
     assert_true(wire_status(&shared).memory_used >= 32 << 20);
     wire_close(w);
     wire_check_alive(other);
@@ -379,11 +379,11 @@ static void test_leaves_in_bulk(void **state)
 }
 
 /* A client that shuts down its writing side counts as gone. */
-static void test_half_close(void **state)
+static void test_half_close_ends_connection(void **state)
 {
     (void)state;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     struct wire *w = wire_greet(&shared);
     wire_send_permute(w, &endless);
     wire_await_queued(&shared, 1);
@@ -398,7 +398,7 @@ static void test_unread_results(void **state)
     (void)state;
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
-    wire_check_unread(&h, strncmp(backend, "cpu", 3) == 0);
+    wire_check_unread_results(&h, strncmp(backend, "cpu", 3) == 0);
     assert_true(harness_stop(&h));
 }
 
@@ -407,7 +407,7 @@ static void test_queue_full(void **state)
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice);
+    Shuf__Permute endless = wire_endless_permutation(&slice);
     wire_start(&h, backend, "queue = 1\n");
     struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_greet(&h);
     endless.seed++;
@@ -429,12 +429,12 @@ static void test_queue_full(void **state)
 
 /* A client leaves while its job waits in the queue. Its place is free at once, even if another job
  * runs. */
-static void test_left_queue_is_free(void **state)
+static void test_queue_place_of_lost_client_is_free(void **state)
 {
     (void)state;
     struct harness h;
     Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless(&slice), small = wire_permutation(10, 0);
+    Shuf__Permute endless = wire_endless_permutation(&slice), small = wire_permutation(10, 0);
     wire_start(&h, backend, "queue = 2\n");
     struct wire *running = wire_greet(&h), *last = wire_greet(&h);
     wire_send_permute(running, &endless);
@@ -459,7 +459,7 @@ static void test_left_queue_is_free(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_too_many_clients(void **state)
+static void test_client_above_limit_is_refused(void **state)
 {
     (void)state;
     struct harness h;
@@ -483,7 +483,7 @@ static void test_too_many_clients(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_slow_frames(void **state)
+static void test_slow_frames_are_refused(void **state)
 {
     (void)state;
     static const uint8_t half[] = {20, 0, 0, 0, 1, 2, 3};
@@ -506,7 +506,7 @@ static void test_slow_frames(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_unasked_descriptors(void **state)
+static void test_unexpected_descriptors_are_closed(void **state)
 {
     (void)state;
     enum { DESCRIPTORS = 3 };
@@ -556,7 +556,7 @@ static void connect_many(int connections)
     }
 }
 
-static void test_no_growth(void **state)
+static void test_connections_leak_nothing(void **state)
 {
     (void)state;
     connect_many(200);
@@ -574,26 +574,26 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_handshake),
         cmocka_unit_test(test_wrong_version),
         cmocka_unit_test(test_hello_comes_first_and_once),
-        cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_greedy_frame),
-        cmocka_unit_test(test_byte_by_byte),
-        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_garbage_is_refused),
+        cmocka_unit_test(test_large_unpacked_frame_is_refused),
+        cmocka_unit_test(test_frame_sent_byte_by_byte),
+        cmocka_unit_test(test_pipelined_requests_are_served),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_empty_shard),
-        cmocka_unit_test(test_bad_permutes),
-        cmocka_unit_test(test_bad_views),
-        cmocka_unit_test(test_leaves_while_computing),
-        cmocka_unit_test(test_leaves_while_waiting),
-        cmocka_unit_test(test_leaves_in_bulk),
-        cmocka_unit_test(test_half_close),
+        cmocka_unit_test(test_bad_permutes_are_refused),
+        cmocka_unit_test(test_bad_views_are_refused),
+        cmocka_unit_test(test_client_leaves_during_computation),
+        cmocka_unit_test(test_client_leaves_in_the_queue),
+        cmocka_unit_test(test_client_leaves_during_payload),
+        cmocka_unit_test(test_half_close_ends_connection),
         cmocka_unit_test(test_unread_results),
         cmocka_unit_test(test_queue_full),
-        cmocka_unit_test(test_left_queue_is_free),
-        cmocka_unit_test(test_too_many_clients),
-        cmocka_unit_test(test_slow_frames),
-        cmocka_unit_test(test_unasked_descriptors),
-        cmocka_unit_test(test_no_growth),
+        cmocka_unit_test(test_queue_place_of_lost_client_is_free),
+        cmocka_unit_test(test_client_above_limit_is_refused),
+        cmocka_unit_test(test_slow_frames_are_refused),
+        cmocka_unit_test(test_unexpected_descriptors_are_closed),
+        cmocka_unit_test(test_connections_leak_nothing),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, start_shared, stop_shared);

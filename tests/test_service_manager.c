@@ -57,7 +57,7 @@ static void start(struct harness *h, bool watchdog)
 }
 
 /* Receives a message. Returns false if none arrives in this time. */
-static bool hear(char text[MESSAGE], int ms)
+static bool receive_message(char text[MESSAGE], int ms)
 {
     struct pollfd poll_fd = {.fd = manager, .events = POLLIN};
     if (poll(&poll_fd, 1, ms) != 1)
@@ -72,7 +72,7 @@ static void expect_message(const char *expected)
 {
     char text[MESSAGE];
     do
-        assert_true(hear(text, HARNESS_WAIT_MS));
+        assert_true(receive_message(text, HARNESS_WAIT_MS));
     while (strcmp(text, "WATCHDOG=1") == 0 && strcmp(expected, text) != 0);
     assert_string_equal(text, expected);
 }
@@ -89,7 +89,7 @@ static void expect_ready(const struct harness *h)
 static void expect_silence(void)
 {
     char text[MESSAGE];
-    for (unsigned waited = 0; hear(text, SILENCE_MS); waited++)
+    for (unsigned waited = 0; receive_message(text, SILENCE_MS); waited++)
         assert_true(waited < 100);
 }
 
@@ -112,7 +112,7 @@ static struct wire *send_permutation(const struct harness *h, uint64_t n)
 
 /* ---- tests ---- */
 
-static void test_start_and_end(void **state)
+static void test_start_and_end_are_reported(void **state)
 {
     struct harness h;
     (void)state;
@@ -127,14 +127,14 @@ static void test_start_and_end(void **state)
     stop(&h, EX_TEMPFAIL);
 }
 
-static void test_reload(void **state)
+static void test_reload_is_reported(void **state)
 {
     static const char expected[] = "RELOADING=1\nSTATUS=Reading the configuration\nMONOTONIC_USEC=";
     char text[MESSAGE];
     (void)state;
     open_manager();
     shuf__service_manager_reloading();
-    assert_true(hear(text, HARNESS_WAIT_MS));
+    assert_true(receive_message(text, HARNESS_WAIT_MS));
     assert_memory_equal(text, expected, sizeof expected - 1);
     assert_true(strtoull(text + sizeof expected - 1, NULL, 10) > 0);
     close(manager);
@@ -203,7 +203,7 @@ static void test_no_heartbeat_of_a_hanging_computation(void **state)
         struct wire *w = send_permutation(&h, 100000 + jobs);
         WIRE_AWAIT(&h, s, s.queued >= 2);
         wire_close(w);
-        quiet = hear(text, WATCHDOG_MS / 4) ? 0 : quiet + 1;
+        quiet = receive_message(text, WATCHDOG_MS / 4) ? 0 : quiet + 1;
         assert_true(jobs < 400);
     }
     wire_close(running);
@@ -238,8 +238,8 @@ static void test_failing_probe_ends_the_daemon(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_start_and_end, fake_backend_reset),
-        cmocka_unit_test(test_reload),
+        cmocka_unit_test_setup(test_start_and_end_are_reported, fake_backend_reset),
+        cmocka_unit_test(test_reload_is_reported),
         cmocka_unit_test_setup(test_heartbeat_of_an_idle_device, fake_backend_reset),
         cmocka_unit_test_setup(test_heartbeat_of_a_busy_device, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),

@@ -17,7 +17,7 @@
 
 /* ---- The values --------------------------------------------------------- */
 
-static void published_vectors(void **state)
+static void published_vectors_match(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -33,7 +33,7 @@ static void published_vectors(void **state)
     }
 }
 
-static void published_digest(void **state)
+static void published_digest_matches(void **state)
 {
     (void)state;
     struct command c;
@@ -52,7 +52,7 @@ static uint64_t sample_value(const json_t *samples, size_t index)
 }
 
 /* Every row of the golden table: fingerprint, first and last values. */
-static void golden_summaries(void **state)
+static void golden_summaries_match(void **state)
 {
     (void)state;
     struct golden row;
@@ -76,7 +76,7 @@ static void golden_summaries(void **state)
 }
 
 /* Every tenth row of the golden table: the values in the output and their fingerprint. */
-static void golden_values(void **state)
+static void golden_values_match(void **state)
 {
     (void)state;
     struct golden row;
@@ -114,7 +114,7 @@ static void check_raw(const shuf_permutation *request, unsigned width, const cha
     free(values);
 }
 
-static void raw_values(void **state)
+static void raw_values_match(void **state)
 {
     (void)state;
     size_t size;
@@ -132,7 +132,7 @@ static void raw_values(void **state)
     free(bytes);
 }
 
-static void slices_and_shards(void **state)
+static void slices_and_shards_match(void **state)
 {
     (void)state;
     size_t size;
@@ -163,7 +163,7 @@ static void slices_and_shards(void **state)
 }
 
 /* A rank continues in the middle of an epoch. It gets all remaining values, or some of them. */
-static void shards_from_a_step(void **state)
+static void shards_resume_at_step(void **state)
 {
     (void)state;
     size_t size;
@@ -217,7 +217,7 @@ static void check_npy(const char *name, const char *arguments, const char *dicti
     shufctl_remove(name);
 }
 
-static void npy_files(void **state)
+static void npy_files_match(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = 1001, .seed = 7};
@@ -252,7 +252,7 @@ static void check_text(const char *text, const shuf_permutation *request, uint64
     free(values);
 }
 
-static void text_files(void **state)
+static void text_files_match(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = 200003, .seed = 7};
@@ -270,7 +270,7 @@ static void text_files(void **state)
     shufctl_remove("rows.txt");
 }
 
-static void summary_for_people(void **state)
+static void summary_as_text(void **state)
 {
     (void)state;
     static const char *const lines[] = {"\nalgorithm   philox24\n",
@@ -307,7 +307,7 @@ static void summary_for_people(void **state)
     free(fingerprints[1]);
 }
 
-static void one_row(void **state)
+static void summary_of_one_row(void **state)
 {
     (void)state;
     char *text = shufctl_succeed(NULL, "permute --n 10 --seed 7 --epochs 3:4");
@@ -350,7 +350,7 @@ static void summary_as_json(void **state)
 }
 
 /* If the values go to stdout, --summary prints the summary on stderr. */
-static void summary_beside_values(void **state)
+static void summary_goes_to_stderr_beside_values(void **state)
 {
     (void)state;
     struct command c;
@@ -435,7 +435,7 @@ static void options_before_the_verb(void **state)
 
 /* shufctl knows a type by its names in shufd, C, NumPy and PyTorch. A size may have a
  * prefix such as Ki. */
-static void usual_names_and_sizes(void **state)
+static void other_type_names_and_sizes_are_parsed(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -464,23 +464,23 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),
-        cmocka_unit_test(published_digest),
-        cmocka_unit_test(golden_summaries),
-        cmocka_unit_test(golden_values),
-        cmocka_unit_test(raw_values),
-        cmocka_unit_test(slices_and_shards),
-        cmocka_unit_test(shards_from_a_step),
-        cmocka_unit_test(npy_files),
-        cmocka_unit_test(text_files),
-        cmocka_unit_test(summary_for_people),
-        cmocka_unit_test(one_row),
+        cmocka_unit_test(published_vectors_match),
+        cmocka_unit_test(published_digest_matches),
+        cmocka_unit_test(golden_summaries_match),
+        cmocka_unit_test(golden_values_match),
+        cmocka_unit_test(raw_values_match),
+        cmocka_unit_test(slices_and_shards_match),
+        cmocka_unit_test(shards_resume_at_step),
+        cmocka_unit_test(npy_files_match),
+        cmocka_unit_test(text_files_match),
+        cmocka_unit_test(summary_as_text),
+        cmocka_unit_test(summary_of_one_row),
         cmocka_unit_test(summary_as_json),
-        cmocka_unit_test(summary_beside_values),
+        cmocka_unit_test(summary_goes_to_stderr_beside_values),
         cmocka_unit_test(status_and_version),
         cmocka_unit_test(version_without_a_daemon),
         cmocka_unit_test(options_before_the_verb),
-        cmocka_unit_test(usual_names_and_sizes),
+        cmocka_unit_test(other_type_names_and_sizes_are_parsed),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

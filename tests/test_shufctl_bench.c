@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-static void rows(void **state)
+static void bench_as_json(void **state)
 {
     (void)state;
     struct timespec begin, end;
@@ -43,7 +43,7 @@ static void rows(void **state)
     json_decref(object);
 }
 
-static void in_words(void **state)
+static void bench_as_text(void **state)
 {
     (void)state;
     char *text = shufctl_succeed(NULL, "bench --n 1000");
@@ -53,12 +53,13 @@ static void in_words(void **state)
     assert_non_null(strstr(text, " values/s"));
     assert_non_null(strstr(text, "\ntorch.randperm, cuda, i32 "));
     free(text);
-    shufctl_refuse(64, "--n 10: expected", "bench --n 10");
+    shufctl_fail(64, "--n 10: expected", "bench --n 10");
 }
 
 int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows), cmocka_unit_test(in_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bench_as_json),
+                                       cmocka_unit_test(bench_as_text)};
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

@@ -47,8 +47,8 @@ static void make_file(const char *path, const char *text)
     shufd_write(full, text);
 }
 
-static struct shuf__finding run(const struct shuf__check *checks, const char *name,
-                                const struct shuf__patient *patient)
+static struct shuf__finding run_check(const struct shuf__check *checks, const char *name,
+                                      const struct shuf__patient *patient)
 {
     struct shuf__finding finding = {0};
     while (checks->name && strcmp(checks->name, name) != 0)
@@ -58,11 +58,11 @@ static struct shuf__finding run(const struct shuf__check *checks, const char *na
     return finding;
 }
 
-static void expect(const struct shuf__check *checks, const char *name,
-                   const struct shuf__patient *patient, enum shuf__finding_level level,
-                   const char *text, const char *advice)
+static void expect_finding(const struct shuf__check *checks, const char *name,
+                           const struct shuf__patient *patient, enum shuf__finding_level level,
+                           const char *text, const char *advice)
 {
-    const struct shuf__finding finding = run(checks, name, patient);
+    const struct shuf__finding finding = run_check(checks, name, patient);
     if (finding.level != level || !strstr(finding.text, text) || !strstr(finding.advice, advice))
         print_message("%s: %d %s -> %s\n", name, finding.level, finding.text, finding.advice);
     assert_int_equal(finding.level, level);
@@ -71,23 +71,23 @@ static void expect(const struct shuf__check *checks, const char *name,
     assert_true((*finding.advice != '\0') == (*advice != '\0'));
 }
 
-static void driver_and_devices(void **state)
+static void driver_and_devices_are_checked(void **state)
 {
     (void)state;
     const struct shuf__patient patient = {.root = root};
     const struct shuf__check *const checks = shuf__machine_checks;
-    expect(checks, "driver", &patient, SHUF__FINDING_OK, "no NVIDIA driver", "");
-    expect(checks, "devices", &patient, SHUF__FINDING_OK, "none needed", "");
+    expect_finding(checks, "driver", &patient, SHUF__FINDING_OK, "no NVIDIA driver", "");
+    expect_finding(checks, "devices", &patient, SHUF__FINDING_OK, "none needed", "");
     make_file("/proc/driver/nvidia/version", "NVRM version: 580.1\nGCC\n");
-    expect(checks, "driver", &patient, SHUF__FINDING_OK, "NVRM version: 580.1", "");
-    expect(checks, "devices", &patient, SHUF__FINDING_FAULT, "/dev/nvidiactl: No such file",
-           "nvidia-modprobe");
+    expect_finding(checks, "driver", &patient, SHUF__FINDING_OK, "NVRM version: 580.1", "");
+    expect_finding(checks, "devices", &patient, SHUF__FINDING_FAULT, "/dev/nvidiactl: No such file",
+                   "nvidia-modprobe");
     make_file("/dev/nvidiactl", "");
     make_file("/dev/nvidia-uvm", "");
-    expect(checks, "devices", &patient, SHUF__FINDING_OK, "can be read and written", "");
+    expect_finding(checks, "devices", &patient, SHUF__FINDING_OK, "can be read and written", "");
 }
 
-static void no_permission(void **state)
+static void missing_permission_is_a_fault(void **state)
 {
     (void)state;
     char full[128];
@@ -99,28 +99,29 @@ static void no_permission(void **state)
     assert_int_equal(chmod(full, 0), 0);
     if (geteuid() == 0) /* root may read the file, whatever its mode */
         skip();
-    expect(shuf__machine_checks, "devices", &patient, SHUF__FINDING_FAULT,
-           "/dev/nvidia-uvm: no permission", "usermod --append --groups ");
+    expect_finding(shuf__machine_checks, "devices", &patient, SHUF__FINDING_FAULT,
+                   "/dev/nvidia-uvm: no permission", "usermod --append --groups ");
 }
 
-static void kernel_settings(void **state)
+static void kernel_settings_are_checked(void **state)
 {
     (void)state;
     const struct shuf__patient patient = {.root = root};
     const struct shuf__check *const checks = shuf__machine_checks;
     static const char path[] = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
-    expect(checks, "huge pages", &patient, SHUF__FINDING_NOTE, "this kernel has none", "");
+    expect_finding(checks, "huge pages", &patient, SHUF__FINDING_NOTE, "this kernel has none", "");
     make_file(path, "always within_size advise [never] deny force\n");
-    expect(checks, "huge pages", &patient, SHUF__FINDING_NOTE, "small pages", "echo advise");
+    expect_finding(checks, "huge pages", &patient, SHUF__FINDING_NOTE, "small pages",
+                   "echo advise");
     make_file(path, "always within_size [advise] never deny force\n");
-    expect(checks, "huge pages", &patient, SHUF__FINDING_OK, "[advise]", "");
-    expect(checks, "pressure", &patient, SHUF__FINDING_NOTE, "is missing", "psi=1");
+    expect_finding(checks, "huge pages", &patient, SHUF__FINDING_OK, "[advise]", "");
+    expect_finding(checks, "pressure", &patient, SHUF__FINDING_NOTE, "is missing", "psi=1");
     make_file("/proc/pressure/memory", "some avg10=0.00\n");
-    expect(checks, "pressure", &patient, SHUF__FINDING_OK, "shortages", "");
-    expect(checks, "kernel", &patient, SHUF__FINDING_OK, "Linux ", "");
+    expect_finding(checks, "pressure", &patient, SHUF__FINDING_OK, "shortages", "");
+    expect_finding(checks, "kernel", &patient, SHUF__FINDING_OK, "Linux ", "");
 }
 
-static void daemon_of_files(void **state)
+static void daemon_status_is_checked(void **state)
 {
     (void)state;
     const struct shuf__check *const checks = shuf__daemon_checks;
@@ -129,31 +130,36 @@ static void daemon_of_files(void **state)
     patient.daemon.memory_limit = 1 << 20;
     strcpy(patient.daemon.version, "shufd 0.0.1");
     strcpy(patient.daemon.backend, "cpu");
-    expect(checks, "version", &patient, SHUF__FINDING_NOTE, "the daemon is shufd 0.0.1", "restart");
-    expect(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1 MiB", "host_memory");
+    expect_finding(checks, "version", &patient, SHUF__FINDING_NOTE, "the daemon is shufd 0.0.1",
+                   "restart");
+    expect_finding(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1 MiB", "host_memory");
     patient.daemon.memory_limit = UINT64_C(4) << 30;
-    expect(checks, "memory", &patient, SHUF__FINDING_OK, "4 GiB for results", "");
-    expect(checks, "lending", &patient, SHUF__FINDING_OK, "host memory is lent", "");
+    expect_finding(checks, "memory", &patient, SHUF__FINDING_OK, "4 GiB for results", "");
+    expect_finding(checks, "lending", &patient, SHUF__FINDING_OK, "host memory is lent", "");
     patient.daemon.copies_host = true;
-    expect(checks, "lending", &patient, SHUF__FINDING_NOTE, "no file leases", "fs.leases-enable=1");
-    expect(checks, "device", &patient, SHUF__FINDING_OK, "cpu: ", "");
+    expect_finding(checks, "lending", &patient, SHUF__FINDING_NOTE, "no file leases",
+                   "fs.leases-enable=1");
+    expect_finding(checks, "device", &patient, SHUF__FINDING_OK, "cpu: ", "");
     make_file("/proc/driver/nvidia/version", "NVRM\n");
-    expect(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU", "shufd --check");
-    expect(checks, "limits", &patient, SHUF__FINDING_OK, "only root", "");
+    expect_finding(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU",
+                   "shufd --check");
+    expect_finding(checks, "limits", &patient, SHUF__FINDING_OK, "only root", "");
     make_file("/proc/7/limits", "Limit\nMax open files            1024     4096    files\n");
-    expect(checks, "limits", &patient, SHUF__FINDING_NOTE, "1024 open files", "LimitNOFILE");
+    expect_finding(checks, "limits", &patient, SHUF__FINDING_NOTE, "1024 open files",
+                   "LimitNOFILE");
     make_file("/proc/7/limits", "Limit\nMax open files            524288   524288  files\n");
-    expect(checks, "limits", &patient, SHUF__FINDING_OK, "524288 open files", "");
-    expect(checks, "sandbox", &patient, SHUF__FINDING_OK, "another PID namespace", "");
+    expect_finding(checks, "limits", &patient, SHUF__FINDING_OK, "524288 open files", "");
+    expect_finding(checks, "sandbox", &patient, SHUF__FINDING_OK, "another PID namespace", "");
     make_file("/proc/7/status", "Name: shufd\nNoNewPrivs:\t1\nSeccomp:\t2\n");
-    expect(checks, "sandbox", &patient, SHUF__FINDING_OK, "are filtered", "");
+    expect_finding(checks, "sandbox", &patient, SHUF__FINDING_OK, "are filtered", "");
     make_file("/proc/7/status", "Name: shufd\nNoNewPrivs:\t0\nSeccomp:\t0\n");
-    expect(checks, "sandbox", &patient, SHUF__FINDING_NOTE, "without the sandbox", "systemctl");
+    expect_finding(checks, "sandbox", &patient, SHUF__FINDING_NOTE, "without the sandbox",
+                   "systemctl");
 }
 
 /* ---- this machine ---- */
 
-static void with_a_daemon(void **state)
+static void doctor_with_daemon(void **state)
 {
     (void)state;
     struct command c;
@@ -170,7 +176,7 @@ static void with_a_daemon(void **state)
     command_free(&c);
 }
 
-static void without_a_daemon(void **state)
+static void doctor_without_daemon(void **state)
 {
     (void)state;
     struct command c;
@@ -185,7 +191,7 @@ static void without_a_daemon(void **state)
     command_free(&c);
 }
 
-static void not_permitted(void **state)
+static void doctor_without_permission(void **state)
 {
     (void)state;
     struct command c;
@@ -209,13 +215,15 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(driver_and_devices, make_machine, remove_machine),
-        cmocka_unit_test_setup_teardown(no_permission, make_machine, remove_machine),
-        cmocka_unit_test_setup_teardown(kernel_settings, make_machine, remove_machine),
-        cmocka_unit_test_setup_teardown(daemon_of_files, make_machine, remove_machine),
-        cmocka_unit_test(with_a_daemon),
-        cmocka_unit_test(without_a_daemon),
-        cmocka_unit_test(not_permitted),
+        cmocka_unit_test_setup_teardown(driver_and_devices_are_checked, make_machine,
+                                        remove_machine),
+        cmocka_unit_test_setup_teardown(missing_permission_is_a_fault, make_machine,
+                                        remove_machine),
+        cmocka_unit_test_setup_teardown(kernel_settings_are_checked, make_machine, remove_machine),
+        cmocka_unit_test_setup_teardown(daemon_status_is_checked, make_machine, remove_machine),
+        cmocka_unit_test(doctor_with_daemon),
+        cmocka_unit_test(doctor_without_daemon),
+        cmocka_unit_test(doctor_without_permission),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

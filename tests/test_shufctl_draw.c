@@ -62,7 +62,7 @@ static void check_golden(const struct golden_stream *row)
 }
 
 /* Every third row of the golden table. */
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     int rows = 0;
@@ -98,7 +98,7 @@ static char *raw_values(int kind)
 }
 
 /* The .npy file has exactly the header and the bytes that numpy.load() expects. */
-static void npy_files(void **state)
+static void npy_files_match(void **state)
 {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
@@ -142,7 +142,7 @@ static void check_line(const char *line, char **end, shuf_dtype dtype, uint64_t 
     (*end)++;
 }
 
-static void text_reads_back(void **state)
+static void text_round_trips(void **state)
 {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
@@ -161,7 +161,7 @@ static void text_reads_back(void **state)
 }
 
 /* A part of a stream has the same values by every transport. */
-static void any_part(void **state)
+static void part_of_a_stream_matches(void **state)
 {
     (void)state;
     char *all = raw_values(0);
@@ -178,7 +178,7 @@ static void any_part(void **state)
 }
 
 /* The example prints the daemon's value and the value of the inline C. */
-static void example(void **state)
+static void example_matches_daemon(void **state)
 {
     (void)state;
     struct command c;
@@ -240,7 +240,7 @@ static void check_moments(int kind, const json_t *moments)
 }
 
 /* The summary agrees with moments computed from the values. */
-static void summaries(void **state)
+static void moments_in_summary_match(void **state)
 {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
@@ -259,7 +259,7 @@ static void summaries(void **state)
     }
 }
 
-static void first_and_last(void **state)
+static void first_and_last_values_match(void **state)
 {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
@@ -315,7 +315,7 @@ static void extremes_of(int kind, char least[64], char largest[64])
     free(text);
 }
 
-static void extremes_as_values(void **state)
+static void extremes_print_like_values(void **state)
 {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
@@ -329,7 +329,7 @@ static void extremes_as_values(void **state)
     }
 }
 
-static void lines_for_people(void **state)
+static void summary_as_text(void **state)
 {
     (void)state;
     char *text = shufctl_succeed(NULL, "gauss --count 64Ki --seed 1 --stream 2 --offset 1e9 --mean "
@@ -353,7 +353,7 @@ static void lines_for_people(void **state)
 }
 
 /* If the values go to stdout, the summary goes to stderr. */
-static void beside_the_values(void **state)
+static void summary_goes_to_stderr_beside_values(void **state)
 {
     (void)state;
     struct command c;
@@ -371,7 +371,7 @@ static void beside_the_values(void **state)
 }
 
 /* If stderr is full, the values still arrive. shufctl reports the failure by its exit status. */
-static void full_standard_error(void **state)
+static void full_standard_error_is_reported(void **state)
 {
     (void)state;
     static const char *const options[] = {"--summary", "--json", "--json --transport memfd"};
@@ -389,7 +389,7 @@ static void full_standard_error(void **state)
 
 /* Some moments are undefined for one value, or if all values round to the mean. The summary then
  * has null for them. */
-static void equal_values(void **state)
+static void undefined_moments_are_null(void **state)
 {
     (void)state;
     static const char *const rows[] = {
@@ -415,7 +415,7 @@ static void equal_values(void **state)
 
 /* ---- mistakes ----------------------------------------------------------------- */
 
-static void every_mistake(void **state)
+static void wrong_options_are_explained(void **state)
 {
     (void)state;
     static const struct {
@@ -478,17 +478,17 @@ static void every_mistake(void **state)
         {"uniform 10", 64, "argument '10'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
-static void help(void **state)
+static void help_lists_options(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
         {"gauss --help", "--std=D"},
         {"gauss --help", "--summary"},
         {"gauss --help", "--method=table|box-muller"},
-        {"help gauss", "--transport=memfd|cuda-fd|"},
+        {"help_lists_options gauss", "--transport=memfd|cuda-fd|"},
         {"uniform --help", "--dtype=f64|f32|u32|u64"},
         {"help", "uniform   "},
     };
@@ -505,20 +505,20 @@ static void help(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),
-        cmocka_unit_test(npy_files),
-        cmocka_unit_test(text_reads_back),
-        cmocka_unit_test(any_part),
-        cmocka_unit_test(example),
-        cmocka_unit_test(summaries),
-        cmocka_unit_test(first_and_last),
-        cmocka_unit_test(lines_for_people),
-        cmocka_unit_test(beside_the_values),
-        cmocka_unit_test(equal_values),
-        cmocka_unit_test(extremes_as_values),
-        cmocka_unit_test(full_standard_error),
-        cmocka_unit_test(every_mistake),
-        cmocka_unit_test(help),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(npy_files_match),
+        cmocka_unit_test(text_round_trips),
+        cmocka_unit_test(part_of_a_stream_matches),
+        cmocka_unit_test(example_matches_daemon),
+        cmocka_unit_test(moments_in_summary_match),
+        cmocka_unit_test(first_and_last_values_match),
+        cmocka_unit_test(summary_as_text),
+        cmocka_unit_test(summary_goes_to_stderr_beside_values),
+        cmocka_unit_test(undefined_moments_are_null),
+        cmocka_unit_test(extremes_print_like_values),
+        cmocka_unit_test(full_standard_error_is_reported),
+        cmocka_unit_test(wrong_options_are_explained),
+        cmocka_unit_test(help_lists_options),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

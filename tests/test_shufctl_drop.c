@@ -43,7 +43,7 @@ static uint64_t drop(const char *options, uint64_t *results)
 
 /* Each option drops all idle results and reports their number and bytes. The status gives the same
  * figures. */
-static void whoever_is_named(void **state)
+static void drop_frees_results_of_named_user(void **state)
 {
     (void)state;
     char by_number[32];
@@ -62,7 +62,7 @@ static void whoever_is_named(void **state)
     }
 }
 
-static void in_words(void **state)
+static void drop_as_text(void **state)
 {
     (void)state;
     compute_two();
@@ -77,30 +77,30 @@ static void in_words(void **state)
     free(text);
 }
 
-static void mistakes(void **state)
+static void wrong_options_are_explained(void **state)
 {
     (void)state;
-    shufctl_refuse(64, "--user no-such-user: no such user, expected a name or a number",
-                   "drop --user no-such-user");
-    shufctl_refuse(64, "--user and --all: expected one of them", "drop --user 0 --all");
-    shufctl_refuse(64, "--user -1: no such user", "drop --user -1");
-    shufctl_refuse(64, "--user 4294967295: no such user", "drop --user 4294967295"); /* (uid_t)-1 */
-    shufctl_refuse(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
+    shufctl_fail(64, "--user no-such-user: no such user, expected a name or a number",
+                 "drop --user no-such-user");
+    shufctl_fail(64, "--user and --all: expected one of them", "drop --user 0 --all");
+    shufctl_fail(64, "--user -1: no such user", "drop --user -1");
+    shufctl_fail(64, "--user 4294967295: no such user", "drop --user 4294967295"); /* (uid_t)-1 */
+    shufctl_fail(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
 }
 
 /* A prefetch of a result larger than host_cache fails, because the daemon would not keep the
  * result. */
-static void prefetched_in_vain(void **state)
+static void prefetch_above_host_cache_is_refused(void **state)
 {
     (void)state;
-    shufctl_refuse(71,
-                   "--prefetch: the result has 1.12 GiB, expected at most 1 GiB, which the daemon "
-                   "keeps: raise ",
-                   "permute --n 3e8 --seed 7 --prefetch");
+    shufctl_fail(71,
+                 "--prefetch: the result has 1.12 GiB, expected at most 1 GiB, which the daemon "
+                 "keeps: raise ",
+                 "permute --n 3e8 --seed 7 --prefetch");
 }
 
 /* The result of a lease is not dropped. */
-static void in_the_library(void **state)
+static void drop_keeps_leased_result(void **state)
 {
     (void)state;
     shuf *handle;
@@ -135,7 +135,7 @@ static void expect_mapped(const char *text, long pid)
     json_decref(o);
 }
 
-static void all_in_use(void **state)
+static void drop_reports_leases_in_use(void **state)
 {
     (void)state;
     shuf *handle;
@@ -154,7 +154,7 @@ static void all_in_use(void **state)
 
 /* Some memory is mapped without a lease. The status tells the user which of the user's processes
  * has it mapped. */
-static void mapped_without_a_lease(void **state)
+static void status_names_process_with_mapping(void **state)
 {
     (void)state;
     char text[160];
@@ -177,7 +177,7 @@ static void mapped_without_a_lease(void **state)
     shuf_close(handle);
 }
 
-static void refused_for_others(void **state)
+static void drop_of_other_users_is_refused(void **state)
 {
     (void)state;
     struct command c;
@@ -196,10 +196,14 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_is_named),   cmocka_unit_test(in_words),
-        cmocka_unit_test(prefetched_in_vain), cmocka_unit_test(mistakes),
-        cmocka_unit_test(in_the_library),     cmocka_unit_test(refused_for_others),
-        cmocka_unit_test(all_in_use),         cmocka_unit_test(mapped_without_a_lease),
+        cmocka_unit_test(drop_frees_results_of_named_user),
+        cmocka_unit_test(drop_as_text),
+        cmocka_unit_test(prefetch_above_host_cache_is_refused),
+        cmocka_unit_test(wrong_options_are_explained),
+        cmocka_unit_test(drop_keeps_leased_result),
+        cmocka_unit_test(drop_of_other_users_is_refused),
+        cmocka_unit_test(drop_reports_leases_in_use),
+        cmocka_unit_test(status_names_process_with_mapping),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

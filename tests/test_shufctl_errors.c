@@ -18,7 +18,7 @@
 
 /* ---- Mistakes ----------------------------------------------------------- */
 
-static void every_mistake(void **state)
+static void wrong_options_are_explained(void **state)
 {
     (void)state;
     static const struct {
@@ -162,11 +162,11 @@ static void every_mistake(void **state)
         {"help permute status", 64, "at most one verb or topic"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
 /* Every message begins with the program and the verb, whichever function writes it. */
-static void one_prefix(void **state)
+static void messages_begin_with_program_and_verb(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -187,7 +187,7 @@ static void one_prefix(void **state)
     }
 }
 
-static void help_is_no_mistake(void **state)
+static void help_succeeds(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -228,7 +228,7 @@ static void help_is_no_mistake(void **state)
 }
 
 /* If standard output is full, every verb fails. */
-static void full_standard_output(void **state)
+static void full_standard_output_is_an_error(void **state)
 {
     (void)state;
     static const char *const verbs[] = {
@@ -243,7 +243,7 @@ static void full_standard_output(void **state)
 }
 
 /* If a standard stream is closed, its output does not go to a file or to the daemon instead. */
-static void closed_standard_streams(void **state)
+static void closed_standard_output_is_an_error(void **state)
 {
     (void)state;
     struct command c;
@@ -266,7 +266,7 @@ static void closed_standard_streams(void **state)
 
 /* If a file would exceed ulimit -f, shufctl prints an error. It does not end by a signal, and
  * leaves no file. */
-static void file_above_the_limit(void **state)
+static void file_above_size_limit_is_an_error(void **state)
 {
     (void)state;
     static const char *const names[] = {"v.npy", "v.txt"};
@@ -280,11 +280,11 @@ static void file_above_the_limit(void **state)
         assert_non_null(strstr(c.err.bytes, "ulimit -f"));
         command_free(&c);
     }
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* The error lists the paths that shufctl tried, in order, and the variables that set them. */
-static void places_are_named(void **state)
+static void missing_daemon_lists_socket_paths(void **state)
 {
     (void)state;
     struct command c;
@@ -306,7 +306,7 @@ static void places_are_named(void **state)
 }
 
 /* shufctl waits for a daemon that starts later, and gives up if none starts. */
-static void waiting_for_a_daemon(void **state)
+static void wait_option_waits_for_daemon(void **state)
 {
     (void)state;
     struct command c;
@@ -322,7 +322,7 @@ static void waiting_for_a_daemon(void **state)
 }
 
 /* shufctl also waits for a daemon that hangs. The daemon may continue within the waiting time. */
-static void waiting_for_a_hung_daemon(void **state)
+static void wait_option_waits_for_hung_daemon(void **state)
 {
     (void)state;
     struct command c;
@@ -358,7 +358,7 @@ static void expect_refused(unsigned flags, const char *socket, int code, const c
     command_free(&c);
 }
 
-static void busy_daemon(void **state)
+static void busy_daemon_is_an_error(void **state)
 {
     (void)state;
     FILE *file = fopen(shufctl_path("conf"), "we");
@@ -376,7 +376,7 @@ static void busy_daemon(void **state)
 }
 
 /* Only the owner may access the harness's directory. */
-static void denied(void **state)
+static void denied_socket_is_an_error(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -385,7 +385,7 @@ static void denied(void **state)
 }
 
 /* The reader closes the pipe early. SIGPIPE has its default action, or is ignored. */
-static void reader_that_leaves(void **state)
+static void closed_pipe_is_not_an_error(void **state)
 {
     (void)state;
     static const char *const starts[] = {"", "trap '' PIPE; "};
@@ -404,7 +404,7 @@ static void reader_that_leaves(void **state)
 
 /* ---- Files, terminals, signals ------------------------------------------ */
 
-static void terminals(void **state)
+static void terminal_gets_only_text(void **state)
 {
     (void)state;
     struct command c;
@@ -427,7 +427,7 @@ static void terminals(void **state)
 }
 
 /* Writing this much text takes seconds on any machine, so the progress line appears. */
-static void progress_line(void **state)
+static void progress_line_on_terminal(void **state)
 {
     (void)state;
     struct command c;
@@ -448,7 +448,7 @@ static void progress_line(void **state)
     command_free(&c);
 }
 
-static void progress_of_waiting(void **state)
+static void progress_line_during_wait(void **state)
 {
     (void)state;
     struct command c;
@@ -467,7 +467,7 @@ static void progress_of_waiting(void **state)
 }
 
 /* Returns the width of the widest progress line on standard error. */
-static size_t widest_line(const char *text)
+static size_t widest_progress_line(const char *text)
 {
     size_t widest = 0;
     for (const char *end; (end = strstr(text, "\033[K")) != NULL; text = end + 3)
@@ -477,7 +477,7 @@ static size_t widest_line(const char *text)
 
 /* A progress line that is wider than the terminal would wrap. The next line could not replace it
  * then. */
-static void narrow_terminals(void **state)
+static void progress_line_fits_narrow_terminals(void **state)
 {
     (void)state;
     char script[512];
@@ -490,13 +490,13 @@ static void narrow_terminals(void **state)
         assert_int_equal(command_run(&c, COMMAND_TERMINAL_ERR, argv), 69);
         assert_non_null(strstr(c.err.bytes, "\033[K"));
         const size_t width = strlen("\rwaiting for the daemon: 1 s");
-        assert_int_equal(widest_line(c.err.bytes), columns < width ? columns : width);
+        assert_int_equal(widest_progress_line(c.err.bytes), columns < width ? columns : width);
         command_free(&c);
     }
 }
 
 /* The line shows as many values as fit, and "..." for the others. */
-static void values_in_a_line(void **state)
+static void summary_line_fits_terminal(void **state)
 {
     (void)state;
     static const struct {
@@ -526,7 +526,7 @@ static void values_in_a_line(void **state)
     }
 }
 
-static void file_modes_and_links(void **state)
+static void file_modes_and_links_are_kept(void **state)
 {
     (void)state;
     const char *path = shufctl_path("values.bin"), *link = shufctl_path("link.bin");
@@ -546,20 +546,20 @@ static void file_modes_and_links(void **state)
     assert_true(readlink(link, target, sizeof target) > 0);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_size, 80);
-    assert_int_equal(shufctl_files(), 2);
+    assert_int_equal(shufctl_count_files(), 2);
     assert_int_equal(status.st_mode & 0777, 0600); /* the mode of the old file */
     shufctl_remove("values.bin");
     /* The link refers to a file that does not exist. */
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", link));
     assert_int_equal(lstat(path, &status), 0);
     assert_int_equal(status.st_size, 40);
-    assert_int_equal(shufctl_files(), 2);
+    assert_int_equal(shufctl_count_files(), 2);
     shufctl_remove("link.bin");
     shufctl_remove("values.bin");
 }
 
 /* A folder may be writable for all users. There, shufctl does not follow a link of another user. */
-static void links_of_others(void **state)
+static void links_of_other_users_are_refused(void **state)
 {
     (void)state;
     const char *shared = shufctl_path("shared"), *link = shufctl_path("shared/l.txt");
@@ -573,7 +573,7 @@ static void links_of_others(void **state)
     for (int exists = 0; exists < 2; exists++) {
         assert_int_equal(chmod(shared, 01777), 0);
         assert_int_equal(lchown(link, 65534, 65534), 0);
-        shufctl_refuse(EX_NOPERM, "symbolic link of another user", arguments);
+        shufctl_fail(EX_NOPERM, "symbolic link of another user", arguments);
         assert_int_equal(access(victim, F_OK) == 0, exists);
         /* Without the sticky bit, all users of the folder may replace the files. */
         assert_int_equal(chmod(shared, 0777), 0);
@@ -590,7 +590,7 @@ static void links_of_others(void **state)
 /* The path of a descriptor, such as /dev/stdout, stands for the open file. shufctl writes to it at
  * its position, and does not replace the file. The path of a descriptor that shufctl itself has
  * opened is refused. */
-static void descriptors_by_name(void **state)
+static void paths_of_descriptors_are_written_in_place(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -617,7 +617,7 @@ static void descriptors_by_name(void **state)
     command_free(&c);
 }
 
-static void pipes_are_written_to(void **state)
+static void named_pipes_are_written(void **state)
 {
     (void)state;
     struct command c;
@@ -633,7 +633,7 @@ static void pipes_are_written_to(void **state)
 }
 
 /* Whether the process has an open file in the directory, with or without a name. */
-static bool writes_there(pid_t pid)
+static bool has_open_output(pid_t pid)
 {
     char path[64], target[256];
     for (int fd = 3; fd < 20; fd++) {
@@ -645,15 +645,15 @@ static bool writes_there(pid_t pid)
     return false;
 }
 
-static bool wait_for_output(pid_t pid)
+static bool await_open_output(pid_t pid)
 {
-    for (int i = 0; i < 6000 && !writes_there(pid); i++)
+    for (int i = 0; i < 6000 && !has_open_output(pid); i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    return writes_there(pid);
+    return has_open_output(pid);
 }
 
 /* Whether the file system supports unnamed files. If so, even SIGKILL leaves no partial file. */
-static bool unnamed_files(void)
+static bool has_unnamed_files(void)
 {
     int fd = open(shufctl_directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd >= 0)
@@ -662,21 +662,21 @@ static bool unnamed_files(void)
 }
 
 /* After a signal the old file is unchanged, and there is no other file. */
-static void signals_leave_nothing(void **state)
+static void signals_leave_no_partial_file(void **state)
 {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGKILL};
     const char *path = shufctl_path("values.bin");
     size_t size;
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7 --out %s", path));
-    for (int i = 0; i < (unnamed_files() ? 4 : 3); i++) {
+    for (int i = 0; i < (has_unnamed_files() ? 4 : 3); i++) {
         struct command c;
         shufctl_start(&c, 0, "permute --n 1e8 --seed 7 --format text --out %s", path);
-        assert_true(wait_for_output(c.pid));
+        assert_true(await_open_output(c.pid));
         kill(c.pid, signals[i]);
         command_finish(&c);
         assert_int_equal(c.status, 128 + signals[i]);
-        assert_int_equal(shufctl_files(), 1);
+        assert_int_equal(shufctl_count_files(), 1);
         command_free(&c);
     }
     free(shufctl_read(path, &size));
@@ -685,7 +685,7 @@ static void signals_leave_nothing(void **state)
 }
 
 /* A limit on the size of files imitates a full disk. */
-static void full_disk(void **state)
+static void full_disk_leaves_no_partial_file(void **state)
 {
     (void)state;
     static const char *const formats[] = {"raw", "npy", "text"};
@@ -698,11 +698,11 @@ static void full_disk(void **state)
                          74);
         assert_non_null(strstr(c.err.bytes, "File too large"));
         command_free(&c);
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
     }
 }
 
-static void unwritable_directory(void **state)
+static void unwritable_directory_is_an_error(void **state)
 {
     (void)state;
     if (geteuid() == 0)
@@ -717,30 +717,30 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_mistake),
-        cmocka_unit_test(one_prefix),
-        cmocka_unit_test(help_is_no_mistake),
-        cmocka_unit_test(full_standard_output),
-        cmocka_unit_test(closed_standard_streams),
-        cmocka_unit_test(places_are_named),
-        cmocka_unit_test(file_above_the_limit),
-        cmocka_unit_test(waiting_for_a_daemon),
-        cmocka_unit_test(waiting_for_a_hung_daemon),
-        cmocka_unit_test(busy_daemon),
-        cmocka_unit_test(denied),
-        cmocka_unit_test(reader_that_leaves),
-        cmocka_unit_test(terminals),
-        cmocka_unit_test(progress_line),
-        cmocka_unit_test(progress_of_waiting),
-        cmocka_unit_test(narrow_terminals),
-        cmocka_unit_test(values_in_a_line),
-        cmocka_unit_test(file_modes_and_links),
-        cmocka_unit_test(links_of_others),
-        cmocka_unit_test(descriptors_by_name),
-        cmocka_unit_test(pipes_are_written_to),
-        cmocka_unit_test(signals_leave_nothing),
-        cmocka_unit_test(full_disk),
-        cmocka_unit_test(unwritable_directory),
+        cmocka_unit_test(wrong_options_are_explained),
+        cmocka_unit_test(messages_begin_with_program_and_verb),
+        cmocka_unit_test(help_succeeds),
+        cmocka_unit_test(full_standard_output_is_an_error),
+        cmocka_unit_test(closed_standard_output_is_an_error),
+        cmocka_unit_test(missing_daemon_lists_socket_paths),
+        cmocka_unit_test(file_above_size_limit_is_an_error),
+        cmocka_unit_test(wait_option_waits_for_daemon),
+        cmocka_unit_test(wait_option_waits_for_hung_daemon),
+        cmocka_unit_test(busy_daemon_is_an_error),
+        cmocka_unit_test(denied_socket_is_an_error),
+        cmocka_unit_test(closed_pipe_is_not_an_error),
+        cmocka_unit_test(terminal_gets_only_text),
+        cmocka_unit_test(progress_line_on_terminal),
+        cmocka_unit_test(progress_line_during_wait),
+        cmocka_unit_test(progress_line_fits_narrow_terminals),
+        cmocka_unit_test(summary_line_fits_terminal),
+        cmocka_unit_test(file_modes_and_links_are_kept),
+        cmocka_unit_test(links_of_other_users_are_refused),
+        cmocka_unit_test(paths_of_descriptors_are_written_in_place),
+        cmocka_unit_test(named_pipes_are_written),
+        cmocka_unit_test(signals_leave_no_partial_file),
+        cmocka_unit_test(full_disk_leaves_no_partial_file),
+        cmocka_unit_test(unwritable_directory_is_an_error),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

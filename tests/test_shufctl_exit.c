@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Users rely on these numbers, which docs/man/shufctl.1.scd lists. */
-static void each_status_has_its_code(void **state)
+static void each_status_has_its_exit_code(void **state)
 {
     (void)state;
     static const int codes[] = {
@@ -67,7 +67,7 @@ static void expect_command(const char *name, const char *end)
     assert_string_equal(command, expected);
 }
 
-static void command_is_quoted(void **state)
+static void proposed_command_is_quoted(void **state)
 {
     (void)state;
     char name[80], quoted[400] = "'/";
@@ -82,7 +82,7 @@ static void command_is_quoted(void **state)
     expect_command(name, strcat(quoted, "'"));
 }
 
-static void stand_in(const char *path)
+static void make_stale_socket(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -92,7 +92,7 @@ static void stand_in(const char *path)
 }
 
 /* shufctl proposes a command only if shufd would accept the path. */
-static void command_works_or_is_not_told(void **state)
+static void command_is_proposed_only_if_it_works(void **state)
 {
     (void)state;
     char path[64];
@@ -105,14 +105,14 @@ static void command_works_or_is_not_told(void **state)
     expect_command("s", NULL);
     expect_command("s/s", NULL);
     assert_int_equal(unlink(path), 0);
-    stand_in(path);
+    make_stale_socket(path);
     expect_command("s", "/s");
     assert_int_equal(unlink(path), 0);
 }
 
 /* The command does not name the default path, because shufd has the same default. It names a path
  * from $SHUFD_SOCKET, because the daemon's environment may not have this variable. */
-static void default_socket_is_not_named(void **state)
+static void default_socket_is_omitted(void **state)
 {
     (void)state;
     char path[64], command[SHUF__START_COMMAND], named[96];
@@ -138,10 +138,10 @@ static void default_socket_is_not_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_status_has_its_code),
-        cmocka_unit_test(command_is_quoted),
-        cmocka_unit_test(command_works_or_is_not_told),
-        cmocka_unit_test(default_socket_is_not_named),
+        cmocka_unit_test(each_status_has_its_exit_code),
+        cmocka_unit_test(proposed_command_is_quoted),
+        cmocka_unit_test(command_is_proposed_only_if_it_works),
+        cmocka_unit_test(default_socket_is_omitted),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -22,7 +22,7 @@ static uint64_t value_at(uint64_t n, uint64_t epoch, uint64_t position)
     return shuf_primefold_forward(&f, position);
 }
 
-static void one_a_line(void **state)
+static void one_value_on_each_line(void **state)
 {
     (void)state;
     char expected[128];
@@ -39,7 +39,7 @@ static void one_a_line(void **state)
     }
 }
 
-static void the_same_as_permute(void **state)
+static void look_ups_match_permute(void **state)
 {
     (void)state;
     struct command c;
@@ -61,7 +61,7 @@ static void the_same_as_permute(void **state)
     shufctl_remove("p");
 }
 
-static void places_on_standard_input(void **state)
+static void positions_from_standard_input(void **state)
 {
     (void)state;
     struct command c;
@@ -106,14 +106,14 @@ static void check_json(const char *direction, bool inverse)
     json_decref(object);
 }
 
-static void json(void **state)
+static void values_as_json(void **state)
 {
     (void)state;
     check_json("", false);
     check_json(" --inverse --algorithm primefold", true);
 }
 
-static void files(void **state)
+static void values_in_files(void **state)
 {
     (void)state;
     size_t size;
@@ -139,7 +139,7 @@ static void files(void **state)
     }
 }
 
-static void every_mistake(void **state)
+static void wrong_options_are_explained(void **state)
 {
     (void)state;
 #define RIGHT "index --n 10 --seed 7 --at 1 "
@@ -211,10 +211,10 @@ static void every_mistake(void **state)
         {RIGHT "--out /dev/full --format raw", 74, "/dev/full: No space left on device"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        shufctl_refuse(rows[i].status, rows[i].words, rows[i].arguments);
+        shufctl_fail(rows[i].status, rows[i].words, rows[i].arguments);
 }
 
-static void mistakes_on_standard_input(void **state)
+static void wrong_standard_input_is_explained(void **state)
 {
     (void)state;
     static const struct {
@@ -243,10 +243,10 @@ static void mistakes_on_standard_input(void **state)
     }
 }
 
-static void help(void **state)
+static void help_lists_options(void **state)
 {
     (void)state;
-    static const char *const forms[] = {"help index", "index --help", "index -h"};
+    static const char *const forms[] = {"help_lists_options index", "index --help", "index -h"};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         char *text = shufctl_succeed(NULL, "%s", forms[i]);
         assert_non_null(strstr(text, "--inverse"));
@@ -255,7 +255,7 @@ static void help(void **state)
     }
 }
 
-static void full_standard_output(void **state)
+static void full_standard_output_is_an_error(void **state)
 {
     (void)state;
     struct command c;
@@ -273,11 +273,11 @@ static void full_standard_output(void **state)
 }
 
 /* A signal ends shufctl while it waits for positions from a pipe. */
-static void signals_end_it(void **state)
+static void signals_end_wait_for_input(void **state)
 {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    int fds[2], kept = dup(STDIN_FILENO);
+    int fds[2], saved_stdin = dup(STDIN_FILENO);
     assert_int_equal(pipe(fds), 0);
     dup2(fds[0], STDIN_FILENO);
     for (int i = 0; i < 3; i++) {
@@ -287,17 +287,17 @@ static void signals_end_it(void **state)
         kill(c.pid, signals[i]);
         command_finish(&c);
         assert_int_equal(c.status, 128 + signals[i]);
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
         command_free(&c);
     }
-    dup2(kept, STDIN_FILENO);
-    close(kept);
+    dup2(saved_stdin, STDIN_FILENO);
+    close(saved_stdin);
     close(fds[0]);
     close(fds[1]);
 }
 
 /* The example computes the same values as the daemon. */
-static void lookup_without_a_daemon(void **state)
+static void example_matches_daemon(void **state)
 {
     (void)state;
     struct command c;
@@ -317,17 +317,17 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_a_line),
-        cmocka_unit_test(the_same_as_permute),
-        cmocka_unit_test(places_on_standard_input),
-        cmocka_unit_test(json),
-        cmocka_unit_test(files),
-        cmocka_unit_test(every_mistake),
-        cmocka_unit_test(mistakes_on_standard_input),
-        cmocka_unit_test(help),
-        cmocka_unit_test(full_standard_output),
-        cmocka_unit_test(signals_end_it),
-        cmocka_unit_test(lookup_without_a_daemon),
+        cmocka_unit_test(one_value_on_each_line),
+        cmocka_unit_test(look_ups_match_permute),
+        cmocka_unit_test(positions_from_standard_input),
+        cmocka_unit_test(values_as_json),
+        cmocka_unit_test(values_in_files),
+        cmocka_unit_test(wrong_options_are_explained),
+        cmocka_unit_test(wrong_standard_input_is_explained),
+        cmocka_unit_test(help_lists_options),
+        cmocka_unit_test(full_standard_output_is_an_error),
+        cmocka_unit_test(signals_end_wait_for_input),
+        cmocka_unit_test(example_matches_daemon),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

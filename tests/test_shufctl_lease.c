@@ -24,7 +24,7 @@ static int transport_count(void)
 }
 
 /* The result is larger than one read of shufctl, and not a multiple of it. */
-static void values_by_each_transport(void **state)
+static void values_match_by_each_transport(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = 300007, .seed = 7, .epoch = 3, .epochs = 2, .dtype = SHUF_U64};
@@ -42,7 +42,7 @@ static void values_by_each_transport(void **state)
     free(values);
 }
 
-static void files_by_each_transport(void **state)
+static void files_match_by_each_transport(void **state)
 {
     (void)state;
     const char *plain = shufctl_path("plain.npy"), *leased = shufctl_path("leased.npy");
@@ -63,7 +63,7 @@ static void files_by_each_transport(void **state)
 }
 
 /* A summary has the same fields with a lease as without one, and also the fields of the lease. */
-static void summaries_by_each_transport(void **state)
+static void summaries_match_by_each_transport(void **state)
 {
     (void)state;
     const char *request = "permute --n 50021 --seed 77 --rank 1 --world 3 --json";
@@ -88,7 +88,7 @@ static void summaries_by_each_transport(void **state)
     json_decref(plain);
 }
 
-static void summary_for_people(void **state)
+static void summary_as_text(void **state)
 {
     (void)state;
     static const char *const cached[] = {"\ncached      no\n", "\ncached      yes\n"};
@@ -103,7 +103,7 @@ static void summary_for_people(void **state)
     }
 }
 
-static void nothing_by_each_transport(void **state)
+static void empty_shard_by_each_transport(void **state)
 {
     (void)state;
     for (int i = 0; i < transport_count(); i++) {
@@ -116,7 +116,7 @@ static void nothing_by_each_transport(void **state)
     }
 }
 
-static void transport_that_there_is_not(void **state)
+static void missing_transport_is_refused(void **state)
 {
     (void)state;
     struct command c;
@@ -138,7 +138,7 @@ static uint64_t status_member(const char *key)
 }
 
 /* A prefetch and a lease of the same result share one computation, in memory of the right kind. */
-static void prefetched(void **state)
+static void prefetched_result_is_leased(void **state)
 {
     (void)state;
     for (int i = 1; i < transport_count(); i++) {
@@ -172,7 +172,7 @@ static const json_t *only_lease(json_t *object)
     return json_array_get(list, 0);
 }
 
-static void listed(void **state)
+static void leases_are_listed(void **state)
 {
     (void)state;
     shuf_permutation request = {.n = 1 << 18, .seed = UINT64_MAX, .epoch = 5, .epochs = 2};
@@ -216,7 +216,7 @@ static void listed(void **state)
 }
 
 /* The list of leases shows streams as streams. */
-static void listed_numbers(void **state)
+static void leases_of_streams_are_listed(void **state)
 {
     (void)state;
     const shuf_numbers numbers = {.distribution = SHUF_GAUSS,
@@ -256,7 +256,7 @@ static void listed_numbers(void **state)
 }
 
 /* Leases of one result share a block. The total counts its bytes once. */
-static void listed_together(void **state)
+static void leases_of_one_block_are_counted_once(void **state)
 {
     (void)state;
     enum { HANDLES = 3 };
@@ -274,7 +274,7 @@ static void listed_together(void **state)
         shuf_close(handles[i]);
 }
 
-static void status_of_sharing(void **state)
+static void status_counts_shared_results(void **state)
 {
     (void)state;
     static const char *const keys[] = {"blocks",    "host_idle",   "device_idle", "pending_free",
@@ -303,7 +303,7 @@ static void status_of_sharing(void **state)
 
 /* Processes share memory. Together they read each sample once, and the daemon computes each epoch
  * once. */
-static void training_loop(void **state)
+static void processes_share_each_epoch(void **state)
 {
     (void)state;
     for (int i = 0; i < transport_count(); i++) {
@@ -330,18 +330,18 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_by_each_transport),
-        cmocka_unit_test(files_by_each_transport),
-        cmocka_unit_test(summaries_by_each_transport),
-        cmocka_unit_test(summary_for_people),
-        cmocka_unit_test(nothing_by_each_transport),
-        cmocka_unit_test(transport_that_there_is_not),
-        cmocka_unit_test(prefetched),
-        cmocka_unit_test(listed),
-        cmocka_unit_test(listed_numbers),
-        cmocka_unit_test(listed_together),
-        cmocka_unit_test(status_of_sharing),
-        cmocka_unit_test(training_loop),
+        cmocka_unit_test(values_match_by_each_transport),
+        cmocka_unit_test(files_match_by_each_transport),
+        cmocka_unit_test(summaries_match_by_each_transport),
+        cmocka_unit_test(summary_as_text),
+        cmocka_unit_test(empty_shard_by_each_transport),
+        cmocka_unit_test(missing_transport_is_refused),
+        cmocka_unit_test(prefetched_result_is_leased),
+        cmocka_unit_test(leases_are_listed),
+        cmocka_unit_test(leases_of_streams_are_listed),
+        cmocka_unit_test(leases_of_one_block_are_counted_once),
+        cmocka_unit_test(status_counts_shared_results),
+        cmocka_unit_test(processes_share_each_epoch),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

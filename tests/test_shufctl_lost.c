@@ -52,7 +52,7 @@ static void start_and_stop(struct command *c)
     shuf_close(handle);
 }
 
-static void no_other_comes(void **state)
+static void loss_without_next_daemon_is_an_error(void **state)
 {
     (void)state;
     struct command c;
@@ -71,8 +71,8 @@ static void no_other_comes(void **state)
     assert_in_range((uint64_t)time(NULL) - begin, 9, 60); /* shufctl waits 10 s for a daemon */
     assert_true(harness_restart(&shufctl_daemon));
     shufctl_remove("in");
-    assert_int_equal(shufctl_files(), access(shufctl_path("out"), F_OK) == 0);
-    if (shufctl_files() > 0) /* an earlier attempt has written the file */
+    assert_int_equal(shufctl_count_files(), access(shufctl_path("out"), F_OK) == 0);
+    if (shufctl_count_files() > 0) /* an earlier attempt has written the file */
         shufctl_remove("out");
 }
 
@@ -95,7 +95,7 @@ static void await_jobs(uint64_t jobs)
 
 /* While shufctl waits, it counts the seconds on a terminal. On a pipe it prints one line, and with
  * -q nothing. */
-static void waiting_is_shown(void **state)
+static void wait_for_next_daemon_is_shown(void **state)
 {
     (void)state;
     static const char line[] = "shufctl permute: the connection to the daemon is lost; waiting up "
@@ -125,8 +125,8 @@ static void waiting_is_shown(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_other_comes),
-        cmocka_unit_test(waiting_is_shown),
+        cmocka_unit_test(loss_without_next_daemon_is_an_error),
+        cmocka_unit_test(wait_for_next_daemon_is_shown),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

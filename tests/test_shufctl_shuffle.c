@@ -30,7 +30,7 @@ static void write_file(const char *name, const char *header, size_t header_size,
     assert_int_equal(fclose(file), 0);
 }
 
-static char *noise(size_t size)
+static char *random_bytes(size_t size)
 {
     char *bytes = malloc(size);
     for (size_t i = 0; i < size; i++)
@@ -70,7 +70,7 @@ static void check_npy(int version, const char *descr, const char *shape, uint64_
     char header[256];
     size_t size;
     const size_t front = make_header(header, version, descr, shape);
-    char *in = noise(n * record);
+    char *in = random_bytes(n * record);
     write_file("in.npy", header, front, in, n * record);
     free(shufctl_succeed(NULL, "shuffle --in %s --seed 7 --epoch 3 --out %s",
                          shufctl_path("in.npy"), shufctl_path("out.npy")));
@@ -89,10 +89,10 @@ static void check_npy(int version, const char *descr, const char *shape, uint64_
     shufctl_remove("out.npy");
 }
 
-static void npy(void **state)
+static void npy_files_are_shuffled(void **state)
 {
     (void)state;
-    random_start("npy");
+    random_start("npy_files_are_shuffled");
     check_npy(1, "'<f4'", "(1000, 3)", 1000, 12);
     check_npy(1, "'|u1'", "(1, 65536)", 1, 65536);
     check_npy(1, "'|u1'", "(20, 3, 224, 224)", 20, 150528);
@@ -102,15 +102,15 @@ static void npy(void **state)
 }
 
 /* Arrays of more than one part are shuffled in place, with every algorithm. */
-static void raw(void **state)
+static void raw_files_are_shuffled(void **state)
 {
     (void)state;
     static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
-    random_start("raw");
+    random_start("raw_files_are_shuffled");
     for (int i = 0; i < 3; i++) {
         size_t size;
         const uint64_t n = 100000 - (uint64_t)i, record = 97;
-        char *in = noise(n * record);
+        char *in = random_bytes(n * record);
         write_file("records", "", 0, in, n * record);
         for (int back = 0; back < 2; back++) {
             free(shufctl_succeed(NULL,
@@ -127,13 +127,13 @@ static void raw(void **state)
         }
         free(in);
         shufctl_remove("records");
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
     }
 }
 
 /* ---- reports ---------------------------------------------------------------- */
 
-static void summary(void **state)
+static void summary_as_text_and_json(void **state)
 {
     (void)state;
     write_file("s", "", 0, "0123456789", 10);
@@ -169,44 +169,46 @@ static void summary(void **state)
 
 /* ---- mistakes --------------------------------------------------------------------- */
 
-static void refuse(int status, const char *words, const char *options)
+static void expect_refused(int status, const char *words, const char *options)
 {
     char arguments[512];
     snprintf(arguments, sizeof arguments, "shuffle %s", options);
-    shufctl_refuse(status, words, arguments);
+    shufctl_fail(status, words, arguments);
 }
 
-static void refuse_file(int status, const char *words, const char *more)
+static void expect_file_refused(int status, const char *words, const char *more)
 {
     char options[256];
     snprintf(options, sizeof options, "--in %s --seed 7 --out %s %s", shufctl_path("bad"),
              shufctl_path("out"), more);
-    refuse(status, words, options);
+    expect_refused(status, words, options);
 }
 
-static void refuse_in(int status, const char *words, const char *path)
+static void expect_input_refused(int status, const char *words, const char *path)
 {
     char options[256];
     snprintf(options, sizeof options, "--in %s --seed 7 --out %s", path, shufctl_path("out"));
-    refuse(status, words, options);
+    expect_refused(status, words, options);
 }
 
-static void wrong_options(void **state)
+static void wrong_options_are_refused(void **state)
 {
     (void)state;
-    refuse(64, "--in: missing", "--seed 7 --out x");
-    refuse(64, "--seed: missing", "--in x --out y");
-    refuse(64, "--out: missing", "--in x --seed 7");
-    refuse(64, "--record 0: expected 1 to 2^63 - 1", "--in x --seed 7 --out y --record 0");
-    refuse(64, "--record 64Ki1", "--in x --seed 7 --out y --record 64Ki1");
-    refuse(66, "--in /nowhere/x: cannot open: No such file", "--in /nowhere/x --seed 7 --out y");
-    refuse(66, "--in /dev/null: expected a regular file or a pipe",
-           "--in /dev/null --seed 7 --out y");
-    refuse(66, "--in /: expected a regular file or a pipe", "--in / --seed 7 --out y");
-    refuse(64, "--algorithm '': expected primefold", "--in x --seed 7 --out y --algorithm=");
+    expect_refused(64, "--in: missing", "--seed 7 --out x");
+    expect_refused(64, "--seed: missing", "--in x --out y");
+    expect_refused(64, "--out: missing", "--in x --seed 7");
+    expect_refused(64, "--record 0: expected 1 to 2^63 - 1", "--in x --seed 7 --out y --record 0");
+    expect_refused(64, "--record 64Ki1", "--in x --seed 7 --out y --record 64Ki1");
+    expect_refused(66, "--in /nowhere/x: cannot open: No such file",
+                   "--in /nowhere/x --seed 7 --out y");
+    expect_refused(66, "--in /dev/null: expected a regular file or a pipe",
+                   "--in /dev/null --seed 7 --out y");
+    expect_refused(66, "--in /: expected a regular file or a pipe", "--in / --seed 7 --out y");
+    expect_refused(64, "--algorithm '': expected primefold",
+                   "--in x --seed 7 --out y --algorithm=");
 }
 
-static void wrong_files(void **state)
+static void wrong_files_are_refused(void **state)
 {
     (void)state;
     char header[256];
@@ -229,61 +231,63 @@ static void wrong_files(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t front = make_header(header, 1, cases[i].descr, cases[i].shape);
         write_file("bad", header, front, bytes, cases[i].bytes);
-        refuse_file(65, cases[i].words, "");
+        expect_file_refused(65, cases[i].words, "");
     }
     size_t front = make_header(header, 1, "'<f4'", "(3,)");
     write_file("bad", header, front, bytes, 12);
-    refuse_file(64, "--record 8: the records of", "--record 8");
-    refuse_file(64, "algorithm \"knuth\": expected primefold", "--algorithm knuth");
+    expect_file_refused(64, "--record 8: the records of", "--record 8");
+    expect_file_refused(64, "algorithm \"knuth\": expected primefold", "--algorithm knuth");
     write_file("bad", header, front - 5, "", 0);
-    refuse_file(65, "header: cut off", "");
+    expect_file_refused(65, "header: cut off", "");
     header[6] = 9;
     write_file("bad", header, front, bytes, 12);
-    refuse_file(65, "format version 9.0", "");
+    expect_file_refused(65, "format version 9.0", "");
     header[6] = 2;
     header[10] = 0x20; /* the header claims 2 MiB */
     header[11] = 0;
     write_file("bad", header, front, bytes, 12);
-    refuse_file(65, "header: cut off", "");
+    expect_file_refused(65, "header: cut off", "");
     assert_int_equal(truncate(shufctl_path("bad"), 3 << 20), 0);
-    refuse_file(65, "header: longer than 1 MiB, expected a shorter", "");
+    expect_file_refused(65, "header: longer than 1 MiB, expected a shorter", "");
     write_file("bad", "", 0, bytes, 12);
-    refuse_file(64, "--record: missing", "");
+    expect_file_refused(64, "--record: missing", "");
     write_file("bad.npy", "", 0, bytes, 12);
-    refuse_in(65, "bad.npy: no header of an .npy file; expected a file that numpy.save writes",
-              shufctl_path("bad.npy"));
+    expect_input_refused(
+        65, "bad.npy: no header of an .npy file; expected a file that numpy.save writes",
+        shufctl_path("bad.npy"));
     shufctl_remove("bad.npy");
-    refuse_in(66, "No such device or address; expected a regular file or a pipe",
-              shufctl_daemon.socket);
+    expect_input_refused(66, "No such device or address; expected a regular file or a pipe",
+                         shufctl_daemon.socket);
     write_file("bad", "PK\3\4", 4, bytes, 12);
-    refuse_file(65, "a zip archive, as an .npz with several arrays is; expected one .npy", "");
+    expect_file_refused(65, "a zip archive, as an .npz with several arrays is; expected one .npy",
+                        "");
     write_file("bad", "", 0, bytes, 12);
-    refuse_file(65, "12 bytes, expected a multiple of --record 5", "--record 5");
+    expect_file_refused(65, "12 bytes, expected a multiple of --record 5", "--record 5");
     write_file("bad", "", 0, "", 0);
-    refuse_file(65, "no records in it", "--record 5");
+    expect_file_refused(65, "no records in it", "--record 5");
     free(bytes);
     shufctl_remove("bad");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* Input from a pipe, from standard input and from a FIFO, both raw and as .npy. */
-static void pipes(void **state)
+static void pipes_are_shuffled(void **state)
 {
     (void)state;
     enum { N = 30011, RECORD = 97 };
-    static const char *const ways[] = {
+    static const char *const commands[] = {
         "cat in | \"$0\" shuffle --in -", "cat in | \"$0\" shuffle --in /dev/stdin",
         "exec <in; \"$0\" shuffle --in -",
         "exec <in10; dd bs=10 count=1 of=/dev/null 2>/dev/null; \"$0\" shuffle --in -",
         "mkfifo f; cat in >f & \"$0\" shuffle --in f"};
     struct command c;
-    random_start("pipes");
-    char *in = noise(N * RECORD);
+    random_start("pipes_are_shuffled");
+    char *in = random_bytes(N * RECORD);
     write_file("in", "", 0, in, N * RECORD);
     write_file("in10", "0123456789", 10, in, N * RECORD);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         assert_int_equal(shufctl_script(&c, "cd %s; %s --record 97 --seed 7 --epoch 3 --out -",
-                                        shufctl_directory, ways[i]),
+                                        shufctl_directory, commands[i]),
                          0);
         assert_int_equal(c.err.size, 0);
         assert_int_equal(c.out.size, N * RECORD);
@@ -294,10 +298,10 @@ static void pipes(void **state)
     shufctl_remove("in10");
     shufctl_remove("f");
     free(in);
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
-static void pipes_that_do_not_fit(void **state)
+static void wrong_pipe_sizes_are_refused(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -316,7 +320,7 @@ static void pipes_that_do_not_fit(void **state)
 }
 
 /* The output has the format of the input. A suffix that names another format is refused. */
-static void suffixes(void **state)
+static void suffix_selects_format(void **state)
 {
     (void)state;
     write_file("a.bin", "", 0, "0123", 4);
@@ -340,12 +344,12 @@ static void suffixes(void **state)
     }
     shufctl_remove("a.bin");
     shufctl_remove("b.dat");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* A file of /sys reports a larger size than its contents have. A file that is truncated during the
  * read looks the same. */
-static void shorter_than_it_looks(void **state)
+static void file_shorter_than_its_size_is_refused(void **state)
 {
     (void)state;
     static const char path[] = "/sys/devices/system/cpu/possible";
@@ -359,30 +363,30 @@ static void shorter_than_it_looks(void **state)
         skip();
     snprintf(options, sizeof options, "--in %s --record 1 --seed 7 --out %s", path,
              shufctl_path("out"));
-    refuse(74, "cannot read: it was cut off meanwhile", options);
-    assert_int_equal(shufctl_files(), 0);
+    expect_refused(74, "cannot read: it was cut off meanwhile", options);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
-static void wrong_outputs(void **state)
+static void wrong_outputs_are_refused(void **state)
 {
     (void)state;
     write_file("bad", "", 0, "0123", 4);
     char options[256];
     snprintf(options, sizeof options, "--in %s --record 1 --seed 7 --out /nowhere/x",
              shufctl_path("bad"));
-    refuse(73, "--out /nowhere/x: cannot create", options);
+    expect_refused(73, "--out /nowhere/x: cannot create", options);
     struct command c;
     assert_int_equal(shufctl_run(&c, 0, "shuffle --in %s --record 1 --seed 7 --out /dev/full",
                                  shufctl_path("bad")),
                      74);
     command_free(&c);
     shufctl_remove("bad");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* The file is sparse, and larger than the memory and the disk. ThreadSanitizer leaves too little
  * address space for it. */
-static void larger_than_the_disk(void **state)
+static void array_above_disk_size_is_refused(void **state)
 {
     (void)state;
     if (WIRE_SANITIZED)
@@ -393,10 +397,10 @@ static void larger_than_the_disk(void **state)
         shufctl_remove("bad");
         skip();
     }
-    refuse_file(74, "No space left on device", "--record 4096");
-    refuse_file(74, "No space left on device", "--record 4096 --inverse");
+    expect_file_refused(74, "No space left on device", "--record 4096");
+    expect_file_refused(74, "No space left on device", "--record 4096 --inverse");
     shufctl_remove("bad");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 enum { LARGE_RECORD = 7, LARGE_N = 5000003, LARGE_BYTES = LARGE_N * LARGE_RECORD };
@@ -404,7 +408,7 @@ enum { LARGE_RECORD = 7, LARGE_N = 5000003, LARGE_BYTES = LARGE_N * LARGE_RECORD
 /* Shuffles the file, and then shuffles the result back. The header has `front` bytes. */
 static void check_large(const char *socket, const char *header, size_t front, const char *in)
 {
-    static const char *const ways[] = {
+    static const char *const commands[] = {
         "--in in --out out",
         "--in in --out - >out",
         "--in - --out - <in >out",
@@ -413,14 +417,14 @@ static void check_large(const char *socket, const char *header, size_t front, co
     };
     struct command c;
     write_file("in", header, front, in, LARGE_BYTES);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         size_t size;
         const bool back = i > 2;
         assert_int_equal(
             shufctl_script(&c,
                            "cd %s; exec \"$0\" shuffle --socket %s --record 7 --seed 7 "
                            "--epoch 2 %s",
-                           shufctl_directory, socket, ways[i]),
+                           shufctl_directory, socket, commands[i]),
             0);
         command_free(&c);
         char *out = shufctl_read(shufctl_path(back ? "back" : "out"), &size);
@@ -436,7 +440,7 @@ static void check_large(const char *socket, const char *header, size_t front, co
 
 /* The daemon has no room for the array. So it computes only the permutation, and shufctl
  * moves the records. */
-static void larger_than_the_budget(void **state)
+static void array_above_the_budget_is_shuffled(void **state)
 {
     (void)state;
     struct harness h;
@@ -444,8 +448,8 @@ static void larger_than_the_budget(void **state)
     char header[256];
     const char *const extra[] = {"--config", shufctl_path("conf"), NULL};
     FILE *file = fopen(shufctl_path("conf"), "we");
-    random_start("larger_than_the_budget");
-    char *in = noise(LARGE_BYTES);
+    random_start("array_above_the_budget_is_shuffled");
+    char *in = random_bytes(LARGE_BYTES);
     fputs("host_memory = 16Mi\ndevice_memory = 16Mi\n", file);
     fclose(file);
     assert_true(harness_start(&h, shufctl_backend, extra));
@@ -470,7 +474,7 @@ static void larger_than_the_budget(void **state)
     shufctl_remove("in");
     shufctl_remove("out");
     shufctl_remove("back");
-    assert_int_equal(shufctl_files(), 0);
+    assert_int_equal(shufctl_count_files(), 0);
 }
 
 /* ---- interrupted runs -------------------------------------------------------------- */
@@ -491,11 +495,11 @@ static void await_leases(uint64_t leases)
 }
 
 /* The signal comes while shufctl reads, shuffles or writes. */
-static void interrupted(void **state)
+static void interrupt_leaves_no_file(void **state)
 {
     (void)state;
     struct command c;
-    random_start("interrupted");
+    random_start("interrupt_leaves_no_file");
     write_file("large", "", 0, "", 0);
     assert_int_equal(truncate(shufctl_path("large"), 200 << 20), 0);
     for (int i = 0; i < 4; i++) {
@@ -509,20 +513,20 @@ static void interrupted(void **state)
         command_free(&c);
         if (whole)
             shufctl_remove("out");
-        assert_int_equal(shufctl_files(), 1);
+        assert_int_equal(shufctl_count_files(), 1);
     }
     shufctl_remove("large");
     await_leases(0); /* the daemon has freed all memory of the interrupted runs */
 }
 
 /* shufctl releases the buffer of the input before anybody reads its output. */
-static void unread(void **state)
+static void buffer_is_released_before_output_is_read(void **state)
 {
     (void)state;
     enum { SIZE = 4 << 20 };
     struct command c;
-    random_start("unread");
-    char *in = noise(SIZE);
+    random_start("buffer_is_released_before_output_is_read");
+    char *in = random_bytes(SIZE);
     write_file("in", "", 0, in, SIZE);
     shufctl_start(&c, 0, "shuffle --in %s --record 4096 --seed 7 --out -", shufctl_path("in"));
     await_leases(1);
@@ -536,14 +540,14 @@ static void unread(void **state)
 }
 
 /* shufctl sends the array to the next daemon again. */
-static void daemon_is_lost(void **state)
+static void shuffle_is_repeated_at_next_daemon(void **state)
 {
     (void)state;
     struct command c;
     size_t size;
-    random_start("daemon_is_lost");
+    random_start("shuffle_is_repeated_at_next_daemon");
     const uint64_t n = 400000, record = 100;
-    char *in = noise(n * record);
+    char *in = random_bytes(n * record);
     write_file("in", "", 0, in, n * record);
     for (int i = 0; i < 3; i++) {
         shufctl_start(&c, 0, "shuffle --in %s --record 100 --seed 7 --out %s --wait 10",
@@ -565,7 +569,7 @@ static void daemon_is_lost(void **state)
     shufctl_remove("in");
 }
 
-static void listed(void **state)
+static void buffers_are_listed(void **state)
 {
     (void)state;
     shuf *handle;
@@ -595,7 +599,7 @@ static void listed(void **state)
     shuf_close(handle);
 }
 
-static void example(void **state)
+static void example_matches_shuffle(void **state)
 {
     (void)state;
     struct command c;
@@ -620,23 +624,23 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npy),
-        cmocka_unit_test(raw),
-        cmocka_unit_test(summary),
-        cmocka_unit_test(wrong_options),
-        cmocka_unit_test(wrong_files),
-        cmocka_unit_test(pipes),
-        cmocka_unit_test(pipes_that_do_not_fit),
-        cmocka_unit_test(suffixes),
-        cmocka_unit_test(shorter_than_it_looks),
-        cmocka_unit_test(wrong_outputs),
-        cmocka_unit_test(larger_than_the_disk),
-        cmocka_unit_test(larger_than_the_budget),
-        cmocka_unit_test(interrupted),
-        cmocka_unit_test(unread),
-        cmocka_unit_test(daemon_is_lost),
-        cmocka_unit_test(listed),
-        cmocka_unit_test(example),
+        cmocka_unit_test(npy_files_are_shuffled),
+        cmocka_unit_test(raw_files_are_shuffled),
+        cmocka_unit_test(summary_as_text_and_json),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(wrong_files_are_refused),
+        cmocka_unit_test(pipes_are_shuffled),
+        cmocka_unit_test(wrong_pipe_sizes_are_refused),
+        cmocka_unit_test(suffix_selects_format),
+        cmocka_unit_test(file_shorter_than_its_size_is_refused),
+        cmocka_unit_test(wrong_outputs_are_refused),
+        cmocka_unit_test(array_above_disk_size_is_refused),
+        cmocka_unit_test(array_above_the_budget_is_shuffled),
+        cmocka_unit_test(interrupt_leaves_no_file),
+        cmocka_unit_test(buffer_is_released_before_output_is_read),
+        cmocka_unit_test(shuffle_is_repeated_at_next_daemon),
+        cmocka_unit_test(buffers_are_listed),
+        cmocka_unit_test(example_matches_shuffle),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }

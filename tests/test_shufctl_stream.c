@@ -56,7 +56,7 @@ static const char *const requests[] = {
 enum { REQUESTS = sizeof requests / sizeof *requests };
 
 /* Both daemons give the same bytes, to a file and to a pipe. */
-static void equal_values(void **state)
+static void values_in_parts_match(void **state)
 {
     (void)state;
     static const char *const formats[] = {"npy", "raw", "csv"};
@@ -89,7 +89,7 @@ static json_t *summary_of(const char *request, const char *more)
     return o;
 }
 
-static void equal_summaries(void **state)
+static void summaries_in_parts_match(void **state)
 {
     (void)state;
     char socket[HARNESS_PATH + 16];
@@ -103,18 +103,18 @@ static void equal_summaries(void **state)
 }
 
 /* Only a lease needs memory for the whole result. */
-static void leases_need_room(void **state)
+static void lease_needs_memory_for_all(void **state)
 {
     (void)state;
     char arguments[256];
     snprintf(arguments, sizeof arguments, "%s --transport memfd --socket %s", requests[0],
              narrow.socket);
-    shufctl_refuse(71, "without --transport the result is computed in parts", arguments);
+    shufctl_fail(71, "without --transport the result is computed in parts", arguments);
 }
 
 /* shufctl needs memory for only a few chunks, whatever the size of the result. The test is skipped
  * with a sanitizer, which needs an address space without a limit. */
-static void bounded_memory(void **state)
+static void shufctl_needs_little_memory(void **state)
 {
     (void)state;
     struct command c;
@@ -131,7 +131,7 @@ static void bounded_memory(void **state)
 
 /* ---- larger than the cache -------------------------------------------------------------- */
 
-static json_int_t computed_by(const char *socket)
+static json_int_t computed_count(const char *socket)
 {
     json_t *o = json_parse(shufctl_succeed(NULL, "status --json --socket %s", socket));
     const json_int_t computed = json_integer_value(json_member(o, "computed"));
@@ -141,30 +141,30 @@ static json_int_t computed_by(const char *socket)
 
 /* The cache has no room for the whole result. So the daemon computes parts of it, and the first
  * values arrive soon. */
-static void sent_while_computed(void **state)
+static void values_are_sent_during_computation(void **state)
 {
     (void)state;
     static const char *const extra[] = {"--host-cache", "1Mi", "--device-cache", "1Mi", NULL};
     static const char *const request = "permute --n 42000000 --seed 7 --format raw";
-    struct harness forgetful;
+    struct harness uncached;
     struct command c;
-    assert_true(harness_start(&forgetful, shufctl_backend, extra));
-    const json_int_t before = computed_by(shufctl_daemon.socket);
+    assert_true(harness_start(&uncached, shufctl_backend, extra));
+    const json_int_t before = computed_count(shufctl_daemon.socket);
     assert_int_equal(shufctl_script(&c,
                                     "set -e; cd %s; \"$0\" %s --out whole.bin; \"$0\" %s --out - "
                                     "--socket %s | cmp whole.bin -",
-                                    shufctl_directory, request, request, forgetful.socket),
+                                    shufctl_directory, request, request, uncached.socket),
                      0);
     command_free(&c);
-    assert_int_equal(computed_by(shufctl_daemon.socket), before + 1);
-    assert_int_equal(computed_by(forgetful.socket), 3);
+    assert_int_equal(computed_count(shufctl_daemon.socket), before + 1);
+    assert_int_equal(computed_count(uncached.socket), 3);
     shufctl_remove("whole.bin");
-    assert_true(harness_stop(&forgetful));
+    assert_true(harness_stop(&uncached));
 }
 
 /* ---- cached ---------------------------------------------------------------------------- */
 
-static void cached_results(void **state)
+static void repeated_request_is_cached(void **state)
 {
     (void)state;
     static const char *const again[] = {"permute --n 1000 --seed 99",
@@ -184,7 +184,7 @@ static void cached_results(void **state)
 
 /* ---- csv ------------------------------------------------------------------------------- */
 
-static void csv_files(void **state)
+static void csv_files_match(void **state)
 {
     (void)state;
     size_t size;
@@ -204,7 +204,7 @@ static void csv_files(void **state)
 /* ---- ends ------------------------------------------------------------------------------ */
 
 /* A limit on the size of files imitates a full disk: the write fails with EFBIG. */
-static void full_disk(void **state)
+static void full_disk_leaves_no_partial_file(void **state)
 {
     (void)state;
     static const char *const files[] = {"a.bin", "a.txt", "a.npy"};
@@ -216,12 +216,12 @@ static void full_disk(void **state)
                                         shufctl_directory, requests[0], narrow.socket, files[i]),
                          74);
         assert_non_null(strstr(c.err.bytes, ": File too large"));
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
         command_free(&c);
     }
 }
 
-static void closed_pipe(void **state)
+static void closed_pipe_ends_shufctl(void **state)
 {
     (void)state;
     struct command c;
@@ -240,7 +240,7 @@ static void closed_pipe(void **state)
     command_free(&c);
 }
 
-static void interrupted(void **state)
+static void interrupt_ends_shufctl(void **state)
 {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -253,7 +253,7 @@ static void interrupted(void **state)
         kill(c.pid, signals[i]);
         command_finish(&c);
         assert_int_equal(c.status, 128 + signals[i]);
-        assert_int_equal(shufctl_files(), 0);
+        assert_int_equal(shufctl_count_files(), 0);
         command_free(&c);
     }
 }
@@ -286,7 +286,7 @@ static void values_on_a_terminal(void **state)
 }
 
 /* The summary is of a result larger than the memory, so the progress line counts parts. */
-static void progress_of_parts(void **state)
+static void progress_line_counts_parts(void **state)
 {
     (void)state;
     struct command c;
@@ -305,7 +305,7 @@ static void progress_of_parts(void **state)
 }
 
 /* With -q shufctl prints only errors and the requested output. */
-static void quiet(void **state)
+static void quiet_prints_only_results(void **state)
 {
     (void)state;
     static const char *const silent[] = {"permute --n 10 --seed 7 --out $D/q.npy",
@@ -334,12 +334,12 @@ static void quiet(void **state)
         assert_true(c.out.size > 0);
         command_free(&c);
     }
-    shufctl_refuse(64, "--out x.xyz: ", "permute --n 10 --seed 7 -q --out x.xyz");
+    shufctl_fail(64, "--out x.xyz: ", "permute --n 10 --seed 7 -q --out x.xyz");
     shufctl_remove("q.npy");
 }
 
 /* The daemon dies while shufctl waits for its reader. The values continue from the next daemon. */
-static void lost_daemon(void **state)
+static void output_continues_after_killed_daemon(void **state)
 {
     (void)state;
     static const char *const notes[] = {"shufctl permute: the connection to the daemon is lost; "
@@ -367,7 +367,7 @@ static void lost_daemon(void **state)
 }
 
 /* The message of the loss appears at once, before the seconds of reconnecting. */
-static void no_other_daemon(void **state)
+static void loss_without_next_daemon_is_an_error(void **state)
 {
     (void)state;
     struct command c;
@@ -388,21 +388,21 @@ static void no_other_daemon(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_values),
-        cmocka_unit_test(equal_summaries),
-        cmocka_unit_test(leases_need_room),
-        cmocka_unit_test(bounded_memory),
-        cmocka_unit_test(cached_results),
-        cmocka_unit_test(csv_files),
-        cmocka_unit_test(full_disk),
-        cmocka_unit_test(closed_pipe),
-        cmocka_unit_test(interrupted),
+        cmocka_unit_test(values_in_parts_match),
+        cmocka_unit_test(summaries_in_parts_match),
+        cmocka_unit_test(lease_needs_memory_for_all),
+        cmocka_unit_test(shufctl_needs_little_memory),
+        cmocka_unit_test(repeated_request_is_cached),
+        cmocka_unit_test(csv_files_match),
+        cmocka_unit_test(full_disk_leaves_no_partial_file),
+        cmocka_unit_test(closed_pipe_ends_shufctl),
+        cmocka_unit_test(interrupt_ends_shufctl),
         cmocka_unit_test(values_on_a_terminal),
-        cmocka_unit_test(progress_of_parts),
-        cmocka_unit_test(lost_daemon),
-        cmocka_unit_test(quiet),
-        cmocka_unit_test(no_other_daemon),
-        cmocka_unit_test(sent_while_computed),
+        cmocka_unit_test(progress_line_counts_parts),
+        cmocka_unit_test(output_continues_after_killed_daemon),
+        cmocka_unit_test(quiet_prints_only_results),
+        cmocka_unit_test(loss_without_next_daemon_is_an_error),
+        cmocka_unit_test(values_are_sent_during_computation),
     };
     shufctl_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

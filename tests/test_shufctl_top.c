@@ -23,7 +23,7 @@ static double number_after(const char *text, const char *word)
     return strtod(at + strlen(word), NULL);
 }
 
-static void lines_of_the_daemon(void **state)
+static void top_prints_daemon_lines(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shufctl_daemon);
@@ -52,7 +52,7 @@ static bool has_ended(pid_t pid)
 }
 
 /* The test sends requests during the whole interval. */
-static void rates(void **state)
+static void rates_match_requests(void **state)
 {
     (void)state;
     struct command c;
@@ -72,13 +72,13 @@ static void rates(void **state)
     wire_close(w);
 }
 
-static void mistakes(void **state)
+static void wrong_options_are_explained(void **state)
 {
     (void)state;
-    shufctl_refuse(64, "--interval 10ms", "top --interval 10ms");
-    shufctl_refuse(64, "--count", "top --count 0");
-    shufctl_refuse(64, "--json: top has none", "top --json");
-    shufctl_refuse(69, "socket /nowhere/s", "top --socket /nowhere/s");
+    shufctl_fail(64, "--interval 10ms", "top --interval 10ms");
+    shufctl_fail(64, "--count", "top --count 0");
+    shufctl_fail(64, "--json: top has none", "top --json");
+    shufctl_fail(69, "socket /nowhere/s", "top --socket /nowhere/s");
 }
 
 /* ---- on a terminal ---- */
@@ -86,7 +86,7 @@ static void mistakes(void **state)
 #ifdef SHUF_HAVE_NCURSES
 
 /* Runs shufctl by script(1) on a terminal of its own. script(1) also types the key. */
-static void on_a_terminal(void **state)
+static void top_redraws_terminal(void **state)
 {
     (void)state;
     struct command c;
@@ -108,7 +108,7 @@ static void on_a_terminal(void **state)
 
 /* ---- the numbers ---- */
 
-static void quantiles(void **state)
+static void quantiles_are_bucket_bounds(void **state)
 {
     (void)state;
     static struct shuf__top_sample before, now;
@@ -135,10 +135,12 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles),     cmocka_unit_test(lines_of_the_daemon),
-        cmocka_unit_test(rates),         cmocka_unit_test(mistakes),
+        cmocka_unit_test(quantiles_are_bucket_bounds),
+        cmocka_unit_test(top_prints_daemon_lines),
+        cmocka_unit_test(rates_match_requests),
+        cmocka_unit_test(wrong_options_are_explained),
 #ifdef SHUF_HAVE_NCURSES
-        cmocka_unit_test(on_a_terminal),
+        cmocka_unit_test(top_redraws_terminal),
 #endif
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

@@ -17,7 +17,7 @@ enum { GUARD = 64, LARGE = 1 << 20 };
 /* ---- Blocks with random bytes ---- */
 
 /* Fills a block with a stream. A backend cannot copy other bytes into every kind of memory. */
-static void make_noise(uint64_t bytes, uint64_t seed, struct shuf__block *block)
+static void make_random_block(uint64_t bytes, uint64_t seed, struct shuf__block *block)
 {
     struct shuf__computation computation =
         computation_stream(SHUF_DISTRIBUTION_UNIFORM, SHUF_U32, seed, 0, 0, (bytes + 3) / 4);
@@ -39,28 +39,28 @@ static uint8_t *bytes_of(const struct shuf__block *block, uint64_t bytes)
 static void expect_bytes(const struct shuf__block *block, uint8_t *expected, uint64_t bytes,
                          const char *label, const struct shuf__computation *computation)
 {
-    uint8_t *are = bytes_of(block, bytes);
+    uint8_t *got = bytes_of(block, bytes);
     char text[SHUF__REQUEST_TEXT];
-    for (uint64_t i = 0; memcmp(are, expected, bytes) != 0 && i < bytes; i++)
-        if (are[i] != expected[i])
+    for (uint64_t i = 0; memcmp(got, expected, bytes) != 0 && i < bytes; i++)
+        if (got[i] != expected[i])
             fail_msg("%s: %s: byte %" PRIu64 " of %" PRIu64 " is %d, expected %d", label,
-                     shuf__request_describe(&computation->request, true, text), i, bytes, are[i],
+                     shuf__request_describe(&computation->request, true, text), i, bytes, got[i],
                      expected[i]);
     free(expected);
-    free(are);
+    free(got);
 }
 
 /* ---- One shuffle ---- */
 
 /* The expected result: the shuffle by its definition, followed by the old bytes of the output. */
-static uint8_t *shuffled(const struct shuf__computation *computation,
-                         const struct shuf__block *before)
+static uint8_t *expected_bytes(const struct shuf__computation *computation,
+                               const struct shuf__block *before)
 {
     const uint64_t record = computation->request.shuffle.record;
-    uint64_t *p = computation_values_of(computation);
+    uint64_t *p = computation_expected_values(computation);
     uint8_t *in = bytes_of(computation->input, computation_bytes(computation));
     uint8_t *out = bytes_of(before, computation_bytes(computation) + GUARD);
-    for (uint64_t i = 0; i < computation_values(computation); i++)
+    for (uint64_t i = 0; i < computation_value_count(computation); i++)
         if (computation->request.shuffle.inverse)
             memcpy(out + p[i] * record, in + i * record, record);
         else
@@ -71,27 +71,27 @@ static uint8_t *shuffled(const struct shuf__computation *computation,
 }
 
 /* Shuffles into a new block, which the caller frees. */
-static void check_one(struct shuf__computation *computation, const struct shuf__block *input,
-                      struct shuf__block *output)
+static void check_shuffle(struct shuf__computation *computation, const struct shuf__block *input,
+                          struct shuf__block *output)
 {
     const uint64_t bytes = computation_bytes(computation);
     computation->input = input;
-    make_noise(bytes + GUARD, 2, output);
-    uint8_t *expected = shuffled(computation, output), *in = bytes_of(input, bytes + GUARD);
+    make_random_block(bytes + GUARD, 2, output);
+    uint8_t *expected = expected_bytes(computation, output), *in = bytes_of(input, bytes + GUARD);
     computation_fill(computation, output);
     expect_bytes(output, expected, bytes + GUARD, "output", computation);
     expect_bytes(input, in, bytes + GUARD, "input", computation);
 }
 
 /* Checks a shuffle, and then the inverse shuffle of its result. */
-static void check(struct shuf__computation computation)
+static void check_shuffle_and_inverse(struct shuf__computation computation)
 {
     struct shuf__block first, second, third;
     const uint64_t bytes = computation_bytes(&computation);
-    make_noise(bytes + GUARD, 1, &first);
-    check_one(&computation, &first, &second);
+    make_random_block(bytes + GUARD, 1, &first);
+    check_shuffle(&computation, &first, &second);
     computation.request.shuffle.inverse = !computation.request.shuffle.inverse;
-    check_one(&computation, &second, &third);
+    check_shuffle(&computation, &second, &third);
     expect_bytes(&third, bytes_of(&first, bytes), bytes, "there and back", &computation);
     backend->ops->free(backend, &first);
     backend->ops->free(backend, &second);
@@ -113,68 +113,70 @@ static const uint64_t sizes[] = {1,    2,    3,    4,    5,     96,    97,   127
                                  1025, 4095, 4096, 4097, 65535, 65536, 65537};
 enum { RECORDS = sizeof records / sizeof *records, SIZES = sizeof sizes / sizeof *sizes };
 
-static void every_algorithm(uint64_t n, uint64_t record)
+static void check_every_algorithm(uint64_t n, uint64_t record)
 {
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
-        check(computation_of((enum shuf_algorithm)a, n, record));
+        check_shuffle_and_inverse(computation_of((enum shuf_algorithm)a, n, record));
 }
 
 /* Arrays of up to 8 MiB, and an array of one record. */
-static void sizes_and_records(void **state)
+static void sizes_and_records_match(void **state)
 {
     (void)state;
     for (int r = 0; r < RECORDS; r++)
         for (int s = 0; s < SIZES; s++)
             if ((sizes[s] - 1) * records[r] <= 8 * LARGE)
-                every_algorithm(sizes[s], records[r]);
+                check_every_algorithm(sizes[s], records[r]);
 }
 
 /* The maps of this seed leave 1002 unchanged, an input above n. A cycle walk from it would never
  * end. */
-static void fixed_point_behind_the_end(void **state)
+static void fixed_point_beyond_n_is_skipped(void **state)
 {
     (void)state;
     for (uint64_t record = 1; record <= 16; record *= 2)
-        check(computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1000, 328, 0, record));
+        check_shuffle_and_inverse(
+            computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1000, 328, 0, record));
 }
 
-static void many_records(void **state)
+static void many_records_match(void **state)
 {
     (void)state;
-    every_algorithm(LARGE + 1, 1);
-    every_algorithm(LARGE + 1, 8);
-    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 3));
-    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 4));
-    check(computation_of(SHUF_ALGORITHM_PHILOX24, LARGE, 4));
-    check(computation_of(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1, 12)); /* an even power of two */
-    check(computation_of(SHUF_ALGORITHM_LCG, LARGE, 12));
+    check_every_algorithm(LARGE + 1, 1);
+    check_every_algorithm(LARGE + 1, 8);
+    check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 3));
+    check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 4));
+    check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PHILOX24, LARGE, 4));
+    check_shuffle_and_inverse(
+        computation_of(SHUF_ALGORITHM_PHILOX24, LARGE / 2 + 1, 12)); /* an even power of two */
+    check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_LCG, LARGE, 12));
 }
 
 /* Arrays of several tiles. A GPU uses several thread blocks for each tile. n is half of the domain,
  * all of it, or three quarters. */
-static void many_large_records(void **state)
+static void many_large_records_match(void **state)
 {
     (void)state;
-    every_algorithm(8193, 333);
-    every_algorithm(16384, 256);
-    every_algorithm(3 << 13, 200);
+    check_every_algorithm(8193, 333);
+    check_every_algorithm(16384, 256);
+    check_every_algorithm(3 << 13, 200);
 }
 
 /* More bytes than one launch of the CUDA backend moves. The records are so large that all threads
  * share each one. */
-static void huge_records(void **state)
+static void huge_records_match(void **state)
 {
     (void)state;
-    check(computation_of(SHUF_ALGORITHM_PHILOX24, 259, 524288));
-    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 1, 100000000));
-    check(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 2, 50000001));
+    check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PHILOX24, 259, 524288));
+    check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 1, 100000000));
+    check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 2, 50000001));
 }
 
 /* The input may have any bytes after its last record, and its block may be larger. */
-static void random_computations(void **state)
+static void random_shuffles_match(void **state)
 {
     (void)state;
-    random_start("random_computations");
+    random_start("random_shuffles_match");
     for (int i = 0; i < 60; i++) {
         const uint64_t record = random_size(random_below(4) ? 64 : LARGE);
         const uint64_t most = LARGE / record, n = random_size(most < 2 ? 2 : most);
@@ -184,20 +186,20 @@ static void random_computations(void **state)
         s->permutation.seed = random_u64();
         s->permutation.epoch = random_u64();
         s->inverse = random_below(2);
-        check(computation);
+        check_shuffle_and_inverse(computation);
     }
 }
 
 /* ---- Cancelling ---- */
 
-static bool at_the_third(void *context)
+static bool is_third_call(void *context)
 {
     unsigned *calls = context;
     /* any thread may call this function */
     return __atomic_add_fetch(calls, 1, __ATOMIC_RELAXED) >= 3;
 }
 
-static void cancelled(void **state)
+static void shuffles_are_cancelled(void **state)
 {
     (void)state;
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
@@ -207,10 +209,10 @@ static void cancelled(void **state)
         unsigned calls = 0;
         struct shuf__computation computation =
             computation_of((enum shuf_algorithm)a, 2 * LARGE + 1, 8);
-        make_noise(computation_bytes(&computation), 1, &in);
+        make_random_block(computation_bytes(&computation), 1, &in);
         computation_alloc(computation_bytes(&computation), &out);
         computation.input = &in;
-        computation.cancelled = at_the_third;
+        computation.cancelled = is_third_call;
         computation.cancel_context = &calls;
         const shuf_status status = shuf__backend_compute(backend, &computation, &out, &ns, &error);
         if (backend->ops == &shuf__cpu_ops)
@@ -225,7 +227,7 @@ static void cancelled(void **state)
 }
 
 /* A shuffle of many or of large records is not quick. */
-static void quickness(void **state)
+static void large_shuffles_are_not_quick(void **state)
 {
     (void)state;
     const struct shuf__backend_ops *ops = backend->ops;
@@ -241,14 +243,14 @@ static void quickness(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_records),
-        cmocka_unit_test(many_records),
-        cmocka_unit_test(many_large_records),
-        cmocka_unit_test(huge_records),
-        cmocka_unit_test(fixed_point_behind_the_end),
-        cmocka_unit_test(random_computations),
-        cmocka_unit_test(cancelled),
-        cmocka_unit_test(quickness),
+        cmocka_unit_test(sizes_and_records_match),
+        cmocka_unit_test(many_records_match),
+        cmocka_unit_test(many_large_records_match),
+        cmocka_unit_test(huge_records_match),
+        cmocka_unit_test(fixed_point_beyond_n_is_skipped),
+        cmocka_unit_test(random_shuffles_match),
+        cmocka_unit_test(shuffles_are_cancelled),
+        cmocka_unit_test(large_shuffles_are_not_quick),
     };
     return computation_main(argc, argv, tests);
 }

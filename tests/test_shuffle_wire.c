@@ -30,7 +30,7 @@ static void write_all(struct wire *w, uint64_t lease, const uint8_t *data, uint6
 }
 
 /* Makes bytes so that no two records are equal. */
-static uint8_t *numbered(void)
+static uint8_t *numbered_records(void)
 {
     uint8_t *bytes = calloc(N, RECORD);
     for (uint32_t i = 0; i < N; i++)
@@ -39,7 +39,7 @@ static uint8_t *numbered(void)
     return bytes;
 }
 
-static void check(const uint8_t *in, const uint8_t *out, bool inverse)
+static void check_records(const uint8_t *in, const uint8_t *out, bool inverse)
 {
     const shuf_primefold f = shuf_primefold_make(N, 7, 0);
     for (uint64_t i = 0; i < N; i++) {
@@ -49,22 +49,22 @@ static void check(const uint8_t *in, const uint8_t *out, bool inverse)
     }
 }
 
-static uint8_t *receive_bulk(struct wire *w, const Shuf__Reply *reply)
+static uint8_t *receive_payload(struct wire *w, const Shuf__Reply *reply)
 {
     const uint64_t size = reply->payload_bytes;
     uint8_t *bytes = malloc(size);
-    wire_read_bulk(w, bytes, size);
+    wire_read_payload(w, bytes, size);
     return bytes;
 }
 
 /* ---- fields -------------------------------------------------------------------------- */
 
-static void by_mapping(void **state)
+static void shuffle_by_mapping(void **state)
 {
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, BYTES, HOST);
-    uint8_t *in = numbered(), *buffer = wire_map_writable(w, b.block_bytes);
-    assert_true(wire_all_zero(buffer, b.block_bytes));
+    uint8_t *in = numbered_records(), *buffer = wire_map_writable(w, b.block_bytes);
+    assert_true(wire_is_zero(buffer, b.block_bytes));
     memcpy(buffer, in, BYTES);
     for (int inverse = 0; inverse < 2; inverse++) {
         Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, HOST);
@@ -72,8 +72,8 @@ static void by_mapping(void **state)
         const Shuf__ResultReply r = *wire_shuffle(w, &s)->result;
         assert_int_not_equal(r.block, b.block);
         const void *out = wire_map(w, r.block_bytes);
-        check(in, out, inverse);
-        assert_true(wire_all_zero((const uint8_t *)out + BYTES, r.block_bytes - BYTES));
+        check_records(in, out, inverse);
+        assert_true(wire_is_zero((const uint8_t *)out + BYTES, r.block_bytes - BYTES));
         wire_unmap(out, r.block_bytes);
     }
     assert_memory_equal(buffer, in, BYTES);
@@ -84,26 +84,26 @@ static void by_mapping(void **state)
     wire_close(w);
 }
 
-static void by_bytes(void **state)
+static void shuffle_by_messages(void **state)
 {
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, BYTES, SENT);
-    uint8_t *in = numbered();
+    uint8_t *in = numbered_records();
     write_all(w, b.lease, in, BYTES);
     for (int inverse = 0; inverse < 2; inverse++) {
         Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, SENT);
         s.inverse = inverse;
         const Shuf__Reply *reply = wire_shuffle(w, &s);
         assert_true(reply->payload_bytes == BYTES && reply->result->lease == 0);
-        uint8_t *out = receive_bulk(w, reply);
-        check(in, out, inverse);
+        uint8_t *out = receive_payload(w, reply);
+        check_records(in, out, inverse);
         free(out);
     }
     free(in);
     wire_close(w);
 }
 
-static void nothing_accepted(void **state)
+static void shuffle_without_transport_returns_no_values(void **state)
 {
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, BYTES, HOST);
@@ -116,7 +116,7 @@ static void nothing_accepted(void **state)
 
 /* A shuffle of a part of the buffer uses the bytes that the buffer has at that time. Another
  * client's buffer has none of them. */
-static void as_it_is(void **state)
+static void shuffle_uses_current_bytes(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, 100, HOST);
@@ -126,14 +126,14 @@ static void as_it_is(void **state)
         Shuf__Shuffle s = wire_shuffle_of(b.lease, 9, 10, SENT);
         const Shuf__Reply *reply = wire_shuffle(w, &s);
         assert_int_equal(reply->payload_bytes, 90);
-        uint8_t *out = receive_bulk(w, reply);
+        uint8_t *out = receive_payload(w, reply);
         assert_true(out[0] == round && out[89] == round);
         free(out);
     }
     const Shuf__ResultReply c = wire_allocate(other, 100, HOST);
     assert_int_not_equal(c.block, b.block);
     const uint8_t *empty = wire_map(other, c.block_bytes);
-    assert_true(wire_all_zero(empty, c.block_bytes));
+    assert_true(wire_is_zero(empty, c.block_bytes));
     Shuf__StatusReply status = wire_status(*state);
     assert_true(status.hits == 0 && status.computed == 3 && status.buffers == 2);
     wire_unmap(empty, c.block_bytes);
@@ -144,7 +144,7 @@ static void as_it_is(void **state)
 
 /* ---- wrong fields ------------------------------------------------------------------- */
 
-static void wrong_shuffles(void **state)
+static void wrong_shuffles_are_refused(void **state)
 {
     struct wire *w = wire_greet(*state);
     const uint64_t lease = wire_allocate(w, 1000, HOST).lease;
@@ -178,7 +178,7 @@ static void wrong_shuffles(void **state)
 
 /* The result is on the same side as the input, host or device. The client cannot choose the other
  * side. */
-static void sides(void **state)
+static void result_stays_on_the_side_of_input(void **state)
 {
     struct wire *w = wire_greet(*state);
     Shuf__Transport both[] = {HOST, DEVICE};
@@ -203,12 +203,12 @@ static void sides(void **state)
 /* ---- the input ----------------------------------------------------------------------- */
 
 /* A request may release its own input. The release takes effect after the shuffle. */
-static void given_back_in_use(void **state)
+static void input_is_released_after_shuffle(void **state)
 {
     struct wire *w = wire_greet(*state);
     Shuf__Release release = SHUF__RELEASE__INIT;
     const Shuf__ResultReply b = wire_allocate(w, BYTES, SENT);
-    uint8_t *in = numbered();
+    uint8_t *in = numbered_records();
     uint64_t lease = b.lease;
     write_all(w, b.lease, in, BYTES);
     release.lease = &lease;
@@ -216,8 +216,8 @@ static void given_back_in_use(void **state)
     Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, SENT);
     s.give_back = &release;
     const Shuf__Reply *reply = wire_shuffle(w, &s);
-    uint8_t *out = receive_bulk(w, reply);
-    check(in, out, false);
+    uint8_t *out = receive_payload(w, reply);
+    check_records(in, out, false);
     WIRE_AWAIT(*state, status, status.blocks == 0 && status.leases == 0);
     wire_send_shuffle(w, &s);
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
@@ -235,13 +235,18 @@ static void given_back_in_use(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(by_mapping, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(by_bytes, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(nothing_accepted, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(as_it_is, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(wrong_shuffles, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(sides, wire_start_each, wire_stop_each),
-        cmocka_unit_test_setup_teardown(given_back_in_use, wire_start_uncached, wire_stop_each),
+        cmocka_unit_test_setup_teardown(shuffle_by_mapping, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(shuffle_by_messages, wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(shuffle_without_transport_returns_no_values,
+                                        wire_start_each, wire_stop_each),
+        cmocka_unit_test_setup_teardown(shuffle_uses_current_bytes, wire_start_each,
+                                        wire_stop_each),
+        cmocka_unit_test_setup_teardown(wrong_shuffles_are_refused, wire_start_each,
+                                        wire_stop_each),
+        cmocka_unit_test_setup_teardown(result_stays_on_the_side_of_input, wire_start_each,
+                                        wire_stop_each),
+        cmocka_unit_test_setup_teardown(input_is_released_after_shuffle, wire_start_uncached,
+                                        wire_stop_each),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     cuda = strncmp(harness_backend, "cuda", 4) == 0;

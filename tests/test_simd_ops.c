@@ -17,8 +17,8 @@ enum { MOST = 3000 }; /* values in one call */
 
 static const struct shuf__simd_ops *simd;
 
-static void check_way(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, size_t count,
-                      bool inverse)
+static void check_direction(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride,
+                            size_t count, bool inverse)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(n);
     shuf_primefold plain = shuf_primefold_make_of(&shape, shuf_key_of_seed(seed), 5);
@@ -46,28 +46,29 @@ static void check_way(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride
     }
 }
 
-static void check(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride, size_t count)
+static void check_both_directions(uint64_t n, uint64_t seed, uint64_t first, uint64_t stride,
+                                  size_t count)
 {
-    check_way(n, seed, first, stride, count, false);
-    check_way(n, seed, first, stride, count, true);
+    check_direction(n, seed, first, stride, count, false);
+    check_direction(n, seed, first, stride, count, true);
 }
 
 /* Checks the first and the last values. */
 static void check_ends(uint64_t n, uint64_t seed)
 {
     const size_t count = n < MOST ? n : MOST;
-    check(n, seed, 0, 1, count);
-    check(n, seed, n - count, 1, count);
+    check_both_directions(n, seed, 0, 1, count);
+    check_both_directions(n, seed, n - count, 1, count);
 }
 
-static void small_sizes(void **state)
+static void small_sizes_match(void **state)
 {
     (void)state;
     for (uint64_t n = 1; n <= 65540; n += n < 1200 || n > 65500 ? 1 : n < MOST ? 17 : 257)
         check_ends(n, n);
 }
 
-static void about_powers_of_two(void **state)
+static void sizes_near_powers_of_two_match(void **state)
 {
     (void)state;
     for (unsigned k = 12; k < 62; k++)
@@ -78,7 +79,7 @@ static void about_powers_of_two(void **state)
 
 /* Sizes around the largest n of each width of word. For some of them p is the next prime; for
  * others n is rounded up to a whole block first. */
-static void about_words(void **state)
+static void sizes_near_word_limits_match(void **state)
 {
     (void)state;
     const uint64_t wide = BIT(31) - BIT(25), widest = BIT(50) - BIT(44);
@@ -89,24 +90,25 @@ static void about_words(void **state)
             check_ends(n, n);
 }
 
-static void random_slices(void **state)
+static void random_slices_match(void **state)
 {
     (void)state;
-    random_start("random_slices");
+    random_start("random_slices_match");
     for (int i = 0; i < 300; i++) {
         const uint64_t n = random_size(BIT(62)), first = random_below(n);
         const uint64_t stride = random_size(n), most = (n - 1 - first) / stride + 1;
-        check(n, random_u64(), first, stride, most < MOST ? most : 1 + random_below(MOST));
+        check_both_directions(n, random_u64(), first, stride,
+                              most < MOST ? most : 1 + random_below(MOST));
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_sizes),
-        cmocka_unit_test(about_powers_of_two),
-        cmocka_unit_test(about_words),
-        cmocka_unit_test(random_slices),
+        cmocka_unit_test(small_sizes_match),
+        cmocka_unit_test(sizes_near_powers_of_two_match),
+        cmocka_unit_test(sizes_near_word_limits_match),
+        cmocka_unit_test(random_slices_match),
     };
     static const char *const names[] = {"scalar", "avx2", "avx512"};
     int failed = 0;

@@ -16,7 +16,7 @@
 #define BIT(k) (UINT64_C(1) << (k))
 
 /* Checks every algorithm, with values of 8 bytes, and of 4 bytes if n allows them. */
-static void check(struct shuf__computation computation)
+static void check_algorithms(struct shuf__computation computation)
 {
     struct shuf__permutation *p = &computation.request.permutation;
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++)
@@ -35,10 +35,10 @@ static void check_slice(uint64_t n, uint64_t offset, uint64_t count, uint64_t st
     p->offset = offset;
     p->count = count;
     p->stride = stride;
-    check(computation);
+    check_algorithms(computation);
 }
 
-static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
+static uint64_t slice_length(uint64_t n, uint64_t offset, uint64_t stride)
 {
     return (n - 1 - offset) / stride + 1;
 }
@@ -46,7 +46,7 @@ static uint64_t most(uint64_t n, uint64_t offset, uint64_t stride)
 static const uint64_t sizes[] = {1, 2, 15, 16, 17, 1000, 4096, 65536, 70001};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-static void edges_of_slices(void **state)
+static void slices_at_edges_match(void **state)
 {
     (void)state;
     for (int i = 0; i < SIZES; i++) {
@@ -57,15 +57,15 @@ static void edges_of_slices(void **state)
         check_slice(n, n - 1, 1, n + 5);
         check_slice(n, n / 3, 1, BIT(62));
         check_slice(n, half, n - half, 1);
-        check_slice(n, 0, most(n, 0, half + 1), half + 1);
-        check_slice(n, 0, most(n, 0, 3), 3);
-        check_slice(n, half, most(n, half, 7), 7);
+        check_slice(n, 0, slice_length(n, 0, half + 1), half + 1);
+        check_slice(n, 0, slice_length(n, 0, 3), 3);
+        check_slice(n, half, slice_length(n, half, 7), 7);
     }
 }
 
 /* The last requested value is just before or just after each possible beginning of a tile. A
  * backend that stops too early would miss it. */
-static void ends_at_tiles(void **state)
+static void slices_ending_at_tiles_match(void **state)
 {
     (void)state;
     enum { N = 20001, DOMAIN = 32768, STEP = 512 };
@@ -82,7 +82,7 @@ static void ends_at_tiles(void **state)
 }
 
 /* In a padded shard, the last position may be n or more. It then wraps to the front. */
-static void shards_wrap(void **state)
+static void padded_shards_match(void **state)
 {
     (void)state;
     for (int i = 0; i < SIZES; i++)
@@ -91,7 +91,7 @@ static void shards_wrap(void **state)
                 check_slice(sizes[i], rank, (sizes[i] + world - 1) / world, world);
 }
 
-static void powers_of_two(void **state)
+static void sizes_near_powers_of_two_match(void **state)
 {
     (void)state;
     for (unsigned k = 1; k <= 20; k++)
@@ -105,7 +105,7 @@ static void powers_of_two(void **state)
 }
 
 /* For small domains, each length of the halves of a philox24 input has its own code. */
-static void every_small_size(void **state)
+static void every_small_size_matches(void **state)
 {
     (void)state;
     for (uint64_t n = 1; n <= 2500; n++) {
@@ -117,7 +117,7 @@ static void every_small_size(void **state)
         computation_check(&computation);
         p->offset = n / 5;
         p->stride = 3;
-        p->count = most(n, p->offset, p->stride);
+        p->count = slice_length(n, p->offset, p->stride);
         computation_check(&computation);
         p->algorithm = SHUF_ALGORITHM_PHILOX24;
         computation_check(&computation);
@@ -129,11 +129,11 @@ static void check_batch(uint64_t n, uint64_t rows, uint64_t epoch)
     struct shuf__computation computation = computation_whole(SHUF_ALGORITHM_PHILOX24, n, 99, epoch);
     struct shuf__permutation *p = &computation.request.permutation;
     p->rows = rows;
-    check(computation);
+    check_algorithms(computation);
 }
 
 /* Short and long rows, but only a few: some tools make a GPU very slow. */
-static void few_rows(void **state)
+static void few_rows_match(void **state)
 {
     (void)state;
     check_batch(10, 50, 3);
@@ -141,7 +141,7 @@ static void few_rows(void **state)
     check_batch(100003, 2, 1);
 }
 
-static void batches(void **state)
+static void batches_match(void **state)
 {
     (void)state;
     check_batch(1, 1000, 0);
@@ -156,7 +156,7 @@ static void batches(void **state)
     check_batch(16, 200000, 3);
 }
 
-static void batches_of_slices(void **state)
+static void batches_of_slices_match(void **state)
 {
     (void)state;
     struct shuf__computation computation =
@@ -166,21 +166,21 @@ static void batches_of_slices(void **state)
     p->offset = 3;
     p->stride = 4;
     p->count = 251; /* the last position wraps to the front: 3 + 250 * 4 = 1003 */
-    check(computation);
+    check_algorithms(computation);
     p->n = 1000003;
     p->rows = 3;
     p->stride = 1000;
     p->count = 1001;
-    check(computation);
+    check_algorithms(computation);
     p->n = BIT(62) - 1; /* each row must stop after its last requested value */
     computation_set_width(&computation, 8);
     p->count = 5;
-    check(computation);
+    check_algorithms(computation);
 }
 
 /* Only values near the front are requested, or n is a power of two. So no backend computes the
  * whole permutation. */
-static void beyond_32_bits(void **state)
+static void slices_beyond_32_bits_match(void **state)
 {
     (void)state;
     check_slice(BIT(31) + 1, 5, 1000, 3);
@@ -197,7 +197,7 @@ static void beyond_32_bits(void **state)
 
 /* Sizes on both sides of the limits at which primefold changes the width of its words or the number
  * of its maps. The last size needs cycle walking: the prime above 31400 is 31469. */
-static void edges_of_words(void **state)
+static void sizes_near_word_limits_match(void **state)
 {
     (void)state;
     static const uint64_t edges[] = {256,   257,   509,   510,   1021,    1022,        8191, 8192,
@@ -231,7 +231,7 @@ static struct shuf__computation random_computation(void)
     p->rows = random_size(1 + 200000 / n / 4);
     p->offset = random_below(n);
     p->stride = random_size(n);
-    p->count = random_size(most(n, p->offset, p->stride));
+    p->count = random_size(slice_length(n, p->offset, p->stride));
     if (random_below(4) == 0) { /* the part reaches to the end, or for a shard past the end */
         p->offset = random_below(p->stride);
         p->count = (n + p->stride - 1) / p->stride;
@@ -239,10 +239,10 @@ static struct shuf__computation random_computation(void)
     return computation;
 }
 
-static void random_computations(void **state)
+static void random_slices_match(void **state)
 {
     (void)state;
-    random_start("random_computations");
+    random_start("random_slices_match");
     for (int i = 0; i < 300; i++) {
         struct shuf__computation computation = random_computation();
         computation_check(&computation);
@@ -252,17 +252,17 @@ static void random_computations(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_of_slices),
-        cmocka_unit_test(ends_at_tiles),
-        cmocka_unit_test(shards_wrap),
-        cmocka_unit_test(powers_of_two),
-        cmocka_unit_test(every_small_size),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(few_rows),
-        cmocka_unit_test(batches_of_slices),
-        cmocka_unit_test(beyond_32_bits),
-        cmocka_unit_test(edges_of_words),
-        cmocka_unit_test(random_computations),
+        cmocka_unit_test(slices_at_edges_match),
+        cmocka_unit_test(slices_ending_at_tiles_match),
+        cmocka_unit_test(padded_shards_match),
+        cmocka_unit_test(sizes_near_powers_of_two_match),
+        cmocka_unit_test(every_small_size_matches),
+        cmocka_unit_test(batches_match),
+        cmocka_unit_test(few_rows_match),
+        cmocka_unit_test(batches_of_slices_match),
+        cmocka_unit_test(slices_beyond_32_bits_match),
+        cmocka_unit_test(sizes_near_word_limits_match),
+        cmocka_unit_test(random_slices_match),
     };
     return computation_main(argc, argv, tests);
 }

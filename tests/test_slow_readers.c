@@ -32,7 +32,7 @@ static int stop(void **state)
 }
 
 /* Takes and releases a lease that needs most of the memory. Retries until the daemon has room. */
-static void take_large(void)
+static void take_large_lease(void)
 {
     shuf *handle;
     shuf_lease *lease = NULL;
@@ -62,7 +62,7 @@ static uint64_t read_to_end(int fd)
 
 /* All clients stop reading, and a large lease then cuts most of them off. `results` is the number
  * of different results: with 1, all clients share it. */
-static void expect_to_give_way(unsigned results)
+static void check_clients_are_closed(unsigned results)
 {
     struct wire *clients[CLIENTS];
     const uint64_t n = (uint64_t)N * CLIENTS / results;
@@ -74,7 +74,7 @@ static void expect_to_give_way(unsigned results)
         wire_expect(clients[i], SHUF_OK, "");
     }
     assert_true(wire_status(&h).memory_used >= CLIENTS * UINT64_C(4) * N);
-    take_large();
+    take_large_lease();
     unsigned cut_off = 0;
     for (int i = 0; i < CLIENTS; i++) {
         shutdown(clients[i]->fd, SHUT_WR);
@@ -84,25 +84,25 @@ static void expect_to_give_way(unsigned results)
     assert_in_range(cut_off, 4, CLIENTS);
 }
 
-static void clients_that_do_not_read_give_way(void **state)
+static void clients_that_do_not_read_are_closed(void **state)
 {
     (void)state;
-    expect_to_give_way(CLIENTS);
+    check_clients_are_closed(CLIENTS);
 }
 
-static void clients_of_one_result_give_way(void **state)
+static void clients_of_one_result_are_closed(void **state)
 {
     (void)state;
-    expect_to_give_way(1);
+    check_clients_are_closed(1);
 }
 
 /* A lease would not fit even if the daemon closed the slow connection. So the daemon refuses the
  * lease, and closes no connection. */
-static void nobody_is_cut_off_in_vain(void **state)
+static void no_client_is_closed_in_vain(void **state)
 {
     (void)state;
     struct wire *slow = wire_greet(&h), *w = wire_greet(&h);
-    const Shuf__Transport own = wire_own_transport(harness_backend);
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
     wire_lease(w, 2 * LARGE_N / 3, 1, own); /* 32 MiB */
     Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(slow, &permute);
@@ -116,7 +116,7 @@ static void nobody_is_cut_off_in_vain(void **state)
     wire_close(w);
 }
 
-struct reading {
+struct slow_sink {
     uint64_t values;
     uint32_t *to;
     bool has_taken;
@@ -125,27 +125,27 @@ struct reading {
 /* Stops reading in the middle, and takes a large lease meanwhile. */
 static bool read_slowly(void *context, const void *bytes, size_t size)
 {
-    struct reading *reading = context;
-    memcpy(reading->to + reading->values, bytes, size);
-    reading->values += size / sizeof(uint32_t);
-    if (!reading->has_taken && reading->values > N / 4)
-        take_large();
-    reading->has_taken = reading->values > N / 4;
+    struct slow_sink *sink = context;
+    memcpy(sink->to + sink->values, bytes, size);
+    sink->values += size / sizeof(uint32_t);
+    if (!sink->has_taken && sink->values > N / 4)
+        take_large_lease();
+    sink->has_taken = sink->values > N / 4;
     return true;
 }
 
-static void libshuf_continues(void **state)
+static void libshuf_continues_after_close(void **state)
 {
     (void)state;
     enum { SLOW_N = 2 * N }; /* 20 MiB, which do not fit beside the large lease */
     static uint32_t slowly[SLOW_N], whole[SLOW_N];
     shuf *handle;
-    struct reading reading = {.to = slowly};
+    struct slow_sink sink = {.to = slowly};
     const shuf_permutation p = {.n = SLOW_N, .seed = 3};
     assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
-    assert_int_equal(shuf_permute_each(handle, &p, read_slowly, &reading, NULL), SHUF_OK);
-    assert_true(reading.has_taken);
-    assert_int_equal(reading.values, SLOW_N);
+    assert_int_equal(shuf_permute_each(handle, &p, read_slowly, &sink, NULL), SHUF_OK);
+    assert_true(sink.has_taken);
+    assert_int_equal(sink.values, SLOW_N);
     assert_int_equal(shuf_permute(handle, &p, whole, sizeof whole, NULL), SHUF_OK);
     assert_memory_equal(slowly, whole, sizeof whole);
     shuf_close(handle);
@@ -154,10 +154,10 @@ static void libshuf_continues(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(clients_that_do_not_read_give_way, start, stop),
-        cmocka_unit_test_setup_teardown(clients_of_one_result_give_way, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_is_cut_off_in_vain, start, stop),
-        cmocka_unit_test_setup_teardown(libshuf_continues, start, stop),
+        cmocka_unit_test_setup_teardown(clients_that_do_not_read_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(clients_of_one_result_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(no_client_is_closed_in_vain, start, stop),
+        cmocka_unit_test_setup_teardown(libshuf_continues_after_close, start, stop),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ static int stop(void **state)
 
 /* A block below 2 MiB has whole pages. Only a few sizes exist between two powers of two, so that
  * blocks can be reused. */
-static void a_block_has_about_the_size_of_its_result(void **state)
+static void block_size_is_near_result_size(void **state)
 {
     (void)state;
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -67,7 +67,7 @@ static void many_leases_take_little_memory(void **state)
 }
 
 /* The number of idle blocks has a limit, because each of them has a descriptor. */
-static void idle_blocks_have_a_number(void **state)
+static void number_of_idle_blocks_is_limited(void **state)
 {
     (void)state;
     enum { SIZES = 40, EACH = 64, MOST = 2048 };
@@ -81,9 +81,9 @@ static void idle_blocks_have_a_number(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_block_has_about_the_size_of_its_result, start, stop),
+        cmocka_unit_test_setup_teardown(block_size_is_near_result_size, start, stop),
         cmocka_unit_test_setup_teardown(many_leases_take_little_memory, start, stop),
-        cmocka_unit_test_setup_teardown(idle_blocks_have_a_number, start, stop),
+        cmocka_unit_test_setup_teardown(number_of_idle_blocks_is_limited, start, stop),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ struct row {
     shuf_status status;
 };
 
-static void set(const char *name, const char *value)
+static void set_variable(const char *name, const char *value)
 {
     if (value)
         setenv(name, value, 1);
@@ -36,13 +36,13 @@ static void set(const char *name, const char *value)
 }
 
 /* Returns 0 if the row holds. */
-static int try_row(const struct row *row)
+static int check_row(const struct row *row)
 {
     struct sockaddr_un address;
     struct shuf__error error = {0};
-    set("SHUFD_SOCKET", row->shufd_socket);
-    set("RUNTIME_DIRECTORY", row->service);
-    set("XDG_RUNTIME_DIR", row->xdg);
+    set_variable("SHUFD_SOCKET", row->shufd_socket);
+    set_variable("RUNTIME_DIRECTORY", row->service);
+    set_variable("XDG_RUNTIME_DIR", row->xdg);
     if (row->uid != 0 && geteuid() == 0 && seteuid(row->uid) != 0)
         return 1;
     shuf_status status = shuf__socket_address(row->path, row->side, &address, &error);
@@ -56,12 +56,12 @@ static int try_row(const struct row *row)
     return 1;
 }
 
-static int in_child(const struct row *row)
+static int check_row_in_child(const struct row *row)
 {
     int status;
     pid_t child = fork();
     if (child == 0)
-        _exit(try_row(row));
+        _exit(check_row(row));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -71,22 +71,23 @@ static int in_child(const struct row *row)
 #define CONNECT SHUF__SOCKET_CONNECT
 #define SYSTEM "/run/shufd/shufd.sock"
 
-static void every_case(void **state)
+static void socket_paths_match(void **state)
 {
     (void)state;
-    static char own[64], too_long[200];
-    snprintf(own, sizeof own, "%s/shufd.sock", runtime);
+    static char xdg_socket[64], too_long[200];
+    snprintf(xdg_socket, sizeof xdg_socket, "%s/shufd.sock", runtime);
     memset(too_long, 'x', sizeof too_long - 1);
     const struct row rows[] = {
         {"/a", "/b", "/c", runtime, 0, SERVE, "/a", SHUF_OK},
         {"", "/b", "/c", runtime, 0, SERVE, "/b", SHUF_OK},
         {NULL, "/b", NULL, runtime, NOBODY, CONNECT, "/b", SHUF_OK},
         {NULL, "", "/c", runtime, NOBODY, SERVE, "/c/shufd.sock", SHUF_OK},
-        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, own, SHUF_OK}, /* the variable of a service
-                                                                     * does not affect a client */
+        {NULL, NULL, "/c", runtime, NOBODY, CONNECT, xdg_socket,
+         SHUF_OK}, /* the variable of a service
+                    * does not affect a client */
         {NULL, NULL, NULL, runtime, 0, SERVE, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, runtime, 0, CONNECT, SYSTEM, SHUF_OK},
-        {NULL, NULL, NULL, runtime, NOBODY, SERVE, own, SHUF_OK},
+        {NULL, NULL, NULL, runtime, NOBODY, SERVE, xdg_socket, SHUF_OK},
         {NULL, NULL, NULL, "/nowhere", NOBODY, SERVE, "/nowhere/shufd.sock", SHUF_OK},
         {NULL, NULL, NULL, "/nowhere", NOBODY, CONNECT, SYSTEM, SHUF_OK},
         {NULL, NULL, NULL, NULL, NOBODY, CONNECT, SYSTEM, SHUF_OK},
@@ -95,11 +96,11 @@ static void every_case(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (geteuid() == 0 || rows[i].uid != 0) /* only root can run the rows of root */
-            assert_int_equal(in_child(&rows[i]), 0);
+            assert_int_equal(check_row_in_child(&rows[i]), 0);
 }
 
 /* This too runs in a process of its own. */
-static int try_origins(void)
+static int check_origins(void)
 {
     static const char named[] = "/run/user/7/shufd.sock", system[] = SYSTEM;
     const char *origin;
@@ -107,12 +108,12 @@ static int try_origins(void)
 #define EXPECT(path, side, text)              \
     origin = shuf__socket_origin(path, side); \
     wrong += !origin || strcmp(origin, text) != 0;
-    set("RUNTIME_DIRECTORY", "/run/user/7");
-    set("XDG_RUNTIME_DIR", "/run/user/7");
-    set("SHUFD_SOCKET", named);
+    set_variable("RUNTIME_DIRECTORY", "/run/user/7");
+    set_variable("XDG_RUNTIME_DIR", "/run/user/7");
+    set_variable("SHUFD_SOCKET", named);
     EXPECT(named, CONNECT, "$SHUFD_SOCKET")
     wrong += shuf__socket_origin(system, CONNECT) != NULL;
-    set("SHUFD_SOCKET", NULL);
+    set_variable("SHUFD_SOCKET", NULL);
     EXPECT(named, SERVE, "$RUNTIME_DIRECTORY")
     if (geteuid() == 0) {
         EXPECT(system, SERVE, "the default of root")
@@ -121,19 +122,19 @@ static int try_origins(void)
     EXPECT(named, CONNECT, "$XDG_RUNTIME_DIR")
     EXPECT(system, CONNECT, "the default of the machine")
     wrong += shuf__socket_origin("/run/user/7/x.sock", CONNECT) != NULL;
-    set("SHUFD_RUNTIME_DIR", "/srv");
+    set_variable("SHUFD_RUNTIME_DIR", "/srv");
     EXPECT("/srv/shufd.sock", CONNECT, "$SHUFD_RUNTIME_DIR")
 #undef EXPECT
     return wrong;
 }
 
-static void every_origin(void **state)
+static void origins_of_socket_paths_match(void **state)
 {
     (void)state;
     int status;
     const pid_t child = fork();
     if (child == 0)
-        _exit(try_origins());
+        _exit(check_origins());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
@@ -160,7 +161,7 @@ static int remove_runtime(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_case),
-                                       cmocka_unit_test(every_origin)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(socket_paths_match),
+                                       cmocka_unit_test(origins_of_socket_paths_match)};
     return cmocka_run_group_tests(tests, make_runtime, remove_runtime) != 0;
 }

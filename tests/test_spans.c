@@ -25,7 +25,7 @@ struct fixture {
 
 /* Makes a permutation that keeps more than half of all inputs, like a real one. The kept inputs are
  * as uneven as possible over the tiles. */
-static struct fixture fixture_of(uint64_t tiles)
+static struct fixture make_fixture(uint64_t tiles)
 {
     struct fixture s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
     uint64_t dropped = random_size(tiles * TILE / 2 - 1);
@@ -70,22 +70,22 @@ static uint64_t position_of(const struct shuf__computation *computation, uint64_
 /* ---- the fake device ---- */
 
 /* The progress of a computation. */
-struct run {
+struct launch_run {
     uint64_t max_tiles, min_gap;
-    bool *there;     /* which values of the computation are done */
+    bool *done;      /* which values of the computation are done */
     bool *evaluated; /* which tiles were evaluated */
     uint64_t launches;
 };
 
 /* Evaluates a span as a device would: marks the requested values that these tiles keep. */
-static void evaluate(const struct fixture *s, const struct shuf__span *span, struct run *run)
+static void evaluate(const struct fixture *s, const struct shuf__span *span, struct launch_run *run)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
     const uint64_t low = s->truth[span->begin], high = s->truth[span->end];
     for (uint64_t i = 0; i < p->count; i++) {
         const uint64_t position = position_of(&s->computation, i);
         if (low <= position && position < high)
-            run->there[i] = true;
+            run->done[i] = true;
     }
     for (uint64_t t = span->begin; t < span->end; t++) {
         assert_false(run->evaluated[t]); /* no tile is evaluated twice */
@@ -93,7 +93,8 @@ static void evaluate(const struct fixture *s, const struct shuf__span *span, str
     }
 }
 
-static bool wants_from(const struct shuf__computation *computation, uint64_t low, uint64_t high)
+static bool has_position_between(const struct shuf__computation *computation, uint64_t low,
+                                 uint64_t high)
 {
     const struct shuf__permutation *p = &computation->request.permutation;
     for (uint64_t i = 0; i < p->count; i++)
@@ -104,7 +105,7 @@ static bool wants_from(const struct shuf__computation *computation, uint64_t low
 
 /* A span must begin with a tile that has a requested value, or with the first tile that is not
  * counted. */
-static void check_span(const struct fixture *s, const struct run *run,
+static void check_span(const struct fixture *s, const struct launch_run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
@@ -113,20 +114,22 @@ static void check_span(const struct fixture *s, const struct run *run,
     assert_in_range(span->end, span->begin + 1, s->tiles);
     assert_true(span->end - span->begin <= run->max_tiles);
     if (span->begin < known) /* the tile has a requested value */
-        assert_true(wants_from(&s->computation, truth[span->begin], truth[span->begin + 1]));
+        assert_true(
+            has_position_between(&s->computation, truth[span->begin], truth[span->begin + 1]));
     else /* a requested value comes after the counted tiles */
-        assert_true(wants_from(&s->computation, truth[known], p->n));
+        assert_true(has_position_between(&s->computation, truth[known], p->n));
     if (span->end <= known && span->end - span->begin < run->max_tiles)
-        assert_true(wants_from(&s->computation, truth[span->end - 1], truth[span->end]));
+        assert_true(has_position_between(&s->computation, truth[span->end - 1], truth[span->end]));
     const uint64_t any = span->begin + random_below(span->end - span->begin);
     if (p->stride >= run->min_gap && span->end <= known)
         assert_int_equal(span->end - span->begin, 1);
     else if (any < known) /* a counted tile is evaluated only if it is near a requested value */
-        assert_true(wants_from(&s->computation, truth[any], truth[any + 1] + run->min_gap));
+        assert_true(
+            has_position_between(&s->computation, truth[any], truth[any + 1] + run->min_gap));
 }
 
 /* Runs the launches. Launch number `fails_at` fails and adds no counts. */
-static void launch_all(struct fixture *s, struct run *run, uint64_t fails_at)
+static void launch_all(struct fixture *s, struct launch_run *run, uint64_t fails_at)
 {
     struct shuf__span span = {0};
     for (uint64_t previous_end = 0;
@@ -148,17 +151,17 @@ static void check_computation(struct fixture *s, uint64_t max_tiles, uint64_t mi
                               uint64_t fails_at)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
-    struct run run = {.max_tiles = max_tiles,
-                      .min_gap = min_gap,
-                      .there = calloc(p->count, sizeof(bool)),
-                      .evaluated = calloc(s->tiles, sizeof(bool))};
+    struct launch_run run = {.max_tiles = max_tiles,
+                             .min_gap = min_gap,
+                             .done = calloc(p->count, sizeof(bool)),
+                             .evaluated = calloc(s->tiles, sizeof(bool))};
     const uint64_t known = s->computation.rank_index->known;
     launch_all(s, &run, fails_at);
     check_rank_index(s);
     assert_true(s->computation.rank_index->known >= known);
     for (uint64_t i = 0; i < p->count && run.launches != fails_at; i++)
-        assert_true(run.there[i]);
-    free(run.there);
+        assert_true(run.done[i]);
+    free(run.done);
     free(run.evaluated);
 }
 
@@ -186,12 +189,12 @@ static void draw_shard(struct fixture *s)
     p->count = (p->n + wrapped) / p->stride + 1;
 }
 
-static void any_computation(void **state)
+static void random_computations_are_covered(void **state)
 {
     (void)state;
-    random_start("any_computation");
+    random_start("random_computations_are_covered");
     for (int i = 0; i < 300; i++) {
-        struct fixture s = fixture_of(UINT64_C(2) << random_below(8));
+        struct fixture s = make_fixture(UINT64_C(2) << random_below(8));
         struct shuf__permutation *p = &s.computation.request.permutation;
         for (int k = 0; k < 12; k++) {
             if (random_below(3) == 0)
@@ -207,7 +210,7 @@ static void any_computation(void **state)
     }
 }
 
-static void know(struct fixture *s, uint64_t tiles)
+static void set_known_tiles(struct fixture *s, uint64_t tiles)
 {
     memcpy(s->computation.rank_index->before, s->truth, (tiles + 1) * sizeof *s->truth);
     s->computation.rank_index->known = tiles;
@@ -221,12 +224,12 @@ static void check_at(struct fixture *s, uint64_t known, uint64_t position)
     p->offset = position;
     p->stride = 1;
     for (p->count = 1; p->count <= 2 && position + p->count <= p->n; p->count++) {
-        know(s, known);
+        set_known_tiles(s, known);
         check_computation(s, 1 + random_below(s->tiles), TILE, UINT64_MAX);
     }
     if (position + 1 == p->n)
         return;
-    know(s, known);
+    set_known_tiles(s, known);
     p->count = 2;
     p->offset = p->n - random_size(p->n - 1 - position);
     p->stride = p->n + position - p->offset;
@@ -235,12 +238,12 @@ static void check_at(struct fixture *s, uint64_t known, uint64_t position)
 
 /* Requests the last value before each tile and the first value in it, with every number of counted
  * tiles. */
-static void borders(void **state)
+static void positions_at_tile_borders_are_covered(void **state)
 {
     (void)state;
-    random_start("borders");
+    random_start("positions_at_tile_borders_are_covered");
     for (int i = 0; i < 20; i++) {
-        struct fixture s = fixture_of(16);
+        struct fixture s = make_fixture(16);
         struct shuf__permutation *p = &s.computation.request.permutation;
         for (uint64_t tile = 0; tile <= s.tiles; tile++)
             for (uint64_t known = 0; known <= s.tiles; known++) {
@@ -254,7 +257,8 @@ static void borders(void **state)
     }
 }
 
-static struct shuf__span next(const struct shuf__computation *computation, struct shuf__span span)
+static struct shuf__span next_span(const struct shuf__computation *computation,
+                                   struct shuf__span span)
 {
     assert_true(shuf__rank_index_next(computation->rank_index, &computation->request.permutation,
                                       100, 8 * TILE, &span));
@@ -275,7 +279,7 @@ static void expect_end(const struct shuf__computation *computation, struct shuf_
 
 /* Compares with spans computed by hand: 256 tiles keep 15 000 values each, and a launch takes 100
  * tiles. */
-static void worked_out(void **state)
+static void spans_match_hand_computed(void **state)
 {
     (void)state;
     enum { EACH = 15000, TILES = 256 };
@@ -292,20 +296,20 @@ static void worked_out(void **state)
     for (uint64_t t = 0; t <= TILES; t++)
         starts[t] = t * EACH;
     computation.rank_index = calloc(1, shuf__rank_index_bytes(p->algorithm, p->n));
-    struct shuf__span span = next(&computation, (struct shuf__span){0, 0});
+    struct shuf__span span = next_span(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 0, 100);
     shuf__rank_index_add(computation.rank_index, &span, starts);
-    span = next(&computation, span);
+    span = next_span(&computation, span);
     EXPECT_SPAN(span, 100, 200);
     shuf__rank_index_add(computation.rank_index, &span, starts + 100);
     expect_end(&computation, span); /* the last requested value is before the end of the span */
 
-    span = next(&computation, (struct shuf__span){0, 0});
+    span = next_span(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 130, 140); /* these tiles are already counted */
     expect_end(&computation, span);
     p->offset = 190 * EACH - 1; /* begins in a counted tile, and ends after the counted tiles */
     p->count = 20 * EACH;
-    span = next(&computation, (struct shuf__span){0, 0});
+    span = next_span(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 189, 256);
     shuf__rank_index_add(computation.rank_index, &span, starts + 189);
     assert_int_equal(computation.rank_index->known, TILES);
@@ -315,11 +319,11 @@ static void worked_out(void **state)
     p->offset = 20 * EACH + 5; /* far apart; the last position wraps to the front */
     p->stride = 120 * EACH;
     p->count = 3; /* the last position would be 3 900 005, so it wraps to 60 005 */
-    span = next(&computation, (struct shuf__span){0, 0});
+    span = next_span(&computation, (struct shuf__span){0, 0});
     EXPECT_SPAN(span, 4, 5);
-    span = next(&computation, span);
+    span = next_span(&computation, span);
     EXPECT_SPAN(span, 20, 21);
-    span = next(&computation, span);
+    span = next_span(&computation, span);
     EXPECT_SPAN(span, 140, 141);
     expect_end(&computation, span);
     free(computation.rank_index);
@@ -328,9 +332,9 @@ static void worked_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_computation),
-        cmocka_unit_test(borders),
-        cmocka_unit_test(worked_out),
+        cmocka_unit_test(random_computations_are_covered),
+        cmocka_unit_test(positions_at_tile_borders_are_covered),
+        cmocka_unit_test(spans_match_hand_computed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void numbers_are_frozen(void **state)
         assert_string_equal(shuf_status_name((shuf_status)frozen[i].number), frozen[i].name);
 }
 
-static void every_row_has_its_own_words(void **state)
+static void each_status_has_its_own_message(void **state)
 {
     (void)state;
     static const shuf_status all[] = {
@@ -45,7 +45,7 @@ static void every_row_has_its_own_words(void **state)
         }
 }
 
-static void a_newer_peer_is_unknown(void **state)
+static void unknown_numbers_are_named_unknown(void **state)
 {
     (void)state;
     static const int numbers[] = {-1, 4711, INT32_MAX};
@@ -65,7 +65,7 @@ static void fail_writes_and_returns(void **state)
     assert_string_equal(error.text, "n 0: expected more");
 }
 
-static void fail_cuts_to_size(void **state)
+static void fail_shortens_long_messages(void **state)
 {
     (void)state;
     struct {
@@ -80,7 +80,7 @@ static void fail_cuts_to_size(void **state)
     assert_int_equal(held.after, 'x');
 }
 
-static void words_of_a_peer_are_made_printable(void **state)
+static void messages_of_a_peer_are_made_printable(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -111,11 +111,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_frozen),
-        cmocka_unit_test(every_row_has_its_own_words),
-        cmocka_unit_test(a_newer_peer_is_unknown),
+        cmocka_unit_test(each_status_has_its_own_message),
+        cmocka_unit_test(unknown_numbers_are_named_unknown),
         cmocka_unit_test(fail_writes_and_returns),
-        cmocka_unit_test(fail_cuts_to_size),
-        cmocka_unit_test(words_of_a_peer_are_made_printable),
+        cmocka_unit_test(fail_shortens_long_messages),
+        cmocka_unit_test(messages_of_a_peer_are_made_printable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

@@ -14,7 +14,7 @@
 enum { N = 5000 };
 
 /* Makes a request for inline values, or for a lease by this transport. */
-static Shuf__Stream gauss(uint64_t count, Shuf__Transport transport)
+static Shuf__Stream gauss_request(uint64_t count, Shuf__Transport transport)
 {
     static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1];
     Shuf__Stream stream = SHUF__STREAM__INIT;
@@ -87,20 +87,20 @@ static void request_inline(struct wire *w, Shuf__Stream *stream, shuf_dtype dtyp
     assert_null(reply->sums);
     const uint64_t first = reply->first[0], last = reply->last[reply->n_last - 1];
     void *values = malloc(bytes);
-    wire_read_bulk(w, values, bytes);
+    wire_read_payload(w, values, bytes);
     check_values(stream, dtype, values);
     assert_int_equal(first, bits_at(values, draw_width(dtype), 0));
     assert_int_equal(last, bits_at(values, draw_width(dtype), stream->count - 1));
     free(values);
 }
 
-static void every_type(void **state)
+static void every_type_matches(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
     for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
         for (int uniform = 0; uniform < 2; uniform++) {
-            Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+            Shuf__Stream stream = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
             if (!shuf__dtype_is_allowed(dtype, (enum shuf__distribution)(1 + uniform)))
                 continue;
             stream.distribution = (Shuf__Distribution)(1 + uniform);
@@ -118,7 +118,7 @@ static void every_type(void **state)
 }
 
 /* The connection stays open after each error. */
-static void refused_by_name(void **state)
+static void wrong_streams_are_refused(void **state)
 {
     (void)state;
     Shuf__Stream rows[12];
@@ -138,7 +138,7 @@ static void refused_by_name(void **state)
     };
     struct wire *w = wire_greet(&harness_shared);
     for (int i = 0; i < 12; i++)
-        rows[i] = gauss(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+        rows[i] = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     rows[0].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
     rows[1].count = 0;
     rows[2].offset = UINT64_C(1) << 62;
@@ -156,7 +156,7 @@ static void refused_by_name(void **state)
         send_stream(w, &rows[i]);
         wire_expect(w, SHUF_INVALID, words[i]);
     }
-    Shuf__Stream large = gauss(UINT64_C(1) << 45, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    Shuf__Stream large = gauss_request(UINT64_C(1) << 45, SHUF__TRANSPORT__TRANSPORT_INLINE);
     send_stream(w, &large);
     wire_expect(w, SHUF_NO_MEMORY, "");
     wire_check_alive(w);
@@ -165,12 +165,12 @@ static void refused_by_name(void **state)
 
 /* Two requests may describe the same stream in different ways. They share a result. Requests that
  * differ in another parameter do not. */
-static void equal_requests_share(void **state)
+static void equal_streams_share_a_result(void **state)
 {
     (void)state;
-    const Shuf__Transport own = wire_own_transport(harness_backend);
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss(N, own);
+    Shuf__Stream stream = gauss_request(N, own);
     stream.seed = 1001;
     const Shuf__ResultReply *reply = request_stream(w, &stream);
     const uint64_t block = reply->block;
@@ -198,7 +198,7 @@ static void equal_requests_share(void **state)
     }
     others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* another type of the same width */
     assert_false(request_stream(w, &others[7])->shared);
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
@@ -229,11 +229,11 @@ static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *repl
 
 /* The sums use the centre and the scale of the distribution. The daemon also computes them for a
  * cached result. */
-static void sums_where_asked_for(void **state)
+static void sums_are_sent_on_request(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss(N, wire_own_transport(harness_backend));
+    Shuf__Stream stream = gauss_request(N, wire_backend_transport(harness_backend));
     stream.seed = 2001;
     stream.mean = -3;
     stream.std = 0.25;
@@ -254,16 +254,16 @@ static void sums_where_asked_for(void **state)
     assert_true(reply->fingerprint != 0 && reply->transport == SHUF__TRANSPORT__TRANSPORT_NONE);
     assert_true(fabs(reply->sums->centre - 0.5) < 1e-15 &&
                 fabs(reply->sums->scale - sqrt(12)) < 1e-14);
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
 
-static void prefetched(void **state)
+static void prefetched_stream_is_leased(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss(N, wire_own_transport(harness_backend));
+    Shuf__Stream stream = gauss_request(N, wire_backend_transport(harness_backend));
     stream.seed = 3001;
     stream.prefetch = true;
     const Shuf__ResultReply *reply = request_stream(w, &stream);
@@ -277,16 +277,16 @@ static void prefetched(void **state)
 }
 
 /* Takes leases of a stream and of a permutation, and exchanges them in one round trip. */
-static void listed_and_given_back(void **state)
+static void stream_leases_are_listed_and_exchanged(void **state)
 {
     (void)state;
-    const Shuf__Transport own = wire_own_transport(harness_backend);
+    const Shuf__Transport own = wire_backend_transport(harness_backend);
     struct wire *w = wire_greet(&harness_shared);
     Shuf__Leases leases = SHUF__LEASES__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     const Shuf__ResultReply *reply = wire_lease(w, 1000, 5, own);
     uint64_t first = reply->lease;
-    Shuf__Stream stream = gauss(N, own);
+    Shuf__Stream stream = gauss_request(N, own);
     Shuf__Release release = SHUF__RELEASE__INIT;
     release.lease = &first;
     release.n_lease = 1;
@@ -314,17 +314,17 @@ static void listed_and_given_back(void **state)
     assert_true(entry->mean == 0.1 && entry->std == 0.3);
     send_stream(w, &stream); /* the request releases a lease that has ended */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
-    wire_send_goodbye(w);
+    wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
 
-static void counted(void **state)
+static void streams_are_counted(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
     const Shuf__StatusReply before = wire_status(&harness_shared);
-    Shuf__Stream stream = gauss(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    Shuf__Stream stream = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_NONE);
     stream.seed = 4001;
     request_stream(w, &stream);
     request_stream(w, &stream);
@@ -338,13 +338,13 @@ static void counted(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type),
-        cmocka_unit_test(refused_by_name),
-        cmocka_unit_test(equal_requests_share),
-        cmocka_unit_test(sums_where_asked_for),
-        cmocka_unit_test(prefetched),
-        cmocka_unit_test(listed_and_given_back),
-        cmocka_unit_test(counted),
+        cmocka_unit_test(every_type_matches),
+        cmocka_unit_test(wrong_streams_are_refused),
+        cmocka_unit_test(equal_streams_share_a_result),
+        cmocka_unit_test(sums_are_sent_on_request),
+        cmocka_unit_test(prefetched_stream_is_leased),
+        cmocka_unit_test(stream_leases_are_listed_and_exchanged),
+        cmocka_unit_test(streams_are_counted),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);

@@ -51,7 +51,7 @@ static void check_golden(const struct golden_stream *row)
     free(values);
 }
 
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     struct golden_stream row;
@@ -63,7 +63,7 @@ static void golden_table(void **state)
     assert_in_range(rows, 200, 10000);
 }
 
-static void around_superblocks(void **state)
+static void slices_near_superblocks_match(void **state)
 {
     (void)state;
     static const uint64_t offsets[] = {0, 1, 31, 63, 64, 1000, 1023, 1024, 1025};
@@ -78,7 +78,7 @@ static void around_superblocks(void **state)
 
 /* Positions at which the number of a block has more than 32 bits, and positions at the end of the
  * stream. */
-static void far_out(void **state)
+static void large_offsets_match(void **state)
 {
     (void)state;
     static const uint64_t ends[] = {UINT64_C(1) << 34, UINT64_C(1) << 33, UINT64_C(1) << 37,
@@ -93,10 +93,10 @@ static void far_out(void **state)
         }
 }
 
-static void any_slice(void **state)
+static void random_slices_match(void **state)
 {
     (void)state;
-    random_start("any_slice");
+    random_start("random_slices_match");
     for (int i = 0; i < 60; i++) {
         struct shuf__computation computation = computation_of(i % KINDS, 0, random_size(20000));
         struct shuf__stream *s = &computation.request.stream;
@@ -109,7 +109,7 @@ static void any_slice(void **state)
 
 /* Enough values for every thread and thread block of the backend, from an odd position and from an
  * even one. */
-static void many(void **state)
+static void streams_of_many_values_match(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++)
@@ -120,7 +120,7 @@ static void many(void **state)
         }
 }
 
-static void mean_and_deviation(void **state)
+static void mean_and_std_are_applied(void **state)
 {
     (void)state;
     static const double values[][2] = {{-0.0, 1},          {1e6, 1e-3},  {-2.5, 0x1p-100},
@@ -181,7 +181,7 @@ static void check_sums(int kind, uint64_t count)
     free(values);
 }
 
-static void sums(void **state)
+static void sums_match_values(void **state)
 {
     (void)state;
     static const uint64_t counts[] = {1, 2, 1000, 16384, 16385, 100001};
@@ -192,13 +192,13 @@ static void sums(void **state)
 
 /* ---- Cancelling ---- */
 
-static bool at_once(void *context)
+static bool always(void *context)
 {
     (void)context;
     return true;
 }
 
-static void cancelled(void **state)
+static void streams_are_cancelled(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -206,7 +206,7 @@ static void cancelled(void **state)
     uint64_t ns;
     for (int kind = 0; kind < KINDS; kind++) {
         struct shuf__computation computation = computation_of(kind, 0, 1 << 22);
-        computation.cancelled = at_once;
+        computation.cancelled = always;
         computation_alloc(computation_bytes(&computation), &block);
         assert_int_equal(shuf__backend_compute(backend, &computation, &block, &ns, &error),
                          SHUF_CANCELLED);
@@ -215,7 +215,7 @@ static void cancelled(void **state)
     }
 }
 
-static void nothing_at_all(void **state)
+static void empty_stream_is_computed(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
@@ -227,11 +227,15 @@ static void nothing_at_all(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),   cmocka_unit_test(around_superblocks),
-        cmocka_unit_test(far_out),        cmocka_unit_test(any_slice),
-        cmocka_unit_test(many),           cmocka_unit_test(mean_and_deviation),
-        cmocka_unit_test(sums),           cmocka_unit_test(cancelled),
-        cmocka_unit_test(nothing_at_all),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(slices_near_superblocks_match),
+        cmocka_unit_test(large_offsets_match),
+        cmocka_unit_test(random_slices_match),
+        cmocka_unit_test(streams_of_many_values_match),
+        cmocka_unit_test(mean_and_std_are_applied),
+        cmocka_unit_test(sums_match_values),
+        cmocka_unit_test(streams_are_cancelled),
+        cmocka_unit_test(empty_stream_is_computed),
     };
     return computation_main(argc, argv, tests);
 }

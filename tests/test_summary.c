@@ -79,7 +79,7 @@ static void check_permutation(shuf *handle, const shuf_permutation *request)
     free(values);
 }
 
-static void permutations(void **state)
+static void summaries_of_permutations_match(void **state)
 {
     enum { N = 17000003 };
     const shuf_permutation requests[] = {
@@ -106,7 +106,7 @@ static void permutations(void **state)
 
 /* The last tile has only one to five values, so the last values of the summary may come from two
  * tiles. */
-static void last_values_in_two_tiles(void **state)
+static void last_values_come_from_two_tiles(void **state)
 {
     /* the values of a tile on a CPU, whose least and best sizes are equal */
     enum { TILE = 2 << 20 };
@@ -134,7 +134,7 @@ static void check_moments(const shuf_moments *moments, const double *values, uin
     assert_true(moments->least == least && moments->largest == largest);
 }
 
-static void streams(void **state)
+static void summaries_of_streams_match(void **state)
 {
     enum { COUNT = 9000017 };
     double *values = malloc(COUNT * sizeof *values);
@@ -172,7 +172,7 @@ static uint64_t page_faults(const struct harness *h)
 }
 
 /* A result of 400 MB in memory would touch 100 000 pages. */
-static void takes_no_memory(void **state)
+static void summary_allocates_no_result(void **state)
 {
     const struct harness *h = *state;
     shuf_result result;
@@ -187,7 +187,7 @@ static void takes_no_memory(void **state)
 }
 
 /* A cached result already has its summary. A small result is computed, and stays in the cache. */
-static void cached_results(void **state)
+static void summary_uses_cached_result(void **state)
 {
     const struct harness *h = *state;
     shuf_result result;
@@ -208,9 +208,11 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permutations),   cmocka_unit_test(last_values_in_two_tiles),
-        cmocka_unit_test(streams),        cmocka_unit_test(takes_no_memory),
-        cmocka_unit_test(cached_results),
+        cmocka_unit_test(summaries_of_permutations_match),
+        cmocka_unit_test(last_values_come_from_two_tiles),
+        cmocka_unit_test(summaries_of_streams_match),
+        cmocka_unit_test(summary_allocates_no_result),
+        cmocka_unit_test(summary_uses_cached_result),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -25,7 +25,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void hang(void)
+static void stop_daemon(void)
 {
     int status;
     assert_int_equal(kill(harness_shared.pid, SIGSTOP), 0);
@@ -33,13 +33,13 @@ static void hang(void)
     assert_true(WIFSTOPPED(status));
 }
 
-static void go_on(void)
+static void continue_daemon(void)
 {
     assert_int_equal(kill(harness_shared.pid, SIGCONT), 0);
 }
 
 /* Lets the daemon continue after `ms`, from another process. */
-static pid_t go_on_later(unsigned ms)
+static pid_t continue_daemon_after(unsigned ms)
 {
     pid_t child = fork();
     assert_true(child >= 0);
@@ -57,7 +57,7 @@ static shuf *open_with_timeout(unsigned ms)
     return handle;
 }
 
-static void a_hung_daemon_is_an_error(void **state)
+static void hung_daemon_is_an_error(void **state)
 {
     (void)state;
     shuf *handle = open_with_timeout(TIMEOUT_MS);
@@ -65,7 +65,7 @@ static void a_hung_daemon_is_an_error(void **state)
     shuf_result result;
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &small, NULL, &lease), SHUF_OK);
-    hang();
+    stop_daemon();
     uint64_t begin = now_ms();
     client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT,
                   "the daemon did nothing for 300 ms");
@@ -77,46 +77,46 @@ static void a_hung_daemon_is_an_error(void **state)
     assert_int_equal(shuf_lease_release(handle, &lease),
                      SHUF_OK); /* the lease has ended with its connection */
     assert_null(lease);
-    go_on();
+    continue_daemon();
     shuf_set_timeout(handle, 60000); /* the daemon may be slow to wake up */
     assert_true(client_check(handle, &small));
     free(values);
     shuf_close(handle);
 }
 
-static uint64_t leases_of_the_daemon(shuf *handle)
+static uint64_t daemon_lease_count(shuf *handle)
 {
     shuf_daemon daemon;
     assert_int_equal(shuf_daemon_status(handle, &daemon), SHUF_OK);
     return daemon.leases;
 }
 
-static void release_to_a_hung_daemon(void **state)
+static void release_at_hung_daemon_is_an_error(void **state)
 {
     (void)state;
     shuf *handle = open_with_timeout(TIMEOUT_MS);
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &small, NULL, &lease), SHUF_OK);
-    hang();
+    stop_daemon();
     client_expect(handle, shuf_lease_release(handle, &lease), SHUF_TIMEOUT, "did nothing");
     assert_null(lease);
-    go_on();
+    continue_daemon();
     shuf_set_timeout(handle, 60000);
-    while (leases_of_the_daemon(handle) > 0)
+    while (daemon_lease_count(handle) > 0)
         usleep(10000);
     shuf_close(handle);
 }
 
-static bool hang_once(void *context, const void *bytes, size_t size)
+static bool stop_daemon_once(void *context, const void *bytes, size_t size)
 {
     (void)bytes;
     if (*(size_t *)context == 0)
-        hang();
+        stop_daemon();
     *(size_t *)context += size;
     return true;
 }
 
-static void a_daemon_that_hangs_amid_the_values(void **state)
+static void daemon_hangs_during_values(void **state)
 {
     (void)state;
     static const shuf_permutation large = {.n = 8000000};
@@ -125,10 +125,10 @@ static void a_daemon_that_hangs_amid_the_values(void **state)
     shuf_set_timeout(handle, 60000); /* for the long computation */
     assert_int_equal(shuf_summarize(handle, &large, &(shuf_result){0}), SHUF_OK);
     shuf_set_timeout(handle, TIMEOUT_MS);
-    client_expect(handle, shuf_permute_each(handle, &large, hang_once, &received, NULL),
+    client_expect(handle, shuf_permute_each(handle, &large, stop_daemon_once, &received, NULL),
                   SHUF_TIMEOUT, "did nothing for 300 ms");
     assert_in_range(received, 1, large.n * 4 - 1);
-    go_on();
+    continue_daemon();
     shuf_close(handle);
 }
 
@@ -141,7 +141,7 @@ static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t 
 
 /* A large shuffle first asks the daemon how much memory it has. The daemon hangs at this first
  * request, and the call must not repeat it. */
-static void a_large_shuffle_does_not_try_again(void **state)
+static void large_shuffle_is_not_repeated(void **state)
 {
     (void)state;
     shuf *handle = open_with_timeout(TIMEOUT_MS);
@@ -151,20 +151,20 @@ static void a_large_shuffle_does_not_try_again(void **state)
     unsigned lost = 0;
     assert_non_null(in);
     shuf_set_observer(handle, count_lost, &lost);
-    hang();
+    stop_daemon();
     client_expect(handle, shuf_shuffle(handle, &records, in, in + bytes, bytes, NULL), SHUF_TIMEOUT,
                   "did nothing");
     assert_int_equal(lost, 0);
-    go_on();
+    continue_daemon();
     free(in);
     shuf_close(handle);
 }
 
-static void connecting_to_a_hung_daemon(void **state)
+static void connect_to_hung_daemon_is_an_error(void **state)
 {
     (void)state;
     shuf *handle;
-    hang();
+    stop_daemon();
     const uint64_t begin = now_ms();
     const shuf_status status = shuf_connect_within(&handle, harness_shared.socket, TIMEOUT_MS);
     client_expect(handle, status, SHUF_TIMEOUT, "for 300 ms while a reply was expected; it hangs");
@@ -172,24 +172,24 @@ static void connecting_to_a_hung_daemon(void **state)
     client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT,
                   "for 300 ms"); /* the handle keeps the timeout of the connection */
     shuf_close(handle);
-    go_on();
+    continue_daemon();
     assert_int_equal(shuf_connect_within(&handle, harness_shared.socket, 60000), SHUF_OK);
     assert_true(client_check(handle, &small));
     shuf_close(handle);
 }
 
-static void a_shuffle_does_not_try_again(void **state)
+static void shuffle_is_not_repeated(void **state)
 {
     (void)state;
     shuf *handle = open_with_timeout(TIMEOUT_MS);
     static const shuf_records records = {.n = 100, .record = 8};
     uint64_t in[100] = {0}, out[100];
-    hang();
+    stop_daemon();
     const uint64_t begin = now_ms();
     client_expect(handle, shuf_shuffle(handle, &records, in, out, sizeof in, NULL), SHUF_TIMEOUT,
                   "did nothing");
     assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
-    go_on();
+    continue_daemon();
     shuf_close(handle);
 }
 
@@ -199,35 +199,35 @@ static void handle_signal(int number)
 }
 
 /* A timer interrupts the wait repeatedly. The wait still ends at the timeout. */
-static void signals_do_not_prolong_a_wait(void **state)
+static void signals_do_not_extend_timeout(void **state)
 {
     (void)state;
     const struct sigaction action = {.sa_handler = handle_signal};
     const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     shuf *handle = open_with_timeout(TIMEOUT_MS);
     sigaction(SIGALRM, &action, NULL);
-    hang();
+    stop_daemon();
     const uint64_t begin = now_ms();
     setitimer(ITIMER_REAL, &often, NULL);
     client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT,
                   "did nothing");
     setitimer(ITIMER_REAL, &never, NULL);
     assert_in_range(now_ms() - begin, TIMEOUT_MS, LATE_MS);
-    go_on();
+    continue_daemon();
     shuf_close(handle);
 }
 
 /* A handle without a timeout waits, even if it had a timeout before. */
-static void none_by_default(void **state)
+static void no_timeout_by_default(void **state)
 {
     (void)state;
-    for (int taken_back = 0; taken_back <= 1; taken_back++) {
+    for (int removed = 0; removed <= 1; removed++) {
         int status;
-        shuf *handle = taken_back ? open_with_timeout(TIMEOUT_MS) : client_open();
+        shuf *handle = removed ? open_with_timeout(TIMEOUT_MS) : client_open();
         assert_int_equal(shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_OK);
         shuf_set_timeout(handle, 0);
-        hang();
-        const pid_t child = go_on_later(4 * TIMEOUT_MS);
+        stop_daemon();
+        const pid_t child = continue_daemon_after(4 * TIMEOUT_MS);
         assert_int_equal(shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_OK);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
@@ -236,7 +236,7 @@ static void none_by_default(void **state)
 }
 
 /* The timeout also limits the wait for the next daemon. */
-static void a_lost_daemon(void **state)
+static void timeout_limits_reconnecting(void **state)
 {
     (void)state;
     shuf *handle = open_with_timeout(TIMEOUT_MS);
@@ -253,15 +253,15 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hung_daemon_is_an_error),
-        cmocka_unit_test(release_to_a_hung_daemon),
-        cmocka_unit_test(a_daemon_that_hangs_amid_the_values),
-        cmocka_unit_test(connecting_to_a_hung_daemon),
-        cmocka_unit_test(a_shuffle_does_not_try_again),
-        cmocka_unit_test(a_large_shuffle_does_not_try_again),
-        cmocka_unit_test(signals_do_not_prolong_a_wait),
-        cmocka_unit_test(none_by_default),
-        cmocka_unit_test(a_lost_daemon),
+        cmocka_unit_test(hung_daemon_is_an_error),
+        cmocka_unit_test(release_at_hung_daemon_is_an_error),
+        cmocka_unit_test(daemon_hangs_during_values),
+        cmocka_unit_test(connect_to_hung_daemon_is_an_error),
+        cmocka_unit_test(shuffle_is_not_repeated),
+        cmocka_unit_test(large_shuffle_is_not_repeated),
+        cmocka_unit_test(signals_do_not_extend_timeout),
+        cmocka_unit_test(no_timeout_by_default),
+        cmocka_unit_test(timeout_limits_reconnecting),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }

@@ -25,7 +25,7 @@ static unsigned count_of(const char *text, const char *line)
     return count;
 }
 
-static void ranges(void **state)
+static void nvtx_ranges_match_requests(void **state)
 {
     (void)state;
     struct harness h;
@@ -58,7 +58,7 @@ static void ranges(void **state)
 
 #ifdef SHUF_HAVE_SDT
 
-static void probes(void **state)
+static void usdt_probes_are_present(void **state)
 {
     (void)state;
     static const char *const names[] = {"request_received", "request_cancelled", "reply_sent",
@@ -86,10 +86,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #ifdef NVTX_TOOL
-        cmocka_unit_test(ranges),
+        cmocka_unit_test(nvtx_ranges_match_requests),
 #endif
 #ifdef SHUF_HAVE_SDT
-        cmocka_unit_test(probes),
+        cmocka_unit_test(usdt_probes_are_present),
 #endif
     };
     harness_backend = harness_backend_or_skip(argc, argv);

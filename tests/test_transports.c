@@ -85,7 +85,7 @@ static void check_row(shuf *handle, const struct golden *row, const shuf_lease *
 }
 
 /* Exchanges each lease for the next one in one round trip, like a training loop. */
-static void golden_table(void **state)
+static void golden_table_matches(void **state)
 {
     (void)state;
     int rows = 0;
@@ -122,11 +122,12 @@ static shuf_permutation random_request(void)
         .epochs = random_below(4),
         .dtype = (shuf_dtype)random_below(4),
     };
-    expected_draw_view(&request);
+    expected_random_view(&request);
     return request;
 }
 
-static void check_all(shuf *handle, const shuf_lease *lease, const uint64_t *values, uint64_t count)
+static void check_lease(shuf *handle, const shuf_lease *lease, const uint64_t *values,
+                        uint64_t count)
 {
     const shuf_shape *shape = &lease->result.shape;
     void *copy = malloc(shape->bytes + 1);
@@ -140,12 +141,12 @@ static void check_all(shuf *handle, const shuf_lease *lease, const uint64_t *val
     free(copy);
 }
 
-static void views_and_types(void **state)
+static void random_views_and_types_match(void **state)
 {
     (void)state;
     shuf *handle = open_handle(&shared);
     shuf_lease *lease = NULL;
-    random_start("views_and_types");
+    random_start("random_views_and_types_match");
     for (int i = 0; i < 60; i++) {
         uint64_t count;
         const shuf_permutation request = random_request();
@@ -158,7 +159,7 @@ static void views_and_types(void **state)
                 assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
                 assert_true(lease->transport == SHUF_INLINE && !lease->data);
             }
-            check_all(handle, lease, values, count);
+            check_lease(handle, lease, values, count);
         }
         free(values);
     }
@@ -167,7 +168,7 @@ static void views_and_types(void **state)
 }
 
 /* The values are large, because only such values show that the permutation has 2^62 values. */
-static void large_n(void **state)
+static void large_n_matches(void **state)
 {
     (void)state;
     const shuf_permutation request = {.n = UINT64_C(1) << 62,
@@ -185,7 +186,7 @@ static void large_n(void **state)
     assert_int_equal(golden_fingerprint(values, 50000), plain->result.fingerprint);
     for (int i = 0; i < transport_count(); i++) {
         take(handle, &request, transports[i], &lease);
-        check_all(handle, lease, values, 50000);
+        check_lease(handle, lease, values, 50000);
         assert_int_equal(lease->result.fingerprint, plain->result.fingerprint);
     }
     free(values);
@@ -194,7 +195,7 @@ static void large_n(void **state)
 
 /* ---- the choice --------------------------------------------------------------- */
 
-static void least_copying(void **state)
+static void transport_with_least_copying_is_chosen(void **state)
 {
     (void)state;
     const shuf_permutation request = {.n = 1000, .seed = 1};
@@ -211,7 +212,7 @@ static void least_copying(void **state)
     shuf_close(handle);
 }
 
-static void refused_by_name(void **state)
+static void missing_transports_are_refused(void **state)
 {
     (void)state;
     const shuf_permutation request = {.n = 1000, .seed = 1};
@@ -231,7 +232,7 @@ static void refused_by_name(void **state)
 }
 
 /* libshuf unmaps idle blocks when the daemon needs their memory for another result. */
-static void own_mappings_make_room(void **state)
+static void idle_mappings_are_freed_for_results(void **state)
 {
     (void)state;
     struct harness h;
@@ -252,7 +253,7 @@ static void own_mappings_make_room(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void with_an_event(void **state)
+static void lease_with_event_is_awaited(void **state)
 {
     (void)state;
     if (transport_count() < 4)
@@ -267,7 +268,7 @@ static void with_an_event(void **state)
         uint64_t *values = expected_values(&request, &count);
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_OK);
         events += lease->event != NULL;
-        check_all(handle, lease, values, count); /* waits for the event */
+        check_lease(handle, lease, values, count); /* waits for the event */
         free(values);
     }
     assert_true(events > 0);
@@ -276,7 +277,7 @@ static void with_an_event(void **state)
 
 /* ---- ends --------------------------------------------------------------------- */
 
-static void stays_without_the_daemon(int signal)
+static void check_lease_outlives_daemon(int signal)
 {
     struct harness h;
     uint64_t count;
@@ -289,28 +290,28 @@ static void stays_without_the_daemon(int signal)
         take(handle, &request, transports[i], &leases[i]);
     assert_int_equal(harness_kill(&h, signal), signal == SIGKILL ? SIGKILL : 0);
     for (int i = 0; i < transport_count(); i++)
-        check_all(handle, leases[i], values, count);
+        check_lease(handle, leases[i], values, count);
     assert_true(harness_restart(&h));
     for (int i = 0; i < transport_count(); i++) /* the leases belong to the old daemon */
         assert_int_equal(shuf_lease_release(handle, &leases[i]), SHUF_OK);
     shuf_lease *lease = NULL;
     take(handle, &request, SHUF_MEMFD, &lease);
-    check_all(handle, lease, values, count);
+    check_lease(handle, lease, values, count);
     free(values);
     shuf_close(handle);
     assert_true(harness_stop(&h));
 }
 
-static void stays_without_a_killed_daemon(void **state)
+static void lease_outlives_killed_daemon(void **state)
 {
     (void)state;
-    stays_without_the_daemon(SIGKILL);
+    check_lease_outlives_daemon(SIGKILL);
 }
 
-static void stays_without_an_ended_daemon(void **state)
+static void lease_outlives_ended_daemon(void **state)
 {
     (void)state;
-    stays_without_the_daemon(SIGTERM);
+    check_lease_outlives_daemon(SIGTERM);
 }
 
 static void forked_child_reads(void **state)
@@ -335,15 +336,15 @@ static void forked_child_reads(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_table),
-        cmocka_unit_test(views_and_types),
-        cmocka_unit_test(large_n),
-        cmocka_unit_test(least_copying),
-        cmocka_unit_test(refused_by_name),
-        cmocka_unit_test(own_mappings_make_room),
-        cmocka_unit_test(with_an_event),
-        cmocka_unit_test(stays_without_a_killed_daemon),
-        cmocka_unit_test(stays_without_an_ended_daemon),
+        cmocka_unit_test(golden_table_matches),
+        cmocka_unit_test(random_views_and_types_match),
+        cmocka_unit_test(large_n_matches),
+        cmocka_unit_test(transport_with_least_copying_is_chosen),
+        cmocka_unit_test(missing_transports_are_refused),
+        cmocka_unit_test(idle_mappings_are_freed_for_results),
+        cmocka_unit_test(lease_with_event_is_awaited),
+        cmocka_unit_test(lease_outlives_killed_daemon),
+        cmocka_unit_test(lease_outlives_ended_daemon),
         cmocka_unit_test(forked_child_reads),
     };
     backend = harness_backend_or_skip(argc, argv);

@@ -32,7 +32,7 @@ static int stop(void **state)
 }
 
 /* Adds a user with a paused job. */
-static struct shuf__turn_user *add(uint32_t uid)
+static struct shuf__turn_user *add_user(uint32_t uid)
 {
     struct shuf__turn_user *user = shuf__turns_user(&turns, uid);
     assert_non_null(user);
@@ -41,7 +41,7 @@ static struct shuf__turn_user *add(uint32_t uid)
 }
 
 /* Gives the next user in turn this time on the device. Returns the user. */
-static uint32_t run(uint64_t ns)
+static uint32_t run_next(uint64_t ns)
 {
     struct shuf__turn_user *user = shuf__turns_next(&turns, true);
     assert_non_null(user);
@@ -49,26 +49,26 @@ static uint32_t run(uint64_t ns)
     return user->uid;
 }
 
-static void one_after_the_other(void **state)
+static void users_take_turns(void **state)
 {
     (void)state;
     for (uint32_t uid = 0; uid < USERS; uid++)
-        add(uid);
+        add_user(uid);
     for (uint32_t turn = 0; turn < 5 * USERS; turn++)
-        assert_int_equal(run(SLICE), turn % USERS);
+        assert_int_equal(run_next(SLICE), turn % USERS);
 }
 
 /* A user whose jobs run longer than a slice gets fewer turns. */
-static void equal_shares_of_time(void **state)
+static void users_share_time_equally(void **state)
 {
     uint64_t time[2] = {0};
     (void)state;
-    add(0);
-    add(1);
+    add_user(0);
+    add_user(1);
     for (int turn = 0; turn < 1000; turn++) {
         const uint32_t uid = shuf__turns_next(&turns, true)->uid;
         const uint64_t ns = uid == 0 ? 7 * SLICE : SLICE;
-        assert_int_equal(run(ns), uid);
+        assert_int_equal(run_next(ns), uid);
         time[uid] += ns;
     }
     assert_true(time[0] < time[1] + 8 * SLICE && time[1] < time[0] + 8 * SLICE);
@@ -76,23 +76,23 @@ static void equal_shares_of_time(void **state)
 
 /* A user gets no extra time for idle time. Otherwise a user that was idle for long could keep the
  * device for as long. */
-static void a_new_user_is_next_but_not_ahead(void **state)
+static void new_user_is_next_but_not_ahead(void **state)
 {
     (void)state;
-    add(0);
+    add_user(0);
     for (int turn = 0; turn < 1000; turn++)
-        run(SLICE);
-    add(1);
-    assert_int_equal(run(SLICE), 1);
-    assert_int_equal(run(SLICE), 0);
-    assert_int_equal(run(SLICE), 1);
-    assert_int_equal(run(SLICE), 0);
+        run_next(SLICE);
+    add_user(1);
+    assert_int_equal(run_next(SLICE), 1);
+    assert_int_equal(run_next(SLICE), 0);
+    assert_int_equal(run_next(SLICE), 1);
+    assert_int_equal(run_next(SLICE), 0);
 }
 
-static void only_who_waits(void **state)
+static void only_waiting_users_get_turns(void **state)
 {
     (void)state;
-    struct shuf__turn_user *first = add(0);
+    struct shuf__turn_user *first = add_user(0);
     struct shuf__turn_user *second = shuf__turns_user(&turns, 1);
     assert_ptr_equal(shuf__turns_user(&turns, 1), second);
     assert_false(shuf__turns_has_others(&turns, first));
@@ -112,10 +112,10 @@ static void only_who_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_after_the_other, start, stop),
-        cmocka_unit_test_setup_teardown(equal_shares_of_time, start, stop),
-        cmocka_unit_test_setup_teardown(a_new_user_is_next_but_not_ahead, start, stop),
-        cmocka_unit_test_setup_teardown(only_who_waits, start, stop),
+        cmocka_unit_test_setup_teardown(users_take_turns, start, stop),
+        cmocka_unit_test_setup_teardown(users_share_time_equally, start, stop),
+        cmocka_unit_test_setup_teardown(new_user_is_next_but_not_ahead, start, stop),
+        cmocka_unit_test_setup_teardown(only_waiting_users_get_turns, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

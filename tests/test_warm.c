@@ -49,19 +49,19 @@ static void stop(void)
 }
 
 /* The block of a result, whose lease has been released and whose memory is unmapped. */
-struct used {
+struct leased {
     uint64_t block, block_bytes;
     bool shared;
 };
 
-static struct used use(struct wire *by, uint64_t n, uint64_t seed)
+static struct leased lease_and_release(struct wire *by, uint64_t n, uint64_t seed)
 {
     const Shuf__ResultReply *reply = wire_lease(by, n, seed, HOST);
-    const struct used used = {reply->block, reply->block_bytes, reply->shared};
+    const struct leased leased = {reply->block, reply->block_bytes, reply->shared};
     if (by->descriptor >= 0)
         close(wire_take_descriptor(by));
     wire_release(by, reply->lease, reply->block);
-    return used;
+    return leased;
 }
 
 static void drop_all(void)
@@ -82,7 +82,7 @@ static void await_warm(void)
     WIRE_AWAIT(&h, s, s.host_idle == pool && s.host_used == pool);
 }
 
-static void ready_at_the_start(void **state)
+static void warm_block_is_made_at_start(void **state)
 {
     (void)state;
     char log[4096];
@@ -97,15 +97,16 @@ static void ready_at_the_start(void **state)
 
 /* Every large result uses the warm block. The block stays warm after each release, whether or not
  * host_cache has room for it. */
-static void take_and_keep(bool with_room)
+static void check_warm_block_is_reused(bool with_room)
 {
     start("1Gi", with_room ? "1Gi" : "1Mi");
     await_warm();
     const unsigned before = seen->allocations;
-    const struct used first = use(w, LARGE_N, 1);
+    const struct leased first = lease_and_release(w, LARGE_N, 1);
     assert_int_equal(first.block_bytes, pool);
     await_warm();
-    const struct used again = use(w, LARGE_N, 1), next = use(w, LARGE_N + 5, 2);
+    const struct leased again = lease_and_release(w, LARGE_N, 1),
+                        next = lease_and_release(w, LARGE_N + 5, 2);
     assert_true(again.shared && !next.shared);
     assert_true(again.block == first.block && next.block == first.block);
     assert_int_equal(seen->allocations, before);
@@ -113,28 +114,28 @@ static void take_and_keep(bool with_room)
     stop();
 }
 
-static void taken_and_kept(void **state)
+static void warm_block_is_reused(void **state)
 {
     (void)state;
-    take_and_keep(false);
+    check_warm_block_is_reused(false);
 }
 
-static void taken_and_kept_in_the_cache(void **state)
+static void warm_block_is_reused_from_cache(void **state)
 {
     (void)state;
-    take_and_keep(true);
+    check_warm_block_is_reused(true);
 }
 
 /* A result of at most half the size of the warm block gets its own block. So does a result larger
  * than the warm block. */
-static void other_sizes(void **state)
+static void other_sizes_do_not_use_warm_block(void **state)
 {
     (void)state;
     start("1Gi", "1Gi");
     await_warm();
-    assert_int_equal(use(w, HALF_N, 1).block_bytes, 32 * MI);
-    assert_int_equal(use(w, HALF_N + 1, 2).block_bytes, pool);
-    assert_int_equal(use(w, 17 * MI, 3).block_bytes, 72 * MI);
+    assert_int_equal(lease_and_release(w, HALF_N, 1).block_bytes, 32 * MI);
+    assert_int_equal(lease_and_release(w, HALF_N + 1, 2).block_bytes, pool);
+    assert_int_equal(lease_and_release(w, 17 * MI, 3).block_bytes, 72 * MI);
     const Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.host_used, (32 + 64 + 72) * MI);
     stop();
@@ -142,7 +143,7 @@ static void other_sizes(void **state)
 
 /* Two blocks are released. The daemon keeps one as the warm block. It frees the other, because
  * host_cache has no room. */
-static void one_is_kept(void **state)
+static void one_released_block_stays_warm(void **state)
 {
     (void)state;
     start("1Gi", "1Mi");
@@ -157,32 +158,32 @@ static void one_is_kept(void **state)
     stop();
 }
 
-static void use_as_other(int channel, void *context)
+static void lease_as_other_user(int channel, void *context)
 {
     (void)context;
     struct wire *other = wire_greet(&h);
-    child_say(channel, use(other, LARGE_N, 1).block);
+    child_send(channel, lease_and_release(other, LARGE_N, 1).block);
     wire_close(other);
 }
 
 /* The warm block of a user is never given to another user. */
-static void users_share_nothing(void **state)
+static void users_share_no_warm_block(void **state)
 {
     (void)state;
     if (getuid() != 0)
         skip();
     start("1Gi", "1Gi");
     await_warm();
-    const uint64_t mine = use(w, LARGE_N, 1).block;
-    const struct child child = child_start_as(CHILD_NOBODY, use_as_other, NULL);
-    assert_int_not_equal(child_hear(child.channel), mine);
+    const uint64_t mine = lease_and_release(w, LARGE_N, 1).block;
+    const struct child child = child_start_as(CHILD_NOBODY, lease_as_other_user, NULL);
+    assert_int_not_equal(child_receive(child.channel), mine);
     child_join(&child);
     stop();
 }
 
 /* The daemon frees the warm block when results need the memory. It makes a new one when there is
  * room. */
-static void gives_way_to_results(void **state)
+static void warm_block_is_freed_for_results(void **state)
 {
     (void)state;
     start("80Mi", "1Gi");
@@ -198,19 +199,19 @@ static void gives_way_to_results(void **state)
     stop();
 }
 
-static void comes_back_after_a_drop(void **state)
+static void warm_block_is_made_again_after_drop(void **state)
 {
     (void)state;
     start("1Gi", "1Gi");
     await_warm();
-    const uint64_t block = use(w, LARGE_N, 1).block;
+    const uint64_t block = lease_and_release(w, LARGE_N, 1).block;
     drop_all();
     await_warm();
-    assert_int_not_equal(use(w, LARGE_N, 1).block, block);
+    assert_int_not_equal(lease_and_release(w, LARGE_N, 1).block, block);
     stop();
 }
 
-static void goes_when_memory_is_short(void **state)
+static void shortage_frees_warm_block(void **state)
 {
     (void)state;
     start("1Gi", "1Gi");
@@ -225,7 +226,7 @@ static void goes_when_memory_is_short(void **state)
 }
 
 /* The daemon ends before it makes the block, while it makes the block, or after that. */
-static void ends_at_any_time(void **state)
+static void daemon_ends_while_making_warm_block(void **state)
 {
     (void)state;
     for (unsigned us = 0; us < 60000; us += 15000) {
@@ -238,16 +239,16 @@ static void ends_at_any_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(ready_at_the_start, make_machine),
-        cmocka_unit_test_setup(taken_and_kept, make_machine),
-        cmocka_unit_test_setup(taken_and_kept_in_the_cache, make_machine),
-        cmocka_unit_test_setup(other_sizes, make_machine),
-        cmocka_unit_test_setup(one_is_kept, make_machine),
-        cmocka_unit_test_setup(users_share_nothing, make_machine),
-        cmocka_unit_test_setup(gives_way_to_results, make_machine),
-        cmocka_unit_test_setup(comes_back_after_a_drop, make_machine),
-        cmocka_unit_test_setup(goes_when_memory_is_short, make_machine),
-        cmocka_unit_test_setup(ends_at_any_time, make_machine),
+        cmocka_unit_test_setup(warm_block_is_made_at_start, make_machine),
+        cmocka_unit_test_setup(warm_block_is_reused, make_machine),
+        cmocka_unit_test_setup(warm_block_is_reused_from_cache, make_machine),
+        cmocka_unit_test_setup(other_sizes_do_not_use_warm_block, make_machine),
+        cmocka_unit_test_setup(one_released_block_stays_warm, make_machine),
+        cmocka_unit_test_setup(users_share_no_warm_block, make_machine),
+        cmocka_unit_test_setup(warm_block_is_freed_for_results, make_machine),
+        cmocka_unit_test_setup(warm_block_is_made_again_after_drop, make_machine),
+        cmocka_unit_test_setup(shortage_frees_warm_block, make_machine),
+        cmocka_unit_test_setup(daemon_ends_while_making_warm_block, make_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

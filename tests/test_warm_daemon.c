@@ -30,7 +30,7 @@ static uint64_t page_faults(const struct harness *h)
 }
 
 /* Takes a lease. Returns the number of pages that the daemon touched for the first time. */
-static uint64_t lease_and_count(const struct harness *h, uint64_t seed, uint64_t *used)
+static uint64_t lease_and_count_page_faults(const struct harness *h, uint64_t seed, uint64_t *used)
 {
     shuf *handle;
     shuf_lease *lease = NULL;
@@ -54,7 +54,7 @@ static void rewrite(const struct harness *h, const char *text)
     kill(h->pid, SIGHUP);
 }
 
-static void the_first_result(void **state)
+static void first_result_uses_touched_memory(void **state)
 {
     (void)state;
     struct harness h;
@@ -64,12 +64,12 @@ static void the_first_result(void **state)
     const uint64_t device = strncmp(harness_backend, "cuda", 4) == 0 ? 256 * MI : 0;
     WIRE_AWAIT(&h, s, s.host_idle == 256 * MI && s.device_idle == device);
     /* A sanitizer touches its own memory too. */
-    assert_true(lease_and_count(&h, 1, &bytes) < PAGES / (WIRE_SANITIZED ? 2 : 8));
+    assert_true(lease_and_count_page_faults(&h, 1, &bytes) < PAGES / (WIRE_SANITIZED ? 2 : 8));
     assert_int_equal(bytes, 256 * MI);
     assert_true(harness_stop(&h));
 }
 
-static void reload(void **state)
+static void reload_changes_warm_blocks(void **state)
 {
     (void)state;
     struct harness h;
@@ -88,8 +88,8 @@ int main(int argc, char **argv)
 {
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_result),
-        cmocka_unit_test(reload),
+        cmocka_unit_test(first_result_uses_touched_memory),
+        cmocka_unit_test(reload_changes_warm_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

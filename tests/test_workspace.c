@@ -14,7 +14,7 @@
 
 enum { UNIT = SHUF__BLOCK_UNIT };
 
-static struct shuf__workspace needs_of(const struct shuf__computation *computation)
+static struct shuf__workspace workspace_of(const struct shuf__computation *computation)
 {
     return backend->ops->workspace(backend, &computation->request, computation_kind);
 }
@@ -33,11 +33,11 @@ static void make_dirty(struct shuf__block *block)
 }
 
 /* Runs the computation with a workspace of this size (0: without one). Returns the fingerprint. */
-static uint64_t made_with(struct shuf__computation computation, uint64_t bytes)
+static uint64_t fingerprint_with_workspace(struct shuf__computation computation, uint64_t bytes)
 {
     struct shuf__block out, workspace = {.fd = -1};
     struct shuf__error error = {0};
-    const struct shuf__workspace needs = needs_of(&computation);
+    const struct shuf__workspace needs = workspace_of(&computation);
     uint64_t ns, fingerprint;
     computation_alloc(computation_bytes(&computation), &out);
     if (bytes > 0) {
@@ -60,17 +60,17 @@ static uint64_t made_with(struct shuf__computation computation, uint64_t bytes)
     return fingerprint;
 }
 
-static uint64_t whole_units(uint64_t bytes)
+static uint64_t round_up_to_units(uint64_t bytes)
 {
     return (bytes + UNIT - 1) / UNIT * UNIT;
 }
 
-static void check(const struct shuf__computation *computation)
+static void check_workspaces(const struct shuf__computation *computation)
 {
     struct shuf__error error = {0};
     struct shuf__block out;
-    const struct shuf__workspace needs = needs_of(computation);
-    const uint64_t best = whole_units(needs.best), least = whole_units(needs.least);
+    const struct shuf__workspace needs = workspace_of(computation);
+    const uint64_t best = round_up_to_units(needs.best), least = round_up_to_units(needs.least);
     uint64_t ns, expected;
     assert_true(needs.least <= needs.best);
     assert_true(needs.best == 0 || backend->ops->makes[needs.kind]);
@@ -84,11 +84,11 @@ static void check(const struct shuf__computation *computation)
     printf("%s of %" PRIu64 " bytes: %" PRIu64 " bytes to work in, at least %" PRIu64 "\n",
            shuf__request_name(&computation->request), computation_bytes(computation), needs.best,
            needs.least);
-    assert_int_equal(made_with(*computation, best), expected);
-    assert_int_equal(made_with(*computation, best + 5 * UNIT), expected);
-    assert_int_equal(made_with(*computation, least), expected);
+    assert_int_equal(fingerprint_with_workspace(*computation, best), expected);
+    assert_int_equal(fingerprint_with_workspace(*computation, best + 5 * UNIT), expected);
+    assert_int_equal(fingerprint_with_workspace(*computation, least), expected);
     if (best > least + UNIT)
-        assert_int_equal(made_with(*computation, best - UNIT), expected);
+        assert_int_equal(fingerprint_with_workspace(*computation, best - UNIT), expected);
 }
 
 /* ---- Computations ---- */
@@ -102,33 +102,33 @@ static void check_shuffle(enum shuf_algorithm algorithm, uint64_t n)
     computation_alloc(8 * n, &in);
     computation_fill(&noise, &in);
     computation.input = &in;
-    check(&computation);
+    check_workspaces(&computation);
     computation.request.shuffle.inverse = true;
-    check(&computation);
+    check_workspaces(&computation);
     backend->ops->free(backend, &in);
 }
 
 /* The records exceed the caches, so that a shuffle needs a workspace. */
-static void shuffles_of_many(void **state)
+static void large_shuffles_use_workspace(void **state)
 {
     (void)state;
     struct shuf__computation computation =
         computation_shuffle(SHUF_ALGORITHM_PRIMEFOLD, 1 << 20, 7, 3, 8);
     struct shuf__permutation *p = &computation.request.shuffle.permutation;
-    for (; needs_of(&computation).best == 0; p->count = p->n *= 2)
+    for (; workspace_of(&computation).best == 0; p->count = p->n *= 2)
         assert_in_range(p->n, 1, 1 << 26);
     check_shuffle(SHUF_ALGORITHM_PRIMEFOLD, p->n + 1);
 }
 
 /* These algorithms move the records while they evaluate, and need no list of indices. */
-static void shuffles_by_scans(void **state)
+static void scanning_shuffles_need_no_workspace(void **state)
 {
     (void)state;
     for (int a = SHUF_ALGORITHM_PHILOX24; a < SHUF_ALGORITHM_COUNT; a++)
         for (uint64_t record = 1; record <= 16; record *= 2) {
             const struct shuf__computation computation =
                 computation_shuffle((enum shuf_algorithm)a, UINT64_C(1) << 33, 7, 3, record);
-            assert_int_equal(needs_of(&computation).best, 0);
+            assert_int_equal(workspace_of(&computation).best, 0);
         }
     check_shuffle(SHUF_ALGORITHM_PHILOX24, (3 << 20) + 1);
     check_shuffle(SHUF_ALGORITHM_LCG, (1 << 20) - 1);
@@ -139,7 +139,7 @@ static bool is_gpu(void)
     return strcmp(backend->ops->name, "cuda") == 0;
 }
 
-static void permutations_and_streams(void **state)
+static void permutations_and_streams_need_workspace_to_copy(void **state)
 {
     (void)state;
     const struct shuf__computation permutation =
@@ -147,28 +147,28 @@ static void permutations_and_streams(void **state)
     const struct shuf__computation stream =
         computation_stream(SHUF_DISTRIBUTION_GAUSS, SHUF_F64, 7, 3, 5, (3 << 20) + 1);
     const bool copied = is_gpu() && shuf__memory_is_host(computation_kind);
-    assert_int_equal(needs_of(&permutation).least > 0, copied);
-    assert_int_equal(needs_of(&stream).least > 0, copied);
-    check(&permutation);
-    check(&stream);
+    assert_int_equal(workspace_of(&permutation).least > 0, copied);
+    assert_int_equal(workspace_of(&stream).least > 0, copied);
+    check_workspaces(&permutation);
+    check_workspaces(&stream);
 }
 
-static void small_jobs_want_none(void **state)
+static void small_computations_need_no_workspace(void **state)
 {
     (void)state;
     for (int a = 0; a < SHUF_ALGORITHM_COUNT; a++) {
         const enum shuf_algorithm algorithm = (enum shuf_algorithm)a;
         const struct shuf__computation values = computation_whole(algorithm, 10000, 7, 3);
         const struct shuf__computation records = computation_shuffle(algorithm, 10000, 7, 3, 12);
-        assert_int_equal(needs_of(&values).best, 0);
-        assert_int_equal(needs_of(&records).best, 0);
+        assert_int_equal(workspace_of(&values).best, 0);
+        assert_int_equal(workspace_of(&records).best, 0);
         check_shuffle(algorithm, 10000);
     }
 }
 
 /* ---- Private memory, the kind of most workspaces ---- */
 
-static void private_memory(void **state)
+static void private_memory_is_allocated(void **state)
 {
     (void)state;
     struct shuf__block block;
@@ -200,9 +200,9 @@ static void private_memory(void **state)
     assert_int_equal(
         backend->ops->memory(backend, SHUF__MEMORY_PRIVATE, &available, &total, &error), SHUF_OK);
     assert_in_range(available, 1, total);
-    assert_int_equal(
-        backend->ops->alloc(backend, SHUF__MEMORY_PRIVATE, whole_units(total), &block, &error),
-        SHUF_NO_MEMORY);
+    assert_int_equal(backend->ops->alloc(backend, SHUF__MEMORY_PRIVATE, round_up_to_units(total),
+                                         &block, &error),
+                     SHUF_NO_MEMORY);
     assert_non_null(strstr(error.text, "are available"));
     assert_null(block.memory);
 }
@@ -210,9 +210,11 @@ static void private_memory(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shuffles_of_many),         cmocka_unit_test(shuffles_by_scans),
-        cmocka_unit_test(permutations_and_streams), cmocka_unit_test(small_jobs_want_none),
-        cmocka_unit_test(private_memory),
+        cmocka_unit_test(large_shuffles_use_workspace),
+        cmocka_unit_test(scanning_shuffles_need_no_workspace),
+        cmocka_unit_test(permutations_and_streams_need_workspace_to_copy),
+        cmocka_unit_test(small_computations_need_no_workspace),
+        cmocka_unit_test(private_memory_is_allocated),
     };
     return computation_main(argc, argv, tests);
 }

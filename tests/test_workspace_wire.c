@@ -34,7 +34,7 @@ static void stop(void)
 }
 
 /* Requests a summary of n values of 4 bytes. */
-static void send(struct wire *by, uint64_t n, uint64_t seed)
+static void send_summary_request(struct wire *by, uint64_t n, uint64_t seed)
 {
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
     permute.seed = seed;
@@ -43,7 +43,7 @@ static void send(struct wire *by, uint64_t n, uint64_t seed)
 
 static void request_permutation(uint64_t n, uint64_t seed)
 {
-    send(w, n, seed);
+    send_summary_request(w, n, seed);
     wire_expect(w, SHUF_OK, "");
 }
 
@@ -55,15 +55,15 @@ static void expect_used(uint64_t bytes, uint64_t blocks)
     assert_int_equal(s.blocks, blocks);
 }
 
-static void kept_for_the_next(void **state)
+static void workspace_is_reused_by_next_job(void **state)
 {
     (void)state;
-    faults->best = 3 * MI; /* rounded up to two units of 2 MiB */
+    faults->workspace_best = 3 * MI; /* rounded up to two units of 2 MiB */
     start();
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
     expect_used(8 * MI, 2);
-    assert_int_equal(wire_idle(&h), 8 * MI);
+    assert_int_equal(wire_idle_bytes(&h), 8 * MI);
     const void *first = seen->workspace_at;
     request_permutation(MI, 2);
     assert_ptr_equal(seen->workspace_at, first);
@@ -77,10 +77,10 @@ static void kept_for_the_next(void **state)
 
 /* A new result needs the memory of an idle workspace, and gets it. The job of that result gets no
  * workspace, because a workspace would only make it faster. */
-static void given_up_for_results(void **state)
+static void workspace_is_freed_for_result(void **state)
 {
     (void)state;
-    faults->best = 8 * MI;
+    faults->workspace_best = 8 * MI;
     start();
     request_permutation(MI, 1);
     expect_used(12 * MI, 2);
@@ -94,15 +94,15 @@ static void given_up_for_results(void **state)
 
 /* A new result needs memory. The workspace is freed before idle results, although it was used last,
  * because a result may be requested again. */
-static void given_up_before_results(void **state)
+static void workspace_is_freed_before_idle_results(void **state)
 {
     (void)state;
     start();
     request_permutation(MI, 1);
-    faults->best = 4 * MI;
+    faults->workspace_best = 4 * MI;
     request_permutation(MI, 2);
     expect_used(12 * MI, 3);
-    faults->best = 0;
+    faults->workspace_best = 0;
     request_permutation(2 * MI, 3);
     expect_used(16 * MI, 3);
     assert_int_equal(wire_status(&h).evicted, 0);
@@ -110,13 +110,13 @@ static void given_up_before_results(void **state)
 }
 
 /* Every job uses the workspace. This does not keep idle results from expiring. */
-static void keeps_no_results(void **state)
+static void workspace_use_does_not_keep_results(void **state)
 {
     (void)state;
     enum { JOBS = 20 };
-    static const char *const shortly[] = {"cache_time", "200ms", NULL};
-    faults->best = 2 * MI;
-    fake_backend_start(&h, shortly);
+    static const char *const short_cache_time[] = {"cache_time", "200ms", NULL};
+    faults->workspace_best = 2 * MI;
+    fake_backend_start(&h, short_cache_time);
     w = wire_greet(&h);
     request_permutation(1000, 1);
     for (uint64_t i = 1; i <= JOBS; i++) {
@@ -128,14 +128,14 @@ static void keeps_no_results(void **state)
     stop();
 }
 
-static void kept_for_a_while(void **state)
+static void workspace_is_freed_after_cache_time(void **state)
 {
     (void)state;
-    static const char *const shortly[] = {"cache_time", "100ms", NULL};
-    static const char *const not_at_all[] = {"cache_time", "0", NULL};
-    faults->best = 8 * MI;
+    static const char *const short_cache_time[] = {"cache_time", "100ms", NULL};
+    static const char *const no_cache_time[] = {"cache_time", "0", NULL};
+    faults->workspace_best = 8 * MI;
     for (int i = 0; i < 2; i++) {
-        fake_backend_start(&h, i == 0 ? shortly : not_at_all);
+        fake_backend_start(&h, i == 0 ? short_cache_time : no_cache_time);
         w = wire_greet(&h);
         request_permutation(MI, 1);
         assert_int_equal(seen->workspace_bytes, 8 * MI);
@@ -144,14 +144,14 @@ static void kept_for_a_while(void **state)
     }
 }
 
-static void with_less(void **state)
+static void workspace_shrinks_to_fit_the_budget(void **state)
 {
     (void)state;
-    faults->best = 14 * MI;
+    faults->workspace_best = 14 * MI;
     start();
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 0);
-    faults->least = 5 * MI;
+    faults->workspace_least = 5 * MI;
     request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 6 * MI);
     expect_used(14 * MI, 3);
@@ -160,18 +160,18 @@ static void with_less(void **state)
 
 /* A job can run without its best workspace, so no idle result is evicted for it. For the least
  * workspace, an idle result is evicted. */
-static void is_not_worth_a_result(void **state)
+static void only_least_workspace_evicts_idle_result(void **state)
 {
     (void)state;
     start();
     for (uint64_t seed = 1; seed <= 3; seed++)
         request_permutation(MI, seed);
-    faults->best = 6 * MI;
+    faults->workspace_best = 6 * MI;
     request_permutation(MI / 2, 4);
     assert_int_equal(seen->workspace_bytes, 0);
     assert_int_equal(wire_status(&h).evicted, 0);
     expect_used(14 * MI, 4);
-    faults->least = 4 * MI;
+    faults->workspace_least = 4 * MI;
     request_permutation(MI / 2, 5);
     assert_int_equal(seen->workspace_bytes, 4 * MI);
     assert_int_equal(wire_status(&h).evicted, 1);
@@ -179,12 +179,12 @@ static void is_not_worth_a_result(void **state)
     stop();
 }
 
-static void never_fits(void **state)
+static void workspace_above_budget_is_refused(void **state)
 {
     (void)state;
-    faults->best = faults->least = 14 * MI - 1; /* rounded up to whole units */
+    faults->workspace_best = faults->workspace_least = 14 * MI - 1; /* rounded up to whole units */
     start();
-    send(w, MI, 1);
+    send_summary_request(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 18 MiB of host memory with its input and workspace, the limit is 16 MiB");
     assert_int_equal(seen->launches, 0);
@@ -194,12 +194,12 @@ static void never_fits(void **state)
 
 /* The result is in host memory and its workspace in device memory, as on a GPU. Each has its own
  * budget. */
-static void of_another_memory(void **state)
+static void workspace_counts_in_its_own_budget(void **state)
 {
     (void)state;
     static const char *const small[] = {"host_memory", "4Mi", "device_memory", "6Mi", NULL};
-    faults->elsewhere = true;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_on_device = true;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     fake_backend_start(&h, small);
     w = wire_greet(&h);
     request_permutation(MI, 1);
@@ -207,8 +207,8 @@ static void of_another_memory(void **state)
     expect_used(4 * MI, 2);
     request_permutation(MI, 2);
     assert_int_equal(seen->allocations, 2); /* both blocks are reused */
-    faults->least = faults->best = 7 * MI;
-    send(w, MI, 3);
+    faults->workspace_least = faults->workspace_best = 7 * MI;
+    send_summary_request(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
                 "for its workspace, the request needs 8 MiB of device memory, the limit is 6 MiB: "
                 "raise device_memory in shufd.conf or start shufd with --device-memory");
@@ -216,16 +216,16 @@ static void of_another_memory(void **state)
     stop();
 }
 
-static void others_are_in_its_way(void **state)
+static void workspace_beside_leased_memory_is_refused(void **state)
 {
     (void)state;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     start();
     struct wire *owner = wire_greet(&h);
     const Shuf__ResultReply *reply = wire_lease(owner, 2 * MI, 1, MEMFD);
     const uint64_t lease = reply->lease, block = reply->block;
     expect_used(14 * MI, 2);
-    send(w, MI, 2);
+    send_summary_request(w, MI, 2);
     wire_expect(w, SHUF_BUSY,
                 "with its workspace, the request needs 10 MiB of host memory, 8 MiB of 16 MiB "
                 "are held by this user's own leases and requests (host_memory): release a lease");
@@ -240,10 +240,10 @@ static void others_are_in_its_way(void **state)
 
 /* A client keeps the block of a released result mapped. If a new block and its workspace would
  * exceed the budget, the daemon reuses that block. */
-static void beside_a_mapped_block(void **state)
+static void mapped_block_is_reused_beside_workspace(void **state)
 {
     (void)state;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     start();
     const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, MEMFD);
     const uint64_t block = reply->block, bytes = reply->block_bytes, lease = reply->lease;
@@ -257,16 +257,16 @@ static void beside_a_mapped_block(void **state)
 }
 
 /* The same, but here the new block alone would fit into the budget. */
-static void beside_a_smaller_mapped_block(void **state)
+static void smaller_mapped_block_is_reused_beside_workspace(void **state)
 {
     (void)state;
-    faults->best = faults->least = 6 * MI;
+    faults->workspace_best = faults->workspace_least = 6 * MI;
     start();
     const Shuf__ResultReply *reply = wire_lease(w, MI, 1, MEMFD);
     const uint64_t block = reply->block, bytes = reply->block_bytes, lease = reply->lease;
     const void *view = wire_map(w, bytes);
     wire_release(w, lease, 0);
-    faults->best = faults->least = 10 * MI;
+    faults->workspace_best = faults->workspace_least = 10 * MI;
     reply = wire_lease(w, MI, 2, MEMFD);
     assert_int_equal(reply->block, block);
     assert_int_equal(seen->workspace_bytes, 10 * MI);
@@ -275,7 +275,7 @@ static void beside_a_smaller_mapped_block(void **state)
 }
 
 /* A block is larger than its result only if the budget has room for that. */
-static void whole_units_where_it_is_tight(void **state)
+static void block_is_not_rounded_up_near_the_limit(void **state)
 {
     (void)state;
     static const char *const tight[] = {"host_memory", "70Mi", NULL};
@@ -290,25 +290,25 @@ static void whole_units_where_it_is_tight(void **state)
 
 /* The budget has room, but the device refuses allocations: `times` of them, beginning with the
  * second. */
-static void fill_device(unsigned times)
+static void refuse_allocations(unsigned times)
 {
-    faults->first_full = seen->allocations + 2;
-    faults->fulls = times;
+    faults->full_from = seen->allocations + 2;
+    faults->full_count = times;
 }
 
-static void device_has_less(void **state)
+static void full_device_evicts_for_least_workspace(void **state)
 {
     (void)state;
     start();
     request_permutation(MI, 1); /* needs no workspace */
-    faults->best = 2 * MI;
-    fill_device(1);
+    faults->workspace_best = 2 * MI;
+    refuse_allocations(1);
     request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 0);
     assert_int_equal(wire_status(&h).evicted, 0);
     expect_used(8 * MI, 2);
-    faults->least = 2 * MI;
-    fill_device(1);
+    faults->workspace_least = 2 * MI;
+    refuse_allocations(1);
     request_permutation(MI, 3);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     /* before the second try, the daemon evicted an idle result */
@@ -319,13 +319,13 @@ static void device_has_less(void **state)
 
 /* The workspace is not necessary, and the device fails while it allocates it. The job then runs
  * without one. */
-static void device_fails_for_a_wish(void **state)
+static void failed_optional_workspace_is_left_out(void **state)
 {
     (void)state;
     start();
-    faults->best = 2 * MI;
+    faults->workspace_best = 2 * MI;
     faults->fails_when_full = true;
-    fill_device(1);
+    refuse_allocations(1);
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 0);
     request_permutation(MI, 2);
@@ -335,38 +335,38 @@ static void device_fails_for_a_wish(void **state)
 
 /* The device has just enough memory. The job already has some of it when the daemon checks the free
  * memory again. That memory must not count as missing, so the job gets the rest. */
-static void device_has_less_for_both(void **state)
+static void memory_of_job_does_not_count_as_missing(void **state)
 {
     (void)state;
     static const char *const all[] = {"device_memory", "100%", "cache_time", "10min", NULL};
     static Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
     faults->device = 64 * MI;
-    faults->elsewhere = true;
+    faults->workspace_on_device = true;
     fake_backend_start(&h, all);
     w = wire_greet(&h);
     const Shuf__ResultReply *reply = wire_lease(w, 2 * MI, 1, ipc); /* an idle result to evict */
     wire_release(w, reply->lease, reply->block);
-    assert_int_equal(seen->taken, 8 * MI);
-    faults->best = 30 * MI;
-    faults->least = 24 * MI;
-    fill_device(1);
+    assert_int_equal(seen->device, 8 * MI);
+    faults->workspace_best = 30 * MI;
+    faults->workspace_least = 24 * MI;
+    refuse_allocations(1);
     reply = wire_lease(w, 6 * MI, 2, ipc);
     assert_int_equal(reply->bytes, 24 * MI);
     assert_int_equal(seen->workspace_bytes, 24 * MI);
-    assert_int_equal(seen->taken, 48 * MI);
+    assert_int_equal(seen->device, 48 * MI);
     stop();
 }
 
 /* The first allocation of the result fails. The job keeps its workspace until the allocation is
  * tried again. */
-static void device_has_less_for_the_result(void **state)
+static void workspace_is_kept_while_result_is_retried(void **state)
 {
     (void)state;
     start();
     request_permutation(MI, 1);
-    faults->best = 2 * MI;
-    faults->first_full = seen->allocations + 1;
-    faults->fulls = 1;
+    faults->workspace_best = 2 * MI;
+    faults->full_from = seen->allocations + 1;
+    faults->full_count = 1;
     request_permutation(MI, 2);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     assert_int_equal(wire_status(&h).evicted, 1);
@@ -374,29 +374,29 @@ static void device_has_less_for_the_result(void **state)
     stop();
 }
 
-static void device_has_nothing(void **state)
+static void full_device_is_an_error(void **state)
 {
     (void)state;
     start();
-    faults->best = faults->least = 2 * MI;
-    fill_device(1000);
-    send(w, MI, 1);
+    faults->workspace_best = faults->workspace_least = 2 * MI;
+    refuse_allocations(1000);
+    send_summary_request(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY, "the device is full");
     WIRE_AWAIT(&h, s, s.host_used == 0 && s.blocks == 0);
     assert_int_equal(seen->launches, 0);
-    faults->fulls = 0;
+    faults->full_count = 0;
     request_permutation(MI, 1);
     assert_int_equal(seen->workspace_bytes, 2 * MI);
     stop();
 }
 
-static void cancelled(void **state)
+static void cancelled_job_frees_workspace(void **state)
 {
     (void)state;
-    faults->best = 8 * MI;
+    faults->workspace_best = 8 * MI;
     start();
     struct wire *leaving = wire_greet(&h);
-    send(leaving, WAITING_N, 1);
+    send_summary_request(leaving, WAITING_N, 1);
     wire_await_queued(&h, 1);
     WIRE_AWAIT(&h, s, s.host_used > 8 * MI && seen->launches == 1);
     wire_close(leaving);
@@ -410,30 +410,30 @@ static void cancelled(void **state)
 
 /* ---- the owner of a workspace, and computations without a workspace ---- */
 
-static void request_as_another(int channel, void *context)
+static void request_as_other_user(int channel, void *context)
 {
     struct wire *other = wire_greet(context);
-    send(other, MI, 1);
+    send_summary_request(other, MI, 1);
     wire_expect(other, SHUF_OK, "");
     wire_close(other);
-    child_say(channel, 0);
+    child_send(channel, 0);
 }
 
 /* A job never uses the workspace of another user's job. */
-static void of_its_user(void **state)
+static void users_share_no_workspace(void **state)
 {
     (void)state;
     static const char *const open_to_all[] = {"socket_mode", "0666", NULL};
     if (geteuid() != 0)
         skip();
-    faults->best = 4 * MI;
+    faults->workspace_best = 4 * MI;
     fake_backend_start(&h, open_to_all);
     assert_int_equal(chmod(h.directory, 0755), 0);
     w = wire_greet(&h);
     request_permutation(MI, 1);
     const void *own = seen->workspace_at;
-    struct child child = child_start_as(65534, request_as_another, &h);
-    child_hear(child.channel);
+    struct child child = child_start_as(65534, request_as_other_user, &h);
+    child_receive(child.channel);
     child_join(&child);
     assert_int_equal(seen->launches, 2);
     assert_ptr_not_equal(seen->workspace_at, own);
@@ -443,13 +443,14 @@ static void of_its_user(void **state)
 }
 
 /* A summary of a cached result needs no computation, so it needs no workspace. */
-static void none_for_a_summary(void **state)
+static void cached_summary_needs_no_workspace(void **state)
 {
     (void)state;
     start();
     request_permutation(MI, 1);
     expect_used(4 * MI, 1);
-    faults->best = faults->least = 14 * MI; /* the budget has no room for such a workspace */
+    faults->workspace_best = faults->workspace_least =
+        14 * MI; /* the budget has no room for such a workspace */
     Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
     permute.seed = 1;
     permute.fingerprint = true;
@@ -460,13 +461,13 @@ static void none_for_a_summary(void **state)
     stop();
 }
 
-static void none_for_a_buffer(void **state)
+static void buffer_needs_no_workspace(void **state)
 {
     (void)state;
     Shuf__Transport host = SHUF__TRANSPORT__TRANSPORT_MEMFD;
     Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    faults->best = faults->least = 14 * MI;
+    faults->workspace_best = faults->workspace_least = 14 * MI;
     start();
     allocate.bytes = 4 * MI;
     allocate.accept = &host;
@@ -483,28 +484,28 @@ static void none_for_a_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(kept_for_the_next, fake_backend_reset),
-        cmocka_unit_test_setup(given_up_for_results, fake_backend_reset),
-        cmocka_unit_test_setup(given_up_before_results, fake_backend_reset),
-        cmocka_unit_test_setup(keeps_no_results, fake_backend_reset),
-        cmocka_unit_test_setup(kept_for_a_while, fake_backend_reset),
-        cmocka_unit_test_setup(with_less, fake_backend_reset),
-        cmocka_unit_test_setup(is_not_worth_a_result, fake_backend_reset),
-        cmocka_unit_test_setup(never_fits, fake_backend_reset),
-        cmocka_unit_test_setup(of_another_memory, fake_backend_reset),
-        cmocka_unit_test_setup(others_are_in_its_way, fake_backend_reset),
-        cmocka_unit_test_setup(beside_a_mapped_block, fake_backend_reset),
-        cmocka_unit_test_setup(beside_a_smaller_mapped_block, fake_backend_reset),
-        cmocka_unit_test_setup(whole_units_where_it_is_tight, fake_backend_reset),
-        cmocka_unit_test_setup(device_has_less, fake_backend_reset),
-        cmocka_unit_test_setup(device_fails_for_a_wish, fake_backend_reset),
-        cmocka_unit_test_setup(device_has_less_for_both, fake_backend_reset),
-        cmocka_unit_test_setup(device_has_less_for_the_result, fake_backend_reset),
-        cmocka_unit_test_setup(device_has_nothing, fake_backend_reset),
-        cmocka_unit_test_setup(cancelled, fake_backend_reset),
-        cmocka_unit_test_setup(of_its_user, fake_backend_reset),
-        cmocka_unit_test_setup(none_for_a_summary, fake_backend_reset),
-        cmocka_unit_test_setup(none_for_a_buffer, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_is_reused_by_next_job, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_is_freed_for_result, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_is_freed_before_idle_results, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_use_does_not_keep_results, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_is_freed_after_cache_time, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_shrinks_to_fit_the_budget, fake_backend_reset),
+        cmocka_unit_test_setup(only_least_workspace_evicts_idle_result, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_above_budget_is_refused, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_counts_in_its_own_budget, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_beside_leased_memory_is_refused, fake_backend_reset),
+        cmocka_unit_test_setup(mapped_block_is_reused_beside_workspace, fake_backend_reset),
+        cmocka_unit_test_setup(smaller_mapped_block_is_reused_beside_workspace, fake_backend_reset),
+        cmocka_unit_test_setup(block_is_not_rounded_up_near_the_limit, fake_backend_reset),
+        cmocka_unit_test_setup(full_device_evicts_for_least_workspace, fake_backend_reset),
+        cmocka_unit_test_setup(failed_optional_workspace_is_left_out, fake_backend_reset),
+        cmocka_unit_test_setup(memory_of_job_does_not_count_as_missing, fake_backend_reset),
+        cmocka_unit_test_setup(workspace_is_kept_while_result_is_retried, fake_backend_reset),
+        cmocka_unit_test_setup(full_device_is_an_error, fake_backend_reset),
+        cmocka_unit_test_setup(cancelled_job_frees_workspace, fake_backend_reset),
+        cmocka_unit_test_setup(users_share_no_workspace, fake_backend_reset),
+        cmocka_unit_test_setup(cached_summary_needs_no_workspace, fake_backend_reset),
+        cmocka_unit_test_setup(buffer_needs_no_workspace, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,7 +145,7 @@ void wire_send_release(struct wire *w, uint64_t *leases, size_t count, uint64_t 
     wire_send(w, &request);
 }
 
-void wire_send_goodbye(struct wire *w)
+void wire_send_release_all(struct wire *w)
 {
     Shuf__Release release = SHUF__RELEASE__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
@@ -155,7 +155,7 @@ void wire_send_goodbye(struct wire *w)
     wire_send(w, &request);
 }
 
-void wire_read_bulk(struct wire *w, void *out, size_t size)
+void wire_read_payload(struct wire *w, void *out, size_t size)
 {
     ssize_t got = 0;
     for (size_t done = 0; done < size; done += (size_t)got) {
@@ -169,7 +169,7 @@ void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n)
     uint8_t *values = malloc(bytes), *seen = calloc(n / 8 + 1, 1);
     assert_non_null(values);
     assert_non_null(seen);
-    wire_read_bulk(w, values, bytes);
+    wire_read_payload(w, values, bytes);
     const uint32_t *numbers = (const uint32_t *)(const void *)values;
     for (uint64_t i = 0; i < bytes / 4; i++) {
         if (numbers[i] >= n || (seen[numbers[i] / 8] >> numbers[i] % 8 & 1))
@@ -201,7 +201,7 @@ static void read_header(struct wire *w)
         assert_int_equal(header->cmsg_len, CMSG_LEN(sizeof(int)));
         memcpy(&w->descriptor, CMSG_DATA(header), sizeof(int));
     }
-    wire_read_bulk(w, w->frame + got, SHUF__FRAME_HEADER - (size_t)got);
+    wire_read_payload(w, w->frame + got, SHUF__FRAME_HEADER - (size_t)got);
 }
 
 const Shuf__Reply *wire_receive(struct wire *w)
@@ -210,7 +210,7 @@ const Shuf__Reply *wire_receive(struct wire *w)
     drop_descriptor(w);
     read_header(w);
     assert_int_not_equal(shuf__frame_parse(w->frame, SHUF__FRAME_HEADER, &length), SHUF__FRAME_BAD);
-    wire_read_bulk(w, w->frame + SHUF__FRAME_HEADER, length);
+    wire_read_payload(w, w->frame + SHUF__FRAME_HEADER, length);
     const Shuf__Reply *reply = shuf__reply_unpack(&w->arena, w->frame + SHUF__FRAME_HEADER, length);
     assert_non_null(reply);
     bool promised = reply->body_case == SHUF__REPLY__BODY_RESULT && reply->result->descriptor;
@@ -275,7 +275,7 @@ void wire_await_end_of_listening(const struct harness *h)
     assert_true(errno == ENOENT || errno == ECONNREFUSED);
 }
 
-uint64_t wire_idle(const struct harness *h)
+uint64_t wire_idle_bytes(const struct harness *h)
 {
     const Shuf__StatusReply s = wire_status(h);
     return s.host_idle + s.device_idle;
@@ -347,7 +347,7 @@ Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)
     return permute;
 }
 
-Shuf__Permute wire_endless(Shuf__Slice *slice)
+Shuf__Permute wire_endless_permutation(Shuf__Slice *slice)
 {
     static uint64_t seed; /* different seeds, because equal requests share a job */
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
@@ -364,7 +364,7 @@ Shuf__Permute wire_endless(Shuf__Slice *slice)
     return permute;
 }
 
-Shuf__Transport wire_own_transport(const char *backend)
+Shuf__Transport wire_backend_transport(const char *backend)
 {
     return strncmp(backend, "cuda", 4) == 0 ? SHUF__TRANSPORT__TRANSPORT_CUDA_FD
                                             : SHUF__TRANSPORT__TRANSPORT_MEMFD;
@@ -413,12 +413,12 @@ void wire_check_alive(struct wire *w)
     wire_send_permute(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->payload_bytes, sizeof values);
-    wire_read_bulk(w, values, sizeof values);
+    wire_read_payload(w, values, sizeof values);
     for (uint64_t i = 0; i < N; i++)
         assert_int_equal(values[i], shuf_primefold_forward(&f, i));
 }
 
-void wire_check_unread(const struct harness *h, bool host_memory)
+void wire_check_unread_results(const struct harness *h, bool host_memory)
 {
     enum { CLIENTS = 8, N = 8 << 20 };
     const uint64_t most = CLIENTS * (UINT64_C(1) << 20);

@@ -57,14 +57,14 @@ void wire_send_permute(struct wire *w, Shuf__Permute *permute);
 void wire_send_release(struct wire *w, uint64_t *leases, size_t count, uint64_t *unmapped,
                        size_t unmapped_count);
 /* Releases all leases, and reports all blocks as unmapped. */
-void wire_send_goodbye(struct wire *w);
+void wire_send_release_all(struct wire *w);
 
 /* Receives the next reply, which is valid until the next call. If the reply says that it has a
  * descriptor, exactly one must arrive. */
 const Shuf__Reply *wire_receive(struct wire *w);
 /* Calls wire_receive(), and expects this status and a message that contains `text`. */
 const Shuf__Reply *wire_expect(struct wire *w, shuf_status status, const char *text);
-void wire_read_bulk(struct wire *w, void *out, size_t size);
+void wire_read_payload(struct wire *w, void *out, size_t size);
 /* Reads values of a permutation of n: all must be in range and different. */
 void wire_read_permutation(struct wire *w, uint64_t bytes, uint64_t n);
 /* Expects that the daemon closes the connection, without a reset. */
@@ -75,7 +75,7 @@ int wire_take_descriptor(struct wire *w);
 /* Requests the status on a new connection. The strings in the reply are not valid. */
 Shuf__StatusReply wire_status(const struct harness *h);
 /* The bytes of idle memory, on the host and on the device. */
-uint64_t wire_idle(const struct harness *h);
+uint64_t wire_idle_bytes(const struct harness *h);
 /* Waits until `condition` is true. In the condition, `s` is the daemon's status. */
 #define WIRE_AWAIT(h, s, condition)                                              \
     do {                                                                         \
@@ -105,7 +105,7 @@ void wire_show_descriptors(pid_t pid); /* prints them to stderr */
 /* ---- leases ---- */
 
 /* The transport of the memory in which the backend computes. */
-Shuf__Transport wire_own_transport(const char *backend);
+Shuf__Transport wire_backend_transport(const char *backend);
 
 /* Leases the permutation of n values with this seed. The reply is valid until the next one. */
 const Shuf__ResultReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
@@ -124,11 +124,11 @@ void wire_unmap(const void *view, uint64_t bytes);
 Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
 /* Makes a request that never ends until it is cancelled: the last value of a permutation of nearly
  * 2^62 values. */
-Shuf__Permute wire_endless(Shuf__Slice *slice);
+Shuf__Permute wire_endless_permutation(Shuf__Slice *slice);
 
 /* Several clients do not read their results. The daemon may buffer at most 1 MiB for each. Results
  * in host memory do not count. */
-void wire_check_unread(const struct harness *h, bool host_memory);
+void wire_check_unread_results(const struct harness *h, bool host_memory);
 
 /* Requests and checks a small permutation. */
 void wire_check_alive(struct wire *w);

@@ -101,7 +101,7 @@ void *wire_map_writable(struct wire *w, uint64_t bytes)
     return view;
 }
 
-bool wire_all_zero(const uint8_t *bytes, uint64_t count)
+bool wire_is_zero(const uint8_t *bytes, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         if (bytes[i] != 0)

@@ -27,6 +27,6 @@ const Shuf__Reply *wire_shuffle(struct wire *w, Shuf__Shuffle *shuffle);
  * wire_unmap() removes the mapping. */
 void *wire_map_writable(struct wire *w, uint64_t bytes);
 
-bool wire_all_zero(const uint8_t *bytes, uint64_t count);
+bool wire_is_zero(const uint8_t *bytes, uint64_t count);
 
 #endif

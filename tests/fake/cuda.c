@@ -38,7 +38,7 @@ EXPORT struct fake_cuda *fake_cuda(void)
             return UNKNOWN;                          \
     } while (0)
 
-static struct fake_context *current(void)
+static struct fake_context *current_context(void)
 {
     return fake.depth > 0 ? fake.stack[fake.depth - 1] : NULL;
 }
@@ -82,16 +82,16 @@ EXPORT int cuDeviceGetUuid_v2(uint8_t uuid[16], int device)
 EXPORT int cuCtxGetCurrent(void **context)
 {
     MAY_FAIL("cuCtxGetCurrent");
-    *context = current();
+    *context = current_context();
     return SUCCESS;
 }
 
 EXPORT int cuCtxGetDevice(int *device)
 {
     MAY_FAIL("cuCtxGetDevice");
-    if (!current())
+    if (!current_context())
         return INVALID_VALUE;
-    *device = 40 + current()->gpu;
+    *device = 40 + current_context()->gpu;
     return SUCCESS;
 }
 
@@ -124,7 +124,7 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
 
 /* ---- Memory by descriptors ------------------------------------------------------- */
 
-static struct mapping *find(uint64_t address, size_t size)
+static struct mapping *find_mapping(uint64_t address, size_t size)
 {
     for (int i = 0; i < MAPPINGS; i++) {
         struct mapping *m = &mappings[i];
@@ -139,7 +139,7 @@ EXPORT int cuMemImportFromShareableHandle(unsigned long long *allocation, void *
 {
     MAY_FAIL("cuMemImportFromShareableHandle");
     int fd = fcntl((int)(uintptr_t)handle, F_DUPFD_CLOEXEC, 3);
-    if (!current() || type != 1 || fd < 0)
+    if (!current_context() || type != 1 || fd < 0)
         return INVALID_VALUE;
     fake.allocations++;
     *allocation = (unsigned long long)fd;
@@ -166,7 +166,7 @@ EXPORT int cuMemAddressReserve(unsigned long long *address, size_t size, size_t 
 EXPORT int cuMemMap(unsigned long long address, size_t size, size_t offset,
                     unsigned long long allocation, unsigned long long flags)
 {
-    struct mapping *m = find(address, size);
+    struct mapping *m = find_mapping(address, size);
     MAY_FAIL("cuMemMap");
     if (!m || m->size != size || m->fd >= 0 || offset != 0 || flags != 0)
         return INVALID_VALUE;
@@ -183,12 +183,12 @@ struct access {
 EXPORT int cuMemSetAccess(unsigned long long address, size_t size, const struct access *access,
                           size_t count)
 {
-    struct mapping *m = find(address, size);
+    struct mapping *m = find_mapping(address, size);
     MAY_FAIL("cuMemSetAccess");
     const int protection = access->flags == 3 ? PROT_READ | PROT_WRITE : PROT_READ;
     if (!m || m->fd < 0 || count != 1 || access->type != 1 ||
-        (access->flags != 1 && access->flags != 3) || !current() ||
-        access->id != 40 + current()->gpu ||
+        (access->flags != 1 && access->flags != 3) || !current_context() ||
+        access->id != 40 + current_context()->gpu ||
         mmap(m->address, size, protection, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED)
         return INVALID_VALUE;
     m->readable = 1;
@@ -198,7 +198,7 @@ EXPORT int cuMemSetAccess(unsigned long long address, size_t size, const struct 
 
 EXPORT int cuMemUnmap(unsigned long long address, size_t size)
 {
-    struct mapping *m = find(address, size);
+    struct mapping *m = find_mapping(address, size);
     if (!m || m->fd < 0)
         return INVALID_VALUE;
     close(m->fd);
@@ -209,7 +209,7 @@ EXPORT int cuMemUnmap(unsigned long long address, size_t size)
 
 EXPORT int cuMemAddressFree(unsigned long long address, size_t size)
 {
-    struct mapping *m = find(address, size);
+    struct mapping *m = find_mapping(address, size);
     if (!m || m->fd >= 0)
         return INVALID_VALUE;
     munmap(m->address, m->size);
@@ -227,25 +227,26 @@ EXPORT int cuMemRelease(unsigned long long allocation)
 
 /* ---- Memory and events by handles -------------------------------------------------- */
 
-struct ipc {
+struct ipc_handle {
     void *pointer;
     char rest[56];
 };
 
 static struct fake_memory *opened[MAPPINGS];
 
-EXPORT int cuIpcOpenMemHandle_v2(unsigned long long *address, struct ipc handle, unsigned flags)
+EXPORT int cuIpcOpenMemHandle_v2(unsigned long long *address, struct ipc_handle handle,
+                                 unsigned flags)
 {
     struct fake_memory *memory = handle.pointer;
     MAY_FAIL("cuIpcOpenMemHandle");
-    if (!current() || flags != 1 || memory->opened_in)
+    if (!current_context() || flags != 1 || memory->opened_in)
         return INVALID_VALUE;
     for (int i = 0; i < MAPPINGS; i++)
         if (!opened[i]) {
             opened[i] = memory;
             break;
         }
-    memory->opened_in = current();
+    memory->opened_in = current_context();
     fake.opened++;
     *address = (uintptr_t)memory->bytes;
     return SUCCESS;
@@ -264,7 +265,7 @@ EXPORT int cuIpcCloseMemHandle(unsigned long long address)
 {
     for (int i = 0; i < MAPPINGS; i++) {
         if (!opened[i] || (uintptr_t)opened[i]->bytes != address ||
-            opened[i]->opened_in != current())
+            opened[i]->opened_in != current_context())
             continue;
         opened[i]->opened_in = NULL;
         opened[i] = NULL;
@@ -274,12 +275,12 @@ EXPORT int cuIpcCloseMemHandle(unsigned long long address)
     return INVALID_VALUE;
 }
 
-EXPORT int cuIpcOpenEventHandle(void **event, struct ipc handle)
+EXPORT int cuIpcOpenEventHandle(void **event, struct ipc_handle handle)
 {
     MAY_FAIL("cuIpcOpenEventHandle");
     fake.events++;
     *event = handle.pointer;
-    return current() ? SUCCESS : INVALID_VALUE;
+    return current_context() ? SUCCESS : INVALID_VALUE;
 }
 
 EXPORT int cuEventSynchronize(void *event)
@@ -298,10 +299,11 @@ EXPORT int cuEventDestroy_v2(void *event)
 
 EXPORT int cuMemcpyDtoH_v2(void *out, unsigned long long address, size_t size)
 {
-    struct mapping *m = find(address, size);
+    struct mapping *m = find_mapping(address, size);
     struct fake_memory *memory = find_opened(address, size);
     MAY_FAIL("cuMemcpyDtoH");
-    if (!current() || !((m && m->readable) || (memory && memory->opened_in == current())))
+    if (!current_context() ||
+        !((m && m->readable) || (memory && memory->opened_in == current_context())))
         return INVALID_VALUE;
     memcpy(out, (const void *)(uintptr_t)address, size);
     return SUCCESS;
@@ -309,10 +311,11 @@ EXPORT int cuMemcpyDtoH_v2(void *out, unsigned long long address, size_t size)
 
 EXPORT int cuMemcpyHtoD_v2(unsigned long long address, const void *in, size_t size)
 {
-    struct mapping *m = find(address, size);
+    struct mapping *m = find_mapping(address, size);
     struct fake_memory *memory = find_opened(address, size);
     MAY_FAIL("cuMemcpyHtoD");
-    if (!current() || !((m && m->writable) || (memory && memory->opened_in == current())))
+    if (!current_context() ||
+        !((m && m->writable) || (memory && memory->opened_in == current_context())))
         return INVALID_VALUE;
     memcpy((void *)(uintptr_t)address, in, size);
     return SUCCESS;
@@ -320,5 +323,5 @@ EXPORT int cuMemcpyHtoD_v2(unsigned long long address, const void *in, size_t si
 
 EXPORT int cuStreamSynchronize(void *stream)
 {
-    return current() && !stream ? SUCCESS : INVALID_VALUE;
+    return current_context() && !stream ? SUCCESS : INVALID_VALUE;
 }

@@ -20,14 +20,14 @@ enum { CHANNEL = STDERR_FILENO + 1 };
 
 /* Closes the other descriptors that the child inherits. Otherwise a connection that the parent
  * closes would stay open here. */
-static void keep_only(int channel)
+static void close_other_descriptors(int channel)
 {
     if (channel != CHANNEL && dup2(channel, CHANNEL) < 0)
         _exit(126);
     close_range(CHANNEL + 1, UINT_MAX, 0);
 }
 
-static void become(uid_t uid)
+static void become_user(uid_t uid)
 {
     if (uid != getuid() &&
         (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
@@ -45,8 +45,8 @@ struct child child_start_as(uid_t uid, void (*body)(int channel, void *context),
     child.pid = fork();
     assert_true(child.pid >= 0);
     if (child.pid == 0) {
-        keep_only(ends[1]);
-        become(uid);
+        close_other_descriptors(ends[1]);
+        become_user(uid);
         setenv("CMOCKA_TEST_ABORT", "1", 1);
         body(CHANNEL, context);
         fflush(NULL);
@@ -62,19 +62,19 @@ struct child child_start(void (*body)(int channel, void *context), void *context
     return child_start_as(getuid(), body, context);
 }
 
-void child_say(int channel, uint64_t number)
+void child_send(int channel, uint64_t number)
 {
     assert_int_equal(send(channel, &number, sizeof number, MSG_NOSIGNAL), sizeof number);
 }
 
-uint64_t child_hear(int channel)
+uint64_t child_receive(int channel)
 {
     uint64_t number = 0;
     assert_int_equal(recv(channel, &number, sizeof number, 0), sizeof number);
     return number;
 }
 
-static int end(const struct child *child)
+static int close_and_wait(const struct child *child)
 {
     int status = -1;
     close(child->channel);
@@ -84,7 +84,7 @@ static int end(const struct child *child)
 
 void child_join(const struct child *child)
 {
-    int status = end(child);
+    int status = close_and_wait(child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("a child ended with wait status 0x%x", (unsigned)status);
 }
@@ -92,6 +92,6 @@ void child_join(const struct child *child)
 void child_kill(const struct child *child)
 {
     kill(child->pid, SIGKILL);
-    int status = end(child);
+    int status = close_and_wait(child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }

@@ -24,8 +24,8 @@ struct child child_start(void (*body)(int channel, void *context), void *context
 struct child child_start_as(uid_t uid, void (*body)(int channel, void *context), void *context);
 
 /* Sends or receives one number through the channel. Fails if the other side has ended. */
-void child_say(int channel, uint64_t number);
-uint64_t child_hear(int channel);
+void child_send(int channel, uint64_t number);
+uint64_t child_receive(int channel);
 
 /* Waits for the end of the child, which must be a success. */
 void child_join(const struct child *child);

@@ -79,7 +79,7 @@ enum shuf_algorithm computation_algorithm(const char *name)
     return SHUF_ALGORITHM_COUNT;
 }
 
-uint64_t computation_values(const struct shuf__computation *computation)
+uint64_t computation_value_count(const struct shuf__computation *computation)
 {
     const struct shuf__shape shape = shuf__request_shape(&computation->request);
     return shape.rows * shape.count;
@@ -155,11 +155,11 @@ struct reference {
     shuf_philox24 philox24;
     shuf_lcg lcg;
     /* The values of the first positions, if the algorithm leaves out outputs of n or more. NULL if
-     * it leaves nothing out: then the value at a position is reference_f(position). */
+     * it leaves nothing out: then the value at a position is reference_forward(position). */
     uint64_t *values;
 };
 
-static uint64_t reference_f(const struct reference *r, uint64_t x)
+static uint64_t reference_forward(const struct reference *r, uint64_t x)
 {
     switch (r->p->algorithm) {
     case SHUF_ALGORITHM_PRIMEFOLD:
@@ -176,7 +176,7 @@ static uint64_t reference_f(const struct reference *r, uint64_t x)
 }
 
 /* Returns m so that the request reaches only positions 0 to m - 1. */
-static uint64_t positions_seen(const struct shuf__permutation *p)
+static uint64_t position_limit(const struct shuf__permutation *p)
 {
     uint64_t last = p->offset + (p->count - 1) * p->stride;
     return last < p->n ? last + 1 : p->n;
@@ -196,18 +196,18 @@ static struct reference reference_make(const struct shuf__computation *computati
     r.lcg = shuf_lcg_make(p->n, p->seed, p->epoch + row);
     if (p->n == UINT64_C(1) << shuf_domain_bits(p->n))
         return r;
-    uint64_t seen = positions_seen(p);
+    uint64_t seen = position_limit(p);
     r.values = malloc(seen * sizeof *r.values);
     assert_non_null(r.values);
     for (uint64_t x = 0, kept = 0; kept < seen; x++) {
-        uint64_t y = reference_f(&r, x);
+        uint64_t y = reference_forward(&r, x);
         if (y < p->n)
             r.values[kept++] = y;
     }
     return r;
 }
 
-static uint64_t stream_at(const struct shuf__request *request, uint64_t index)
+static uint64_t reference_stream_at(const struct shuf__request *request, uint64_t index)
 {
     const struct shuf__stream *s = &request->stream;
     const struct draw draw = {s->distribution,   request->dtype, s->seed, s->stream,
@@ -218,12 +218,12 @@ static uint64_t stream_at(const struct shuf__request *request, uint64_t index)
 static uint64_t reference_at(const struct reference *r, uint64_t index)
 {
     if (!r->p)
-        return stream_at(r->request, index);
+        return reference_stream_at(r->request, index);
     uint64_t position = (r->p->offset + index * r->p->stride) % r->p->n;
-    return r->values ? r->values[position] : reference_f(r, position);
+    return r->values ? r->values[position] : reference_forward(r, position);
 }
 
-uint64_t *computation_values_of(const struct shuf__computation *computation)
+uint64_t *computation_expected_values(const struct shuf__computation *computation)
 {
     struct reference r = reference_make(computation, 0);
     const uint64_t count = shuf__request_shape(&computation->request).count;
@@ -295,7 +295,7 @@ static void check_guard(const struct shuf__block *block, uint64_t bytes)
 static uint64_t *read_values(const struct shuf__computation *computation,
                              const struct shuf__block *block)
 {
-    const uint64_t count = computation_values(computation);
+    const uint64_t count = computation_value_count(computation);
     const unsigned width = computation_width(computation);
     struct shuf__error error = {0};
     uint64_t *values = malloc(count * sizeof *values + 1); /* never of size 0 */
@@ -310,34 +310,34 @@ static uint64_t *read_values(const struct shuf__computation *computation,
     return values;
 }
 
-struct shuf__computation computation_filling(uint64_t bytes)
+struct shuf__computation computation_of_bytes(uint64_t bytes)
 {
     return computation_whole(SHUF_ALGORITHM_PHILOX24, bytes / 4, 3, 4);
 }
 
-void computation_fill_whole(struct shuf__block *block)
+void computation_fill_block(struct shuf__block *block)
 {
-    struct shuf__computation computation = computation_filling(block->bytes);
+    struct shuf__computation computation = computation_of_bytes(block->bytes);
     computation_fill(&computation, block);
 }
 
 void computation_check_block(const struct shuf__computation *computation,
                              const struct shuf__block *block)
 {
-    uint64_t sum, *expected = computation_values_of(computation),
+    uint64_t sum, *expected = computation_expected_values(computation),
                   *values = read_values(computation, block);
     struct shuf__error error = {0};
-    for (uint64_t i = 0; i < computation_values(computation); i++)
+    for (uint64_t i = 0; i < computation_value_count(computation); i++)
         if (values[i] != expected[i])
             fail_msg("value %" PRIu64 " is %" PRIu64, i, values[i]);
     expect_ok(backend->ops->fingerprint(backend, block, computation_width(computation),
-                                        computation_values(computation), 0, &sum, &error),
+                                        computation_value_count(computation), 0, &sum, &error),
               &error);
     free(values);
     free(expected);
 }
 
-bool computation_any_set(const uint8_t *bytes, size_t size)
+bool computation_has_nonzero(const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if (bytes[i])
@@ -345,7 +345,7 @@ bool computation_any_set(const uint8_t *bytes, size_t size)
     return false;
 }
 
-double computation_now(void)
+double computation_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -363,11 +363,11 @@ uint64_t *computation_run(const struct shuf__computation *computation, uint64_t 
     computation_fill(computation, &block);
     check_guard(&block, bytes);
     expect_ok(backend->ops->fingerprint(backend, &block, computation_width(computation),
-                                        computation_values(computation), 0, &sum, &error),
+                                        computation_value_count(computation), 0, &sum, &error),
               &error);
     uint64_t *values = read_values(computation, &block);
     backend->ops->free(backend, &block);
-    assert_int_equal(sum, golden_fingerprint(values, computation_values(computation)));
+    assert_int_equal(sum, golden_fingerprint(values, computation_value_count(computation)));
     if (fingerprint)
         *fingerprint = sum;
     return values;

@@ -44,7 +44,7 @@ uint64_t computation_fill(const struct shuf__computation *computation, struct sh
 /* The table's number of an algorithm; fails the test for an unknown name. */
 enum shuf_algorithm computation_algorithm(const char *name);
 
-uint64_t computation_values(const struct shuf__computation *computation);
+uint64_t computation_value_count(const struct shuf__computation *computation);
 uint64_t computation_bytes(const struct shuf__computation *computation);
 
 /* Bytes of a value, or of a record. */
@@ -55,21 +55,21 @@ void computation_set_width(struct shuf__computation *computation, unsigned width
 
 /* Computes the values of the computation's only row with the inline algorithms. The caller frees
  * them. */
-uint64_t *computation_values_of(const struct shuf__computation *computation);
+uint64_t *computation_expected_values(const struct shuf__computation *computation);
 
 /* A computation that fills `bytes` bytes with values that are not all zeros. */
-struct shuf__computation computation_filling(uint64_t bytes);
-void computation_fill_whole(struct shuf__block *block);
+struct shuf__computation computation_of_bytes(uint64_t bytes);
+void computation_fill_block(struct shuf__block *block);
 
 /* Checks that the block has the values of the computation, which has one row. */
 void computation_check_block(const struct shuf__computation *computation,
                              const struct shuf__block *block);
 
 /* Whether one of the bytes is not zero. */
-bool computation_any_set(const uint8_t *bytes, size_t size);
+bool computation_has_nonzero(const uint8_t *bytes, size_t size);
 
 /* Seconds since an arbitrary moment. */
-double computation_now(void);
+double computation_seconds(void);
 
 /* Runs the computation and returns its values, widened to 64 bits; the caller frees them. Checks
  * that nothing is written past the end of the result, and that the fingerprint equals a plain sum.

@@ -22,7 +22,7 @@ static void *allocate(uint64_t values)
     return memory;
 }
 
-static uint64_t *by_position(uint64_t n, uint64_t seed, uint64_t epoch)
+static uint64_t *primefold_values(uint64_t n, uint64_t seed, uint64_t epoch)
 {
     uint64_t *values = allocate(n);
     shuf_primefold f = shuf_primefold_make(n, seed, epoch);
@@ -31,10 +31,11 @@ static uint64_t *by_position(uint64_t n, uint64_t seed, uint64_t epoch)
     return values;
 }
 
-static uint64_t *permutation(const char *algorithm, uint64_t n, uint64_t seed, uint64_t epoch)
+static uint64_t *permutation_values(const char *algorithm, uint64_t n, uint64_t seed,
+                                    uint64_t epoch)
 {
     if (!algorithm || strcmp(algorithm, "primefold") == 0)
-        return by_position(n, seed, epoch);
+        return primefold_values(n, seed, epoch);
     bool lcg = strcmp(algorithm, "lcg") == 0;
     if (!lcg && strcmp(algorithm, "philox24") != 0)
         abort();
@@ -51,7 +52,7 @@ static uint64_t *permutation(const char *algorithm, uint64_t n, uint64_t seed, u
 
 /* Computes a shard as torch's DistributedSampler does: it pads or cuts the list of indices, and
  * takes every world-th index. Returns the part [step:step + count] of these. */
-static uint64_t take_shard(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
+static uint64_t select_shard(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
     uint64_t each = request->n / request->world, count = 0;
     if (!request->drop_last && request->n % request->world != 0)
@@ -63,19 +64,19 @@ static uint64_t take_shard(const shuf_permutation *request, const uint64_t *whol
     return count;
 }
 
-static uint64_t take_slice(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
+static uint64_t select_slice(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
     for (uint64_t i = 0; i < request->count; i++)
         out[i] = whole[request->offset + i * request->stride];
     return request->count;
 }
 
-static uint64_t take_view(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
+static uint64_t select_view(const shuf_permutation *request, const uint64_t *whole, uint64_t *out)
 {
     if (request->view == SHUF_VIEW_SHARD)
-        return take_shard(request, whole, out);
+        return select_shard(request, whole, out);
     if (request->view == SHUF_VIEW_SLICE)
-        return take_slice(request, whole, out);
+        return select_slice(request, whole, out);
     memcpy(out, whole, request->n * sizeof *out);
     return request->n;
 }
@@ -86,8 +87,8 @@ uint64_t *expected_values(const shuf_permutation *request, uint64_t *count)
     uint64_t *values = allocate(rows * (request->n + 1));
     for (uint64_t row = 0; row < rows; row++) {
         uint64_t *whole =
-            permutation(request->algorithm, request->n, request->seed, request->epoch + row);
-        used += take_view(request, whole, values + used);
+            permutation_values(request->algorithm, request->n, request->seed, request->epoch + row);
+        used += select_view(request, whole, values + used);
         free(whole);
     }
     if (count)
@@ -113,7 +114,7 @@ bool expected_equal(const uint64_t *values, const void *result, unsigned width, 
     return true;
 }
 
-void expected_draw_view(shuf_permutation *request)
+void expected_random_view(shuf_permutation *request)
 {
     request->view = (shuf_view)random_below(3);
     if (request->view == SHUF_VIEW_SLICE) {

@@ -13,7 +13,7 @@
 uint64_t *expected_values(const shuf_permutation *request, uint64_t *count);
 
 /* Gives the request a random view (random.h). n must be set. */
-void expected_draw_view(shuf_permutation *request);
+void expected_random_view(shuf_permutation *request);
 
 /* Value `index` of a result with values of `width` bytes. */
 uint64_t expected_read(const void *result, unsigned width, uint64_t index);

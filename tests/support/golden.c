@@ -57,7 +57,7 @@ bad:
     exit(1);
 }
 
-bool golden_next_places(FILE *table, struct golden_places *row)
+bool golden_next_positions(FILE *table, struct golden_positions *row)
 {
     int used = 0;
     const char *line = golden_line(table);
@@ -67,7 +67,7 @@ bool golden_next_places(FILE *table, struct golden_places *row)
                        &row->epoch, &used) == 3;
     const char *p = line + used;
     for (row->count = 0; good && *p != '\0'; row->count++) {
-        good = row->count < GOLDEN_PLACES &&
+        good = row->count < GOLDEN_POSITIONS &&
                sscanf(p, " %" SCNu64 " %" SCNu64 "%n", &row->position[row->count],
                       &row->value[row->count], &used) == 2;
         p += used;

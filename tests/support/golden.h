@@ -30,17 +30,17 @@ struct golden {
 /* False at the end of the table. Exits with a message on a malformed row. */
 bool golden_next(FILE *table, struct golden *row);
 
-enum { GOLDEN_PLACES = 8 };
+enum { GOLDEN_POSITIONS = 8 };
 
 /* One row of primefold.txt. */
-struct golden_places {
+struct golden_positions {
     uint64_t n, seed, epoch;
     unsigned count;
-    uint64_t position[GOLDEN_PLACES], value[GOLDEN_PLACES];
+    uint64_t position[GOLDEN_POSITIONS], value[GOLDEN_POSITIONS];
 };
 
 /* Returns false at the end of the table. Exits with a message on a malformed row. */
-bool golden_next_places(FILE *table, struct golden_places *row);
+bool golden_next_positions(FILE *table, struct golden_positions *row);
 
 enum { GOLDEN_SHOWN = 8 };
 

@@ -16,12 +16,12 @@
 
 enum { PATH = PATH_MAX + 64 };
 
-static struct shuf__cgroup own[SHUF__CGROUP_VERSIONS];
+static struct shuf__cgroup own_groups[SHUF__CGROUP_VERSIONS];
 /* The previous group of this process, in the hierarchy of the same version. */
 static const struct shuf__cgroup *origin;
 static char directory[PATH];
 
-static bool write_to(const char *folder, const char *name, const char *text)
+static bool write_group_file(const char *folder, const char *name, const char *text)
 {
     char path[PATH + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -36,18 +36,18 @@ static bool set_limit(int version, uint64_t bytes)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, bytes);
-    write_to(directory, "memory.swap.max", "0");
+    write_group_file(directory, "memory.swap.max", "0");
     const bool set =
-        write_to(directory, version == 2 ? "memory.max" : "memory.limit_in_bytes", text);
-    write_to(directory, "memory.memsw.limit_in_bytes", text);
+        write_group_file(directory, version == 2 ? "memory.max" : "memory.limit_in_bytes", text);
+    write_group_file(directory, "memory.memsw.limit_in_bytes", text);
     return set;
 }
 
-static bool make_below(int version, const char *parent, uint64_t bytes)
+static bool make_group_below(int version, const char *parent, uint64_t bytes)
 {
     snprintf(directory, sizeof directory, "%.*s/shuf-test-%d", PATH_MAX, parent, (int)getpid());
     if (version == 2)
-        write_to(parent, "cgroup.subtree_control", "+memory");
+        write_group_file(parent, "cgroup.subtree_control", "+memory");
     if (mkdir(directory, 0755) != 0)
         return false;
     if (set_limit(version, bytes))
@@ -59,13 +59,13 @@ static bool make_below(int version, const char *parent, uint64_t bytes)
 /* Makes the group below this process's own group, or else at the top of the hierarchy. */
 bool memory_group_make(uint64_t bytes)
 {
-    shuf__cgroups_find("", own);
+    shuf__cgroups_find("", own_groups);
     for (int i = 0; i < SHUF__CGROUP_VERSIONS; i++) {
         char top[PATH_MAX];
-        origin = &own[i];
+        origin = &own_groups[i];
         snprintf(top, sizeof top, "%.*s", (int)origin->mount_point, origin->path);
-        if (*top && (make_below(origin->version, origin->path, bytes) ||
-                     make_below(origin->version, top, bytes)))
+        if (*top && (make_group_below(origin->version, origin->path, bytes) ||
+                     make_group_below(origin->version, top, bytes)))
             return true;
     }
     return false;
@@ -73,12 +73,12 @@ bool memory_group_make(uint64_t bytes)
 
 void memory_group_enter(void)
 {
-    assert_true(write_to(directory, "cgroup.procs", "0"));
+    assert_true(write_group_file(directory, "cgroup.procs", "0"));
 }
 
 void memory_group_leave(void)
 {
-    assert_true(write_to(origin->path, "cgroup.procs", "0"));
+    assert_true(write_group_file(origin->path, "cgroup.procs", "0"));
 }
 
 uint64_t memory_group_kills(void)

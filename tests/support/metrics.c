@@ -26,7 +26,7 @@ char *metrics_read(const struct harness *h)
     return read_text(h, SHUF_PROMETHEUS);
 }
 
-char *metrics_read_open(const struct harness *h)
+char *metrics_read_openmetrics(const struct harness *h)
 {
     return read_text(h, SHUF_OPENMETRICS);
 }
@@ -44,7 +44,7 @@ double metrics_value(const char *text, const char *sample)
     return 0;
 }
 
-double metrics_now(const struct harness *h, const char *sample)
+double metrics_read_value(const struct harness *h, const char *sample)
 {
     char *text = metrics_read(h);
     const double value = metrics_value(text, sample);
