@@ -173,11 +173,11 @@ static void add_change(struct change *change)
 }
 
 /* E r^2 = 2, E r^4 = 8, and the mean of c^4 + s^4 is 3/4. */
-static void moments(void **state)
+static void f32_moments_are_close(void **state)
 {
     (void)state;
     struct change sum = {0};
-    random_start("moments");
+    random_start("f32_moments_are_close");
     for (int i = 0; i < MOMENT_ARGUMENTS; i++)
         add_change(&sum);
     const double square = (sum.radius2 / 2 + sum.angle2) / MOMENT_ARGUMENTS;
@@ -207,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_words_give_golden_bits),
         cmocka_unit_test(errors_are_bounded),
+        cmocka_unit_test(f32_moments_are_close),
         cmocka_unit_test(extreme_words_are_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,11 +112,11 @@ static const struct shuf__finding *find_equal(const struct shuf__findings *all,
     return NULL;
 }
 
-static void cuda_streams_have_same_findings(void **state)
+static void expect_same_stream(const struct shuf__stream_generator *generator)
 {
     for (shuf_dtype dtype = SHUF_F64; dtype <= SHUF_BF16; dtype++) {
-        struct shuf__findings on_cpu = judge_stream(dtype, false),
-                              on_device = judge_stream(dtype, true);
+        struct shuf__findings on_cpu = judge_stream(generator, dtype, false);
+        struct shuf__findings on_device = judge_stream(generator, dtype, true);
         assert_int_equal(on_cpu.count, on_device.count);
         for (size_t i = 0; i < on_cpu.count; i++) {
             const struct shuf__finding *a = &on_cpu.finding[i], *b = find_equal(&on_device, a);
@@ -130,7 +130,7 @@ static void cuda_streams_have_same_findings(void **state)
     }
 }
 
-static void streams_are_the_same(void **state)
+static void cuda_streams_have_same_findings(void **state)
 {
     (void)state;
     expect_same_stream(&shuf__stream_gauss);
