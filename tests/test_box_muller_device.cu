@@ -55,7 +55,7 @@ __global__ void wrong_roots_f64(const uint64_t *bits, int count, unsigned long l
 #endif
 }
 
-struct Count {
+struct DeviceCount {
     unsigned long long *device;
 
     DeviceCount()
