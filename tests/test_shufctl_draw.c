@@ -165,11 +165,11 @@ static void part_of_a_stream_matches(void **state)
 {
     (void)state;
     char *all = raw_values(0);
-    static const char *const ways[] = {"", "--transport inline", "--transport memfd"};
+    static const char *const transport_options[] = {"", "--transport inline", "--transport memfd"};
     for (int i = 0; i < 3; i++) {
         size_t size;
-        char *part =
-            shufctl_succeed(&size, "gauss --count 77 --offset 1001 --seed 5 --out - %s", ways[i]);
+        char *part = shufctl_succeed(&size, "gauss --count 77 --offset 1001 --seed 5 --out - %s",
+                                     transport_options[i]);
         assert_int_equal(size, 77 * 8);
         assert_memory_equal(part, all + 1001 * 8, size);
         free(part);
