@@ -146,7 +146,7 @@ static void errors_are_bounded(void **state)
 
 /* ---- The smallest and largest words ---- */
 
-static void extreme_words_are_finite(void **state)
+static void extreme_words_give_extreme_radii(void **state)
 {
     (void)state;
     const shuf_box_muller_terms terms = shuf_box_muller_terms_make();
@@ -165,7 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_words_give_golden_bits),
         cmocka_unit_test(errors_are_bounded),
-        cmocka_unit_test(extreme_words_are_finite),
+        cmocka_unit_test(extreme_words_give_extreme_radii),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, ui
 
 /* ---- releases ----------------------------------------------------------------- */
 
-static void lease_is_released_once(void **state)
+static void released_leases_end(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared);
@@ -393,7 +393,7 @@ static void leases_end_with_their_process(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lease_is_released_once),
+        cmocka_unit_test(released_leases_end),
         cmocka_unit_test(wrong_leases_are_refused),
         cmocka_unit_test(release_of_257_leases_is_refused),
         cmocka_unit_test(request_releases_old_lease),

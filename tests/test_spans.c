@@ -16,8 +16,8 @@
 
 #define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
-/* A permutation and its rank index. Only the number of values in each tile matters; `truth` has the
- * correct counts. */
+/* A permutation and its rank index. Only the number of values in each tile matters; `true_counts`
+ * has the correct counts. */
 struct fixture {
     struct shuf__computation computation;
     uint64_t tiles, *true_counts;
