@@ -173,7 +173,7 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
       LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                 \
     X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))     \
     X(shuf_leases, handle, INVALID, shuf_leases(NULL, accept_entry, out))                          \
-    X(shuf_leases, accept_entry, INVALID, shuf_leases(h, NULL, out))                               \
+    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                      \
     X(shuf_leases, context, OK, shuf_leases(h, accept_entry, NULL))                                \
     X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))                \
     X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                            \
