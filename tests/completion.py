@@ -40,7 +40,7 @@ LINES_OF_SHUFD = (
     ("--config a\t", f"--config {FILE}"),
     ("permu\t", "permu"),
 )
-LISTED = "primefold", "philox24", "lcg"  # after --algorithm
+ALGORITHMS = "primefold", "philox24", "lcg"  # after --algorithm
 
 # For each shell: its command, the file with the script for PROGRAM, and the commands that load this script.
 # They replace PROGRAM by a function that prints its arguments.
@@ -86,7 +86,7 @@ class Terminal:
         os.close(self.fd)
 
 
-def complete(name, program, lines, scripts, folder):
+def completion_faults(name, program, lines, scripts, folder):
     """The faults of the shell's completions."""
     command, script, setup = SHELLS[name]
     script, setup = script.replace("PROGRAM", program), setup.replace("PROGRAM", program)
@@ -102,16 +102,16 @@ def complete(name, program, lines, scripts, folder):
         if got.replace("=", " ") != expected.replace("=", " "):  # zsh completes --algorithm=lcg
             yield f"{name}: {program} {typed!r}: {got!r}, expected {expected!r}"
     if program == "shufctl":
-        yield from list_values(name, terminal)
+        yield from listing_faults(name, terminal)
     terminal.close()
 
 
-def list_values(name, terminal):
+def listing_faults(name, terminal):
     # On a terminal without a pager, fish goes from one value to the next.
     line = "shufctl permute --algorithm "
     terminal.type(f"complete -C '{line}'\r" if name == "fish" else f"{line}\t\t")
-    if not terminal.expect("".join(rf"(?=.*\b{word}\b)" for word in LISTED)):
-        yield f"{name}: {line!r}: {terminal.text!r} does not offer all of {LISTED}"
+    if not terminal.expect("".join(rf"(?=.*\b{word}\b)" for word in ALGORITHMS)):
+        yield f"{name}: {line!r}: {terminal.text!r} does not offer all of {ALGORITHMS}"
 
 
 REQUIRED = {
@@ -123,7 +123,7 @@ REQUIRED = {
 }
 
 
-def offered(script):
+def offered_values(script):
     """(verb, option, values) for each option with values."""
     verb = None
     for line in script.read_text().splitlines():
@@ -133,19 +133,19 @@ def offered(script):
             yield verb, found[1], found[2].split()
 
 
-def run(shufctl, verb, option, value):
+def run_verb(shufctl, verb, option, value):
     command = [shufctl, verb, *REQUIRED[verb].split(), option, value, "--socket", "/nonexistent/s"]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 
-def compare_values(shufctl, script):
+def value_faults(shufctl, script):
     """The offered values that shufctl refuses, and the values that its error names but that are not offered."""
     compared = 0
-    for verb, option, values in offered(script):
+    for verb, option, values in offered_values(script):
         for value in values:
-            if run(shufctl, verb, option, value).returncode == 64:
+            if run_verb(shufctl, verb, option, value).returncode == 64:
                 yield f"{verb} {option} {value}: offered, but refused"
-        refused = run(shufctl, verb, option, "nonsense")
+        refused = run_verb(shufctl, verb, option, "nonsense")
         if refused.returncode != 64:
             continue  # only the daemon checks this option
         compared += 1
@@ -159,13 +159,13 @@ def compare_values(shufctl, script):
 def main():
     shufctl = sys.argv[1]
     scripts, scripts_of_shufd = (pathlib.Path(folder).resolve() for folder in sys.argv[2:])
-    faults = list(compare_values(shufctl, scripts / "shufctl"))
+    faults = list(value_faults(shufctl, scripts / "shufctl"))
     shells = [name for name in SHELLS if shutil.which(name)]
     for name in shells:
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, FILE).touch()
-            faults += complete(name, "shufctl", LINES, scripts, folder)
-            faults += complete(name, "shufd", LINES_OF_SHUFD, scripts_of_shufd, folder)
+            faults += completion_faults(name, "shufctl", LINES, scripts, folder)
+            faults += completion_faults(name, "shufd", LINES_OF_SHUFD, scripts_of_shufd, folder)
     print("\n".join(faults) or f"{len(LINES) + len(LINES_OF_SHUFD) + 1} lines in {', '.join(shells)}, 0 faults")
     sys.exit(1 if faults or "bash" not in shells else 0)
 

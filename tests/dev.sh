@@ -35,7 +35,7 @@ expect() {
 }
 
 # refuse TEXT: the last run must not have printed this
-refuse() {
+expect_not() {
     if grep -qF -- "$1" output; then
         echo "expected no '$1' in:" >&2
         cat output >&2
@@ -48,7 +48,7 @@ expect "dev: [17/629] Building C object x.o"
 expect "export PATH=$directory/prefix/bin:\$PATH"
 expect "export LD_LIBRARY_PATH=$directory/prefix/lib64"
 expect "export PKG_CONFIG_PATH=$directory/prefix/lib64/pkgconfig"
-refuse nvcc
+expect_not nvcc
 grep -q -- "--preset release -DSHUF_CUDA=ON" build/commands
 
 cuda=$(printf '%s\nCMAKE_CUDA_COMPILER:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
@@ -56,7 +56,7 @@ CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
 expect "nvcc found: building the CUDA backend too"
 
 SHUF_CUDA=OFF CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
-refuse nvcc
+expect_not nvcc
 grep -q -- "--preset release -DSHUF_CUDA=OFF" build/commands
 
 if BREAK=1 PREFIX=$directory/prefix ./dev install >output 2>&1; then
@@ -70,5 +70,5 @@ expect "dev: failed with status 1: cmake --build --preset release"
 if command -v script >/dev/null; then
     PREFIX=$directory/prefix script -qec "./dev install" output >/dev/null
     expect "[17/629]"
-    refuse "dev: [17/629]"
+    expect_not "dev: [17/629]"
 fi

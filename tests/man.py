@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 MAN = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
-OTHERS = re.compile(r"(dieharder|fork|nvidia-persistenced|sd_listen_fds|sd_notify|systemctl|systemd\.\w+)\(")
+EXTERNAL_PAGES = re.compile(r"(dieharder|fork|nvidia-persistenced|sd_listen_fds|sd_notify|systemctl|systemd\.\w+)\(")
 
 
 def functions(text):
@@ -26,7 +26,7 @@ def functions(text):
     }
 
 
-def declared(header):
+def declared_functions(header):
     return functions("".join(re.findall(r"^SHUF_API [^;]*;\n", pathlib.Path(header).read_text(), re.MULTILINE)))
 
 
@@ -45,11 +45,11 @@ def broken_references(page):
     """References to pages that exist neither in shufd nor in OTHERS."""
     for name, number in re.findall(r"\*([a-z_.@-]+)\*\((\d)\)", page.read_text()):
         named = any(re.search(rf"\b{name}\b", section(p, "NAME")) for p in MAN.glob(f"*.{number}.scd"))
-        if not named and not OTHERS.match(f"{name}("):
+        if not named and not EXTERNAL_PAGES.match(f"{name}("):
             yield f"{page.name}: {name}({number}): there is no such page"
 
 
-def described(pages):
+def documented_functions(pages):
     """The functions that the pages describe, and the faults of the pages."""
     found, faults = {}, []
     for page in pages:
@@ -69,7 +69,7 @@ def types(text):
     )
 
 
-def undescribed(pages, text):
+def undocumented_functions(pages, text):
     """Types that are not shown and named on exactly one page, and statuses that shuf(3) lacks."""
     for name in sorted(types(text)):
         shown = [p for p in pages if f"; type {name}\n" in section(p, "SYNOPSIS")]
@@ -82,13 +82,13 @@ def undescribed(pages, text):
 
 def main():
     build, *headers = sys.argv[1:]
-    found, faults = described(sorted(MAN.glob("*.3.scd")))
-    expected = {name: value for header in headers for name, value in declared(header).items()}
+    found, faults = documented_functions(sorted(MAN.glob("*.3.scd")))
+    expected = {name: value for header in headers for name, value in declared_functions(header).items()}
     for name in sorted(set(expected) | set(found)):
         if expected.get(name) != found.get(name):
             faults.append(f"{name}: the pages have {found.get(name)}, the header {expected.get(name)}")
     text = "".join(pathlib.Path(header).read_text() for header in headers)
-    faults += undescribed(sorted(MAN.glob("*.3.scd")), text)
+    faults += undocumented_functions(sorted(MAN.glob("*.3.scd")), text)
     for page in sorted(MAN.glob("*.scd")):
         faults += broken_references(page)
     compiled = sorted(pathlib.Path(build, "docs").glob("*.[1-8]"))

@@ -102,10 +102,10 @@ void peer_send_reply(int fd, const Shuf__Reply *reply, const int *descriptors, u
     size_t size = shuf__message_pack(&reply->base, frame, sizeof frame);
     if (size == 0) /* an assertion of cmocka ends only the main thread */
         abort();
-    size_t alone = count > 0;
-    if (alone)
+    size_t sent_alone = count > 0;
+    if (sent_alone)
         peer_send_byte(fd, frame[0], descriptors, count);
-    peer_send(fd, frame + alone, size - alone);
+    peer_send(fd, frame + sent_alone, size - sent_alone);
 }
 
 const Shuf__Request *peer_receive(int fd)
@@ -148,11 +148,11 @@ void peer_welcome(int fd, uint32_t version, uint64_t id_shift)
 
 void peer_refuse(int fd, uint64_t id, shuf_status status, uint64_t payload)
 {
-    static char why[] = "because\033[2J\n";
+    static char refusal_message[] = "because\033[2J\n";
     Shuf__Reply reply = SHUF__REPLY__INIT;
     reply.id = id;
     reply.status = status;
-    reply.message = why;
+    reply.message = refusal_message;
     reply.payload_bytes = payload;
     peer_send_reply(fd, &reply, NULL, 0);
 }

@@ -19,7 +19,7 @@ made=$("$source/systemd/list-syscalls" "$build" activation lifecycle keys leases
     echo "FAIL: the daemons of the tests made only these calls:" $made
     exit 1
 }
-admitted=$(calls_admitted $(sed -n 's/^driver: //; /^[a-z@]/p' "$source/systemd/syscall-filter.txt"))
+admitted=$(admitted_calls $(sed -n 's/^driver: //; /^[a-z@]/p' "$source/systemd/syscall-filter.txt"))
 status=0
 for call in $made; do
     echo "$admitted" | grep -qx "$call" || {

@@ -173,7 +173,7 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
       LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                 \
     X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))     \
     X(shuf_leases, handle, INVALID, shuf_leases(NULL, accept_entry, out))                          \
-    X(shuf_leases, accept_entry, INVALID, shuf_leases(h, NULL, out))                               \
+    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                      \
     X(shuf_leases, context, OK, shuf_leases(h, accept_entry, NULL))                                \
     X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))                \
     X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                            \
@@ -328,14 +328,15 @@ static void lease_of_another_handle_is_refused(void **state)
     (void)state;
     static const char words[] = "of another handle, expected one of this handle";
     shuf *other = client_open();
-    shuf_lease *theirs = lease, *mine = NULL;
-    client_expect(other, shuf_lease_release(other, &theirs), SHUF_INVALID, words);
-    client_expect(other, shuf_lease_take(other, &permutation, NULL, &theirs), SHUF_INVALID, words);
+    shuf_lease *other_lease = lease, *own_lease = NULL;
+    client_expect(other, shuf_lease_release(other, &other_lease), SHUF_INVALID, words);
+    client_expect(other, shuf_lease_take(other, &permutation, NULL, &other_lease), SHUF_INVALID,
+                  words);
     client_expect(other, shuf_lease_read(other, lease, 0, 4, out), SHUF_INVALID, words);
     client_expect(other, shuf_lease_write(other, buffer, 0, 4, in), SHUF_INVALID, words);
-    client_expect(other, shuf_shuffle_lease(other, &records, buffer, NULL, &mine), SHUF_INVALID,
-                  words);
-    assert_ptr_equal(theirs, lease);
+    client_expect(other, shuf_shuffle_lease(other, &records, buffer, NULL, &own_lease),
+                  SHUF_INVALID, words);
+    assert_ptr_equal(other_lease, lease);
     assert_int_equal(shuf_lease_read(h, lease, 0, 4, out), SHUF_OK);
     shuf_close(other);
 }

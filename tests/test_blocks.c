@@ -119,8 +119,8 @@ static void block_is_free_after_client_closes_descriptor(void **state)
 static void fork_with_mapping(int channel, void *context)
 {
     map_and_close(context);
-    pid_t heir = fork();
-    if (heir == 0) {
+    pid_t grandchild = fork();
+    if (grandchild == 0) {
         child_send(channel, (uint64_t)getpid());
         pause();
         _exit(0);
@@ -133,11 +133,11 @@ static void block_is_free_after_forked_child_dies(void **state)
     unsigned late = 0;
     for (int i = 0; i < ROUNDS; i++) {
         struct child child = child_start(fork_with_mapping, *state);
-        pid_t heir = (pid_t)child_receive(child.channel);
+        pid_t grandchild = (pid_t)child_receive(child.channel);
         expect_pending_free(*state);
         child_kill(&child);
         expect_pending_free(*state);
-        kill(heir, SIGKILL);
+        kill(grandchild, SIGKILL);
         await_memory_free(*state, &late);
     }
     assert_true(late <= ROUNDS / 2);

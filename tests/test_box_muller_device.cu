@@ -55,51 +55,51 @@ __global__ void wrong_roots_f64(const uint64_t *bits, int count, unsigned long l
 #endif
 }
 
-struct Count {
-    unsigned long long *there;
+struct DeviceCount {
+    unsigned long long *device;
 
-    Count()
+    DeviceCount()
     {
-        check(cudaMalloc(&there, sizeof *there));
-        check(cudaMemset(there, 0, sizeof *there));
+        check(cudaMalloc(&device, sizeof *device));
+        check(cudaMemset(device, 0, sizeof *device));
     }
-    ~Count()
+    ~DeviceCount()
     {
-        cudaFree(there);
+        cudaFree(device);
     }
     unsigned long long value() const
     {
         unsigned long long value = 0;
-        check(cudaMemcpy(&value, there, sizeof value, cudaMemcpyDeviceToHost));
+        check(cudaMemcpy(&value, device, sizeof value, cudaMemcpyDeviceToHost));
         return value;
     }
 };
 
 /* All floats from 2^-70 to 2^10. */
-void roots_of_floats(void **)
+void square_roots_of_floats_are_exact(void **)
 {
-    const Count wrong;
+    const DeviceCount wrong;
     constexpr uint32_t first = (127 - 70) << 23, end = (127 + 10) << 23;
-    wrong_roots_f32<<<4096, threads>>>(first, end - first, wrong.there);
+    wrong_roots_f32<<<4096, threads>>>(first, end - first, wrong.device);
     check(cudaGetLastError());
     assert_int_equal(wrong.value(), 0);
 }
 
-void roots_of_doubles(void **)
+void square_roots_of_doubles_are_exact(void **)
 {
     constexpr int count = 1 << 22;
-    const Count wrong;
+    const DeviceCount wrong;
     std::vector<uint64_t> bits(count);
-    uint64_t *there;
-    random_start("roots_of_doubles");
+    uint64_t *device;
+    random_start("square_roots_of_doubles_are_exact");
     for (uint64_t &b : bits) /* exponents from -64 to 4 */
         b = (1023 - 64 + random_below(69)) << 52 | random_u64() >> 12;
-    check(cudaMalloc(&there, count * sizeof *there));
-    check(cudaMemcpy(there, bits.data(), count * sizeof *there, cudaMemcpyHostToDevice));
-    wrong_roots_f64<<<count / threads, threads>>>(there, count, wrong.there);
+    check(cudaMalloc(&device, count * sizeof *device));
+    check(cudaMemcpy(device, bits.data(), count * sizeof *device, cudaMemcpyHostToDevice));
+    wrong_roots_f64<<<count / threads, threads>>>(device, count, wrong.device);
     check(cudaGetLastError());
     assert_int_equal(wrong.value(), 0);
-    check(cudaFree(there));
+    check(cudaFree(device));
 }
 
 /* ---- Values ---- */
@@ -130,7 +130,7 @@ __global__ void make_pairs(const Words *words, int count, Value *z)
 }
 
 /* A random word, or one whose bits below the highest begin with many zeros or many ones. */
-uint64_t any_word(unsigned bits)
+uint64_t random_word(unsigned bits)
 {
     const uint64_t all = UINT64_MAX >> (64 - bits), word = random_u64() & all;
     const uint64_t top = word & ~(all >> 1);
@@ -138,38 +138,38 @@ uint64_t any_word(unsigned bits)
     return random_below(4) == 0 ? word : random_below(2) ? top | small : top | (small ^ all >> 1);
 }
 
-template <typename Words, typename Value> void compare(unsigned bits)
+template <typename Words, typename Value> void compare_with_host(unsigned bits)
 {
     constexpr int count = 1 << 18;
     std::vector<Words> words(count);
     std::vector<Value> z(2 * count);
-    Words *words_there;
-    Value *z_there;
+    Words *words_on_device;
+    Value *z_on_device;
     for (Words &w : words)
         for (int i = 0; i < 2; i++) {
-            w.radius[i] = static_cast<decltype(+w.radius[i])>(any_word(bits));
-            w.angle[i] = static_cast<decltype(+w.angle[i])>(any_word(bits));
+            w.radius[i] = static_cast<decltype(+w.radius[i])>(random_word(bits));
+            w.angle[i] = static_cast<decltype(+w.angle[i])>(random_word(bits));
         }
-    check(cudaMalloc(&words_there, count * sizeof(Words)));
-    check(cudaMalloc(&z_there, 2 * count * sizeof(Value)));
-    check(cudaMemcpy(words_there, words.data(), count * sizeof(Words), cudaMemcpyHostToDevice));
-    make_pairs<<<count / threads, threads>>>(words_there, count, z_there);
+    check(cudaMalloc(&words_on_device, count * sizeof(Words)));
+    check(cudaMalloc(&z_on_device, 2 * count * sizeof(Value)));
+    check(cudaMemcpy(words_on_device, words.data(), count * sizeof(Words), cudaMemcpyHostToDevice));
+    make_pairs<<<count / threads, threads>>>(words_on_device, count, z_on_device);
     check(cudaGetLastError());
-    check(cudaMemcpy(z.data(), z_there, 2 * count * sizeof(Value), cudaMemcpyDeviceToHost));
+    check(cudaMemcpy(z.data(), z_on_device, 2 * count * sizeof(Value), cudaMemcpyDeviceToHost));
     for (int i = 0; i < count; i++) {
         Value expected[2];
         Method<Words, Value>::pair(words[i], expected);
         assert_memory_equal(&z[2 * i], expected, sizeof expected);
     }
-    check(cudaFree(words_there));
-    check(cudaFree(z_there));
+    check(cudaFree(words_on_device));
+    check(cudaFree(z_on_device));
 }
 
-void values_of_any_words(void **)
+void values_of_random_words_match(void **)
 {
-    random_start("values_of_any_words");
-    compare<shuf_box_muller_words, float>(32);
-    compare<shuf_box_muller_wide, double>(64);
+    random_start("values_of_random_words_match");
+    compare_with_host<shuf_box_muller_words, float>(32);
+    compare_with_host<shuf_box_muller_wide, double>(64);
 }
 
 } // namespace
@@ -177,9 +177,9 @@ void values_of_any_words(void **)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(roots_of_floats),
-        cmocka_unit_test(roots_of_doubles),
-        cmocka_unit_test(values_of_any_words),
+        cmocka_unit_test(square_roots_of_floats_are_exact),
+        cmocka_unit_test(square_roots_of_doubles_are_exact),
+        cmocka_unit_test(values_of_random_words_match),
     };
     return run_device_tests(tests);
 }

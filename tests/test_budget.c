@@ -43,7 +43,7 @@ static int stop(void **state)
     return harness_stop(&h) ? 0 : -1;
 }
 
-static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
+static Shuf__ResultReply allocate(struct wire *client, uint64_t bytes)
 {
     Shuf__Transport host = SHUF__TRANSPORT__TRANSPORT_MEMFD;
     Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
@@ -53,8 +53,8 @@ static Shuf__ResultReply allocate(struct wire *by, uint64_t bytes)
     allocate.n_accept = 1;
     request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
     request.allocate = &allocate;
-    wire_send(by, &request);
-    return *wire_expect(by, SHUF_OK, "")->result;
+    wire_send(client, &request);
+    return *wire_expect(client, SHUF_OK, "")->result;
 }
 
 /* Makes an allocation, so that the daemon computes the limit anew. Returns the limit. */

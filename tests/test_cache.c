@@ -32,9 +32,9 @@ static const char small[] = "host_memory = 8Mi\ndevice_memory = 8Mi\n";
 static bool is_cached(struct wire *w, uint64_t n, uint64_t seed)
 {
     const Shuf__ResultReply *reply = wire_lease(w, n, seed, backend_transport);
-    bool was_there = reply->shared;
+    bool was_cached = reply->shared;
     wire_release(w, reply->lease, reply->block);
-    return was_there;
+    return was_cached;
 }
 
 static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_status status,
@@ -158,7 +158,7 @@ static void request_many(int channel, void *context)
 
 /* Eight processes send an equal request. If `held`, a job blocks the engine until all have sent
  * theirs. */
-static void check_eight_processes(bool held)
+static void check_eight_processes(bool blocked)
 {
     struct harness h;
     Shuf__Slice slice;
@@ -171,13 +171,13 @@ static void check_eight_processes(bool held)
         children[i] = child_start(request_many, &h);
     for (int i = 0; i < EIGHT; i++)
         child_receive(children[i].channel);
-    if (held) {
+    if (blocked) {
         wire_send_permute(w, &endless);
         wire_await_queued(&h, 1);
     }
     for (int i = 0; i < EIGHT; i++)
         child_send(children[i].channel, 0);
-    if (held)
+    if (blocked)
         WIRE_AWAIT(&h, s, s.joined == EIGHT - 1);
     wire_close(w);
     for (int i = 0; i < EIGHT; i++) {

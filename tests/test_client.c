@@ -239,13 +239,13 @@ static void wrong_parameters_are_refused(void **state)
     shuf_shape shape;
     shuf_permutation none = {0}, unknown = {.n = 10, .algorithm = "sattolo"};
     shuf_permutation narrow = {.n = (UINT64_C(1) << 32) + 1, .dtype = SHUF_U32};
-    shuf_permutation odd = {.n = 10, .view = (shuf_view)7};
+    shuf_permutation unknown_view = {.n = 10, .view = (shuf_view)7};
     shuf_permutation huge = {.n = UINT64_C(1) << 62, .epochs = 4};
     shuf_permutation whole = {.n = 10};
     client_expect(handle, shuf_permute(handle, &none, out, sizeof out, NULL), SHUF_INVALID, "n 0");
     client_expect(handle, shuf_permute(handle, &narrow, out, sizeof out, NULL), SHUF_INVALID,
                   "dtype u32");
-    client_expect(handle, shuf_permute(handle, &odd, out, sizeof out, NULL), SHUF_INVALID,
+    client_expect(handle, shuf_permute(handle, &unknown_view, out, sizeof out, NULL), SHUF_INVALID,
                   "view 7");
     client_expect(handle, shuf_permute(handle, &no_slice, out, sizeof out, NULL), SHUF_INVALID,
                   "count 3");
@@ -383,12 +383,12 @@ static uint64_t count_waiting_clients(void)
     shuf_daemon status = {0};
     shuf *handle;
     char byte;
-    int came = 0;
-    while (came < CLIENTS && poll(&ready, 1, HARNESS_WAIT_MS) == 1 &&
+    int ready_count = 0;
+    while (ready_count < CLIENTS && poll(&ready, 1, HARNESS_WAIT_MS) == 1 &&
            read(barrier.ready[0], &byte, 1) == 1)
-        came++;
-    if (came < CLIENTS)
-        fprintf(stderr, "%d of %d clients came\n", came, CLIENTS);
+        ready_count++;
+    if (ready_count < CLIENTS)
+        fprintf(stderr, "%d of %d clients came\n", ready_count, CLIENTS);
     if (shuf_connect(&handle, harness_shared.socket) == SHUF_OK)
         shuf_daemon_status(handle, &status);
     shuf_close(handle);

@@ -148,11 +148,11 @@ static void permute(shuf *handle, uint64_t n, uint64_t seed, const char *algorit
 
 static void look_up(shuf *handle, uint64_t seed)
 {
-    uint64_t at = N - 1, back;
+    uint64_t at = N - 1, found;
     const shuf_permutation p = {.algorithm = "philox24", .n = N, .seed = seed};
-    expect_ok(handle, shuf_index(handle, &p, SHUF_FORWARD, &at, 1, &back));
-    expect_ok(handle, shuf_index(handle, &p, SHUF_INVERSE, &back, 1, &back));
-    check(back == N - 1, "not the position");
+    expect_ok(handle, shuf_index(handle, &p, SHUF_FORWARD, &at, 1, &found));
+    expect_ok(handle, shuf_index(handle, &p, SHUF_INVERSE, &found, 1, &found));
+    check(found == N - 1, "not the position");
 }
 
 static void summarize(shuf *handle, uint64_t seed)

@@ -51,8 +51,9 @@ static void entries_are_odd_and_sums_exact(void **state)
     /* A float represents every such sum exactly. */
     assert_true(32 * (2 * largest + (1 << 14)) < 1 << 24);
     /* The sum of squares is a third of this number. */
-    const int64_t thrice = 3 * 32 * ((INT64_C(1) << 38)) - 256 * ((INT64_C(1) << 30) - 1) - 8192;
-    assert_true(3 * squares == thrice - 1);
+    const int64_t three_times_sum =
+        3 * 32 * ((INT64_C(1) << 38)) - 256 * ((INT64_C(1) << 30) - 1) - 8192;
+    assert_true(3 * squares == three_times_sum - 1);
 }
 
 static void committed_tables_have_no_faults(void **state)
@@ -115,17 +116,17 @@ static void entry_law_matches_enumeration(void **state)
             other[i] = (int32_t)random_below(repeat % 2 ? 1 << 10 : 1 << 17);
         }
         shuf__entry_count(one, other, TINY, &law);
-        for (int look = 0; look < 1000; look++) {
+        for (int attempt = 0; attempt < 1000; attempt++) {
             const int32_t place = (int32_t)random_below(SHUF__PLACES);
-            uint32_t ways = 0;
+            uint32_t outcomes = 0;
             for (int i = 0; i < TINY * TINY * 8; i++) { /* all signs, and both sides of 0 */
                 const int32_t a = i & 16 ? -one[i % TINY] : one[i % TINY];
                 const int32_t b = i & 32 ? -other[i / TINY % TINY] : other[i / TINY % TINY];
                 const int32_t v = (i & 64 ? -1 - place : place) - a - b;
-                ways += v >= -(1 << 14) && v < 1 << 14;
+                outcomes += v >= -(1 << 14) && v < 1 << 14;
             }
             /* 64 outcomes of the draws, each with 2^15 values of the uniform part */
-            assert_int_equal(law.count[place], ways * ((1u << 30) / (64u << 15)));
+            assert_int_equal(law.count[place], outcomes * ((1u << 30) / (64u << 15)));
         }
     }
 }
@@ -155,13 +156,13 @@ static void gradients_match_differences(void **state)
     (void)state;
     random_start("gradients_match_differences");
     static struct shuf__sum sum;
-    static struct shuf__pair here, after, before;
+    static struct shuf__pair at_x, after, before;
     double x[SHUF__VARIABLES];
     const double step = 1e-5;
     shuf__sum_start(&sum);
     for (int v = 0; v < SHUF__VARIABLES; v++)
         x[v] = (double)random_below(1 << 20) * 3e-6;
-    shuf__pair_look(&sum, x, x + SHUF__MAGNITUDES, &here);
+    shuf__pair_look(&sum, x, x + SHUF__MAGNITUDES, &at_x);
     for (int repeat = 0; repeat < 50; repeat++) {
         const int v = (int)random_below(SHUF__VARIABLES);
         const double at = x[v];
@@ -171,7 +172,7 @@ static void gradients_match_differences(void **state)
         shuf__pair_look(&sum, x, x + SHUF__MAGNITUDES, &before);
         x[v] = at;
         for (int i = 0; i < SHUF__ORDERS; i++)
-            assert_near((after.a[i] - before.a[i]) / (2 * step), here.slope[i][v], 1e-7);
+            assert_near((after.a[i] - before.a[i]) / (2 * step), at_x.slope[i][v], 1e-7);
     }
 }
 

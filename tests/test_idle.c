@@ -53,14 +53,14 @@ static void stop(void)
 }
 
 /* Computes a result and releases its lease, unmapped. Returns whether the cache had it. */
-static bool compute_and_release(struct wire *by, uint64_t n, uint64_t seed,
+static bool compute_and_release(struct wire *client, uint64_t n, uint64_t seed,
                                 Shuf__Transport transport)
 {
-    const Shuf__ResultReply *reply = wire_lease(by, n, seed, transport);
+    const Shuf__ResultReply *reply = wire_lease(client, n, seed, transport);
     const bool shared = reply->shared;
-    if (by->descriptor >= 0)
-        close(wire_take_descriptor(by));
-    wire_release(by, reply->lease, reply->block);
+    if (client->descriptor >= 0)
+        close(wire_take_descriptor(client));
+    wire_release(client, reply->lease, reply->block);
     return shared;
 }
 
@@ -313,7 +313,7 @@ static void shortage_is_logged_once(void **state)
 
 /* ---- dropping ---- */
 
-static const Shuf__Reply *drop(struct wire *by, Shuf__Drop__OfCase of, uint32_t uid,
+static const Shuf__Reply *drop(struct wire *client, Shuf__Drop__OfCase of, uint32_t uid,
                                shuf_status status, const char *text)
 {
     Shuf__Drop message = SHUF__DROP__INIT;
@@ -325,8 +325,8 @@ static const Shuf__Reply *drop(struct wire *by, Shuf__Drop__OfCase of, uint32_t 
         message.uid = uid;
     request.body_case = SHUF__REQUEST__BODY_DROP;
     request.drop = &message;
-    wire_send(by, &request);
-    return wire_expect(by, status, text);
+    wire_send(client, &request);
+    return wire_expect(client, status, text);
 }
 
 static void expect_dropped(const Shuf__Reply *reply, uint64_t results, uint64_t host,
@@ -366,22 +366,22 @@ static void drop_frees_own_results(void **state)
 static void use_and_drop_as_nobody(int channel, void *context)
 {
     (void)context;
-    struct wire *by = wire_greet(&h);
-    compute_and_release(by, RESULT_N, 1, HOST);
+    struct wire *client = wire_greet(&h);
+    compute_and_release(client, RESULT_N, 1, HOST);
     child_send(channel, 1);
     child_receive(channel);
-    drop(by, SHUF__DROP__OF_ALL, 0, SHUF_DENIED,
+    drop(client, SHUF__DROP__OF_ALL, 0, SHUF_DENIED,
          "all users: expected root or the daemon's user, not uid 65534");
-    drop(by, SHUF__DROP__OF_UID, 0, SHUF_DENIED,
+    drop(client, SHUF__DROP__OF_UID, 0, SHUF_DENIED,
          "user 0: expected your own uid, 65534; only root and the daemon's user");
     child_send(channel, 2);
     child_receive(channel);
-    expect_dropped(drop(by, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
-    compute_and_release(by, RESULT_N, 2, HOST);
+    expect_dropped(drop(client, SHUF__DROP__OF_UID, CHILD_NOBODY, SHUF_OK, ""), 1, 4 * MI, 0, 0);
+    compute_and_release(client, RESULT_N, 2, HOST);
     child_send(channel, 3);
     child_receive(channel);
-    compute_and_release(by, RESULT_N, 3, HOST);
-    wire_close(by);
+    compute_and_release(client, RESULT_N, 3, HOST);
+    wire_close(client);
 }
 
 static uint64_t idle_bytes_of(uint32_t uid)

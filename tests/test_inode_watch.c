@@ -13,7 +13,7 @@
 enum { MANY = 20000 }; /* the kernel's queue has 16384 events by default */
 
 static struct shuf__inode_watches watches;
-static struct shuf__inode_watch kept, gone[MANY];
+static struct shuf__inode_watch kept, closed[MANY];
 
 static int open_path(int fd)
 {
@@ -37,8 +37,8 @@ static void watch_and_close(int count)
     for (int i = 0; i < count; i++) {
         const int fd = memfd_create("gone", MFD_CLOEXEC);
         assert_true(fd >= 0);
-        shuf__inode_watch_begin(&watches, &gone[i], fd);
-        assert_true(gone[i].id > 0);
+        shuf__inode_watch_begin(&watches, &closed[i], fd);
+        assert_true(closed[i].id > 0);
         close(fd);
     }
 }
@@ -53,7 +53,7 @@ static void watches_end_with_their_inodes(void **state)
     shuf__inode_watches_update(&watches);
     assert_true(kept.id > 0);
     for (int i = 0; i < count; i++)
-        assert_int_equal(gone[i].id, 0);
+        assert_int_equal(closed[i].id, 0);
     close(path);
     shuf__inode_watches_update(&watches);
     assert_int_equal(kept.id, 0);
@@ -74,9 +74,9 @@ static void nothing_is_watched_without_inotify(void **state)
 
 int main(void)
 {
-    static int some = 10, many = MANY;
+    static int few = 10, many = MANY;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(watches_end_with_their_inodes, &some),
+        cmocka_unit_test_prestate(watches_end_with_their_inodes, &few),
         cmocka_unit_test_prestate(watches_end_with_their_inodes, &many),
         cmocka_unit_test(nothing_is_watched_without_inotify),
     };

@@ -85,17 +85,17 @@ void check_row(uint64_t n, uint64_t offset, uint64_t count, bool is_corrected = 
     const Row<Value> row(n, offset, count);
     assert_int_equal(shuf::primefold_is_corrected(row.p), is_corrected);
     const shuf_primefold_shape &s = row.f.shape;
-    uint64_t met = 0;
+    uint64_t compared = 0;
     for (unsigned r = 0; r < s.maps; r++)
         for (uint64_t x = 0; x < s.p; x = x == 1100 && s.whole > x ? s.whole : x + 1) {
             const uint64_t position = position_before(row.f, r, x);
             if (row.has(position)) {
                 row.expect(position);
-                met++;
+                compared++;
             }
         }
     if (count == n)
-        assert_in_range(met, 1000 * s.maps, UINT64_MAX);
+        assert_in_range(compared, 1000 * s.maps, UINT64_MAX);
     for (uint64_t x = s.n; x < s.p; x += 1 + (s.p - s.n) / 5000) {
         const uint64_t position = position_before(row.f, s.maps - 1, x);
         if (row.has(position))
@@ -107,9 +107,9 @@ void check_row(uint64_t n, uint64_t offset, uint64_t count, bool is_corrected = 
         row.expect(offset + random_below(count));
 }
 
-void whole(void **)
+void whole_rows_match(void **)
 {
-    random_start("whole");
+    random_start("whole_rows_match");
     constexpr uint64_t one = 1;
     for (uint64_t n : {one << 22, (one << 22) + 1, (one << 22) + 1024, (one << 24) + 998,
                        (one << 26) - 5, (one << 26) + 15, (one << 29) + 1, uint64_t{1000000000},
@@ -118,9 +118,9 @@ void whole(void **)
     check_row<uint64_t>((one << 28) + 998, 0, (one << 28) + 998);
 }
 
-void slices(void **)
+void slices_match(void **)
 {
-    random_start("slices");
+    random_start("slices_match");
     constexpr uint64_t n = 1000000000, large = 1 << 22;
     /* Too many values of such a short slice would need a correction, so there is none. */
     check_row<uint32_t>(n, 0, large, false);
@@ -132,9 +132,9 @@ void slices(void **)
 }
 
 /* Every value occurs once after the corrections. */
-void each_value_once(void **)
+void every_value_occurs_once(void **)
 {
-    random_start("each_value_once");
+    random_start("every_value_occurs_once");
     const uint64_t n = (1u << 28) + (1u << 21) - random_below(1000);
     const Row<uint32_t> row(n, 0, n);
     std::vector<bool> seen(n);
@@ -207,24 +207,24 @@ void check_inverse(uint64_t n, bool with_windows)
     const Inverse row(n, with_windows);
     const shuf_primefold &f = row.f;
     const shuf_primefold_shape &s = f.shape;
-    const uint64_t back = shuf__multiply_mod(s.p - f.addend, f.inverse[0], s.p);
-    const auto lead_to = [&](uint64_t position) {
+    const uint64_t minus_addend = shuf__multiply_mod(s.p - f.addend, f.inverse[0], s.p);
+    const auto expect_value_at = [&](uint64_t position) {
         row.expect(shuf_primefold_forward(&f, position));
     };
     for (uint64_t x = 0; x < s.p; x = x == 1100 ? s.whole : x + 1) {
-        lead_to((x + back) % s.p);
+        expect_value_at((x + minus_addend) % s.p);
         for (unsigned r = 1; r < s.maps; r++)
-            lead_to(position_before(f, r - 1, shuf_primefold_unfold(&f, r - 1, x)));
+            expect_value_at(position_before(f, r - 1, shuf_primefold_unfold(&f, r - 1, x)));
     }
     for (uint64_t x = s.n; x < s.p; x += 1 + (s.p - s.n) / 5000)
-        lead_to(x);
+        expect_value_at(x);
     for (int i = 0; i < 50000; i++)
         row.expect(random_below(n));
 }
 
-void inverse_shuffles(void **)
+void inverse_shuffles_match(void **)
 {
-    random_start("inverse_shuffles");
+    random_start("inverse_shuffles_match");
     constexpr uint64_t one = 1;
     for (uint64_t n : {(one << 26) + 15, (one << 30) + 1, (one << 31) - (one << 23)}) {
         check_inverse(n, true);
@@ -237,10 +237,10 @@ void inverse_shuffles(void **)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(whole),
-        cmocka_unit_test(slices),
-        cmocka_unit_test(each_value_once),
-        cmocka_unit_test(inverse_shuffles),
+        cmocka_unit_test(whole_rows_match),
+        cmocka_unit_test(slices_match),
+        cmocka_unit_test(every_value_occurs_once),
+        cmocka_unit_test(inverse_shuffles_match),
     };
     return run_device_tests(tests);
 }

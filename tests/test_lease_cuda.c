@@ -51,9 +51,9 @@ static shuf *begin(Shuf__Transport transport)
 }
 
 /* Closes the handle, and checks that nothing of CUDA stays acquired. */
-static void finish(shuf *handle, const char *said)
+static void finish(shuf *handle, const char *log)
 {
-    lease_server_finish(handle, said);
+    lease_server_finish(handle, log);
     assert_true(cuda->primaries[0] == 0 && cuda->primaries[1] == 0);
     assert_true(cuda->allocations == 0 && cuda->reserved == 0 && cuda->mapped == 0);
     assert_true(cuda->opened == 0 && cuda->events == 0);
@@ -297,7 +297,7 @@ static void block_on_other_gpu_is_an_error(void **state)
 }
 
 static void check_failing_calls(Shuf__Transport transport, const char *const *calls,
-                                const char *said)
+                                const char *log)
 {
     shuf_permutation request = {.n = LEASE_SERVER_SMALL, .seed = 5};
     shuf_lease_options options = {.transports = lease_server_transport(transport)};
@@ -315,7 +315,7 @@ static void check_failing_calls(Shuf__Transport transport, const char *const *ca
         lease_server_take(handle, 5, LEASE_SERVER_SMALL, &lease); /* the handle still works */
         check_lease(handle, lease, 5);
         cuda->depth = 0;
-        finish(handle, said);
+        finish(handle, log);
     }
 }
 
@@ -407,7 +407,7 @@ static void wrong_handles_are_refused(void **state)
 /* ---- Buffers ------------------------------------------------------------------------- */
 
 /* A buffer is mapped writable, written and read in place, and not kept after its release. */
-static void check_buffer(Shuf__Transport transport, const char *said)
+static void check_buffer(Shuf__Transport transport, const char *log)
 {
     enum { BYTES = 1000 };
     shuf_lease_options options = {.transports = lease_server_transport(transport)};
@@ -427,7 +427,7 @@ static void check_buffer(Shuf__Transport transport, const char *said)
     cuda->fails = NULL;
     lease_server_release(handle, &lease);
     assert_true(cuda->mapped == 0 && cuda->opened == 0);
-    finish(handle, said);
+    finish(handle, log);
 }
 
 static void buffers_are_written_in_place(void **state)

@@ -258,7 +258,7 @@ static void denied_release_is_an_error(void **state)
 static void loss_between_calls_drops_releases(void **state)
 {
     (void)state;
-    static const char *const said[] = {
+    static const char *const logs[] = {
         "hello take+ lost hello take+",                     /* with a lease to release */
         "hello take+ release-1 lost hello take+ release-2", /* with an idle mapping */
     };
@@ -275,7 +275,7 @@ static void loss_between_calls_drops_releases(void **state)
         assert_int_equal(lease_server_mappings(), 1);
         if (i == 1)
             lease_server_release(handle, &lease);
-        lease_server_finish(handle, said[i]);
+        lease_server_finish(handle, logs[i]);
     }
 }
 

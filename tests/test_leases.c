@@ -53,7 +53,7 @@ static void expect_no_such_lease(struct wire *w, uint64_t *ids, size_t count, ui
 
 /* ---- releases ----------------------------------------------------------------- */
 
-static void lease_is_released_once(void **state)
+static void released_leases_end(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared);
@@ -76,19 +76,21 @@ static void wrong_leases_are_refused(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
-    uint64_t mine = lease_id(w, 3), theirs = lease_id(other, 3);
-    uint64_t with_theirs[] = {mine, theirs}, with_unknown[] = {mine, UINT64_MAX};
-    uint64_t nothing = 0, twice[] = {mine, theirs, mine}, same[] = {mine, mine};
+    uint64_t own_lease = lease_id(w, 3), other_lease = lease_id(other, 3);
+    uint64_t with_other_lease[] = {own_lease, other_lease},
+             with_unknown[] = {own_lease, UINT64_MAX};
+    uint64_t nothing = 0, twice[] = {own_lease, other_lease, own_lease},
+             same[] = {own_lease, own_lease};
     uint64_t before = wire_status(&shared).leases;
-    expect_no_such_lease(w, with_theirs, 2, theirs);
+    expect_no_such_lease(w, with_other_lease, 2, other_lease);
     expect_no_such_lease(w, with_unknown, 2, UINT64_MAX);
     expect_no_such_lease(w, &nothing, 1, 0);
-    expect_no_such_lease(w, twice, 3, theirs);
-    expect_no_such_lease(w, same, 2, mine);
+    expect_no_such_lease(w, twice, 3, other_lease);
+    expect_no_such_lease(w, same, 2, own_lease);
     assert_int_equal(wire_status(&shared).leases, before); /* no lease was released */
-    wire_release(w, mine, 0);
-    expect_no_such_lease(w, &mine, 1, mine); /* the lease has already ended */
-    wire_release(other, theirs, 0);
+    wire_release(w, own_lease, 0);
+    expect_no_such_lease(w, &own_lease, 1, own_lease); /* the lease has already ended */
+    wire_release(other, other_lease, 0);
     wire_check_alive(w);
     wire_close(w);
     wire_close(other);
@@ -357,12 +359,12 @@ static void lease_and_fork(int channel, void *context)
     struct wire *w = wire_greet(&shared);
     lease_id(w, 13);
     lease_id(w, 14);
-    pid_t heir = fork();
-    if (heir == 0) {
+    pid_t grandchild = fork();
+    if (grandchild == 0) {
         pause();
         _exit(0);
     }
-    child_send(channel, (uint64_t)heir);
+    child_send(channel, (uint64_t)grandchild);
     pause();
 }
 
@@ -377,13 +379,13 @@ static void leases_end_with_their_process(void **state)
     for (int i = 0; i < DEATHS; i++) {
         WIRE_AWAIT(&shared, s, s.leases == 0 && s.clients == 1);
         struct child child = child_start(lease_and_fork, NULL);
-        pid_t heir = (pid_t)child_receive(child.channel);
+        pid_t grandchild = (pid_t)child_receive(child.channel);
         WIRE_AWAIT(&shared, s, s.leases == 2 && s.clients == 2);
         uint64_t killed = now_ms();
         child_kill(&child);
         WIRE_AWAIT(&shared, s, s.leases == 0 && s.clients == 1);
         late += now_ms() - killed > limit;
-        kill(heir, SIGKILL);
+        kill(grandchild, SIGKILL);
     }
     assert_true(late <= DEATHS / 2);
 }
@@ -391,7 +393,7 @@ static void leases_end_with_their_process(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lease_is_released_once),
+        cmocka_unit_test(released_leases_end),
         cmocka_unit_test(wrong_leases_are_refused),
         cmocka_unit_test(release_of_257_leases_is_refused),
         cmocka_unit_test(request_releases_old_lease),

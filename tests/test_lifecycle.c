@@ -362,7 +362,7 @@ static void test_foreign_lock_names_its_owner(void **state)
 
 /* ---- a lock that another user made ---- */
 
-enum { SQUATTER = 65534, VICTIM = 12345 };
+enum { LOCK_HOLDER = 65534, VICTIM = 12345 };
 
 static void hold_foreign_lock(int channel, void *context)
 {
@@ -388,7 +388,7 @@ static void serve_despite_held_lock(struct harness *h, bool has_lock)
         _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
     assert_true(harness_restart(h));
     assert_int_equal(stat(path, &file), 0);
-    assert_int_equal(file.st_uid, has_lock ? geteuid() : SQUATTER);
+    assert_int_equal(file.st_uid, has_lock ? geteuid() : LOCK_HOLDER);
     struct wire *w = wire_greet(h);
     wire_check_alive(w);
     wire_close(w);
@@ -413,8 +413,8 @@ static void test_lock_held_by_other_user(void **state)
         struct harness h;
         assert_true(harness_prepare(&h, harness_backend, NULL));
         assert_int_equal(chmod(h.directory, 01777), 0);
-        const struct child squatter = child_start_as(SQUATTER, hold_foreign_lock, &h);
-        child_receive(squatter.channel);
+        const struct child lock_holder = child_start_as(LOCK_HOLDER, hold_foreign_lock, &h);
+        child_receive(lock_holder.channel);
         if (as_root) {
             serve_despite_held_lock(&h, true);
         } else {
@@ -424,8 +424,8 @@ static void test_lock_held_by_other_user(void **state)
             if (!WIFEXITED(status) || WEXITSTATUS(status) != HARNESS_SKIP)
                 shufd_expect_code(status, EX_OK);
         }
-        child_send(squatter.channel, 0);
-        child_join(&squatter);
+        child_send(lock_holder.channel, 0);
+        child_join(&lock_holder);
         assert_true(harness_stop(&h));
     }
 }

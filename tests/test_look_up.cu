@@ -16,7 +16,7 @@ extern "C" {
 namespace
 {
 
-template <typename Value> void look_up(uint64_t n, uint64_t count)
+template <typename Value> void check_look_ups(uint64_t n, uint64_t count)
 {
     std::vector<Value> at(count), values(count, 0);
     for (uint64_t i = 0; i < count; i++)
@@ -44,40 +44,40 @@ template <typename Value> void look_up(uint64_t n, uint64_t count)
                      (unsigned long long)shuf_primefold_forward(&f, at[i]));
 }
 
-void every_form(void **)
+void every_size_matches(void **)
 {
-    random_start("every_form");
-    look_up<uint32_t>(257, 1021);
+    random_start("every_size_matches");
+    check_look_ups<uint32_t>(257, 1021);
     for (uint64_t k = 9; k <= 62; k++)
         for (uint64_t n : {(uint64_t{1} << k) - 1, uint64_t{1} << k, (uint64_t{1} << k) + 1}) {
             if (n > uint64_t{1} << 62)
                 continue;
             if (n <= uint64_t{1} << 32)
-                look_up<uint32_t>(n, 1021);
-            look_up<uint64_t>(n, 1021);
+                check_look_ups<uint32_t>(n, 1021);
+            check_look_ups<uint64_t>(n, 1021);
         }
 }
 
-void every_end(void **)
+void every_count_matches(void **)
 {
-    random_start("every_end");
+    random_start("every_count_matches");
     for (uint64_t count = 1; count < 40; count++)
-        look_up<uint32_t>(300, count);
+        check_look_ups<uint32_t>(300, count);
 }
 
 /* The number of look-ups is so large that some need a cycle walk or correct a wrong estimate. */
-void many(void **)
+void many_look_ups_match(void **)
 {
-    random_start("many");
-    look_up<uint32_t>((1u << 29) + 1, 2000003);
-    look_up<uint64_t>((uint64_t{1} << 33) + 1, 2000003);
-    look_up<uint64_t>((uint64_t{1} << 38) - (uint64_t{1} << 33), 2000003);
-    look_up<uint64_t>((uint64_t{1} << 38) + 1, 2000003);
+    random_start("many_look_ups_match");
+    check_look_ups<uint32_t>((1u << 29) + 1, 2000003);
+    check_look_ups<uint64_t>((uint64_t{1} << 33) + 1, 2000003);
+    check_look_ups<uint64_t>((uint64_t{1} << 38) - (uint64_t{1} << 33), 2000003);
+    check_look_ups<uint64_t>((uint64_t{1} << 38) + 1, 2000003);
 }
 
 /* A small permutation is made by exchanges, so this look-up cannot compute it. The look-up returns
  * an error, not a wrong value. */
-void too_few(void **)
+void exact_size_is_refused(void **)
 {
     shuf__permutation p{};
     p.n = SHUF_PRIMEFOLD_EXACT;
@@ -90,10 +90,10 @@ void too_few(void **)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(every_form),
-        cmocka_unit_test(every_end),
-        cmocka_unit_test(many),
-        cmocka_unit_test(too_few),
+        cmocka_unit_test(every_size_matches),
+        cmocka_unit_test(every_count_matches),
+        cmocka_unit_test(many_look_ups_match),
+        cmocka_unit_test(exact_size_is_refused),
     };
     return run_device_tests(tests);
 }

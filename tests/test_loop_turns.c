@@ -178,7 +178,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void expect_served(const char *beside)
+static void expect_served(const char *load_name)
 {
     double ms[ROUNDS];
     struct wire *w = wire_greet(&h);
@@ -189,7 +189,7 @@ static void expect_served(const char *beside)
     }
     wire_close(w);
     qsort(ms, ROUNDS, sizeof *ms, compare_doubles);
-    printf("%s: p50 %.3f ms, p99 %.3f ms, worst %.3f ms\n", beside, ms[ROUNDS / 2],
+    printf("%s: p50 %.3f ms, p99 %.3f ms, worst %.3f ms\n", load_name, ms[ROUNDS / 2],
            ms[ROUNDS * 99 / 100], ms[ROUNDS - 1]);
     assert_true(ms[ROUNDS / 2] < MOST_MS);
 }
@@ -230,7 +230,7 @@ static struct wire *open_as(uid_t uid)
  * greeting. */
 static const Shuf__Reply *greet(struct wire *w)
 {
-    struct pollfd answer = {.fd = w->fd, .events = POLLIN};
+    struct pollfd poll_event = {.fd = w->fd, .events = POLLIN};
     Shuf__Hello hello = SHUF__HELLO__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     hello.version = SHUF__PROTOCOL_VERSION;
@@ -238,7 +238,7 @@ static const Shuf__Reply *greet(struct wire *w)
     request.hello = &hello;
     const size_t size = wire_pack(w, &request, w->frame, sizeof w->frame);
     if (send(w->fd, w->frame, size, MSG_NOSIGNAL) < 0)
-        assert_int_equal(poll(&answer, 1, 0), 1);
+        assert_int_equal(poll(&poll_event, 1, 0), 1);
     return wire_receive(w);
 }
 

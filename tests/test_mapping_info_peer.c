@@ -159,9 +159,9 @@ static void wrong_mapping_info_is_refused(void **state)
         lease_server.corrupt = NULL; /* the next connection sends correct replies */
         lease_server_take(handle, 7, LEASE_SERVER_SMALL, &lease);
         lease_server_check(lease, 1, 7);
-        char *said = strdup(lease_server.log);
-        lease_server_finish(handle, said);
-        free(said);
+        char *log = strdup(lease_server.log);
+        lease_server_finish(handle, log);
+        free(log);
     }
 }
 

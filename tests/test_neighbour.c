@@ -86,16 +86,16 @@ static void daemon_frees_idle_memory_for_neighbour(void **state)
     leave_idle_results();
     assert_true(wire_status(&h).host_idle >= IDLE_MI * MI);
     memory_group_enter();
-    struct child eater = child_start(use_memory, NULL);
+    struct child memory_user = child_start(use_memory, NULL);
     memory_group_leave();
     /* Fails if the kernel killed the child. */
-    assert_int_equal(child_receive(eater.channel), EATEN_MI);
+    assert_int_equal(child_receive(memory_user.channel), EATEN_MI);
     const Shuf__StatusReply s = wire_status(&h);
     assert_true(s.host_used <= (LIMIT_MI - EATEN_MI) * MI);
     assert_true(s.evicted > 0);
     assert_int_equal(memory_group_kills(), 0);
-    child_send(eater.channel, 0);
-    child_join(&eater);
+    child_send(memory_user.channel, 0);
+    child_join(&memory_user);
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);

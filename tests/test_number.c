@@ -66,7 +66,7 @@ static const struct {
 };
 
 static const struct {
-    const char *text, *why; /* why: a part of the message */
+    const char *text, *message_part; /* why: a part of the message */
 } bad[] = {
     {"", "expected a whole number"},
     {" ", "expected a whole number"},
@@ -140,10 +140,10 @@ static void bad_numbers_are_explained(void **state)
         if (shuf__number_parse("epoch", bad[i].text, &value, &error) != SHUF_INVALID)
             fail_msg("'%s' was taken as %" PRIu64, bad[i].text, value);
         assert_int_equal(error.status, SHUF_INVALID);
-        if (!strstr(error.text, bad[i].why) || !strstr(error.text, bad[i].text) ||
+        if (!strstr(error.text, bad[i].message_part) || !strstr(error.text, bad[i].text) ||
             strncmp(error.text, "epoch ", 6) != 0)
             fail_msg("'%s': the message is '%s', which lacks the field, the text or '%s'",
-                     bad[i].text, error.text, bad[i].why);
+                     bad[i].text, error.text, bad[i].message_part);
     }
 }
 

@@ -91,7 +91,7 @@ static void stall_threshold_is_a_twentieth(void **state)
     enum { AGO_S = 100 };
     static const struct {
         unsigned stalled_s;
-        bool too_much;
+        bool is_short;
     } rows[] = {{0, false}, {4, false}, {10, true}};
     char path[] = "/tmp/shuf-psi-XXXXXX";
     struct shuf__psi psi;
@@ -102,7 +102,7 @@ static void stall_threshold_is_a_twentieth(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         psi.read_us = uv_hrtime() / 1000 - AGO_S * UINT64_C(1000000);
         write_stalled(path, psi.stalled_us + rows[i].stalled_s * UINT64_C(1000000));
-        assert_int_equal(shuf__psi_is_stalled(&psi), rows[i].too_much);
+        assert_int_equal(shuf__psi_is_stalled(&psi), rows[i].is_short);
     }
     psi.read_us = 0; /* as if the file had not been read so far */
     write_stalled(path, UINT64_C(1) << 61);

@@ -120,7 +120,7 @@ static const struct {
 enum { COUNTS = sizeof counts / sizeof *counts };
 
 struct histogram {
-    int which;
+    int law_index;
     double count[64], sum, squares;
     /* the law's mean; the sum of the fourth powers of the distances from the mean */
     double mean, fourth;
@@ -129,7 +129,7 @@ struct histogram {
 static void add_to_histogram(uint32_t n, const uint32_t *row, void *context)
 {
     struct histogram *h = context;
-    const uint64_t value = counts[h->which].count(n, row);
+    const uint64_t value = counts[h->law_index].count(n, row);
     h->count[value]++;
     h->sum += (double)value;
     h->squares += (double)(value * value);
@@ -140,9 +140,9 @@ static void distributions_match_enumeration(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= FEW; n++)
-        for (int which = 0; which < COUNTS; which++) {
-            const struct shuf__law law = counts[which].law(n);
-            struct histogram h = {.which = which, .mean = law.mean};
+        for (int law_index = 0; law_index < COUNTS; law_index++) {
+            const struct shuf__law law = counts[law_index].law(n);
+            struct histogram h = {.law_index = law_index, .mean = law.mean};
             double p[SHUF__LAW_CELLS];
             visit_permutations(n, add_to_histogram, &h);
             shuf__law_cells(&law, n, p);
@@ -165,7 +165,7 @@ static void tests_match_plain_counts(void **state)
     static uint32_t row[300], scratch[2 * 300 + 300 / 32 + 1];
     random_start("tests_match_plain_counts");
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
-        for (int which = 0; which < COUNTS; which++) {
+        for (int law_index = 0; law_index < COUNTS; law_index++) {
             const uint32_t n = sizes[s];
             for (uint32_t i = 0; i < n; i++) {
                 const uint32_t j = (uint32_t)random_below(i + 1);
@@ -173,10 +173,10 @@ static void tests_match_plain_counts(void **state)
                 row[j] = i;
             }
             const struct shuf__rows rows = {.n = n, .count = 1, .row = row, .scratch = scratch};
-            const struct shuf__law law = counts[which].law(n);
-            uint64_t *words = calloc(counts[which].words(n), sizeof *words);
-            const uint64_t value = counts[which].count(n, row);
-            counts[which].add(&rows, words);
+            const struct shuf__law law = counts[law_index].law(n);
+            uint64_t *words = calloc(counts[law_index].words(n), sizeof *words);
+            const uint64_t value = counts[law_index].count(n, row);
+            counts[law_index].add(&rows, words);
             assert_int_equal(words[0], 1);
             assert_int_equal(words[1], value - (uint64_t)law.mean);
             assert_int_equal(words[2 + shuf__law_cell(&law, value)], 1);
@@ -293,12 +293,12 @@ static void variance_statistic_has_exact_moments(void **state)
 {
     (void)state;
     for (uint32_t n = 4; n <= FEW; n++)
-        for (int which = 0; which < COUNTS; which++) {
-            struct statistics r = {.words = counts[which].words,
-                                   .add = counts[which].add,
-                                   .judge = counts[which].judge,
+        for (int law_index = 0; law_index < COUNTS; law_index++) {
+            struct statistics r = {.words = counts[law_index].words,
+                                   .add = counts[law_index].add,
+                                   .judge = counts[law_index].judge,
                                    .times = 10000};
-            const struct shuf__law law = counts[which].law(n);
+            const struct shuf__law law = counts[law_index].law(n);
             const double square = law.variance * law.variance;
             judge_all_permutations(&r, n);
             const size_t i = index_of_finding(&r.last, "variance");

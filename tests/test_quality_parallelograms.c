@@ -66,13 +66,14 @@ static void expect_mean(uint32_t n, uint64_t modulus, uint32_t d)
     } while (next_permutation(row, n));
     assert_int_equal(counted_equal, equal);
     assert_int_equal(counted, either);
-    const double off = (double)either - shuf__parallelograms_expected(&law, &places) * (double)all;
-    const double off_equal =
+    const double deviation =
+        (double)either - shuf__parallelograms_expected(&law, &places) * (double)all;
+    const double deviation_equal =
         (double)equal -
         ((double)places.pairs * law.equal + (double)places.chains * law.chain) * (double)all;
-    if (fabs(off) > 1e-6 * (double)all || fabs(off_equal) > 1e-6 * (double)all)
-        fail_msg("n = %u, modulus %u, distance %u: off by %g and %g", n, (unsigned)modulus, d, off,
-                 off_equal);
+    if (fabs(deviation) > 1e-6 * (double)all || fabs(deviation_equal) > 1e-6 * (double)all)
+        fail_msg("n = %u, modulus %u, distance %u: off by %g and %g", n, (unsigned)modulus, d,
+                 deviation, deviation_equal);
 }
 
 static void expectation_matches_enumeration(void **state)
@@ -102,15 +103,15 @@ static void variance_matches_sample(void **state)
     double second = 0, expected = 0;
     for (unsigned r = 0; r < ROWS; r++) {
         uint32_t row[N];
-        double off = 0, variance = 0;
+        double deviation = 0, variance = 0;
         shuf__generator_fisher_yates.make(made, N, 1, r, 0);
         shuf__generator_fisher_yates.fill(made, N, row);
         for (uint32_t d = 1; d < N; d++) {
             const struct shuf__parallelograms one = shuf__parallelograms_count(N, N, row, d, tally);
-            off += (double)one.either - shuf__parallelograms_expected(&law, &one);
+            deviation += (double)one.either - shuf__parallelograms_expected(&law, &one);
             variance += (double)(one.pairs + one.chains) * (law.either + law.equal);
         }
-        second += off * off / ROWS;
+        second += deviation * deviation / ROWS;
         expected += variance / ROWS;
     }
     if (fabs(second / expected - 1) > 0.1)

@@ -104,7 +104,7 @@ static void lists_of_sizes_are_parsed(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *why; /* why: a part of the message; NULL: valid */
+        const char *text, *message_part; /* why: a part of the message; NULL: valid */
         unsigned count, last;
     } rows[] = {
         {"7", NULL, 1, 7},
@@ -125,10 +125,11 @@ static void lists_of_sizes_are_parsed(void **state)
         struct shuf__error error = {0};
         shuf_status status =
             shuf__sizes_parse("--n", rows[i].text, 2, 100000, sizes, 1000, &count, &error);
-        assert_int_equal(status, rows[i].why ? SHUF_INVALID : SHUF_OK);
-        if (rows[i].why && (!strstr(error.text, rows[i].why) || strncmp(error.text, "--n ", 4)))
+        assert_int_equal(status, rows[i].message_part ? SHUF_INVALID : SHUF_OK);
+        if (rows[i].message_part &&
+            (!strstr(error.text, rows[i].message_part) || strncmp(error.text, "--n ", 4)))
             fail_msg("'%s': %s", rows[i].text, error.text);
-        if (!rows[i].why) {
+        if (!rows[i].message_part) {
             assert_int_equal(count, rows[i].count);
             assert_int_equal(sizes[count - 1], rows[i].last);
         }

@@ -199,8 +199,8 @@ static void anderson_darling_matches_lewis(void **state)
     assert_near(shuf__law_anderson_darling(2.4924), 0.05, 5e-6);
     assert_near(shuf__law_anderson_darling(3.0775), 0.025, 5e-6);
     assert_near(shuf__law_anderson_darling(3.8781), 0.01, 1e-6);
-    const double there = shuf__law_anderson_darling(20), beyond = shuf__law_anderson_darling(20.1);
-    assert_true(there < 1e-8 && beyond < there && beyond > there / 2);
+    const double at_20 = shuf__law_anderson_darling(20), beyond = shuf__law_anderson_darling(20.1);
+    assert_true(at_20 < 1e-8 && beyond < at_20 && beyond > at_20 / 2);
 }
 
 /* Values computed by hand. */
@@ -332,7 +332,7 @@ static void fill_spoiled(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint6
     spoil(stream, first, count, value);
 }
 
-static const struct shuf__stream_generator spoilt = {"spoilt", "", false, fill_spoiled};
+static const struct shuf__stream_generator spoiled_gauss = {"spoilt", "", false, fill_spoiled};
 
 /* Adds a part of value `from` to value `to`, and keeps the variance. The caller does this once in
  * each superblock of 32 blocks. */
@@ -503,7 +503,7 @@ static void spoiled_streams_fail(void **state)
         static struct shuf__stream_outcome outcome;
         struct shuf__stream_law *law = law_of(false, rows[i].dtype);
         const struct shuf__stream_origin origin = {
-            .generator = &spoilt, .dtype = rows[i].dtype, .seed = 5};
+            .generator = &spoiled_gauss, .dtype = rows[i].dtype, .seed = 5};
         const struct shuf__stream_run_options options = {.origin = &origin,
                                                          .law = law,
                                                          .samples = rows[i].samples,
@@ -543,11 +543,11 @@ static void p_values_are_uniform(void **state)
                 below += all.finding[i].p < 0.1;
                 far += all.finding[i].p < 1e-4;
             }
-        const double off = ((double)below - 0.1 * (double)count) / sqrt(0.09 * (double)count);
+        const double deviation = ((double)below - 0.1 * (double)count) / sqrt(0.09 * (double)count);
         const bool counts = strcmp(name, "tails") == 0 || strcmp(name, "repeats") == 0 ||
                             strcmp(name, "round") == 0 || strcmp(name, "windows") == 0;
         const bool more = strcmp(name, "ties") == 0;
-        if ((count < RUNS && !more) || off > 5 || (off < -5 && !counts) || far > 2)
+        if ((count < RUNS && !more) || deviation > 5 || (deviation < -5 && !counts) || far > 2)
             fail_msg("%s: %zu of %zu p-values below 0.1, %zu below 1e-4", name, below, count, far);
     }
     shuf__findings_free(&all);

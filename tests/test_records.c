@@ -232,8 +232,8 @@ static bool all_zero(const uint8_t *bytes, uint64_t count)
     return true;
 }
 
-/* Takes a buffer by transport `there` and fills it in parts. Shuffles it twice by transport `back`.
- * The second shuffle also releases the lease of the first result. */
+/* Takes a buffer by transport `input_transport` and fills it in parts. Shuffles it twice by
+ * transport `result_transport`. The second shuffle also releases the lease of the first result. */
 static void check_buffer(shuf_transport input_transport, shuf_transport result_transport)
 {
     enum { N = 3001, RECORD = 41, BYTES = N * RECORD };

@@ -11,19 +11,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct shuf__permutation some = {.n = 1000,
-                                              .seed = 7,
-                                              .epoch = 3,
-                                              .rows = 2,
-                                              .offset = 5,
-                                              .count = 9,
-                                              .stride = 4,
-                                              .algorithm = SHUF_ALGORITHM_PHILOX24};
+static const struct shuf__permutation sample = {.n = 1000,
+                                                .seed = 7,
+                                                .epoch = 3,
+                                                .rows = 2,
+                                                .offset = 5,
+                                                .count = 9,
+                                                .stride = 4,
+                                                .algorithm = SHUF_ALGORITHM_PHILOX24};
 
 static struct shuf__request permutation(void)
 {
     return (struct shuf__request){
-        .kind = SHUF__PERMUTATION, .dtype = SHUF_U64, .permutation = some};
+        .kind = SHUF__PERMUTATION, .dtype = SHUF_U64, .permutation = sample};
 }
 
 static struct shuf__request stream(void)
@@ -41,13 +41,13 @@ static struct shuf__request stream(void)
 
 static struct shuf__request shuffle(void)
 {
-    return (struct shuf__request){.kind = SHUF__SHUFFLE,
-                                  .shuffle = {.permutation = some, .record = 16, .inverse = true}};
+    return (struct shuf__request){
+        .kind = SHUF__SHUFFLE, .shuffle = {.permutation = sample, .record = 16, .inverse = true}};
 }
 
 static struct shuf__request look_up(void)
 {
-    return (struct shuf__request){.kind = SHUF__LOOK_UP, .look_up = {.permutation = some}};
+    return (struct shuf__request){.kind = SHUF__LOOK_UP, .look_up = {.permutation = sample}};
 }
 
 static struct shuf__request buffer(void)
@@ -102,10 +102,11 @@ static void every_field_is_compared(void **state)
 static void inverses_are_compared(void **state)
 {
     (void)state;
-    struct shuf__request back = shuffle(), there = back, value = look_up(), position = value;
-    there.shuffle.inverse = false;
+    struct shuf__request inverse_shuffle = shuffle(), forward_shuffle = inverse_shuffle,
+                         value = look_up(), position = value;
+    forward_shuffle.shuffle.inverse = false;
     position.look_up.inverse = true;
-    expect_less(&there, &back);
+    expect_less(&forward_shuffle, &inverse_shuffle);
     expect_less(&value, &position);
 }
 

@@ -165,11 +165,11 @@ static void part_of_a_stream_matches(void **state)
 {
     (void)state;
     char *all = raw_values(0);
-    static const char *const ways[] = {"", "--transport inline", "--transport memfd"};
+    static const char *const transport_options[] = {"", "--transport inline", "--transport memfd"};
     for (int i = 0; i < 3; i++) {
         size_t size;
-        char *part =
-            shufctl_succeed(&size, "gauss --count 77 --offset 1001 --seed 5 --out - %s", ways[i]);
+        char *part = shufctl_succeed(&size, "gauss --count 77 --offset 1001 --seed 5 --out - %s",
+                                     transport_options[i]);
         assert_int_equal(size, 77 * 8);
         assert_memory_equal(part, all + 1001 * 8, size);
         free(part);
@@ -488,7 +488,7 @@ static void help_lists_options(void **state)
         {"gauss --help", "--std=D"},
         {"gauss --help", "--summary"},
         {"gauss --help", "--method=table|box-muller"},
-        {"help_lists_options gauss", "--transport=memfd|cuda-fd|"},
+        {"help gauss", "--transport=memfd|cuda-fd|"},
         {"uniform --help", "--dtype=f64|f32|u32|u64"},
         {"help", "uniform   "},
     };

@@ -112,14 +112,14 @@ static void raw_files_are_shuffled(void **state)
         const uint64_t n = 100000 - (uint64_t)i, record = 97;
         char *in = random_bytes(n * record);
         write_file("records", "", 0, in, n * record);
-        for (int back = 0; back < 2; back++) {
+        for (int inverse = 0; inverse < 2; inverse++) {
             free(shufctl_succeed(NULL,
                                  "shuffle --in %s --record 97 --seed 7 --algorithm %s --out %s%s",
                                  shufctl_path("records"), algorithms[i], shufctl_path("records"),
-                                 back ? " --inverse" : ""));
+                                 inverse ? " --inverse" : ""));
             char *out = shufctl_read(shufctl_path("records"), &size);
             assert_int_equal(size, n * record);
-            if (back)
+            if (inverse)
                 assert_memory_equal(out, in, n * record);
             else
                 check_records(algorithms[i], n, record, 0, in, out);
@@ -419,7 +419,7 @@ static void check_large(const char *socket, const char *header, size_t front, co
     write_file("in", header, front, in, LARGE_BYTES);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         size_t size;
-        const bool back = i > 2;
+        const bool inverse = i > 2;
         assert_int_equal(
             shufctl_script(&c,
                            "cd %s; exec \"$0\" shuffle --socket %s --record 7 --seed 7 "
@@ -427,10 +427,10 @@ static void check_large(const char *socket, const char *header, size_t front, co
                            shufctl_directory, socket, commands[i]),
             0);
         command_free(&c);
-        char *out = shufctl_read(shufctl_path(back ? "back" : "out"), &size);
+        char *out = shufctl_read(shufctl_path(inverse ? "back" : "out"), &size);
         assert_int_equal(size, front + LARGE_BYTES);
         assert_memory_equal(out, header, front);
-        if (back)
+        if (inverse)
             assert_memory_equal(out + front, in, LARGE_BYTES);
         else
             check_records("primefold", LARGE_N, LARGE_RECORD, 2, in, out + front);
@@ -484,10 +484,10 @@ static void await_leases(uint64_t leases)
 {
     for (int waited = 0;; waited++) {
         json_t *status = json_parse(shufctl_succeed(NULL, "status --json"));
-        const bool there = json_member_integer(status, "buffers") == 0 &&
-                           json_member_integer(status, "leases") == leases;
+        const bool is_settled = json_member_integer(status, "buffers") == 0 &&
+                                json_member_integer(status, "leases") == leases;
         json_decref(status);
-        if (there)
+        if (is_settled)
             return;
         assert_true(waited < 1000);
         usleep(10000);

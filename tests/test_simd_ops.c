@@ -36,13 +36,13 @@ static void check_direction(uint64_t n, uint64_t seed, uint64_t first, uint64_t 
     else
         simd->wide[SHUF_ALGORITHM_PRIMEFOLD](&f, first, stride, wide_out, count);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t is = narrow ? narrow_out[i] : wide_out[i], at = first + i * stride;
+        const uint64_t value = narrow ? narrow_out[i] : wide_out[i], at = first + i * stride;
         const uint64_t expected =
             inverse ? shuf_primefold_inverse(&plain, at) : shuf_primefold_forward(&plain, at);
-        if (is != expected)
+        if (value != expected)
             fail_msg("%s n %" PRIu64 " seed %" PRIu64 ": %s %" PRIu64 " gives %" PRIu64
                      ", expected %" PRIu64,
-                     simd->name, n, seed, inverse ? "value" : "position", at, is, expected);
+                     simd->name, n, seed, inverse ? "value" : "position", at, value, expected);
     }
 }
 

@@ -75,13 +75,13 @@ static void check_clients_are_closed(unsigned results)
     }
     assert_true(wire_status(&h).memory_used >= CLIENTS * UINT64_C(4) * N);
     take_large_lease();
-    unsigned cut_off = 0;
+    unsigned closed_count = 0;
     for (int i = 0; i < CLIENTS; i++) {
         shutdown(clients[i]->fd, SHUT_WR);
-        cut_off += read_to_end(clients[i]->fd) < 4 * n;
+        closed_count += read_to_end(clients[i]->fd) < 4 * n;
         wire_close(clients[i]);
     }
-    assert_in_range(cut_off, 4, CLIENTS);
+    assert_in_range(closed_count, 4, CLIENTS);
 }
 
 static void clients_that_do_not_read_are_closed(void **state)

@@ -16,49 +16,49 @@
 
 #define TILE ((uint64_t)SHUF__RANK_INDEX_TILE)
 
-/* A permutation and its rank index. Only the number of values in each tile matters; `truth` has the
- * correct counts. */
+/* A permutation and its rank index. Only the number of values in each tile matters; `true_counts`
+ * has the correct counts. */
 struct fixture {
     struct shuf__computation computation;
-    uint64_t tiles, *truth;
+    uint64_t tiles, *true_counts;
 };
 
 /* Makes a permutation that keeps more than half of all inputs, like a real one. The kept inputs are
  * as uneven as possible over the tiles. */
 static struct fixture make_fixture(uint64_t tiles)
 {
-    struct fixture s = {.tiles = tiles, .truth = calloc(tiles + 1, sizeof(uint64_t))};
+    struct fixture s = {.tiles = tiles, .true_counts = calloc(tiles + 1, sizeof(uint64_t))};
     uint64_t dropped = random_size(tiles * TILE / 2 - 1);
     const uint64_t n = tiles * TILE - dropped;
     s.computation.request.kind = SHUF__PERMUTATION;
     s.computation.request.permutation =
         (struct shuf__permutation){.algorithm = SHUF_ALGORITHM_LCG, .n = n, .rows = 1};
     for (uint64_t t = 0; t < tiles; t++)
-        s.truth[t + 1] = TILE;
+        s.true_counts[t + 1] = TILE;
     while (dropped > 0) {
-        uint64_t *kept = &s.truth[1 + random_below(tiles)];
+        uint64_t *kept = &s.true_counts[1 + random_below(tiles)];
         const uint64_t some = random_size(dropped), drop = some < *kept ? some : *kept;
         *kept -= drop;
         dropped -= drop;
     }
     for (uint64_t t = 0; t < tiles; t++)
-        s.truth[t + 1] += s.truth[t];
-    assert_int_equal(s.truth[tiles], n);
+        s.true_counts[t + 1] += s.true_counts[t];
+    assert_int_equal(s.true_counts[tiles], n);
     s.computation.rank_index = calloc(1, shuf__rank_index_bytes(SHUF_ALGORITHM_LCG, n));
     return s;
 }
 
 static void fixture_free(struct fixture *s)
 {
-    free(s->truth);
+    free(s->true_counts);
     free(s->computation.rank_index);
 }
 
 static void check_rank_index(const struct fixture *s)
 {
     assert_in_range(s->computation.rank_index->known, 0, s->tiles);
-    assert_memory_equal(s->computation.rank_index->before, s->truth,
-                        (s->computation.rank_index->known + 1) * sizeof *s->truth);
+    assert_memory_equal(s->computation.rank_index->before, s->true_counts,
+                        (s->computation.rank_index->known + 1) * sizeof *s->true_counts);
 }
 
 static uint64_t position_of(const struct shuf__computation *computation, uint64_t index)
@@ -81,7 +81,7 @@ struct launch_run {
 static void evaluate(const struct fixture *s, const struct shuf__span *span, struct launch_run *run)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
-    const uint64_t low = s->truth[span->begin], high = s->truth[span->end];
+    const uint64_t low = s->true_counts[span->begin], high = s->true_counts[span->end];
     for (uint64_t i = 0; i < p->count; i++) {
         const uint64_t position = position_of(&s->computation, i);
         if (low <= position && position < high)
@@ -109,23 +109,24 @@ static void check_span(const struct fixture *s, const struct launch_run *run,
                        const struct shuf__span *span, uint64_t previous_end)
 {
     const struct shuf__permutation *p = &s->computation.request.permutation;
-    const uint64_t known = s->computation.rank_index->known, *truth = s->truth;
+    const uint64_t known = s->computation.rank_index->known, *true_counts = s->true_counts;
     assert_in_range(span->begin, previous_end, known);
     assert_in_range(span->end, span->begin + 1, s->tiles);
     assert_true(span->end - span->begin <= run->max_tiles);
     if (span->begin < known) /* the tile has a requested value */
-        assert_true(
-            has_position_between(&s->computation, truth[span->begin], truth[span->begin + 1]));
+        assert_true(has_position_between(&s->computation, true_counts[span->begin],
+                                         true_counts[span->begin + 1]));
     else /* a requested value comes after the counted tiles */
-        assert_true(has_position_between(&s->computation, truth[known], p->n));
+        assert_true(has_position_between(&s->computation, true_counts[known], p->n));
     if (span->end <= known && span->end - span->begin < run->max_tiles)
-        assert_true(has_position_between(&s->computation, truth[span->end - 1], truth[span->end]));
+        assert_true(has_position_between(&s->computation, true_counts[span->end - 1],
+                                         true_counts[span->end]));
     const uint64_t any = span->begin + random_below(span->end - span->begin);
     if (p->stride >= run->min_gap && span->end <= known)
         assert_int_equal(span->end - span->begin, 1);
     else if (any < known) /* a counted tile is evaluated only if it is near a requested value */
-        assert_true(
-            has_position_between(&s->computation, truth[any], truth[any + 1] + run->min_gap));
+        assert_true(has_position_between(&s->computation, true_counts[any],
+                                         true_counts[any + 1] + run->min_gap));
 }
 
 /* Runs the launches. Launch number `fails_at` fails and adds no counts. */
@@ -142,7 +143,7 @@ static void launch_all(struct fixture *s, struct launch_run *run, uint64_t fails
         evaluate(s, &span, run);
         if (span.end > s->computation.rank_index->known ||
             random_below(2)) /* otherwise the index already has the counts */
-            shuf__rank_index_add(s->computation.rank_index, &span, s->truth + span.begin);
+            shuf__rank_index_add(s->computation.rank_index, &span, s->true_counts + span.begin);
         assert_true(s->computation.rank_index->known >= span.end);
     }
 }
@@ -183,7 +184,7 @@ static void draw_shard(struct fixture *s)
 {
     struct shuf__permutation *p = &s->computation.request.permutation;
     p->stride = p->n / 3000 + random_size(p->n / 3);
-    uint64_t wrapped = random_below(2) ? s->truth[random_below(s->tiles)] : random_size(p->n);
+    uint64_t wrapped = random_below(2) ? s->true_counts[random_below(s->tiles)] : random_size(p->n);
     wrapped %= p->stride;
     p->offset = (p->n + wrapped) % p->stride;
     p->count = (p->n + wrapped) / p->stride + 1;
@@ -212,7 +213,7 @@ static void random_computations_are_covered(void **state)
 
 static void set_known_tiles(struct fixture *s, uint64_t tiles)
 {
-    memcpy(s->computation.rank_index->before, s->truth, (tiles + 1) * sizeof *s->truth);
+    memcpy(s->computation.rank_index->before, s->true_counts, (tiles + 1) * sizeof *s->true_counts);
     s->computation.rank_index->known = tiles;
 }
 
@@ -247,7 +248,7 @@ static void positions_at_tile_borders_are_covered(void **state)
         struct shuf__permutation *p = &s.computation.request.permutation;
         for (uint64_t tile = 0; tile <= s.tiles; tile++)
             for (uint64_t known = 0; known <= s.tiles; known++) {
-                const uint64_t border = s.truth[tile];
+                const uint64_t border = s.true_counts[tile];
                 if (border > 0)
                     check_at(&s, known, border - 1);
                 if (border < p->n)

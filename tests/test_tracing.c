@@ -67,10 +67,10 @@ static void usdt_probes_are_present(void **state)
     unsigned found = 0;
     FILE *notes = popen("readelf -n " SHUFD_PATH, "re");
     assert_non_null(notes);
-    for (bool ours = false; fgets(line, sizeof line, notes);) {
+    for (bool is_own = false; fgets(line, sizeof line, notes);) {
         if (strstr(line, "Provider: "))
-            ours = strstr(line, "Provider: shufd\n") != NULL;
-        for (unsigned i = 0; ours && i < sizeof names / sizeof *names; i++) {
+            is_own = strstr(line, "Provider: shufd\n") != NULL;
+        for (unsigned i = 0; is_own && i < sizeof names / sizeof *names; i++) {
             char name[64];
             snprintf(name, sizeof name, " Name: %s\n", names[i]);
             found |= (unsigned)(strstr(line, name) != NULL) << i;

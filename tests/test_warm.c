@@ -54,13 +54,13 @@ struct leased {
     bool shared;
 };
 
-static struct leased lease_and_release(struct wire *by, uint64_t n, uint64_t seed)
+static struct leased lease_and_release(struct wire *client, uint64_t n, uint64_t seed)
 {
-    const Shuf__ResultReply *reply = wire_lease(by, n, seed, HOST);
+    const Shuf__ResultReply *reply = wire_lease(client, n, seed, HOST);
     const struct leased leased = {reply->block, reply->block_bytes, reply->shared};
-    if (by->descriptor >= 0)
-        close(wire_take_descriptor(by));
-    wire_release(by, reply->lease, reply->block);
+    if (client->descriptor >= 0)
+        close(wire_take_descriptor(client));
+    wire_release(client, reply->lease, reply->block);
     return leased;
 }
 
@@ -174,9 +174,9 @@ static void users_share_no_warm_block(void **state)
         skip();
     start("1Gi", "1Gi");
     await_warm();
-    const uint64_t mine = lease_and_release(w, LARGE_N, 1).block;
+    const uint64_t own_block = lease_and_release(w, LARGE_N, 1).block;
     const struct child child = child_start_as(CHILD_NOBODY, lease_as_other_user, NULL);
-    assert_int_not_equal(child_receive(child.channel), mine);
+    assert_int_not_equal(child_receive(child.channel), own_block);
     child_join(&child);
     stop();
 }

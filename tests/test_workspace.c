@@ -24,12 +24,12 @@ static struct shuf__workspace workspace_of(const struct shuf__computation *compu
 static void make_dirty(struct shuf__block *block)
 {
     struct shuf__error error;
-    uint8_t *dirt = malloc(UNIT);
-    assert_non_null(dirt);
-    memset(dirt, 0xff, UNIT);
+    uint8_t *ones = malloc(UNIT);
+    assert_non_null(ones);
+    memset(ones, 0xff, UNIT);
     for (uint64_t at = 0; at < block->bytes; at += UNIT)
-        assert_int_equal(backend->ops->write(backend, block, at, UNIT, dirt, &error), SHUF_OK);
-    free(dirt);
+        assert_int_equal(backend->ops->write(backend, block, at, UNIT, ones, &error), SHUF_OK);
+    free(ones);
 }
 
 /* Runs the computation with a workspace of this size (0: without one). Returns the fingerprint. */
@@ -191,11 +191,11 @@ static void private_memory_is_allocated(void **state)
     assert_int_equal(backend->ops->read(backend, &block, UNIT, 1, &read, &error), SHUF_OK);
     assert_int_equal(read, 7);
     const void *at = block.memory;
-    unsigned char there;
+    unsigned char residency;
     backend->ops->free(backend, &block);
     assert_null(block.memory);
     if (backend->ops == &shuf__cpu_ops) /* another backend may keep the memory */
-        assert_int_equal(mincore((void *)(uintptr_t)at, 1, &there), -1);
+        assert_int_equal(mincore((void *)(uintptr_t)at, 1, &residency), -1);
     backend->ops->free(backend, &block); /* freeing a freed block has no effect */
     assert_int_equal(
         backend->ops->memory(backend, SHUF__MEMORY_PRIVATE, &available, &total, &error), SHUF_OK);

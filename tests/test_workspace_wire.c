@@ -34,11 +34,11 @@ static void stop(void)
 }
 
 /* Requests a summary of n values of 4 bytes. */
-static void send_summary_request(struct wire *by, uint64_t n, uint64_t seed)
+static void send_summary_request(struct wire *client, uint64_t n, uint64_t seed)
 {
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
     permute.seed = seed;
-    wire_send_permute(by, &permute);
+    wire_send_permute(client, &permute);
 }
 
 static void request_permutation(uint64_t n, uint64_t seed)

@@ -57,7 +57,7 @@ done
 
 admitted=$build/units-test.admitted
 filter=$(sed -n 's/^SystemCallFilter=//p' "$units/shufd.service")
-calls_admitted $filter >"$admitted"
+admitted_calls $filter >"$admitted"
 [ "$(wc -l <"$admitted")" -gt 100 ] || fail "the filter admits only $(wc -l <"$admitted") calls"
 
 called=$(grep -v '^#' "$source/systemd/syscalls.txt")
@@ -70,7 +70,7 @@ for call in ptrace mount umount2 bpf setuid chown reboot init_module kexec_load 
 done
 for entry in $(grep '^[a-z@]' "$source/systemd/syscall-filter.txt" | grep -v '^driver:'); do
     calls=$entry
-    [ "${entry#@}" = "$entry" ] || calls=$(calls_of "$entry")
+    [ "${entry#@}" = "$entry" ] || calls=$(expand_calls "$entry")
     for call in $calls; do
         ! echo "$called" | grep -qx "$call" || continue 2
     done

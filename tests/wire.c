@@ -213,8 +213,8 @@ const Shuf__Reply *wire_receive(struct wire *w)
     wire_read_payload(w, w->frame + SHUF__FRAME_HEADER, length);
     const Shuf__Reply *reply = shuf__reply_unpack(&w->arena, w->frame + SHUF__FRAME_HEADER, length);
     assert_non_null(reply);
-    bool promised = reply->body_case == SHUF__REPLY__BODY_RESULT && reply->result->descriptor;
-    assert_int_equal(w->descriptor >= 0, promised);
+    bool has_descriptor = reply->body_case == SHUF__REPLY__BODY_RESULT && reply->result->descriptor;
+    assert_int_equal(w->descriptor >= 0, has_descriptor);
     return reply;
 }
 

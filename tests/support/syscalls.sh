@@ -2,22 +2,22 @@
 #
 # Lists the system calls that a filter of systemd admits.
 
-# calls_of GROUP: prints the calls of a group and of the groups in it
-calls_of() {
+# expand_calls GROUP: prints the calls of a group and of the groups in it
+expand_calls() {
     systemd-analyze syscall-filter --no-pager "$1" | sed -n 's/^  *\([^# ].*\)/\1/p' |
         while read -r call; do
             case $call in
-            @*) calls_of "$call" ;;
+            @*) expand_calls "$call" ;;
             *) echo "$call" ;;
             esac
         done
 }
 
-# calls_admitted ENTRY...: prints the calls that SystemCallFilter= with these groups and calls admits
-calls_admitted() {
+# admitted_calls ENTRY...: prints the calls that SystemCallFilter= with these groups and calls admits
+admitted_calls() {
     for entry in @default "$@"; do
         case $entry in
-        @*) calls_of "$entry" ;;
+        @*) expand_calls "$entry" ;;
         *) echo "$entry" ;;
         esac
     done | sort -u

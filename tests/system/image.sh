@@ -20,8 +20,8 @@ build_image() {
         --build-arg BASE=localhost/base --pull-never --tag shufd "$tree$packages_inside/first"
 }
 
-# configured FIELD: prints a field of the image's configuration
-configured() {
+# image_field FIELD: prints a field of the image's configuration
+image_field() {
     build_container inspect --type image --format "{{.OCIv1.Config.$1}}" shufd
 }
 
@@ -69,8 +69,8 @@ test_image() {
     rm -rf --one-file-system "$storage"
     check "the base of the image" import_base
     check "the image is built" build_image
-    check "... its user" is "$(configured User)" 970:970
-    check "... its program" is "$(configured Entrypoint)" '[/usr/libexec/shufd/serve-gpus]'
+    check "... its user" is "$(image_field User)" 970:970
+    check "... its program" is "$(image_field Entrypoint)" '[/usr/libexec/shufd/serve-gpus]'
     start_container
     check "its probe succeeds" await 60 in_container shufctl status
     check "its root is read-only" not in_container touch /tmp/x

@@ -44,11 +44,11 @@ package_names() {
 }
 
 test_install() {
-    files_before=$(named_files)
+    files_before=$(shuf_files)
     check "the packages are installed" install_packages first
     check "... and complete" is "$(inside sh -c 'dpkg --verify && dpkg --audit' 2>&1)" ""
     check "the installation enables nothing" is "$(inside systemctl is-enabled shufd.target)" disabled
-    check "... and starts nothing" is_idle shufd.service
+    check "... and starts nothing" is_inactive shufd.service
 }
 
 test_python() {
@@ -56,7 +56,7 @@ test_python() {
         is "$(inside python3 -c 'import shufd; print(*shufd.permute(10, seed=7))')" "4 0 5 1 2 9 6 8 7 3"
 }
 
-is_current() {
+runs_new_program() {
     [ -n "$1" ] && [ "$1" != 0 ] && ! inside readlink "/proc/$1/exe" | grep -q deleted
 }
 
@@ -66,7 +66,7 @@ upgrade() {
     before=$(pid_of shufd.service)
     inside dpkg-query --show shufd | grep -q '+1$' && next=first
     install_packages $next || return
-    [ "$(pid_of shufd.service)" != "$before" ] && is_current "$(pid_of shufd.service)"
+    [ "$(pid_of shufd.service)" != "$before" ] && runs_new_program "$(pid_of shufd.service)"
 }
 
 test_upgrade() {
@@ -74,14 +74,14 @@ test_upgrade() {
 }
 
 # Prints the files with the name of the project, except those of the tests.
-named_files() {
+shuf_files() {
     inside find / -xdev \( -path "$packages_inside" -o -path /usr/libexec/shufd-test -o -path /proc \
         -o -path /sys -o -path /tmp -o -path /var/log \) -prune -o -name '*shuf*' -print
 }
 
 purge_quietly() {
-    local said
-    said=$(inside dpkg --purge $(package_names) 2>&1) && ! grep -q 'other members' <<<"$said"
+    local output
+    output=$(inside dpkg --purge $(package_names) 2>&1) && ! grep -q 'other members' <<<"$output"
 }
 
 # Purges the packages while all units are enabled and running.
@@ -90,7 +90,7 @@ test_purge() {
     inside systemctl start shufd.target
     check "the group of shufd has other members" inside sh -c 'getent group shufd | grep erin'
     check "the packages are purged, without a word on the group" purge_quietly
-    check "... with all files" is "$(named_files)" "$files_before"
+    check "... with all files" is "$(shuf_files)" "$files_before"
     check "... the user and the group" not inside sh -c 'getent passwd shufd || getent group shufd'
     check "... the processes" not inside pgrep -x shufd
     check "... and the units" \

@@ -36,7 +36,7 @@ run_block() {
     return $status
 }
 
-says() {
+output_matches() {
     grep -Eq -- "$1" "$work/page.out"
 }
 
@@ -51,11 +51,11 @@ test_page() {
     check "... a socket for each of eight GPUs" \
         is "$(grep -oE '^GPU-[0-9a-f-]*\.sock .* threads' "$work/page.out" | cut -d ' ' -f 1 | sort -u | wc -l)" 8
     check "... the permutation of ten" is "$(grep -xE '[0-9]' "$work/page.out" | tr '\n' ' ')" "4 0 5 1 2 9 6 8 7 3 "
-    check "... equal fingerprints of eight daemons" says '^ *8 fingerprint'
-    check "... the same sample in Python" says '^rank 3 of 8: 125000 samples, the first is ([0-9]+)$'
-    check "... and in C" says "the first sample is $(sed -n 's/.*samples, the first is //p' "$work/page.out")\$"
-    check "... a smaller limit of one GPU" says '^memory .* of 2 GiB'
-    check "... metrics" says '^shufd_clients [0-9]'
-    check "... nothing is left" is "$(named_files)" "$files_before"
+    check "... equal fingerprints of eight daemons" output_matches '^ *8 fingerprint'
+    check "... the same sample in Python" output_matches '^rank 3 of 8: 125000 samples, the first is ([0-9]+)$'
+    check "... and in C" output_matches "the first sample is $(sed -n 's/.*samples, the first is //p' "$work/page.out")\$"
+    check "... a smaller limit of one GPU" output_matches '^memory .* of 2 GiB'
+    check "... metrics" output_matches '^shufd_clients [0-9]'
+    check "... nothing is left" is "$(shuf_files)" "$files_before"
     inside rm -r /run/systemd/system/shufd@.service.d
 }

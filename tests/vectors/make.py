@@ -135,8 +135,8 @@ def primefold_count(n, p):
 def weak_multipliers(p):
     """The weak multipliers: 2^k, p - 2^k and the inverses of both, for k below the number of bits of p - 1."""
     powers = [pow(2, k, p) for k in range((p - 1).bit_length())]
-    some = set(powers) | {p - x for x in powers}
-    return some | {pow(x, -1, p) for x in some}
+    signed_powers = set(powers) | {p - x for x in powers}
+    return signed_powers | {pow(x, -1, p) for x in signed_powers}
 
 
 def prime_from(n):
@@ -507,7 +507,7 @@ def uniform_bits(seed, stream, dtype, i):
 # ---- DistributedSampler ----------------------------------------------------------
 
 
-def sampler(n, world, rank, drop_last):
+def sampler_positions(n, world, rank, drop_last):
     """The positions that torch's DistributedSampler gives to one rank."""
     indices = list(range(n))
     if drop_last and n % world != 0:
@@ -567,7 +567,7 @@ def permute_row(algorithm, n, seed, epoch):
 def permute_table():
     yield NOTE + (
         "# Permutations. Columns: algorithm, n, seed, epoch, fingerprint of the whole\n"
-        "# permutation, then its values: all of them where n <= 40, else the first 8 and\n"
+        "# permutation, then its values: all of them if n <= 40, otherwise the first 8 and\n"
         "# the last 4."
     )
     for algorithm in ALGORITHMS:
@@ -599,21 +599,21 @@ def weak_epochs(n):
         return max(count)
 
     epochs = range(400)
-    most = max(epochs, key=steps)
-    several = max(epochs, key=lambda e: primefold_key(n, 7, e)[4])
-    return sorted({most, several})
+    most_tripled = max(epochs, key=steps)
+    most_weak = max(epochs, key=lambda e: primefold_key(n, 7, e)[4])
+    return sorted({most_tripled, most_weak})
 
 
-def inside(n, seed, epoch):
+def positions_in_last_block(n, seed, epoch):
     """Positions whose value after the first map is at the end of [0, p), in the block that p cuts short.
     Found by undoing the first map."""
     p, shift, addend, maps, _ = primefold_key(n, seed, epoch)
     block = 1 << (p - 1).bit_length() - shift
     whole = p // block * block
     multiplier = maps[0][0]
-    some = (whole, whole + 1, (whole + p) // 2, p - 2, p - 1)
-    places = [(x - addend) * pow(multiplier, -1, p) % p for x in some if x < p]
-    return sorted({i for i in places if i < n})
+    candidates = (whole, whole + 1, (whole + p) // 2, p - 2, p - 1)
+    positions = [(x - addend) * pow(multiplier, -1, p) % p for x in candidates if x < p]
+    return sorted({i for i in positions if i < n})
 
 
 WIDE_BORDERS = [
@@ -636,27 +636,26 @@ WIDE_BORDERS = [
 
 def primefold_table():
     yield NOTE + (
-        "# primefold at single positions, for n about every power of two up to 2^62 and about the\n"
-        "# borders between forms. Columns: n, seed, epoch, then pairs of a position and the value\n"
-        "# there."
+        "# primefold at single positions, for n near every power of two up to 2^62 and near the\n"
+        "# limits between forms. Columns: n, seed, epoch, then pairs of a position and its value."
     )
     powers = [2**k + i for k in range(1, 63) for i in (-1, 0, 1)][:-1]
     for n in powers + WIDE_BORDERS:
         for seed, epoch in (KEYS[0], KEYS[3]):
-            some = (0, 1, 2, n // 3, n // 2, n - 2, n - 1)
-            places = sorted({i for i in some if 0 <= i < n})
-            yield places_row(n, seed, epoch, places)
-            if n > 256 and inside(n, seed, epoch):
-                yield places_row(n, seed, epoch, inside(n, seed, epoch))
+            candidates = (0, 1, 2, n // 3, n // 2, n - 2, n - 1)
+            positions = sorted({i for i in candidates if 0 <= i < n})
+            yield positions_row(n, seed, epoch, positions)
+            if n > 256 and positions_in_last_block(n, seed, epoch):
+                yield positions_row(n, seed, epoch, positions_in_last_block(n, seed, epoch))
 
 
-def places_row(n, seed, epoch, places):
-    pairs = [f"{i} {primefold_at(n, seed, epoch, i)}" for i in places]
+def positions_row(n, seed, epoch, positions):
+    pairs = [f"{i} {primefold_at(n, seed, epoch, i)}" for i in positions]
     return f"{n} {seed:#x} {epoch:#x} " + " ".join(pairs)
 
 
 # Mean and standard deviation, in the notation of both Python and C.
-NORMALS = {
+MEANS_AND_DEVIATIONS = {
     "f64": [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3")],
     "f32": [("0", "1"), ("-2.5", "0.001"), ("1e6", "1e3"), ("0", "1e-30")],
     "f16": [("0", "1"), ("-2.5", "0.001"), ("0", "1e-6"), ("0", "3e-8")],
@@ -684,20 +683,20 @@ def stream_row(law, dtype, key, normal, part, bits):
 
 def stream_table():
     yield NOTE + (
-        "# Streams. Columns: distribution (box-muller: the method of gauss), dtype, seed, stream, mean, std (0 1 where they have no\n"
-        "# meaning), offset, count, the fingerprint of these values' bits, and the bits of the first\n"
-        "# 8 of them."
+        "# Streams. Columns: distribution (box-muller: the method of gauss), dtype, seed, stream, mean,\n"
+        "# std (0 1 for uniform), offset, count, the fingerprint of the bits of these values, and the\n"
+        "# bits of the first 8."
     )
     for dtype in ("f64", "f32", "f16", "bf16"):
         for key in STREAMS:
-            for mean, std in NORMALS[dtype]:
+            for mean, std in MEANS_AND_DEVIATIONS[dtype]:
                 exact = [fractions.Fraction(float(x)) for x in (mean, std)]
                 gauss = Gauss(*key, *exact, dtype)
                 for part in PARTS:
                     yield stream_row("gauss", dtype, key, (mean, std), part, gauss.bits)
     for dtype in ("f64", "f32", "f16", "bf16"):
         for key in STREAMS:
-            for mean, std in NORMALS[dtype]:
+            for mean, std in MEANS_AND_DEVIATIONS[dtype]:
                 exact = [fractions.Fraction(float(x)) for x in (mean, std)]
                 gauss = BoxMuller(*key, *exact, dtype)
                 for part in PARTS:
@@ -711,7 +710,7 @@ def stream_table():
                 )  # fmt: skip
 
 
-NAMED = ["000102030405060708090a0b0c0d0e0f", "b7e151628aed2a6abf7158809cf4f3c7"]
+NAMED_KEYS = ["000102030405060708090a0b0c0d0e0f", "b7e151628aed2a6abf7158809cf4f3c7"]
 
 
 def key_of(digits):
@@ -722,10 +721,10 @@ def key_of(digits):
 def named_key_table():
     yield NOTE + (
         "# Named keys. Columns: `permute`, key, algorithm, n, epoch, fingerprint of the whole permutation;\n"
-        "# or `place`, key, n, epoch, then pairs of a position and the value of primefold there;\n"
+        "# or `place`, key, n, epoch, then pairs of a position and its value by primefold;\n"
         "# or `stream`, key, distribution, dtype, stream, mean, std, offset, count, fingerprint of the bits."
     )
-    for digits in NAMED:
+    for digits in NAMED_KEYS:
         key = key_of(digits)
         for algorithm in ALGORITHMS:
             for n in (1, 2, 17, 40, 255, 256, 257, 1000, 65521, 65522, 1000003):
@@ -773,8 +772,8 @@ def special_words(size):
 
 def box_muller_table():
     yield NOTE + (
-        "# Pairs of values by Box and Muller's method from special words. Columns: dtype, high and low\n"
-        "# word of R, of T, and the bits of the first and the second value with mean 0 and std 1."
+        "# Pairs of values by the method of Box and Muller, from special words. Columns: dtype, high and low\n"
+        "# word of R, high and low word of T, and the bits of both values with mean 0 and std 1."
     )
     for dtype in ("f64", "f32"):
         b = BoxMuller(0, 0, 0, 1, dtype)
@@ -801,7 +800,7 @@ PHILOX = [
 def philox_table():
     yield NOTE + (
         "# Philox4x64-10 in hexadecimal. Columns: four counter words, two key words, four\n"
-        "# output words. The first three are those that Random123 publishes."
+        "# output words. Random123 publishes the first three rows."
     )
     for counter, key in PHILOX:
         yield " ".join(f"{w:016x}" for w in (*counter, *key, *philox4x64(counter, key)))
@@ -820,7 +819,7 @@ PHILOX32 = [
 def philox32_table():
     yield NOTE + (
         "# Philox4x32 in hexadecimal. Columns: rounds (decimal), four counter words, two key\n"
-        "# words, four output words. Those that Random123 publishes."
+        "# words, four output words. Random123 publishes these rows."
     )
     for rounds, counter, key in PHILOX32:
         output = philox4x32(counter, key, rounds)
@@ -835,32 +834,32 @@ SHARDS = [
 
 def shard_table():
     yield NOTE + (
-        "# What torch's DistributedSampler gives a rank. Columns: n, world, rank,\n"
+        "# Positions that torch's DistributedSampler gives to a rank. Columns: n, world, rank,\n"
         "# drop_last (0 or 1), count, then `count` positions in the permutation."
     )
     for n, world in SHARDS:
         for rank in range(world):
             for drop_last in (0, 1):
-                places = sampler(n, world, rank, drop_last)
-                yield " ".join(map(str, (n, world, rank, drop_last, len(places), *places)))
+                positions = sampler_positions(n, world, rank, drop_last)
+                yield " ".join(map(str, (n, world, rank, drop_last, len(positions), *positions)))
 
 
 # (n, world) of the rows. A rank resumes at its first value, in the middle, at its last value, and at its end.
-RESUMED = [(1, 1), (1, 5), (3, 8), (10, 1), (10, 3), (10, 5), (10, 11), (17, 4), (40, 7), (1000, 8)]
+RESUMED_SHARDS = [(1, 1), (1, 5), (3, 8), (10, 1), (10, 3), (10, 5), (10, 11), (17, 4), (40, 7), (1000, 8)]
 
 
 def shard_step_table():
     yield NOTE + (
-        "# A part of what torch's DistributedSampler gives a rank. Columns: n, world, rank,\n"
+        "# Parts of the positions that torch's DistributedSampler gives to a rank. Columns: n, world, rank,\n"
         "# drop_last (0 or 1), step, length, then the `length` positions [step:step + length]."
     )
-    for n, world in RESUMED:
+    for n, world in RESUMED_SHARDS:
         for rank in sorted({0, 1 % world, world // 2, world - 1}):
             for drop_last in (0, 1):
-                places = sampler(n, world, rank, drop_last)
-                for step in sorted({0, len(places) // 3, max(len(places) - 1, 0), len(places)}):
-                    for length in sorted({min(1, len(places) - step), (len(places) - step + 1) // 2}):
-                        part = places[step : step + min(length, 20)]
+                positions = sampler_positions(n, world, rank, drop_last)
+                for step in sorted({0, len(positions) // 3, max(len(positions) - 1, 0), len(positions)}):
+                    for length in sorted({min(1, len(positions) - step), (len(positions) - step + 1) // 2}):
+                        part = positions[step : step + min(length, 20)]
                         yield " ".join(
                             map(str, (n, world, rank, drop_last, step, len(part), *part))
                         )
@@ -883,9 +882,9 @@ TABLES = {
 
 
 def check_published():
-    def expect(what, got, want):
-        if got != want:
-            sys.exit(f"{what}: got {got}, expected {want}")
+    def expect(what, got, expected):
+        if got != expected:
+            sys.exit(f"{what}: got {got}, expected {expected}")
 
     def words(text):
         return tuple(int(w, 16) for w in text.split())
@@ -895,22 +894,22 @@ def check_published():
         "87b092c3013fe90b 438c3c67be8d0224 9cc7d7c69cd777b6 a09caebf594f0ba0",
         "a528f45403e61d95 38c72dbd566e9788 a5a1610e72fd18b5 57bd43b5e52b7fe6",
     )
-    for (counter, key), want in zip(PHILOX, known):
-        expect(f"Philox4x64-10 of {counter}", philox4x64(counter, key), words(want))
-    for rounds, counter, key, want in (
+    for (counter, key), expected in zip(PHILOX, known):
+        expect(f"Philox4x64-10 of {counter}", philox4x64(counter, key), words(expected))
+    for rounds, counter, key, expected in (
         (7, (0, 0, 0, 0), (0, 0), "5f6fb709 0d893f64 4f121f81 4f730a48"),
         (10, (0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
         (10, (M32,) * 4, (M32,) * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
     ):
         got = philox4x32(counter, key, rounds)
-        expect(f"Philox4x32-{rounds} of {counter}", got, words(want))
-    for algorithm, n, epoch, want in (
+        expect(f"Philox4x32-{rounds} of {counter}", got, words(expected))
+    for algorithm, n, epoch, expected in (
         ("philox24", 10, 0, "5 9 8 0 1 6 2 4 3 7"),
         ("philox24", 17, 3, "15 14 2 7 11 3 16 0 12 10 6 9 13 1 5 4 8"),
         ("lcg", 10, 0, "1 8 6 4 2 9 0 7 5 3"),
     ):
         got = " ".join(str(int(v)) for v in permutation(algorithm, n, 7, epoch))
-        expect(f"{algorithm} n={n} epoch {epoch}", got, want)
+        expect(f"{algorithm} n={n} epoch {epoch}", got, expected)
     values = [int(v) for v in permutation("philox24", 1000003, 7, 0)]
     expect(
         "SHA-256 of philox24 n=1000003",

@@ -73,14 +73,14 @@ def client(daemon):
 
 
 @pytest.fixture
-def mortal(tmp_path):
+def killable_daemon(tmp_path):
     """A daemon for one test, which may kill the daemon."""
     daemon = Daemon(tmp_path).start()
     yield daemon
     daemon.stop()
 
 
-def leases(client):
+def lease_count(client):
     """The number of leases of all clients, after a collection of garbage."""
     gc.collect()
     if shufd._default is not None and not shufd._default._closed:
@@ -88,7 +88,7 @@ def leases(client):
     return client.status()["leases"]
 
 
-def settled(read, expected, seconds=30):
+def await_value(read, expected, seconds=30):
     """Repeats read() until it returns `expected`, but not for long. Returns the last value."""
     deadline = time.monotonic() + seconds
     while (value := read()) != expected and time.monotonic() < deadline:
@@ -96,22 +96,22 @@ def settled(read, expected, seconds=30):
     return value
 
 
-def descriptors():
+def descriptor_count():
     return len(os.listdir("/proc/self/fd"))
 
 
-def mappings():
+def mapping_count():
     """The number of mappings of the daemon's memory in this process."""
     return sum("memfd:" in line for line in pathlib.Path("/proc/self/maps").open())
 
 
-def private_memory():
+def private_bytes():
     """The bytes of memory that this process does not share."""
     lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
 
 
-def in_child(function):
+def run_in_child(function):
     """Runs function() in a forked child, and expects that it returns. os._exit() skips the clean-up of pytest."""
     pid = os.fork()
     if pid == 0:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shufd
-from conftest import Daemon, descriptors, leases, mappings, private_memory, settled
+from conftest import Daemon, await_value, descriptor_count, lease_count, mapping_count, private_bytes
 
 
 def test_first_example(client):
@@ -55,14 +55,14 @@ def test_result_is_shared_and_read_only(client):
         first.view(np.uint8).setflags(write=True)
 
 
-def test_empty_share(client):
+def test_empty_shard(client):
     empty = client.permute(3, 7, rank=1, world=8, drop_last=True)
     assert empty.shape == (0,) and empty.dtype == np.uint32 and not empty.flags.writeable
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("n, world", [(1000, 3), (7, 8), (64, 4)])
-def test_resume_of_a_rank(client, n, world, drop_last):
+def test_rank_resumes_at_step(client, n, world, drop_last):
     for rank in range(world):
         shard = {"rank": rank, "world": world, "drop_last": drop_last}
         order = client.permute(n, 7, 3, **shard)
@@ -97,8 +97,8 @@ def test_named_key(tmp_path):
     daemon.stop()
 
 
-def test_leases_and_drop(mortal):
-    with shufd.connect(mortal.socket) as client:
+def test_leases_and_drop(killable_daemon):
+    with shufd.connect(killable_daemon.socket) as client:
         order = client.permute(1_000_000, 7, 3)
         noise = client.uniform(size=1_000_000, seed=8, dtype="f32")
         first, second = client.leases()
@@ -205,7 +205,7 @@ def test_bit_generator(client):
         bits.state = {"bit_generator": "PCG64"}
 
 
-def test_bad_requests(client, daemon):
+def test_bad_requests_are_refused(client, daemon):
     cases = {
         "n 0: expected 1": lambda: client.permute(0, 7),
         "n: 18446744073709551616: expected 0 to": lambda: client.permute(2**64, 7),
@@ -251,19 +251,20 @@ def test_bad_requests(client, daemon):
     with pytest.raises(shufd.Invalid, match="socket"):
         shufd.connect("/" + "x" * 200)
     assert client.permute(3, 7).tolist() == [0, 1, 2]
-    assert leases(client) == 0
+    assert lease_count(client) == 0
 
 
-def whole(most):
+def integers_up_to(most):
     """Mostly numbers from 0 to `most`, and some numbers outside of every valid range."""
     return st.one_of(st.integers(0, most), st.integers(0, most), st.integers(-2, -1), st.integers(2**62 + 1, 2**65))
 
 
 @settings(max_examples=300, deadline=None)
-@given(n=whole(3000), seed=whole(2**64 - 1), epoch=whole(2**64 - 1), offset=st.none() | whole(3000),
-       count=st.none() | whole(3000), stride=st.none() | whole(50),
+@given(n=integers_up_to(3000), seed=integers_up_to(2**64 - 1), epoch=integers_up_to(2**64 - 1),
+       offset=st.none() | integers_up_to(3000), count=st.none() | integers_up_to(3000),
+       stride=st.none() | integers_up_to(50),
        algorithm=st.sampled_from(["primefold", "philox24", "lcg"]))  # fmt: skip
-def test_arguments_at_random(daemon, n, seed, epoch, offset, count, stride, algorithm):
+def test_random_arguments(daemon, n, seed, epoch, offset, count, stride, algorithm):
     """A request equals NumPy's slice of the whole permutation, or fails with an error of shufd."""
     client = shufd.default_client()
     part = {"offset": offset, "count": count, "stride": stride}
@@ -279,8 +280,8 @@ def test_arguments_at_random(daemon, n, seed, epoch, offset, count, stride, algo
 
 
 @settings(max_examples=100, deadline=None)
-@given(n=whole(3000), seed=st.integers(0, 2**64 - 1), at=st.lists(whole(3000), max_size=5))
-def test_look_ups_at_random(daemon, n, seed, at):
+@given(n=integers_up_to(3000), seed=st.integers(0, 2**64 - 1), at=st.lists(integers_up_to(3000), max_size=5))
+def test_random_look_ups(daemon, n, seed, at):
     client = shufd.default_client()
     try:
         values = client.index(at, n, seed).tolist()
@@ -291,7 +292,7 @@ def test_look_ups_at_random(daemon, n, seed, at):
     assert client.inverse_index(values, n, seed).tolist() == at
 
 
-def test_closed_client(daemon):
+def test_closed_client_refuses_calls(daemon):
     client = shufd.connect(daemon.socket)
     array = client.permute(100_000, 7)
     before = array.copy()
@@ -306,37 +307,37 @@ def test_closed_client(daemon):
 def test_lease_ends_with_the_last_array(client):
     array = client.permute(1 << 20, 11)
     part = array[10:20][::2]
-    assert leases(client) == 1
+    assert lease_count(client) == 1
     del array
-    assert leases(client) == 1
+    assert lease_count(client) == 1
     del part
-    assert leases(client) == 0
+    assert lease_count(client) == 0
 
 
 def test_nothing_leaks(daemon):
-    initial = descriptors(), mappings()
+    initial = descriptor_count(), mapping_count()
     with shufd.connect(daemon.socket) as client:
         for _ in range(3):
             client.permute(3_000_000, 1)
-        others = leases(client)  # prefetches that other clients hold
-        before = descriptors(), mappings()
+        other_leases = lease_count(client)  # prefetches that other clients hold
+        before = descriptor_count(), mapping_count()
         for epoch in range(200):
             client.permute(3_000_000 if epoch % 20 == 0 else 1000, 7, epoch)
             client.normal(size=100, seed=epoch)
             client.shuffle(np.arange(100), epoch)
             with pytest.raises(shufd.Invalid):
                 client.permute(0, epoch)
-        assert leases(client) == others
-        assert descriptors() == before[0]
-        assert mappings() <= before[1] + 128  # libshuf keeps small blocks mapped for the next results
-        small = mappings()
+        assert lease_count(client) == other_leases
+        assert descriptor_count() == before[0]
+        assert mapping_count() <= before[1] + 128  # libshuf keeps small blocks mapped for the next results
+        small = mapping_count()
         for epoch in range(20):
             client.permute(3_000_000, 8, epoch)
-        assert mappings() <= small
-    assert (descriptors(), mappings()) == initial
+        assert mapping_count() <= small
+    assert (descriptor_count(), mapping_count()) == initial
 
 
-def test_ten_thousand_epochs(daemon):
+def test_ten_thousand_epochs_leak_nothing(daemon):
     """The numbers of descriptors, mappings and leases do not grow, nor does the memory of this process."""
     with shufd.connect(daemon.socket) as client:
         def run(epochs):
@@ -346,12 +347,12 @@ def test_ten_thousand_epochs(daemon):
             return order
 
         run(range(1000))
-        before = descriptors(), leases(client), private_memory()
+        before = descriptor_count(), lease_count(client), private_bytes()
         order = run(range(1000, 11_000))
         assert (order == shufd.local.index(np.arange(len(order)), len(order), 7, 10_999)).all()
         del order
-        assert (descriptors(), leases(client)) == before[:2] and mappings() <= 256
-        assert private_memory() < before[2] + (8 << 20)
+        assert (descriptor_count(), lease_count(client)) == before[:2] and mapping_count() <= 256
+        assert private_bytes() < before[2] + (8 << 20)
 
 
 def test_threads_have_their_own_connections(daemon):
@@ -377,7 +378,7 @@ def test_threads_have_their_own_connections(daemon):
             assert (np.sort(array) == np.arange(5000)).all()
         arrays.clear()
         del array
-        assert settled(lambda: leases(client), 0) == 0
+        assert await_value(lambda: lease_count(client), 0) == 0
 
 
 def test_lease_ends_in_another_thread(client):
@@ -389,13 +390,13 @@ def test_lease_ends_in_another_thread(client):
         client.permute(100, 8, epoch)
     for thread in threads:
         thread.join()
-    assert leases(client) == 0
+    assert lease_count(client) == 0
 
 
 def test_prefetch(client):
     computed = client.status()["computed"]
     client.prefetch(200_000, 7, 123)
-    assert settled(lambda: client.status()["computed"], computed + 1) == computed + 1
+    assert await_value(lambda: client.status()["computed"], computed + 1) == computed + 1
     client.permute(200_000, 7, 123)
     assert client.status()["computed"] == computed + 1
 
@@ -406,23 +407,23 @@ def test_progress(client, capsys):
     assert "permute" in capsys.readouterr().err
 
 
-def test_bar_in_a_terminal(mortal, monkeypatch, capsys):
+def test_progress_bar_on_a_terminal(killable_daemon, monkeypatch, capsys):
     """Even without `progress`, a long call shows a bar after a while if standard error is a terminal."""
     pytest.importorskip("tqdm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(shufd._wait, "_PATIENCE", 0.2)
-    with shufd.connect(mortal.socket) as client:
+    with shufd.connect(killable_daemon.socket) as client:
         client.permute(6_000_000, 7)
         assert client.permute(6_000_000, 7, progress=False).size == 6_000_000
-        os.kill(mortal.process.pid, signal.SIGSTOP)
-        timer = threading.Timer(1, os.kill, (mortal.process.pid, signal.SIGCONT))
+        os.kill(killable_daemon.process.pid, signal.SIGSTOP)
+        timer = threading.Timer(1, os.kill, (killable_daemon.process.pid, signal.SIGCONT))
         timer.start()
         assert client.permute(6_000_000, 7, 1).size == 6_000_000
         timer.join()
     assert "permute" in capsys.readouterr().err
 
 
-def test_scipy_draws(daemon):
+def test_scipy_uses_bit_generator(daemon):
     stats = pytest.importorskip("scipy.stats")
     generator = np.random.Generator(shufd.BitGenerator(7))
     values = stats.norm.rvs(size=20_000, random_state=generator)
@@ -442,7 +443,7 @@ def test_reprs(client):
     assert "offset=0" in repr(shufd.BitGenerator(1))
 
 
-def test_errors_are_a_tree():
+def test_errors_derive_from_error():
     for name in shufd.__all__:
         value = getattr(shufd, name)
         if isinstance(value, type) and issubclass(value, Exception):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shufd
-from conftest import Daemon, in_child, leases, settled
+from conftest import Daemon, await_value, lease_count, run_in_child
 from shufd import _device
 from shufd._lease import Lease
 
@@ -28,13 +28,13 @@ class Tensor(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Plain(ctypes.Structure):
+class ManagedTensor(ctypes.Structure):
     """DLManagedTensor."""
 
     _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
-class Versioned(ctypes.Structure):
+class VersionedTensor(ctypes.Structure):
     """DLManagedTensorVersioned."""
 
     _fields_ = [
@@ -43,12 +43,12 @@ class Versioned(ctypes.Structure):
     ]  # fmt: skip
 
 
-def consume(capsule, version):
+def take_tensor(capsule, version):
     """Takes the tensor out of the capsule like a consumer: renames the capsule and returns the tensor."""
     name, used, kind = (
-        (b"dltensor_versioned", b"used_dltensor_versioned", Versioned)
+        (b"dltensor_versioned", b"used_dltensor_versioned", VersionedTensor)
         if version
-        else (b"dltensor", b"used_dltensor", Plain)
+        else (b"dltensor", b"used_dltensor", ManagedTensor)
     )
     get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -66,21 +66,21 @@ def array(client, monkeypatch):
     """A DeviceArray over host memory, for the tests that need no GPU."""
     monkeypatch.setattr(_device, "_ordinal_of", lambda address: 3)
 
-    def make():
+    def make_array():
         request = shufd._request.whole(1000, 7, None, 0, "primefold")
         connection = client._connection()
         lease = Lease(connection, connection.take(shufd._lib.shuf_lease_take, request, shufd._request.HOST))
         return _device.DeviceArray(lease, lease.dtype, (10, 100), -1)
 
-    return make
+    return make_array
 
 
 @pytest.mark.parametrize("version", [None, (1, 0)])
-def test_consumer(client, array, version):
-    held = leases(client)
+def test_consumer_keeps_lease(client, array, version):
+    leases_before = lease_count(client)
     a = array()
     capsule = a.__dlpack__(max_version=version)
-    managed, address, name = consume(capsule, version)
+    managed, address, name = take_tensor(capsule, version)
     tensor = managed.tensor
     assert tensor.data == a.ptr and (tensor.device_type, tensor.device_id) == a.__dlpack_device__() == (2, 3)
     assert (tensor.code, tensor.bits, tensor.lanes) == (1, 32, 1)
@@ -90,22 +90,22 @@ def test_consumer(client, array, version):
     del capsule
     a.close()
     del a
-    assert leases(client) == held + 1  # the consumer still has the lease
+    assert lease_count(client) == leases_before + 1  # the consumer still has the lease
     deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)
     thread = threading.Thread(target=deleter, args=(address,))
     thread.start()
     thread.join()
-    assert leases(client) == held and not _device._owners
+    assert lease_count(client) == leases_before and not _device._owners
 
 
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_unused_capsules_free_their_leases(client, array, version):
-    held = leases(client)
+    leases_before = lease_count(client)
     for _ in range(100):
         a = array()
         a.__dlpack__(max_version=version)
     del a
-    assert leases(client) == held and not _device._owners
+    assert lease_count(client) == leases_before and not _device._owners
 
 
 def test_cuda_array_interface(array):
@@ -116,7 +116,7 @@ def test_cuda_array_interface(array):
     assert "cuda:3" in repr(a) and len(a) == 10 and a.nbytes == 4000
 
 
-def test_closed_array(array):
+def test_closed_array_is_refused(array):
     a = array()
     a.close()
     a.close()
@@ -126,14 +126,14 @@ def test_closed_array(array):
     assert "closed" in repr(a)
 
 
-def test_array_of_a_parent(array):
+def test_array_of_parent_is_refused(array):
     a = array()
 
     def child():
         with pytest.raises(shufd.DeviceError, match="of the parent process"):
             a.__dlpack__()
 
-    in_child(child)
+    run_in_child(child)
 
 
 def test_copies_are_refused(array):
@@ -185,30 +185,30 @@ def test_consumers_see_the_same_memory(gpu, name):
     module = pytest.importorskip(name)
     if name == "torch" and not module.cuda.is_available():
         pytest.skip("torch sees no GPU")
-    held = leases(gpu)
+    leases_before = lease_count(gpu)
     a = gpu.permute(1_000_003, 7, 3, dtype="i64", device="cuda")
     address, values, consumer = consumers()[name](module, a)
     assert address == a.ptr
     assert (values == gpu.permute(1_000_003, 7, 3, dtype="i64")).all()
     del a
     gc.collect()
-    assert leases(gpu) == held + 1
+    assert lease_count(gpu) == leases_before + 1
     del consumer
-    assert settled(lambda: leases(gpu), held) == held
+    assert await_value(lambda: lease_count(gpu), leases_before) == leases_before
 
 
 def test_no_leak_over_many_epochs(gpu):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("torch sees no GPU")
-    held = leases(gpu)
+    leases_before = lease_count(gpu)
     gpu.permute(1_000_000, 7, device="cuda")
     descriptors, free = len(os.listdir("/proc/self/fd")), torch.cuda.mem_get_info()[0]
     for epoch in range(int(os.environ.get("SHUF_TEST_EPOCHS", 1000))):
         t = torch.from_dlpack(gpu.permute(1_000_000, 7, epoch, dtype="i64", device="cuda"))
     assert int(t.sum()) == 499_999_500_000
     del t
-    assert leases(gpu) == held
+    assert lease_count(gpu) == leases_before
     assert len(os.listdir("/proc/self/fd")) <= descriptors + 2
     assert torch.cuda.mem_get_info()[0] > free - (1 << 30)
 
@@ -222,12 +222,12 @@ def test_streams_on_the_gpu(gpu):
     assert np.allclose(t.cpu().numpy(), gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32"))
 
 
-def test_device_that_the_daemon_does_not_use(gpu):
+def test_unused_device_is_refused(gpu):
     with pytest.raises(shufd.DeviceError, match="cuda:63"):
         gpu.permute(10, 7, device="cuda:63")
 
 
-def test_gpu_that_this_process_cannot_see(gpu):
+def test_hidden_gpu_is_refused(gpu):
     text = (
         "import shufd\n"
         "try: shufd.connect().permute(10, 7, device='cuda')\n"

@@ -29,7 +29,7 @@ def sections():
     return {"": parts[0]} | {part.partition("\n")[0]: part for part in parts[1:]}
 
 
-def run(name, text, names):
+def run_examples(name, text, names):
     test = doctest.DocTestParser().get_doctest(text, names, name, "loaders.md", 0)
     result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(test, clear_globs=False)
     assert result.failed == 0 and result.attempted >= 2
@@ -40,13 +40,13 @@ def run(name, text, names):
 def test_loader(daemon, heading):
     pytest.importorskip(LOADERS[heading])
     assert set(sections()) == {"", *LOADERS}
-    run(heading, sections()[heading], run("", sections()[""], {}))
+    run_examples(heading, sections()[heading], run_examples("", sections()[""], {}))
 
 
 def test_streaming_dataset(daemon, tmp_path):
     """The shuffle algorithm of loaders.md gives the right order in a real StreamingDataset, for two epochs."""
     streaming = pytest.importorskip("streaming")
-    run("MosaicML Streaming", sections()["MosaicML Streaming"], run("", sections()[""], {}))
+    run_examples("MosaicML Streaming", sections()["MosaicML Streaming"], run_examples("", sections()[""], {}))
     with streaming.MDSWriter(out=str(tmp_path), columns={"x": "int"}, size_limit=1000) as writer:
         for x in range(1000):
             writer.write({"x": x})
@@ -75,7 +75,7 @@ def test_docstrings(daemon):
     assert failed == 0 and tried >= 2
 
 
-def test_everything_public_has_a_docstring():
+def test_public_names_have_docstrings():
     for name in shufd.__all__:
         value = getattr(shufd, name)
         assert value.__doc__, name

@@ -8,23 +8,23 @@ import pytest
 
 import shufd
 import shufd.jax
-from conftest import leases, settled
+from conftest import await_value, lease_count
 
 
 def test_permutation(client):
     pytest.importorskip("jax")
     import jax
 
-    held = leases(client)
+    leases_before = lease_count(client)
     order = client.permute(1_000_003, 7, 3)
     array = shufd.jax.permutation(1_000_003, 7, 3, client=client)
     assert isinstance(array, jax.Array) and array.dtype == np.uint32
     assert array.unsafe_buffer_pointer() == order.ctypes.data
     assert (np.asarray(array) == order).all()
     del order
-    assert leases(client) == held + 1  # JAX holds a lease
+    assert lease_count(client) == leases_before + 1  # JAX holds a lease
     del array
-    assert settled(lambda: leases(client), held) == held
+    assert await_value(lambda: lease_count(client), leases_before) == leases_before
     assert shufd.jax.permutation(10, 7, rank=1, world=4, client=client).tolist() == [0, 9, 3]
 
 
@@ -80,7 +80,7 @@ def test_random_access(client):
             sampler[i]
 
 
-def test_generators(client):
+def test_each_record_has_a_generator(client):
     sampler = sampler_of(client, 1000)
     again = sampler_of(client, 1000)
     draws = [sampler[i].rng.random() for i in range(100)]
@@ -89,7 +89,7 @@ def test_generators(client):
     assert plain[5].record_key == 5 and plain[5].rng is None
 
 
-def test_copies_are_equal(client):
+def test_pickled_sampler_is_equal(client):
     sampler = sampler_of(client, 1000, sharding(1, 2), None)
     sampler[10]
     copy = pickle.loads(pickle.dumps(sampler))
@@ -100,7 +100,7 @@ def test_copies_are_equal(client):
     )
 
 
-def test_bad_arguments(client):
+def test_bad_arguments_are_refused(client):
     for arguments, text in (
         ((0,), "num_records: 0"), ((10, None, False, 0), "num_epochs: 0"),
         ((10, None, True), "seed: None"), ((10, None, True, 1, -1), "seed: -1"),
@@ -153,15 +153,15 @@ def test_checkpoint(client):
         other.set_state(state)
 
 
-def test_larger_than_the_daemon(client):
+def test_order_above_memory_limit(client):
     """If an order does not fit into memory, this process computes single values itself."""
 
-    class Small:
+    class ClientWithoutMemory:
         def permute(self, *arguments, **options):
             raise shufd.OutOfMemory("n: too large here")
 
         prefetch = permute
 
-    sampler = sampler_of(Small(), 1 << 40)
+    sampler = sampler_of(ClientWithoutMemory(), 1 << 40)
     at = [0, 12345, (1 << 40) - 1]
     assert [sampler[i].record_key for i in at] == client.index(at, 1 << 40, 7).tolist()

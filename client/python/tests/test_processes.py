@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import shufd
-from conftest import descriptors, in_child, leases, mappings, settled
+from conftest import await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
 
-def test_fork_in_the_middle_of_a_lease(client):
+def test_lease_survives_fork(client):
     array = client.permute(100_000, 7)
     expected = array.copy()
 
@@ -29,15 +29,15 @@ def test_fork_in_the_middle_of_a_lease(client):
         array = None  # drops the child's copy; the parent's lease stays
         client.close()
 
-    held = leases(client)
-    in_child(child)
-    assert leases(client) == held >= 1 and (array == expected).all()
+    leases_before = lease_count(client)
+    run_in_child(child)
+    assert lease_count(client) == leases_before >= 1 and (array == expected).all()
     assert (client.permute(1000, 7) == shufd.local.index(np.arange(1000), 1000, 7)).all()
 
 
 def test_fork_while_other_threads_call(daemon):
     with shufd.connect(daemon.socket) as client:
-        before = leases(client)
+        before = lease_count(client)
         stop = threading.Event()
 
         def work(seed):
@@ -49,13 +49,13 @@ def test_fork_while_other_threads_call(daemon):
             thread.start()
         try:
             for _ in range(20):
-                in_child(lambda: client.permute(1000, 7))
+                run_in_child(lambda: client.permute(1000, 7))
         finally:
             stop.set()
             for thread in threads:
                 thread.join()
         # The connections of the threads end a little later. Other clients may hold prefetches.
-        assert settled(lambda: leases(client), before) == before
+        assert await_value(lambda: lease_count(client), before) == before
 
 
 def test_pickled_client_connects_again(client):
@@ -77,7 +77,7 @@ def run_python(text, **environment):
     return result
 
 
-def private_daemons():
+def private_daemon_sockets():
     """The sockets of all private daemons, from the command lines of all processes."""
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -89,24 +89,28 @@ def private_daemons():
     return found
 
 
-def no_default_daemon():
+def skip_with_default_daemon():
     if os.path.exists("/run/shufd/shufd.sock"):
         pytest.skip("a daemon of this machine is running")
 
 
 def test_private_daemon(tmp_path):
-    no_default_daemon()
+    skip_with_default_daemon()
     text = "import shufd; print(shufd.permute(10, seed=7)); print(shufd.default_client().socket)"
     result = run_python(text)
     order, socket = result.stdout.splitlines()
     assert order == "[4 0 5 1 2 9 6 8 7 3]"
     assert result.stderr.count("started a private daemon") == 1
-    assert settled(lambda: socket in private_daemons() or os.path.exists(os.path.dirname(socket)), False) is False
+
+    def is_left():
+        return socket in private_daemon_sockets() or os.path.exists(os.path.dirname(socket))
+
+    assert await_value(is_left, False) is False
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_private_daemon_lives_as_long_as_a_child(tmp_path, method):
-    no_default_daemon()
+    skip_with_default_daemon()
     script = tmp_path / "parent.py"
     script.write_text(
         "import multiprocessing, os, sys, time, shufd\n"
@@ -133,14 +137,16 @@ def test_private_daemon_lives_as_long_as_a_child(tmp_path, method):
     with (tmp_path / "log").open("w") as log:
         subprocess.run([sys.executable, str(script), str(out)], check=True, timeout=120, env=environment,
                        stdout=log, stderr=log)  # fmt: skip
-    assert settled(lambda: out.exists() and "shufd.sock" in out.read_text(), True, 60), (tmp_path / "log").read_text()
+    assert await_value(
+        lambda: out.exists() and "shufd.sock" in out.read_text(), True, 60
+    ), (tmp_path / "log").read_text()
     order, _, socket = out.read_text().rpartition(" ")
     assert order == "[4 0 5 1 2 9 6 8 7 3]"
-    assert settled(lambda: socket in private_daemons(), False) is False
+    assert await_value(lambda: socket in private_daemon_sockets(), False) is False
 
 
 def test_private_daemon_starts_again_after_a_crash():
-    no_default_daemon()
+    skip_with_default_daemon()
     run_python(
         "import os, signal, shufd\n"
         "client = shufd.serve()\n"
@@ -150,14 +156,14 @@ def test_private_daemon_starts_again_after_a_crash():
     )
 
 
-def test_private_daemon_that_cannot_start(tmp_path):
-    no_default_daemon()
+def test_private_daemon_start_failure(tmp_path):
+    skip_with_default_daemon()
     text = "import shufd\ntry: shufd.serve(backend='cuda:99')\nexcept shufd.NoDaemon as e: print(e)"
     assert "shufd did not start: " in run_python(text).stdout
 
 
 def test_private_daemon_names_the_arguments_of_serve():
-    no_default_daemon()
+    skip_with_default_daemon()
     text = (
         "import shufd\n"
         "client = shufd.serve(host_memory='64Mi', device_memory='64Mi', quiet=True)\n"
@@ -169,43 +175,43 @@ def test_private_daemon_names_the_arguments_of_serve():
     assert "shufd.conf" not in message and "kill" not in message and "--" not in message
 
 
-def test_import_is_light():
+def test_import_loads_no_frameworks():
     run_python(
         "import shufd, sys; assert not {'torch', 'jax', 'grain', 'tqdm'} & set(sys.modules)\n"
         "assert 'libcuda' not in open('/proc/self/maps').read()"
     )
 
 
-def test_daemon_killed_in_the_middle_of_an_epoch(mortal):
-    with shufd.connect(mortal.socket) as client:
+def test_array_outlives_killed_daemon(killable_daemon):
+    with shufd.connect(killable_daemon.socket) as client:
         array = client.permute(100_000, 7)
         expected = array.copy()
-        mortal.kill()
+        killable_daemon.kill()
         assert (array == expected).all()
-        mortal.start()
+        killable_daemon.start()
         assert (client.permute(100_000, 7) == expected).all()
         del array
-        assert leases(client) == 0
+        assert lease_count(client) == 0
 
 
-def test_daemon_lost(mortal):
-    with shufd.connect(mortal.socket, reconnect=0.3) as client:
+def test_lost_daemon_is_an_error(killable_daemon):
+    with shufd.connect(killable_daemon.socket, reconnect=0.3) as client:
         array = client.permute(1000, 7)
-        mortal.kill()
+        killable_daemon.kill()
         with pytest.raises(shufd.DaemonLost, match="shufd"):
             client.permute(1000, 8)
         assert array.sum() == 499_500
-        mortal.start()
+        killable_daemon.start()
         assert client.permute(1000, 8).size == 1000
 
 
 @pytest.mark.parametrize("call", ["shuffle", "permute"])
-def test_interrupt(mortal, call):
+def test_interrupt_ends_call(killable_daemon, call):
     """Ctrl-C ends a long call at once. The daemon cancels the work when the thread of the call has ended."""
-    with shufd.connect(mortal.socket) as client:
+    with shufd.connect(killable_daemon.socket) as client:
         array = np.zeros(60_000_000, np.uint8)
         client.permute(1000, 7)
-        os.kill(mortal.process.pid, signal.SIGSTOP)
+        os.kill(killable_daemon.process.pid, signal.SIGSTOP)
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         start = time.monotonic()
@@ -214,53 +220,53 @@ def test_interrupt(mortal, call):
                 client.shuffle(array, 7) if call == "shuffle" else client.permute(60_000_000, 7)
             assert time.monotonic() - start < 20
         finally:
-            os.kill(mortal.process.pid, signal.SIGCONT)
+            os.kill(killable_daemon.process.pid, signal.SIGCONT)
         timer.join()
         assert client.permute(1000, 7).size == 1000
-        assert settled(lambda: leases(client), 0, 60) == 0
+        assert await_value(lambda: lease_count(client), 0, 60) == 0
 
 
-def test_faults_leak_nothing(mortal):
+def test_faults_leak_nothing(killable_daemon):
     """Repeats a series of faults. Afterwards, there are no more leases, descriptors and mappings than before."""
 
     def interrupted(client):
-        os.kill(mortal.process.pid, signal.SIGSTOP)
+        os.kill(killable_daemon.process.pid, signal.SIGSTOP)
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         try:
             with pytest.raises(KeyboardInterrupt):
                 client.shuffle(np.zeros(60_000_000, np.uint8), 7)
         finally:
-            os.kill(mortal.process.pid, signal.SIGCONT)
+            os.kill(killable_daemon.process.pid, signal.SIGCONT)
             timer.join()
 
     def lost(client):
         array = client.permute(100_000, 7)
-        mortal.kill()
+        killable_daemon.kill()
         with pytest.raises(shufd.DaemonLost):
             client.permute(100_000, 8)
-        mortal.start()
+        killable_daemon.start()
         assert array.size == client.permute(100_000, 7).size
 
-    def failing(client, error, call):
+    def expect_error(client, error, call):
         with pytest.raises(error):
             call(client)
 
     faults = [
-        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(0, 7)),
-        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(10, 7, rank=3, world=3)),
-        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(10, 7, dtype="f32")),
-        lambda client: failing(client, shufd.Invalid, lambda c: c.permute(10, 7, device="cuda")),
-        lambda client: failing(client, shufd.OutOfMemory, lambda c: c.permute(1 << 50, 7)),
-        lambda client: failing(client, ValueError, lambda c: c.permute(10, 7).__setitem__(0, 1)),
-        lambda client: failing(client, shufd.NoDaemon, lambda c: shufd.connect("/nonexistent/s")),
-        lambda client: in_child(lambda: client.permute(100_000, 7)),
+        lambda client: expect_error(client, shufd.Invalid, lambda c: c.permute(0, 7)),
+        lambda client: expect_error(client, shufd.Invalid, lambda c: c.permute(10, 7, rank=3, world=3)),
+        lambda client: expect_error(client, shufd.Invalid, lambda c: c.permute(10, 7, dtype="f32")),
+        lambda client: expect_error(client, shufd.Invalid, lambda c: c.permute(10, 7, device="cuda")),
+        lambda client: expect_error(client, shufd.OutOfMemory, lambda c: c.permute(1 << 50, 7)),
+        lambda client: expect_error(client, ValueError, lambda c: c.permute(10, 7).__setitem__(0, 1)),
+        lambda client: expect_error(client, shufd.NoDaemon, lambda c: shufd.connect("/nonexistent/s")),
+        lambda client: run_in_child(lambda: client.permute(100_000, 7)),
         interrupted,
         lost,
     ]
 
-    def round_of_faults():
-        with shufd.connect(mortal.socket, reconnect=0.3) as client:
+    def cause_each_fault():
+        with shufd.connect(killable_daemon.socket, reconnect=0.3) as client:
             for fault in faults:
                 fault(client)
         with pytest.raises(shufd.Closed):
@@ -268,11 +274,11 @@ def test_faults_leak_nothing(mortal):
         gc.collect()
 
     def counts():
-        with shufd.connect(mortal.socket) as client:
-            return leases(client), descriptors(), mappings()
+        with shufd.connect(killable_daemon.socket) as client:
+            return lease_count(client), descriptor_count(), mapping_count()
 
-    round_of_faults()
-    before = settled(lambda: counts()[0], 0), *counts()[1:]
+    cause_each_fault()
+    before = await_value(lambda: counts()[0], 0), *counts()[1:]
     for _ in range(2):
-        round_of_faults()
-    assert before[0] == 0 and settled(counts, before) == before
+        cause_each_fault()
+    assert before[0] == 0 and await_value(counts, before) == before

@@ -17,9 +17,9 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from conftest import Daemon, leases, settled
+from conftest import Daemon, await_value, lease_count
 
-Theirs = torch.utils.data.distributed.DistributedSampler
+TorchSampler = torch.utils.data.distributed.DistributedSampler
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -35,9 +35,9 @@ class Numbers(torch.utils.data.Dataset):
         return i
 
 
-def expected(client, n, world, rank, drop_last, seed, epoch, shuffle=True):
+def expected_indices(client, n, world, rank, drop_last, seed, epoch, shuffle=True):
     """The indices and the length of torch's own sampler, with shufd's permutation in place of randperm()."""
-    sampler = Theirs(range(n), world, rank, shuffle, seed, drop_last)
+    sampler = TorchSampler(range(n), world, rank, shuffle, seed, drop_last)
     sampler.set_epoch(epoch)
     order = torch.from_numpy(client.permute(n, seed, epoch).astype(np.int64))
     with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +45,7 @@ def expected(client, n, world, rank, drop_last, seed, epoch, shuffle=True):
         return list(sampler), len(sampler)
 
 
-def ours(client, n, world, rank, drop_last=False, seed=3, epoch=0, **options):
+def make_sampler(client, n, world, rank, drop_last=False, seed=3, epoch=0, **options):
     sampler = shufd.torch.DistributedSampler(
         Numbers(n), world, rank, seed=seed, drop_last=drop_last, client=client, **options
     )
@@ -56,31 +56,31 @@ def ours(client, n, world, rank, drop_last=False, seed=3, epoch=0, **options):
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("world", [1, 2, 3, 4, 8, 40])
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 16, 31, 1000])
-def test_equal_to_torch(client, n, world, drop_last):
+def test_sampler_equals_torch(client, n, world, drop_last):
     for rank in range(world):
         for shuffle in (True, False):
-            sampler = ours(client, n, world, rank, drop_last, epoch=5, shuffle=shuffle)
-            indices, length = expected(client, n, world, rank, drop_last, 3, 5, shuffle)
+            sampler = make_sampler(client, n, world, rank, drop_last, epoch=5, shuffle=shuffle)
+            indices, length = expected_indices(client, n, world, rank, drop_last, 3, 5, shuffle)
             assert list(sampler) == indices and len(sampler) == length
-            theirs = Theirs(range(n), world, rank, shuffle, 3, drop_last)
-            theirs.set_epoch(5)
+            torch_sampler = TorchSampler(range(n), world, rank, shuffle, 3, drop_last)
+            torch_sampler.set_epoch(5)
             for name in ("num_replicas", "rank", "shuffle", "seed", "drop_last", "epoch", "num_samples", "total_size"):
-                assert getattr(sampler, name) == getattr(theirs, name)
+                assert getattr(sampler, name) == getattr(torch_sampler, name)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 5000), st.integers(1, 64), st.integers(0, 63), st.booleans(),
        st.integers(0, 2**64 - 1), st.integers(0, 2**63))  # fmt: skip
-def test_equal_to_torch_at_random(daemon, n, world, rank, drop_last, seed, epoch):
+def test_random_samplers_match(daemon, n, world, rank, drop_last, seed, epoch):
     client = shufd.default_client()
     rank %= world
-    sampler = ours(client, n, world, rank, drop_last, seed, epoch)
+    sampler = make_sampler(client, n, world, rank, drop_last, seed, epoch)
     order = client.permute(n, seed, epoch, rank=rank, world=world, drop_last=drop_last)
     assert list(sampler) == order.tolist() and len(sampler) == len(order)
 
 
 def test_indices_are_integers_and_large_epochs(client):
-    sampler = ours(client, 20_000, 2, 1)
+    sampler = make_sampler(client, 20_000, 2, 1)
     indices = list(sampler)
     assert {type(i) for i in indices} == {int}
     assert indices == client.permute(20_000, 3)[1::2].tolist()
@@ -89,7 +89,7 @@ def test_indices_are_integers_and_large_epochs(client):
     assert list(sampler) == client.permute(20_000, 3, 1)[1::2].tolist()
 
 
-def test_an_unused_iterator_costs_nothing(daemon):
+def test_unused_iterator_sends_no_request(daemon):
     sampler = shufd.torch.DistributedSampler(Numbers(10), 2, 0, client=object())
     iter(sampler), iter(sampler)
     with pytest.raises(AttributeError):
@@ -98,16 +98,16 @@ def test_an_unused_iterator_costs_nothing(daemon):
 
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("world", [1, 2, 3, 5])
-def test_resume_everywhere(client, world, drop_last):
+def test_sampler_resumes_at_every_step(client, world, drop_last):
     n = 23
     for rank, through_batches in itertools.product(range(world), (False, True)):
-        whole = list(ours(client, n, world, rank, drop_last, epoch=2))
+        whole = list(make_sampler(client, n, world, rank, drop_last, epoch=2))
         for step in range(len(whole) + 1):
-            sampler = ours(client, n, world, rank, drop_last, epoch=2)
+            sampler = make_sampler(client, n, world, rank, drop_last, epoch=2)
             assert list(itertools.islice(sampler, step)) == whole[:step]
             state = json.loads(json.dumps(sampler.state_dict()))
             assert sampler.state_dict(used=step) == state
-            resumed = ours(client, n, world, rank, drop_last)
+            resumed = make_sampler(client, n, world, rank, drop_last)
             if through_batches:
                 batches = shufd.torch.BatchSampler(resumed, 4, False)
                 batches.load_state_dict(state)
@@ -119,11 +119,11 @@ def test_resume_everywhere(client, world, drop_last):
                 assert resumed.state_dict() == state
                 assert list(resumed) == whole[step:]
             resumed.set_epoch(3)
-            assert list(resumed) == list(ours(client, n, world, rank, drop_last, epoch=3))
+            assert list(resumed) == list(make_sampler(client, n, world, rank, drop_last, epoch=3))
 
 
 def test_state_is_the_same_on_all_ranks(client):
-    samplers = [ours(client, 1000, 4, rank) for rank in range(4)]
+    samplers = [make_sampler(client, 1000, 4, rank) for rank in range(4)]
     states = []
     for sampler in samplers:
         list(itertools.islice(sampler, 77))
@@ -134,14 +134,14 @@ def test_state_is_the_same_on_all_ranks(client):
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 400), st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20)), max_size=5),
        st.integers(1, 9))  # fmt: skip
-def test_elastic(daemon, n, runs, last):
+def test_resume_with_other_world_sizes(daemon, n, runs, last):
     """A job is interrupted several times, and continues with another number of ranks each time. All runs together
     use every index once. Only the last run pads its end."""
     client = shufd.default_client()
     order = client.permute(n, 3, 1).tolist()
     state, seen = None, []
     for world, steps in [*runs, (last, None)]:
-        samplers = [ours(client, n, world, rank, epoch=1) for rank in range(world)]
+        samplers = [make_sampler(client, n, world, rank, epoch=1) for rank in range(world)]
         if state:
             for sampler in samplers:
                 sampler.load_state_dict(state)
@@ -152,12 +152,12 @@ def test_elastic(daemon, n, runs, last):
     assert set(seen[n:]) <= set(order)
 
 
-def test_elastic_4_3_8(client):
+def test_resume_with_4_3_and_8_ranks(client):
     n, state, seen = 10_007, None, []
     for world, batches in ((4, 30), (3, 50), (8, None)):
         rows = []
         for rank in range(world):
-            sampler = ours(client, n, world, rank, epoch=6)
+            sampler = make_sampler(client, n, world, rank, epoch=6)
             batch_sampler = shufd.torch.BatchSampler(sampler, 16, False)
             if state:
                 batch_sampler.load_state_dict(state)
@@ -168,10 +168,10 @@ def test_elastic_4_3_8(client):
     assert seen[:n] == client.permute(n, 3, 6).tolist() and len(seen) - n < 8
 
 
-def test_random_positions_of_many(client):
+def test_order_above_memory_limit(client):
     """At n = 10^9 the order does not fit into memory here, so the sampler computes single values."""
 
-    class Small:
+    class ClientWithoutMemory:
         def permute(self, *arguments, **options):
             raise shufd.OutOfMemory("n 1000000000: too large here")
 
@@ -181,7 +181,7 @@ def test_random_positions_of_many(client):
     n = 1_000_000_000
     positions = np.random.default_rng(1).integers(0, n, 20)
     for position in [*positions.tolist(), n - 1, n - 5]:
-        sampler = ours(Small(), n, 8, 5, epoch=4)
+        sampler = make_sampler(ClientWithoutMemory(), n, 8, 5, epoch=4)
         state = {**sampler.state_dict(), "position": position}
         sampler.load_state_dict(state)
         got = list(itertools.islice(sampler, 3))
@@ -189,8 +189,8 @@ def test_random_positions_of_many(client):
         assert got == client.index(places, n, 3, 4).tolist() == shufd.local.index(places, n, 3, 4).tolist()
 
 
-def test_states_of_other_data(client):
-    sampler = ours(client, 100, 2, 0)
+def test_states_of_other_data_are_refused(client):
+    sampler = make_sampler(client, 100, 2, 0)
     state = sampler.state_dict()
     for name, value in (("n", 99), ("seed", 4), ("algorithm", "lcg"), ("shuffle", False), ("version", 9)):
         with pytest.raises(shufd.Invalid, match=f"state: {name} {value!r}: expected"):
@@ -201,27 +201,27 @@ def test_states_of_other_data(client):
     assert sampler.state_dict()["position"] == 0
 
 
-def test_bad_arguments(client):
+def test_bad_arguments_are_refused(client):
     for rank in (4, 5, -1):
         with pytest.raises(ValueError, match=f"rank: {rank}: expected 0 to num_replicas - 1"):
             shufd.torch.DistributedSampler(Numbers(10), 4, rank)
     with pytest.raises(shufd.Invalid, match="expected a sampler of shufd.torch"):
         shufd.torch.BatchSampler(range(10), 2, False)
     with pytest.raises(ValueError):
-        shufd.torch.BatchSampler(ours(client, 10, 1, 0), 0, False)
+        shufd.torch.BatchSampler(make_sampler(client, 10, 1, 0), 0, False)
     with pytest.raises(ValueError):
         shufd.torch.RandomSampler(Numbers(0))
-    assert list(ours(client, 0, 2, 1)) == [] and list(ours(client, 1, 3, 2, True)) == []
+    assert list(make_sampler(client, 0, 2, 1)) == [] and list(make_sampler(client, 1, 3, 2, True)) == []
 
 
-def test_batches(client):
+def test_batches_equal_torch(client):
     for drop_last, size in itertools.product((False, True), (1, 7, 10, 1000)):
-        sampler = ours(client, 205, 2, 0)
-        theirs = torch.utils.data.BatchSampler(ours(client, 205, 2, 0), size, drop_last)
+        sampler = make_sampler(client, 205, 2, 0)
+        torch_sampler = torch.utils.data.BatchSampler(make_sampler(client, 205, 2, 0), size, drop_last)
         batches = shufd.torch.BatchSampler(sampler, size, drop_last)
-        assert list(batches) == list(theirs) and len(batches) == len(theirs)
+        assert list(batches) == list(torch_sampler) and len(batches) == len(torch_sampler)
         arrays = list(shufd.torch.BatchSampler(sampler, size, drop_last, as_arrays=True))
-        assert [a.tolist() for a in arrays] == list(theirs)
+        assert [a.tolist() for a in arrays] == list(torch_sampler)
         assert all(a.dtype == np.int64 for a in arrays)
 
 
@@ -264,13 +264,13 @@ def test_random_sampler_resumes(client, replacement, num_samples):
             assert list(resumed) == following
 
 
-def test_no_list_of_n(client):
+def test_iteration_needs_little_memory(client):
     """An iteration converts the indices chunk by chunk, so it needs little memory for any n."""
     n = 3_000_000
     tracemalloc.start()
     try:
-        for sampler in (ours(client, n, 1, 0), shufd.torch.RandomSampler(Numbers(n), seed=5, client=client),
-                        shufd.torch.BatchSampler(ours(client, n, 1, 0), 1024, False)):  # fmt: skip
+        for sampler in (make_sampler(client, n, 1, 0), shufd.torch.RandomSampler(Numbers(n), seed=5, client=client),
+                        shufd.torch.BatchSampler(make_sampler(client, n, 1, 0), 1024, False)):  # fmt: skip
             assert sum(1 for _ in itertools.islice(sampler, 1_000_000 if len(sampler) == n else 1000))
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
@@ -278,7 +278,7 @@ def test_no_list_of_n(client):
 
 
 def test_reprs(client):
-    sampler = ours(client, 10, 4, 3, epoch=2)
+    sampler = make_sampler(client, 10, 4, 3, epoch=2)
     text = "shufd.torch.DistributedSampler(n=10, rank=3, num_replicas=4, seed=3, epoch=2)"
     assert repr(sampler) == text
     batches = shufd.torch.BatchSampler(sampler, 2, True)
@@ -286,7 +286,7 @@ def test_reprs(client):
     assert "num_samples=10, replacement=False, seed=5" in repr(shufd.torch.RandomSampler(Numbers(10), seed=5))
 
 
-def test_replacement_is_even(client):
+def test_replacement_is_uniform(client):
     draws = list(shufd.torch.RandomSampler(Numbers(7), True, 70_000, seed=1, client=client))
     counts = np.bincount(draws, minlength=7)
     assert (abs(counts - 10_000) < 600).all()  # 6 standard deviations
@@ -300,8 +300,8 @@ def test_data_loader(client, workers, method):
     if workers == 8 and method == "spawn" and "asan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("under AddressSanitizer torch takes 600 MB a process")
     other = shufd.default_client()
-    before = leases(other)
-    sampler = ours(client, 500, 2, 1, epoch=1)
+    before = lease_count(other)
+    sampler = make_sampler(client, 500, 2, 1, epoch=1)
     loader = torch.utils.data.DataLoader(
         Numbers(500), batch_size=16, sampler=sampler, num_workers=workers,
         multiprocessing_context=method if workers else None, persistent_workers=workers == 2 or method == "spawn",
@@ -309,24 +309,24 @@ def test_data_loader(client, workers, method):
     for epoch in (1, 2):
         sampler.set_epoch(epoch)
         got = torch.cat(list(loader)).tolist()
-        assert got == expected(client, 500, 2, 1, False, 3, epoch)[0]
+        assert got == expected_indices(client, 500, 2, 1, False, 3, epoch)[0]
     batches = shufd.torch.BatchSampler(sampler, 16, True, as_arrays=True)
     loader = torch.utils.data.DataLoader(Numbers(500), batch_sampler=batches, num_workers=workers)
     assert torch.cat(list(loader)).tolist() == got[: 250 // 16 * 16]
     client.close()
     del loader, batches, sampler
-    assert settled(lambda: leases(other), before) == before
+    assert await_value(lambda: lease_count(other), before) == before
 
 
-def test_used_indices_of_a_loader_that_draws_ahead(client):
-    sampler = ours(client, 1000, 2, 0, epoch=1)
+def test_used_indices_of_prefetching_loader(client):
+    sampler = make_sampler(client, 1000, 2, 0, epoch=1)
     loader = torch.utils.data.DataLoader(Numbers(1000), batch_size=10, sampler=sampler, num_workers=2)
     seen = [next(it) for it in [iter(loader)] for _ in range(7)]
     assert sampler.state_dict()["position"] > 140
     state = sampler.state_dict(used=70)
     assert state["position"] == 140
     sampler.load_state_dict(state)
-    assert torch.cat(seen).tolist() + list(sampler) == expected(client, 1000, 2, 0, False, 3, 1)[0]
+    assert torch.cat(seen).tolist() + list(sampler) == expected_indices(client, 1000, 2, 0, False, 3, 1)[0]
 
 
 @pytest.mark.parametrize("kind", ["sampler", "batch_sampler"])
@@ -338,7 +338,7 @@ def test_stateful_data_loader(client, workers, more, kind):
     loaders = pytest.importorskip("torchdata.stateful_dataloader")
 
     def make():
-        sampler = ours(client, 600, 3, 1)
+        sampler = make_sampler(client, 600, 3, 1)
         if kind == "sampler":
             options = {"sampler": sampler, "batch_size": 8}
         else:
@@ -348,7 +348,7 @@ def test_stateful_data_loader(client, workers, more, kind):
     sampler, loader = make()
     sampler.set_epoch(4)
     whole = [batch.tolist() for batch in loader]
-    assert sum(whole, []) == expected(client, 600, 3, 1, False, 3, 4)[0]
+    assert sum(whole, []) == expected_indices(client, 600, 3, 1, False, 3, 4)[0]
     for steps in (1, 9, 24, 25) if workers < 8 and not more else (9,):
         sampler, loader = make()
         sampler.set_epoch(4)
@@ -360,31 +360,31 @@ def test_stateful_data_loader(client, workers, more, kind):
         resumed.load_state_dict(state)
         assert [batch.tolist() for batch in resumed] == whole[steps:]
         resumed_sampler.set_epoch(5)
-        assert sum((b.tolist() for b in resumed), []) == expected(client, 600, 3, 1, False, 3, 5)[0]
+        assert sum((b.tolist() for b in resumed), []) == expected_indices(client, 600, 3, 1, False, 3, 5)[0]
 
 
 def test_next_epoch_is_prefetched(client):
     computed = client.status()["computed"]
-    sampler = ours(client, 300_000, 2, 0, seed=91)
+    sampler = make_sampler(client, 300_000, 2, 0, seed=91)
     next(iter(sampler))
-    assert settled(lambda: client.status()["computed"], computed + 2) == computed + 2
+    assert await_value(lambda: client.status()["computed"], computed + 2) == computed + 2
     sampler.set_epoch(1)
     next(iter(sampler))
-    assert settled(lambda: client.status()["computed"], computed + 3) == computed + 3
+    assert await_value(lambda: client.status()["computed"], computed + 3) == computed + 3
 
 
-def test_room_for_one_epoch(tmp_path, request):
+def test_memory_for_one_epoch(tmp_path, request):
     """The daemon has room for one epoch. While another rank holds an epoch, this rank computes the values of the
     next one itself."""
     daemon = Daemon(tmp_path, "--backend", "cpu", "--host-memory", "12MiB").start()
     request.addfinalizer(daemon.stop)
     with shufd.connect(daemon.socket) as client, shufd.connect(daemon.socket) as other:
         n = 2_000_000
-        held = other.permute(n, 3)
-        sampler = ours(client, n, 2, 1, epoch=1)
+        held_epoch = other.permute(n, 3)
+        sampler = make_sampler(client, n, 2, 1, epoch=1)
         head = list(itertools.islice(sampler, 1000))
-        assert (held == other.permute(n, 3)).all()
-        del held
+        assert (held_epoch == other.permute(n, 3)).all()
+        del held_epoch
         sampler.set_epoch(0)
         assert head == other.permute(n, 3, 1, rank=1, world=2)[:1000].tolist()
         random = shufd.torch.RandomSampler(Numbers(n), seed=5, client=client)
@@ -393,23 +393,23 @@ def test_room_for_one_epoch(tmp_path, request):
             assert first == shufd.local.index(range(10), n, 5, epoch).tolist()
 
 
-def test_copies_continue(client):
-    sampler = ours(client, 100, 2, 1)
+def test_copied_sampler_continues(client):
+    sampler = make_sampler(client, 100, 2, 1)
     whole = list(sampler)
     list(itertools.islice(sampler, 20))
     for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
         assert list(other) == whole[20:]
 
 
-def test_daemon_killed_in_the_middle_of_an_epoch(mortal):
-    with shufd.connect(mortal.socket, reconnect=20) as client:
-        sampler = ours(client, 100_000, 2, 1)
-        whole = list(ours(client, 100_000, 2, 1))
+def test_epoch_continues_after_killed_daemon(killable_daemon):
+    with shufd.connect(killable_daemon.socket, reconnect=20) as client:
+        sampler = make_sampler(client, 100_000, 2, 1)
+        whole = list(make_sampler(client, 100_000, 2, 1))
         iterator = iter(sampler)
         head = list(itertools.islice(iterator, 10_000))
-        mortal.kill()
+        killable_daemon.kill()
         assert head + list(iterator) == whole
-        mortal.start()
+        killable_daemon.start()
         sampler.set_epoch(1)
         assert sorted(sampler) != sorted(whole) and len(list(sampler)) == 50_000
 
@@ -443,7 +443,7 @@ def test_one_rank_without_a_launcher(monkeypatch):
             shufd.torch.DistributedSampler(Numbers(10), **arguments)
 
 
-def test_launcher_with_other_ranks(monkeypatch):
+def test_ranks_must_match_launcher(monkeypatch):
     monkeypatch.setenv("RANK", "2")
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert shufd.torch.DistributedSampler(Numbers(10), 4).rank == 2
@@ -454,7 +454,7 @@ def test_launcher_with_other_ranks(monkeypatch):
         shufd.torch.DistributedSampler(Numbers(10), rank=4)
 
 
-def test_wrong_states(daemon):
+def test_wrong_states_are_refused(daemon):
     sampler = shufd.torch.DistributedSampler(Numbers(1001), 4, 1, seed=7)
     with pytest.raises(shufd.Invalid, match="used: 1: expected 0 to 0"):
         sampler.state_dict(used=1)
