@@ -24,7 +24,8 @@ enum {
 /* All leases. */
 struct shuf__leases {
     uv_loop_t *loop;
-    uint64_t limit; /* leases of one connection */
+    uint64_t limit;      /* leases of one connection */
+    uint64_t user_limit; /* of all connections of one user */
     struct shuf__lease_table table;
     struct shuf__ids ids;
 };
@@ -33,6 +34,7 @@ struct shuf__leases {
 struct shuf__lease_list {
     struct shuf__leases *all;
     struct shuf__client *client;
+    struct shuf__account *account;             /* of its user; a reference of the session */
     LIST_HEAD(, shuf__lease) list, prefetched; /* newest first */
     uint64_t leased, prefetches;               /* in these lists */
 };
@@ -54,8 +56,8 @@ void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop);
 /* All leases have ended. */
 void shuf__leases_free(struct shuf__leases *leases);
 
-/* Fails with SHUF_BUSY if the connection has the most leases that it may hold. To be called before
- * the result is computed. */
+/* Fails with SHUF_BUSY if the connection or its user has the most leases that it may hold. To be
+ * called before the result is computed. */
 shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner,
                                     struct shuf__error *error);
 

@@ -74,8 +74,6 @@ static inline struct shuf__service *shuf__service_of(const struct shuf__session 
                                     offsetof(struct shuf__service, sessions));
 }
 
-/* Root and the daemon's user see and free the results of all users. */
-bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__session_is_privileged(const struct shuf__session *session);
 
 #endif

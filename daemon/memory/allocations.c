@@ -60,10 +60,14 @@ static void measure_committed(struct shuf__allocation *allocation)
 static void measure_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__allocation *allocation;
-    if (allocations->buffers > 0 && shuf__memory_is_host(kind))
-        LIST_FOREACH (allocation, &allocations->list, link)
-            if (allocation->client_writable)
-                measure_committed(allocation);
+    if (allocations->buffers == 0 || !shuf__memory_is_host(kind) ||
+        shuf__reading_is_fresh(&allocations->buffers_reading))
+        return;
+    shuf__reading_begin(&allocations->buffers_reading);
+    LIST_FOREACH (allocation, &allocations->list, link)
+        if (allocation->client_writable)
+            measure_committed(allocation);
+    shuf__reading_end(&allocations->buffers_reading);
 }
 
 /* Daemons that use the same memory divide it. */
@@ -88,8 +92,10 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     struct shuf__backend *backend = shuf__engine_backend(allocations->engine);
     uint64_t available, total;
     measure_buffers(allocations, kind);
+    shuf__reading_begin(&budget->reading);
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
+    shuf__reading_end(&budget->reading);
     budget->available = available;
     budget->total = total;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
@@ -101,6 +107,13 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
                         SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT;
     budget->limit = could_be_ours < budget->max_limit ? could_be_ours : budget->max_limit;
     return SHUF_OK;
+}
+
+void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind)
+{
+    struct shuf__error ignored;
+    if (!shuf__reading_is_fresh(&budget_of(allocations, kind)->reading))
+        shuf__allocations_measure(allocations, kind, &ignored);
 }
 
 /* The memory of a small host block is whole pages. That of a device, and of a workspace, which has
@@ -129,20 +142,108 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
                : shuf__allocations_least_size(kind, bytes);
 }
 
-bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
-                           uint64_t size)
+static uint64_t minus(uint64_t a, uint64_t b)
 {
-    const struct shuf__budget *budget = budget_of(allocations, kind);
-    return allocations->count < allocations->max_count && size <= budget->limit &&
-           budget->used <= budget->limit - size;
+    return a > b ? a - b : 0;
+}
+
+struct shuf__shares shuf__allocations_shares(const struct shuf__allocations *allocations,
+                                             const struct shuf__need *need,
+                                             const struct shuf__freed *freed, uint64_t more)
+{
+    static const struct shuf__account nothing;
+    const struct shuf__account *found = shuf__account_find(&allocations->accounts, need->uid),
+                               *account = found ? found : &nothing;
+    const enum shuf__side side = shuf__side_of(need->kind);
+    const struct shuf__budget *budget = &allocations->budgets[side];
+    struct shuf__shares shares = {
+        .bytes = minus(account->bytes[side], freed->own_bytes),
+        .blocks = minus(account->blocks, freed->own_blocks),
+    };
+    const uint64_t used = minus(budget->used, freed->bytes + more),
+                   count = minus(allocations->count, freed->blocks);
+    shares.others_bytes = minus(used, shares.bytes);
+    shares.most_bytes =
+        shuf__share_of_bytes(&allocations->accounts, budget->limit, shares.others_bytes);
+    shares.most_blocks = shuf__share_of_blocks(allocations->max_count, minus(count, shares.blocks));
+    return shares;
+}
+
+/* The user's idle blocks count: they are evicted first. */
+static bool is_within_share(const struct shuf__allocations *allocations,
+                            const struct shuf__need *need, const struct shuf__freed *freed,
+                            uint64_t more)
+{
+    const struct shuf__shares shares = shuf__allocations_shares(allocations, need, freed, more);
+    return need->size <= minus(shares.most_bytes, shares.bytes) &&
+           shares.blocks < shares.most_blocks;
+}
+
+static const struct shuf__freed nothing_freed;
+
+bool shuf__allocations_fit(const struct shuf__allocations *allocations,
+                           const struct shuf__need *need, const struct shuf__freed *freed)
+{
+    const struct shuf__budget *budget = budget_of(allocations, need->kind);
+    freed = freed ? freed : &nothing_freed;
+    if (allocations->count - freed->blocks >= allocations->max_count ||
+        need->size > budget->limit || budget->used - freed->bytes > budget->limit - need->size)
+        return false;
+    return !shuf__account_is_limited(&allocations->accounts, need->uid) ||
+           is_within_share(allocations, need, freed, 0);
+}
+
+bool shuf__allocations_may_have(const struct shuf__allocations *allocations,
+                                const struct shuf__need *need)
+{
+    return !shuf__account_is_limited(&allocations->accounts, need->uid) ||
+           is_within_share(allocations, need, &nothing_freed, need->size);
 }
 
 /* ---- one allocation ---- */
+
+static void charge(struct shuf__allocation *allocation)
+{
+    struct shuf__account *account = allocation->account;
+    if (!account)
+        return;
+    account->blocks++;
+    account->bytes[shuf__side_of(allocation->kind)] += allocation->bytes;
+}
+
+static void end_charge(const struct shuf__allocation *allocation)
+{
+    struct shuf__account *account = allocation->account;
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    if (!account)
+        return;
+    account->blocks--;
+    account->bytes[side] -= allocation->bytes;
+    account->pending_free[side] -= allocation->pending_free ? allocation->bytes : 0;
+}
+
+static void free_allocation(struct shuf__allocation *allocation)
+{
+    if (allocation->account)
+        shuf__account_unref(allocation->account);
+    free(allocation);
+}
+
+bool shuf__allocation_give(struct shuf__allocation *allocation, uint32_t uid)
+{
+    allocation->account = shuf__account_of(&allocation->all->accounts, uid);
+    if (!allocation->account)
+        return false;
+    allocation->uid = uid;
+    charge(allocation);
+    return true;
+}
 
 static void insert(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
     struct shuf__budget *budget = &all->budgets[shuf__side_of(allocation->kind)];
+    charge(allocation);
     LIST_INSERT_HEAD(&all->list, allocation, link);
     all->count++;
     all->buffers += allocation->buffer;
@@ -156,6 +257,11 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     struct shuf__allocation *allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return NULL;
+    if (uid != SHUF__NO_USER &&
+        !(allocation->account = shuf__account_of(&allocations->accounts, uid))) {
+        free(allocation);
+        return NULL;
+    }
     allocation->all = allocations;
     allocation->id = shuf__ids_next(&allocations->ids);
     allocation->number = allocations->ids.last;
@@ -227,7 +333,7 @@ static void forget(struct shuf__allocation *allocation)
         return;
     }
     shuf__inode_watch_end(&all->watches, &allocation->watch);
-    free(allocation);
+    free_allocation(allocation);
 }
 
 static void end_free(struct shuf__engine_job *job)
@@ -253,6 +359,7 @@ static void end_free_on_worker(uv_work_t *work, int status)
 
 static void unlink_allocation(struct shuf__allocation *allocation)
 {
+    end_charge(allocation);
     if (allocation->pending_free) {
         TAILQ_REMOVE(&allocation->all->pending_free, allocation, pending_free_link);
         allocation->all->pending_free_count--;
@@ -297,6 +404,8 @@ static void free_later(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
     allocation->pending_free = true;
+    if (allocation->account)
+        allocation->account->pending_free[shuf__side_of(allocation->kind)] += allocation->bytes;
     all->pending_free_count++;
     TAILQ_INSERT_TAIL(&all->pending_free, allocation, pending_free_link);
     if (!uv_is_active((uv_handle_t *)&all->sweep))
@@ -355,6 +464,7 @@ void shuf__allocations_sweep(struct shuf__allocations *allocations)
 
 void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop)
 {
+    shuf__accounts_init(&allocations->accounts);
     LIST_INIT(&allocations->list);
     TAILQ_INIT(&allocations->pending_free);
     allocations->loop = loop;
@@ -377,6 +487,6 @@ void shuf__allocations_abandon(struct shuf__allocations *allocations)
             continue;
         }
         unlink_allocation(allocation);
-        free(allocation);
+        free_allocation(allocation);
     }
 }

@@ -7,10 +7,12 @@
 #ifndef SHUFD_ALLOCATIONS_H
 #define SHUFD_ALLOCATIONS_H
 
+#include "accounts.h"
 #include "amount.h"
 #include "engine/engine.h"
 #include "ids.h"
 #include "inode_watch.h"
+#include "reading.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +30,7 @@ struct shuf__allocation {
     uint64_t bytes;           /* charged */
     uint64_t committed;       /* of these: known to have memory behind them */
     uint32_t uid;
+    struct shuf__account *account; /* a reference; NULL: SHUF__NO_USER */
     enum shuf__memory kind;
     bool buffer;          /* a client writes to it */
     bool client_writable; /* the client may have written to it already */
@@ -67,16 +70,27 @@ struct shuf__budget {
     /* The system commits memory later than it is charged, and takes it back later: */
     uint64_t uncommitted; /* in `used`, but the system still counts them as available */
     uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
+    struct shuf__reading reading; /* of `available` */
 };
 
-enum { SHUF__NO_USER = UINT32_MAX }; /* has the memory that no user has had yet */
+/* Memory that somebody needs. */
+struct shuf__need {
+    uint32_t uid; /* SHUF__NO_USER: nobody's limits hold */
+    enum shuf__memory kind;
+    uint64_t size;
+};
 
-enum shuf__side { SHUF__SIDE_HOST, SHUF__SIDE_DEVICE, SHUF__SIDES };
+/* What there would be besides, if blocks were freed. */
+struct shuf__freed {
+    uint64_t bytes, blocks;
+    uint64_t own_bytes, own_blocks; /* of these, the user's own */
+};
 
 TAILQ_HEAD(shuf__pending_free, shuf__allocation);
 
 struct shuf__allocations {
     struct shuf__engine *engine;
+    struct shuf__accounts accounts;
     struct shuf__budget budgets[SHUF__SIDES];
     LIST_HEAD(, shuf__allocation) list;     /* all */
     struct shuf__pending_free pending_free; /* the next to be checked first */
@@ -87,10 +101,13 @@ struct shuf__allocations {
     uint64_t buffers;   /* of `count` */
     uint64_t shortages; /* the times that memory was short: clients unmap what they can */
     uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    struct shuf__reading buffers_reading; /* of the bytes that clients have written to buffers */
+    struct shuf__reading mapped_reading;  /* client_process.h */
+    uint64_t mapped[SHUF__SIDES];         /* of all users, at that reading */
     /* For messages: the configuration file, and the program that started this one, or NULL or "";
      * the sides whose limit is an option of the command line. */
     const char *config_file, *starter;
-    bool has_option[SHUF__SIDES];
+    bool has_option[SHUF__SIDES], has_user_option;
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
     uint64_t worker_blocks;
     void (*workers_done)(struct shuf__allocations *allocations); /* no such block is left */
@@ -108,6 +125,9 @@ enum shuf__side shuf__side_of(enum shuf__memory kind);
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error);
 
+/* The same, unless that was done a moment ago: for requests that only read the limits. */
+void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind);
+
 /* The size of an allocation for `bytes` bytes: rounded up, within the limit, so that the block can
  * be reused for results of similar size. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
@@ -116,13 +136,33 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
 /* The smallest size for `bytes` bytes. */
 uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
 
-/* Whether one more of that size is within the budget and the limit of their number. */
-bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
-                           uint64_t size);
+/* Whether one more of that size is within the budget, the limit of their number, and the limits of
+ * the user. `freed` NULL: nothing. */
+bool shuf__allocations_fit(const struct shuf__allocations *allocations,
+                           const struct shuf__need *need, const struct shuf__freed *freed);
+
+/* What the user of the need has, and the most that it may have. */
+struct shuf__shares {
+    uint64_t bytes, most_bytes;
+    uint64_t blocks, most_blocks;
+    uint64_t others_bytes;
+};
+
+/* `more`: bytes that are in the budget, but of nobody. */
+struct shuf__shares shuf__allocations_shares(const struct shuf__allocations *allocations,
+                                             const struct shuf__need *need,
+                                             const struct shuf__freed *freed, uint64_t more);
+
+/* Whether that user may have a block that is in the budget already. */
+bool shuf__allocations_may_have(const struct shuf__allocations *allocations,
+                                const struct shuf__need *need);
 
 /* Charges the budget. block.memory is NULL until a job allocates it. NULL when out of memory. */
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
+
+/* Charges the memory of SHUF__NO_USER to a user. False: out of memory. */
+bool shuf__allocation_give(struct shuf__allocation *allocation, uint32_t uid);
 
 /* The system has committed memory for at least the first `bytes` bytes: all bytes of a device
  * block, the written bytes of a host block. */

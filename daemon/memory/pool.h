@@ -42,8 +42,9 @@ struct shuf__pool {
     /* Stops making the warm block and returns its charge. False if there is none. May be NULL. */
     bool (*abandon_warm)(void *context, enum shuf__side side);
     void *warm_context;
-    /* The bytes on that side of results that clients read slowly. May be NULL. */
-    uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side);
+    /* The bytes on that side of results that clients of a user, or of all (SHUF__NO_USER), read
+     * slowly. May be NULL. */
+    uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side, uint32_t uid);
     /* Ends the use of such a result by the slowest client. False if there is none. */
     bool (*cut_off_reader)(void *context, enum shuf__side side);
     void *reader_context;

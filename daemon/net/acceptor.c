@@ -23,7 +23,7 @@ enum {
  * root and the daemon's user, who must get in to see what is wrong. */
 static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shuf__error *error)
 {
-    const bool privileged = uid == 0 || uid == geteuid();
+    const bool privileged = shuf__uid_is_privileged(uid);
     const uint64_t all = acceptor->sessions->count, limit = acceptor->limit;
     error->status = SHUF_OK;
     if (all >= limit - (privileged ? 0 : limit / RESERVE))

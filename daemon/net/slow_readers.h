@@ -9,8 +9,9 @@
 
 #include "session.h"
 
-/* The bytes of host or device memory of results that are read slowly. `context`: the sessions. */
-uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side);
+/* The bytes of host or device memory of results that a user, or all (SHUF__NO_USER), read slowly.
+ * `context`: the sessions. */
+uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, uint32_t uid);
 
 /* Gives back the result of the slowest reader, and cuts the reader off in its next turn. False if
  * all of them read fast enough. */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See accounts.h.
+ */
+#include "accounts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { RESERVE = 16 }; /* a sixteenth is for root */
+
+static const struct shuf__amount part_of_blocks = {.number = 75, .percent = true};
+
+void shuf__accounts_init(struct shuf__accounts *accounts)
+{
+    LIST_INIT(&accounts->list);
+}
+
+struct shuf__account *shuf__account_find(const struct shuf__accounts *accounts, uint32_t uid)
+{
+    struct shuf__account *account;
+    LIST_FOREACH (account, &accounts->list, link)
+        if (account->uid == uid)
+            break;
+    return account;
+}
+
+static struct shuf__account *add_account(struct shuf__accounts *accounts, uint32_t uid)
+{
+    struct shuf__account *account = calloc(1, sizeof *account);
+    if (!account)
+        return NULL;
+    account->uid = uid;
+    LIST_INSERT_HEAD(&accounts->list, account, link);
+    return account;
+}
+
+struct shuf__account *shuf__account_of(struct shuf__accounts *accounts, uint32_t uid)
+{
+    struct shuf__account *account = shuf__account_find(accounts, uid);
+    if (!account && !(account = add_account(accounts, uid)))
+        return NULL;
+    account->refs++;
+    return account;
+}
+
+void shuf__account_unref(struct shuf__account *account)
+{
+    assert(account->refs > 0);
+    if (--account->refs > 0)
+        return;
+    LIST_REMOVE(account, link);
+    free(account);
+}
+
+bool shuf__uid_is_privileged(uint32_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
+bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid)
+{
+    return accounts->memory.number > 0 && uid != SHUF__NO_USER && !shuf__uid_is_privileged(uid);
+}
+
+static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others)
+{
+    const uint64_t room = limit - limit / RESERVE, left = room > others ? room - others : 0,
+                   most = shuf__amount_bytes(part, left);
+    return most < left ? most : left;
+}
+
+uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
+                              uint64_t others)
+{
+    return share(accounts->memory, limit, others);
+}
+
+uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others)
+{
+    return share(part_of_blocks, limit, others);
+}
