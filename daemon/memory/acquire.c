@@ -25,7 +25,7 @@ static struct shuf__allocation *use_warm(struct shuf__pool *pool,
         allocation->bytes != size)
         return NULL;
     const struct shuf__need need = {.uid = request->uid, .kind = request->kind, .size = size};
-    if (!shuf__allocations_may_have(pool->allocations, &need) ||
+    if (!shuf__room_may_have(pool->allocations, &need) ||
         !shuf__allocation_give(allocation, request->uid))
         return NULL;
     return shuf__pool_take_warm(pool, side);
@@ -105,7 +105,7 @@ static bool lacks_blocks(const struct shuf__pool *pool, const struct shuf__need 
                          const struct shuf__freed *freed)
 {
     const struct shuf__need block = {.uid = need->uid, .kind = need->kind};
-    return !shuf__allocations_fit(pool->allocations, &block, freed);
+    return !shuf__room_has(pool->allocations, &block, freed);
 }
 
 static enum shuf__side other_side(enum shuf__memory kind)
@@ -119,7 +119,7 @@ static bool evict_from(struct shuf__pool *pool, enum shuf__side side, const stru
 {
     bool any = false;
     struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
-    for (; allocation && !shuf__allocations_fit(pool->allocations, need, NULL); allocation = next) {
+    for (; allocation && !shuf__room_has(pool->allocations, need, NULL); allocation = next) {
         next = TAILQ_NEXT(allocation, in_lru);
         if ((own && allocation->uid != need->uid) || !may_evict(allocation, all))
             continue;
@@ -136,7 +136,7 @@ static bool evict(struct shuf__pool *pool, const struct shuf__need *need, bool a
     const enum shuf__side side = shuf__side_of(need->kind);
     struct shuf__need anybody = *need;
     anybody.uid = SHUF__NO_USER;
-    if (shuf__allocations_fit(pool->allocations, &anybody, NULL))
+    if (shuf__room_has(pool->allocations, &anybody, NULL))
         any = evict_from(pool, side, need, all, true);
     any |= evict_from(pool, side, need, all, false);
     if (lacks_blocks(pool, need, NULL))
@@ -150,7 +150,7 @@ static void add_evictable(const struct shuf__pool *pool, enum shuf__side side,
 {
     const struct shuf__allocation *allocation;
     TAILQ_FOREACH (allocation, &pool->lru[side], in_lru) {
-        if (shuf__allocations_fit(pool->allocations, need, freed))
+        if (shuf__room_has(pool->allocations, need, freed))
             return;
         if (!may_evict(allocation, all))
             continue;
@@ -174,7 +174,7 @@ static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *
     add_evictable(pool, side, need, all, freed);
     if (lacks_blocks(pool, need, freed))
         add_evictable(pool, other_side(need->kind), need, all, freed);
-    return shuf__allocations_fit(pool->allocations, need, freed);
+    return shuf__room_has(pool->allocations, need, freed);
 }
 
 /* Memory without contents goes first, if the size can fit at all. */
@@ -183,23 +183,23 @@ static void give_up_warm(struct shuf__pool *pool, const struct shuf__need *need)
     const enum shuf__side side = shuf__side_of(need->kind);
     if (need->size > pool->allocations->budgets[side].limit)
         return;
-    if (!shuf__allocations_fit(pool->allocations, need, NULL))
+    if (!shuf__room_has(pool->allocations, need, NULL))
         shuf__pool_drop_warm(pool, side);
-    if (!shuf__allocations_fit(pool->allocations, need, NULL) && pool->abandon_warm)
+    if (!shuf__room_has(pool->allocations, need, NULL) && pool->abandon_warm)
         pool->abandon_warm(pool->warm_context, side);
 }
 
 static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, bool all)
 {
     struct shuf__freed freed = {0};
-    if (shuf__allocations_fit(pool->allocations, need, NULL))
+    if (shuf__room_has(pool->allocations, need, NULL))
         return true;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, need);
     if (!could_evict(pool, need, all, &freed))
         return false;
     evict(pool, need, all);
-    return shuf__allocations_fit(pool->allocations, need, NULL);
+    return shuf__room_has(pool->allocations, need, NULL);
 }
 
 /* What slow readers of any user, or of the need's user, have. */
@@ -243,7 +243,7 @@ shuf_status shuf__pool_check_room(struct shuf__pool *pool,
     struct shuf__freed freed = {0};
     if (shuf__allocations_measure(pool->allocations, request->kind, error))
         return error->status;
-    if (shuf__allocations_fit(pool->allocations, &need, NULL))
+    if (shuf__room_has(pool->allocations, &need, NULL))
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, &need);
@@ -286,7 +286,7 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
 {
     struct shuf__need need = need_of(request, size_for(pool, request));
     *size = need.size;
-    if (all && !shuf__allocations_fit(pool->allocations, &need, NULL) &&
+    if (all && !shuf__room_has(pool->allocations, &need, NULL) &&
         (*reused = reuse(pool, request, *size, false)) != NULL)
         return true;
     if (make_fit(pool, &need, all))

@@ -73,19 +73,6 @@ struct shuf__budget {
     struct shuf__reading reading; /* of `available` */
 };
 
-/* Memory that somebody needs. */
-struct shuf__need {
-    uint32_t uid; /* SHUF__NO_USER: nobody's limits hold */
-    enum shuf__memory kind;
-    uint64_t size;
-};
-
-/* What there would be besides, if blocks were freed. */
-struct shuf__freed {
-    uint64_t bytes, blocks;
-    uint64_t own_bytes, own_blocks; /* of these, the user's own */
-};
-
 TAILQ_HEAD(shuf__pending_free, shuf__allocation);
 
 struct shuf__allocations {
@@ -135,27 +122,6 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
 
 /* The smallest size for `bytes` bytes. */
 uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
-
-/* Whether one more of that size is within the budget, the limit of their number, and the limits of
- * the user. `freed` NULL: nothing. */
-bool shuf__allocations_fit(const struct shuf__allocations *allocations,
-                           const struct shuf__need *need, const struct shuf__freed *freed);
-
-/* What the user of the need has, and the most that it may have. */
-struct shuf__shares {
-    uint64_t bytes, most_bytes;
-    uint64_t blocks, most_blocks;
-    uint64_t others_bytes;
-};
-
-/* `more`: bytes that are in the budget, but of nobody. */
-struct shuf__shares shuf__allocations_shares(const struct shuf__allocations *allocations,
-                                             const struct shuf__need *need,
-                                             const struct shuf__freed *freed, uint64_t more);
-
-/* Whether that user may have a block that is in the budget already. */
-bool shuf__allocations_may_have(const struct shuf__allocations *allocations,
-                                const struct shuf__need *need);
 
 /* Charges the budget. block.memory is NULL until a job allocates it. NULL when out of memory. */
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,

@@ -216,7 +216,7 @@ static shuf_status check_blocks(const struct shuf__allocations *allocations,
                                 const struct shuf__need *need, const struct shuf__freed *freed,
                                 struct shuf__error *error)
 {
-    const struct shuf__shares shares = shuf__allocations_shares(allocations, need, freed, 0);
+    const struct shuf__shares shares = shuf__room_shares(allocations, need, freed, 0);
     if (allocations->count - freed->blocks >= allocations->max_count)
         return shuf__fail(error, SHUF_BUSY,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
@@ -239,7 +239,7 @@ shuf_status shuf__refuse_allocation(struct shuf__allocations *allocations,
 {
     const struct shuf__budget *budget = budget_of(allocations, need->kind);
     const struct side_words *w = &words[shuf__side_of(need->kind)];
-    const struct shuf__shares shares = shuf__allocations_shares(allocations, need, freed, 0);
+    const struct shuf__shares shares = shuf__room_shares(allocations, need, freed, 0);
     if (check_size(allocations, need, need->size, "", error) ||
         check_blocks(allocations, need, freed, error))
         return error->status;

@@ -6,7 +6,7 @@
 #ifndef SHUFD_REFUSAL_H
 #define SHUFD_REFUSAL_H
 
-#include "allocations.h"
+#include "room.h"
 
 /* Fails with SHUF_NO_MEMORY if the size of the need could not fit even with nothing but `beside`
  * bytes in use. */

@@ -5,6 +5,8 @@
  */
 #include "warm.h"
 
+#include "room.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -182,7 +184,7 @@ static bool is_missing(const struct shuf__warm_block *b)
     const struct shuf__need need = {SHUF__NO_USER, kind, budget_of(b)->warm_size};
     return budget_of(b)->warm_size > 0 && !b->allocation && shuf__side_of(kind) == b->side &&
            !has_block(b) && shuf__allocations_measure(all, kind, &ignored) == SHUF_OK &&
-           shuf__allocations_fit(all, &need, NULL) &&
+           shuf__room_has(all, &need, NULL) &&
            shuf__shortage_allows(warm->shortage, b->side, budget_of(b)->warm_size);
 }
 
