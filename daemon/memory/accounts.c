@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { RESERVE = 16 }; /* a sixteenth is for root */
+enum {
+    RESERVE = 16, /* a sixteenth is for root, and another one for users who have little */
+    LITTLE = 1024,
+    LEAST_BLOCKS = 4,
+};
 
 static const struct shuf__amount part_of_blocks = {.number = 75, .percent = true};
 
@@ -64,20 +68,30 @@ bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t ui
     return accounts->memory.number > 0 && uid != SHUF__NO_USER && !shuf__uid_is_privileged(uid);
 }
 
-static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
-    const uint64_t room = limit - limit / RESERVE, left = room > others ? room - others : 0,
-                   most = shuf__amount_bytes(part, left);
-    return most < left ? most : left;
+    return a < b ? a : b;
 }
 
-uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
-                              uint64_t others)
+static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others, uint64_t least)
 {
-    return share(accounts->memory, limit, others);
+    const uint64_t reserve = limit / RESERVE, room = limit - reserve,
+                   left = room > others ? room - others : 0,
+                   large = left > reserve ? left - reserve : 0,
+                   most = least_of(shuf__amount_bytes(part, large), large),
+                   little = limit / LITTLE > least ? limit / LITTLE : least;
+    return most > little ? most : least_of(little, left);
+}
+
+uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, enum shuf__side side,
+                              uint64_t limit, uint64_t others)
+{
+    static const uint64_t least[SHUF__SIDES] = {
+        [SHUF__SIDE_HOST] = 65536, [SHUF__SIDE_DEVICE] = 2 << 20}; /* a block */
+    return share(accounts->memory, limit, others, least[side]);
 }
 
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others)
 {
-    return share(part_of_blocks, limit, others);
+    return share(part_of_blocks, limit, others, LEAST_BLOCKS);
 }

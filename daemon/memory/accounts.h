@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What each user has at present: connections, leases, and the blocks that are charged to it; and
- * how much of that a user may have. Each user leaves a part of the memory that the others leave, so
- * there is always some for one more user. Root and the daemon's user have no limits. On the loop's
+ * how much of that a user may have. Each user leaves a part of what the others leave, so there is
+ * always some for one more user. Root and the daemon's user have no limits. On the loop's
  * thread.
  */
 #ifndef SHUFD_ACCOUNTS_H
@@ -55,10 +55,11 @@ bool shuf__uid_is_privileged(uint32_t uid);
 /* Whether limits of memory and blocks hold for that user. */
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
-/* The most that one user may have of `limit`, of which the others have `others`: a sixteenth is for
- * root. */
-uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
-                              uint64_t others);
+/* The most that one user may have of `limit`, of which the others have `others`. A sixteenth is for
+ * root. Another one is for users who have little, a 1024th or the least that is of use: the parts
+ * of what is left would soon be too small. */
+uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, enum shuf__side side,
+                              uint64_t limit, uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);
 
 #endif

@@ -10,8 +10,8 @@ static uint64_t minus(uint64_t a, uint64_t b)
 }
 
 struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocations,
-                                             const struct shuf__need *need,
-                                             const struct shuf__freed *freed, uint64_t more)
+                                      const struct shuf__need *need,
+                                      const struct shuf__freed *freed, uint64_t more)
 {
     static const struct shuf__account nothing;
     const struct shuf__account *found = shuf__account_find(&allocations->accounts, need->uid),
@@ -26,7 +26,7 @@ struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocation
                    count = minus(allocations->count, freed->blocks);
     shares.others_bytes = minus(used, shares.bytes);
     shares.most_bytes =
-        shuf__share_of_bytes(&allocations->accounts, budget->limit, shares.others_bytes);
+        shuf__share_of_bytes(&allocations->accounts, side, budget->limit, shares.others_bytes);
     shares.most_blocks = shuf__share_of_blocks(allocations->max_count, minus(count, shares.blocks));
     return shares;
 }
@@ -43,8 +43,8 @@ static bool is_within_share(const struct shuf__allocations *allocations,
 
 static const struct shuf__freed nothing_freed;
 
-bool shuf__room_has(const struct shuf__allocations *allocations,
-                           const struct shuf__need *need, const struct shuf__freed *freed)
+bool shuf__room_has(const struct shuf__allocations *allocations, const struct shuf__need *need,
+                    const struct shuf__freed *freed)
 {
     const struct shuf__budget *budget = &allocations->budgets[shuf__side_of(need->kind)];
     freed = freed ? freed : &nothing_freed;
@@ -55,8 +55,7 @@ bool shuf__room_has(const struct shuf__allocations *allocations,
            is_within_share(allocations, need, freed, 0);
 }
 
-bool shuf__room_may_have(const struct shuf__allocations *allocations,
-                                const struct shuf__need *need)
+bool shuf__room_may_have(const struct shuf__allocations *allocations, const struct shuf__need *need)
 {
     return !shuf__account_is_limited(&allocations->accounts, need->uid) ||
            is_within_share(allocations, need, &nothing_freed, need->size);

@@ -23,8 +23,8 @@ struct shuf__freed {
 
 /* Whether one more of that size is within the budget, the limit of their number, and the limits of
  * the user. `freed` NULL: nothing. */
-bool shuf__room_has(const struct shuf__allocations *allocations,
-                           const struct shuf__need *need, const struct shuf__freed *freed);
+bool shuf__room_has(const struct shuf__allocations *allocations, const struct shuf__need *need,
+                    const struct shuf__freed *freed);
 
 /* What the user of the need has, and the most that it may have. */
 struct shuf__shares {
@@ -35,11 +35,11 @@ struct shuf__shares {
 
 /* `more`: bytes that are in the budget, but of nobody. */
 struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocations,
-                                             const struct shuf__need *need,
-                                             const struct shuf__freed *freed, uint64_t more);
+                                      const struct shuf__need *need,
+                                      const struct shuf__freed *freed, uint64_t more);
 
 /* Whether that user may have a block that is in the budget already. */
 bool shuf__room_may_have(const struct shuf__allocations *allocations,
-                                const struct shuf__need *need);
+                         const struct shuf__need *need);
 
 #endif
