@@ -114,12 +114,12 @@ static uint64_t take_small(struct wire *w, uint64_t seed, const char *words)
     return take_leases(w, 10000, seed, words);
 }
 
-/* The results are released, but stay mapped. */
+/* The results are released, but stay mapped. Of one size the daemon keeps 128 MiB. */
 static uint64_t take_mappings(struct wire *w, uint64_t seed, const char *words)
 {
     uint64_t taken = 0;
     for (;; taken++) {
-        Shuf__Permute permute = wire_permutation(BIG_N, own);
+        Shuf__Permute permute = wire_permutation(BIG_N + taken % 4 * (BIG_N / 4), own);
         permute.seed = seed + taken;
         wire_send_permute(w, &permute);
         const Shuf__Reply *reply = wire_receive(w);
