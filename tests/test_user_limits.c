@@ -48,6 +48,13 @@ static int start(void **state)
     return 0;
 }
 
+static int start_large(void **state)
+{
+    (void)state;
+    start_with("socket_mode = 0666\nhost_memory = 1Gi\ndevice_memory = 1Gi\n");
+    return 0;
+}
+
 static int start_with_few_leases(void **state)
 {
     (void)state;
@@ -112,6 +119,12 @@ static uint64_t take_big(struct wire *w, uint64_t seed, const char *words)
 static uint64_t take_small(struct wire *w, uint64_t seed, const char *words)
 {
     return take_leases(w, 10000, seed, words);
+}
+
+static uint64_t take_big_and_small(struct wire *w, uint64_t seed, const char *words)
+{
+    const uint64_t big = take_big(w, seed, words);
+    return big + take_small(w, seed, words);
 }
 
 /* The results are released, but stay mapped. Of one size the daemon keeps 128 MiB. */
@@ -330,15 +343,16 @@ static void two_users_leave_room_for_a_third(void **state)
     child_kill(&second);
 }
 
-/* When all parts of the rest are too small, a user who has little has a part of its own. */
+/* When a part of the rest is too small, a user who has little has 4 MiB. */
 static void many_users_leave_room_for_one_more(void **state)
 {
     (void)state;
     enum { USERS = 12 };
-    const struct greed greed = {take_small, 1, 1, "user_memory 75%"};
+    const struct greed greed = {take_big_and_small, 1, 1, "user_memory 75%"};
     struct child child[USERS];
     for (unsigned i = 0; i < USERS; i++)
         child[i] = start_greedy(GREEDY_UID + 10 + i, &greed);
+    assert_in_range(row_of(GREEDY_UID + 10 + USERS - 1).bytes, 3 * MI, 4 * MI);
     expect_room_for_others();
     for (unsigned i = 0; i < USERS; i++)
         child_kill(&child[i]);
@@ -481,7 +495,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(buffers, start, stop),
         cmocka_unit_test_setup_teardown(prefetches, start, stop),
         cmocka_unit_test_setup_teardown(two_users_leave_room_for_a_third, start, stop),
-        cmocka_unit_test_setup_teardown(many_users_leave_room_for_one_more, start, stop),
+        cmocka_unit_test_setup_teardown(many_users_leave_room_for_one_more, start_large, stop),
         cmocka_unit_test_setup_teardown(idle_results_are_in_nobodys_way, start, stop),
         cmocka_unit_test_setup_teardown(a_result_is_charged_once, start, stop),
         cmocka_unit_test_setup_teardown(one_request_beyond_the_limit_of_a_user, start, stop),

@@ -11,7 +11,9 @@
 enum {
     RESERVE = 16, /* a sixteenth is for root, and another one for users who have little */
     LITTLE = 1024,
-    LEAST_BLOCKS = 4,
+    FEW = 128,
+    ENOUGH_BYTES = 4 << 20, /* two blocks of a device */
+    ENOUGH_BLOCKS = 4,
 };
 
 static const struct shuf__amount part_of_blocks = {.number = 75, .percent = true};
@@ -73,25 +75,31 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others, uint64_t least)
+/* `enough`: what is of use to a user, if a few users can have it. */
+static uint64_t little_of(uint64_t limit, uint64_t enough)
+{
+    const uint64_t part = limit / LITTLE;
+    enough = least_of(enough, limit / FEW);
+    return part > enough ? part : enough;
+}
+
+static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others, uint64_t enough)
 {
     const uint64_t reserve = limit / RESERVE, room = limit - reserve,
                    left = room > others ? room - others : 0,
                    large = left > reserve ? left - reserve : 0,
                    most = least_of(shuf__amount_bytes(part, large), large),
-                   little = limit / LITTLE > least ? limit / LITTLE : least;
-    return most > little ? most : least_of(little, left);
+                   little = least_of(little_of(limit, enough), left);
+    return most > little ? most : little;
 }
 
-uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, enum shuf__side side,
-                              uint64_t limit, uint64_t others)
+uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
+                              uint64_t others)
 {
-    static const uint64_t least[SHUF__SIDES] = {
-        [SHUF__SIDE_HOST] = 65536, [SHUF__SIDE_DEVICE] = 2 << 20}; /* a block */
-    return share(accounts->memory, limit, others, least[side]);
+    return share(accounts->memory, limit, others, ENOUGH_BYTES);
 }
 
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others)
 {
-    return share(part_of_blocks, limit, others, LEAST_BLOCKS);
+    return share(part_of_blocks, limit, others, ENOUGH_BLOCKS);
 }

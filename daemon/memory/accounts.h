@@ -56,10 +56,10 @@ bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
 /* The most that one user may have of `limit`, of which the others have `others`. A sixteenth is for
- * root. Another one is for users who have little, a 1024th or the least that is of use: the parts
- * of what is left would soon be too small. */
-uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, enum shuf__side side,
-                              uint64_t limit, uint64_t others);
+ * root. Another one is for users who have little, a 1024th or 4 MiB: the parts of what is left
+ * would soon be too small. */
+uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
+                              uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);
 
 #endif

@@ -114,7 +114,7 @@ static uint64_t most_of_user(const struct shuf__allocations *allocations,
 {
     const uint64_t limit = budget_of(allocations, need->kind)->max_limit;
     return shuf__account_is_limited(&allocations->accounts, need->uid)
-               ? shuf__share_of_bytes(&allocations->accounts, shuf__side_of(need->kind), limit, 0)
+               ? shuf__share_of_bytes(&allocations->accounts, limit, 0)
                : limit;
 }
 
@@ -191,8 +191,7 @@ static bool would_fit(const struct shuf__allocations *allocations, const struct 
                       const struct shuf__shares *shares)
 {
     const uint64_t limit = budget_of(allocations, need->kind)->max_limit,
-                   most = shuf__share_of_bytes(&allocations->accounts, shuf__side_of(need->kind),
-                                               limit, shares->others_bytes);
+                   most = shuf__share_of_bytes(&allocations->accounts, limit, shares->others_bytes);
     return shares->bytes <= most && need->size <= most - shares->bytes;
 }
 

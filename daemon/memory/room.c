@@ -26,7 +26,7 @@ struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocation
                    count = minus(allocations->count, freed->blocks);
     shares.others_bytes = minus(used, shares.bytes);
     shares.most_bytes =
-        shuf__share_of_bytes(&allocations->accounts, side, budget->limit, shares.others_bytes);
+        shuf__share_of_bytes(&allocations->accounts, budget->limit, shares.others_bytes);
     shares.most_blocks = shuf__share_of_blocks(allocations->max_count, minus(count, shares.blocks));
     return shares;
 }
