@@ -3,6 +3,7 @@
  * A user who takes all that the daemon gives it, in every way, leaves other users and root a result
  * and a lease, and has its part back when it gives back or leaves.
  */
+#include "shuf.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
@@ -240,6 +241,30 @@ static void expect_room_for(uid_t uid)
     child_join(&child);
 }
 
+/* A copy may be larger than all that its user can have: libshuf asks for parts. */
+static void copy_in_parts(int channel, void *context)
+{
+    enum { N = 6 << 20 };
+    shuf *handle;
+    uint32_t *values = malloc(N * sizeof *values);
+    const shuf_permutation p = {.n = N, .seed = 7};
+    (void)channel;
+    (void)context;
+    assert_non_null(values);
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    const shuf_status status = shuf_permute(handle, &p, values, N * sizeof *values, NULL);
+    if (status != SHUF_OK)
+        fail_msg("%s", shuf_message(handle));
+    shuf_close(handle);
+    free(values);
+}
+
+static void expect_copy(void)
+{
+    const struct child child = child_start_as(OTHER_UID, copy_in_parts, NULL);
+    child_join(&child);
+}
+
 static void expect_room_for_others(void)
 {
     expect_room_for(OTHER_UID);
@@ -339,6 +364,7 @@ static void two_users_leave_room_for_a_third(void **state)
     assert_in_range(row_of(GREEDY_UID).bytes, (MOST_OF_FIRST - 4) * MI, MOST_OF_FIRST * MI);
     assert_in_range(row_of(SECOND_UID).bytes, (MOST_OF_SECOND - 4) * MI, MOST_OF_SECOND * MI);
     expect_room_for_others();
+    expect_copy();
     child_kill(&first);
     child_kill(&second);
 }
@@ -354,6 +380,7 @@ static void many_users_leave_room_for_one_more(void **state)
         child[i] = start_greedy(GREEDY_UID + 10 + i, &greed);
     assert_in_range(row_of(GREEDY_UID + 10 + USERS - 1).bytes, 3 * MI, 4 * MI);
     expect_room_for_others();
+    expect_copy();
     for (unsigned i = 0; i < USERS; i++)
         child_kill(&child[i]);
 }
