@@ -11,6 +11,7 @@
 enum {
     RESERVE = 16, /* a sixteenth is for root, and another one for users who have little */
     LITTLE = 1024,
+    LITTLE_OF_CLIENTS = 256,
     FEW = 128,
     ENOUGH_BYTES = 4 << 20, /* two blocks of a device */
     ENOUGH_BLOCKS = 4,
@@ -83,23 +84,29 @@ static uint64_t little_of(uint64_t limit, uint64_t enough)
     return part > enough ? part : enough;
 }
 
-static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others, uint64_t enough)
+static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others, uint64_t little)
 {
     const uint64_t reserve = limit / RESERVE, room = limit - reserve,
                    left = room > others ? room - others : 0,
                    large = left > reserve ? left - reserve : 0,
-                   most = least_of(shuf__amount_bytes(part, large), large),
-                   little = least_of(little_of(limit, enough), left);
+                   most = least_of(shuf__amount_bytes(part, large), large);
+    little = least_of(little, left);
     return most > little ? most : little;
 }
 
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others)
 {
-    return share(accounts->memory, limit, others, ENOUGH_BYTES);
+    return share(accounts->memory, limit, others, little_of(limit, ENOUGH_BYTES));
 }
 
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others)
 {
-    return share(part_of_blocks, limit, others, ENOUGH_BLOCKS);
+    return share(part_of_blocks, limit, others, little_of(limit, ENOUGH_BLOCKS));
+}
+
+uint64_t shuf__share_of_clients(struct shuf__amount part, uint64_t limit, uint64_t others)
+{
+    const uint64_t little = limit / LITTLE_OF_CLIENTS;
+    return share(part, limit, others, little > 0 ? little : 1);
 }

@@ -61,5 +61,6 @@ bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t ui
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);
+uint64_t shuf__share_of_clients(struct shuf__amount part, uint64_t limit, uint64_t others);
 
 #endif

@@ -12,8 +12,8 @@
 struct shuf__acceptor {
     struct shuf__sessions *sessions;
     const struct shuf__listener *listener;
-    uint64_t limit;      /* sessions at a time */
-    uint64_t user_limit; /* of one user who is not privileged */
+    uint64_t limit;              /* sessions at a time */
+    struct shuf__amount of_user; /* of those that the others leave to a user without privileges */
     uv_poll_t poll;
     uv_timer_t again; /* after running out of descriptors */
 };
@@ -22,7 +22,7 @@ struct shuf__acceptor {
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
                         const struct shuf__listener *listener);
 
-/* A user who is not privileged has a part of the sessions, and at least one. */
+/* A user who is not privileged has a part of the sessions that the others leave (accounts.h). */
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
                                struct shuf__amount of_user);
 
