@@ -56,6 +56,14 @@ static int start_large(void **state)
     return 0;
 }
 
+static int start_with_pool(void **state)
+{
+    (void)state;
+    start_with("socket_mode = 0666\nhost_memory = 64Mi\ndevice_memory = 64Mi\n"
+               "host_pool = 60Mi\ndevice_pool = 60Mi\n");
+    return 0;
+}
+
 static int start_with_few_leases(void **state)
 {
     (void)state;
@@ -472,6 +480,29 @@ static void one_request_beyond_the_limit_of_a_user(void **state)
     wire_close(w);
 }
 
+static void lease_more_than_half(int channel, void *context)
+{
+    struct wire *w = wire_greet(&h);
+    (void)context;
+    wire_lease(w, 36 * MI / 4, 1, own);
+    child_say(channel, 0);
+    child_hear(channel);
+    wire_close(w);
+}
+
+/* The block that is kept ready is larger than what a user may have. */
+static void a_ready_block_is_no_exception(void **state)
+{
+    (void)state;
+    WIRE_AWAIT(&h, s, s.host_idle + s.device_idle >= 60 * MI);
+    const struct child child = child_start_as(GREEDY_UID, lease_more_than_half, NULL);
+    child_hear(child.channel);
+    assert_in_range(row_of(GREEDY_UID).bytes, 36 * MI, 42 * MI);
+    expect_room_for_others();
+    child_say(child.channel, 0);
+    child_join(&child);
+}
+
 /* ---- leases and blocks ---- */
 
 static uint64_t take_one_often(struct wire *w, uint64_t seed, const char *words)
@@ -526,6 +557,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(idle_results_are_in_nobodys_way, start, stop),
         cmocka_unit_test_setup_teardown(a_result_is_charged_once, start, stop),
         cmocka_unit_test_setup_teardown(one_request_beyond_the_limit_of_a_user, start, stop),
+        cmocka_unit_test_setup_teardown(a_ready_block_is_no_exception, start_with_pool, stop),
         cmocka_unit_test_setup_teardown(leases_of_all_connections, start_with_few_leases, stop),
         cmocka_unit_test_setup_teardown(blocks, start_with_few_blocks, stop),
     };

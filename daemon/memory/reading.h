@@ -13,6 +13,11 @@
 #include <time.h>
 #include <uv.h>
 
+enum {
+    SHUF__QUICK_READING_NS = 10000, /* of some files of the system */
+    SHUF__QUICK_WALK_NS = 200000,   /* over blocks: clients look for the effect of their requests */
+};
+
 struct shuf__reading {
     uint64_t begin_ns, took_ns; /* of the thread's time */
     uint64_t end_ns;
@@ -25,9 +30,9 @@ static inline uint64_t shuf__reading_thread_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static inline bool shuf__reading_is_fresh(const struct shuf__reading *reading)
+/* One that took no more than `quick_ns` is made anew each time. */
+static inline bool shuf__reading_is_fresh(const struct shuf__reading *reading, uint64_t quick_ns)
 {
-    static const uint64_t quick_ns = 20000;
     return reading->took_ns > quick_ns && uv_hrtime() - reading->end_ns < 20 * reading->took_ns;
 }
 
