@@ -326,7 +326,7 @@ static void other_user_holds_the_budget(void **state)
     struct harness h;
     if (geteuid() != 0 || backend_transport != SHUF__TRANSPORT__TRANSPORT_MEMFD)
         skip();
-    wire_start(&h, backend, "host_memory = 8Mi\nsocket_mode = 0666\n");
+    wire_start(&h, backend, "host_memory = 8Mi\nuser_memory = 0\nsocket_mode = 0666\n");
     assert_int_equal(chmod(h.directory, 0755), 0);
     struct child other = child_start_as(CHILD_NOBODY, hold_three_blocks, &h);
     child_receive(other.channel);

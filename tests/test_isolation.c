@@ -23,8 +23,9 @@ enum { UNIT = 2 << 20, MOST_UNITS = 3, MOST_BLOCKS = 256 };
 
 static const char *backend;
 
-/* Memory for only a few blocks, so each user gets blocks that the other has released. */
-static const char config[] = "socket_mode = 0666\nhost_memory = 24Mi\ndevice_memory = 24Mi\n";
+/* Memory for a few blocks only, so that each user needs blocks that the other has released. */
+static const char config[] =
+    "socket_mode = 0666\nhost_memory = 24Mi\ndevice_memory = 24Mi\nuser_memory = 0\n";
 
 static void start(struct harness *h)
 {

@@ -48,7 +48,7 @@ static int start_for_floods(void **state)
 static int start_small(void **state)
 {
     (void)state;
-    return start_with("socket_mode = 0666\nclients = 32\nuser_clients = 25%\n");
+    return start_with("socket_mode = 0666\nclients = 64\n");
 }
 
 static int stop(void **state)
@@ -259,19 +259,21 @@ static unsigned open_all(uid_t uid, struct wire **w, const char *text)
 
 static void connections_of_a_user_are_limited(void **state)
 {
-    enum { CLIENTS = 32 };
-    static const char refusal[] = "user_clients 8: the most connections of one user";
+    enum { CLIENTS = 64, RESERVE = 4, USERS = 3 };
+    static const unsigned expected[USERS] = {42, 10, 3}; /* 75% of 56, of 14, of 4 */
     struct wire *w[CLIENTS + 1];
     unsigned count = 0;
     (void)state;
-    for (uid_t user = 0; user < 3; user++) {
+    for (uid_t user = 0; user < USERS; user++) {
         const unsigned before = count;
-        count += open_all(HOSTILE_UID + user, w + count, refusal);
-        assert_int_equal(count - before, 8);
+        count += open_all(HOSTILE_UID + user, w + count, "user_clients 75%: beside the other ");
+        assert_int_equal(count - before, expected[user]);
     }
-    count += open_all(HOSTILE_UID + 3, w + count, "clients 32: the most that may be connected");
-    assert_int_equal(count, CLIENTS - 2);
-    count += open_all(0, w + count, "clients 32: the most that may be connected");
+    for (uid_t user = USERS; count < CLIENTS - RESERVE; user++) /* who have one at least */
+        count += open_all(HOSTILE_UID + user, w + count, "clients ");
+    count += open_all(HOSTILE_UID, w + count, "clients 64: the most that may be connected");
+    assert_int_equal(count, CLIENTS - RESERVE);
+    count += open_all(0, w + count, "clients 64: the most that may be connected");
     assert_int_equal(count, CLIENTS);
     wire_close(w[0]); /* now there is room for another */
     for (unsigned waited = 0; greet(w[0] = open_as(0))->status != SHUF_OK;

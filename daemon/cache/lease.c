@@ -9,15 +9,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+static void count(struct shuf__lease_list *owner, bool prefetch, int change)
+{
+    *(prefetch ? &owner->prefetches : &owner->leased) += (uint64_t)change;
+    *(prefetch ? &owner->account->prefetches : &owner->account->leases) += (uint64_t)change;
+}
+
 static void end_lease(struct shuf__lease *lease)
 {
     struct shuf__lease_list *owner = lease->owner;
     LIST_REMOVE(lease, of_owner);
     shuf__lease_table_remove(&owner->all->table, lease->number);
-    if (lease->prefetch)
-        owner->prefetches--;
-    else
-        owner->leased--;
+    count(owner, lease->prefetch, -1);
     shuf__compute_unref(lease->entry);
     free(lease);
 }
@@ -70,13 +73,18 @@ static void end_old_prefetches(struct shuf__lease_list *owner,
 
 shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner, struct shuf__error *error)
 {
-    uint64_t most = owner->all->limit;
-    if (owner->leased < most)
+    const uint64_t most = owner->all->limit, most_of_user = owner->all->user_limit;
+    if (owner->leased >= most)
+        return shuf__fail(error, SHUF_BUSY,
+                          "leases %" PRIu64 ": the most that one connection may hold; give some "
+                          "back first",
+                          most);
+    if (owner->account->leases < most_of_user || shuf__uid_is_privileged(owner->account->uid))
         return SHUF_OK;
     return shuf__fail(error, SHUF_BUSY,
-                      "leases %" PRIu64 ": the most that one connection may hold; give some back "
-                      "first",
-                      most);
+                      "user_leases %" PRIu64 ": the most that the connections of one user may "
+                      "hold, and user %" PRIu32 " holds %" PRIu64 "; give some back first",
+                      most_of_user, owner->account->uid, owner->account->leases);
 }
 
 shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_entry *entry,
@@ -100,13 +108,11 @@ shuf_status shuf__lease_take(struct shuf__lease_list *owner, struct shuf__cache_
         .prefetch = prefetch,
         .since_ms = uv_now(all->loop),
     };
-    if (prefetch) {
+    count(owner, prefetch, 1);
+    if (prefetch)
         LIST_INSERT_HEAD(&owner->prefetched, lease, of_owner);
-        owner->prefetches++;
-    } else {
+    else
         LIST_INSERT_HEAD(&owner->list, lease, of_owner);
-        owner->leased++;
-    }
     *id = new_id;
     return SHUF_OK;
 }

@@ -24,7 +24,8 @@ enum {
 /* All leases. */
 struct shuf__leases {
     uv_loop_t *loop;
-    uint64_t limit; /* leases of one connection */
+    uint64_t limit;      /* leases of one connection */
+    uint64_t user_limit; /* of all connections of one user */
     struct shuf__lease_table table;
     struct shuf__ids ids;
 };
@@ -33,6 +34,7 @@ struct shuf__leases {
 struct shuf__lease_list {
     struct shuf__leases *all;
     struct shuf__client *client;
+    struct shuf__account *account;             /* of its user; a reference of the session */
     LIST_HEAD(, shuf__lease) list, prefetched; /* newest first */
     uint64_t leased, prefetches;               /* lengths of these lists */
 };

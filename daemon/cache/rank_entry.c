@@ -26,13 +26,13 @@ static struct shuf__key key_of(uint32_t uid, const struct shuf__request *request
     };
 }
 
-/* The message mentions the rank index, because a client that requests a few values does not expect
- * that they need much memory. */
-static shuf_status check_size(const struct shuf__cache *cache, uint64_t n, uint64_t bytes,
-                              struct shuf__error *error)
+/* The message says to a client that requests a few places why they need a block. */
+static shuf_status check_size(const struct shuf__cache *cache, uint32_t uid, uint64_t n,
+                              uint64_t bytes, struct shuf__error *error)
 {
     struct shuf__error why;
-    if (shuf__refusal_check_fit(cache->pool->allocations, SHUF__MEMORY_MEMFD, bytes, 0, &why))
+    const struct shuf__need need = {uid, SHUF__MEMORY_MEMFD, bytes};
+    if (shuf__refusal_check_fit(cache->pool->allocations, &need, 0, &why))
         return shuf__fail(error, why.status, "n %" PRIu64 ": for its rank index, %s", n, why.text);
     return SHUF_OK;
 }
@@ -47,7 +47,7 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, ui
     struct shuf__cache_entry *index = shuf__cache_find(cache, &key);
     if (index)
         return shuf__cache_entry_ref(index);
-    if (check_size(cache, permutation->n, bytes, error))
+    if (check_size(cache, uid, permutation->n, bytes, error))
         return NULL;
     if (!(index = shuf__cache_add(cache, &key, bytes))) {
         shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");

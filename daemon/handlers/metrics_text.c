@@ -231,7 +231,6 @@ char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_rea
     char *text = NULL;
     char name[SHUF__LABEL_TEXT], common[LABELS_TEXT] = "";
     struct timespec now;
-    struct shuf__error ignored;
     struct view view = {.reader = reader};
     struct shuf__exposition x = {.out = open_memstream(&text, size),
                                  .format = format,
@@ -245,9 +244,9 @@ char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_rea
     clock_gettime(CLOCK_REALTIME, &now);
     x.now_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     x.now_ns = uv_hrtime();
-    shuf__allocations_measure(&service->allocations, SHUF__MEMORY_MEMFD, &ignored);
-    shuf__usages_count(service, reader.sees == SHUF__METRICS_ONE_USER ? reader.uid : SHUF__NO_USER,
-                       &view.usages);
+    shuf__allocations_refresh(&service->allocations, SHUF__MEMORY_MEMFD);
+    shuf__usages_read(service, reader.sees == SHUF__METRICS_ONE_USER ? reader.uid : SHUF__NO_USER,
+                      &view.usages);
     write_all(&x, service, &view);
     const bool failed = ferror(x.out);
     if (fclose(x.out) == 0 && !failed)

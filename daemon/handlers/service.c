@@ -24,6 +24,7 @@ static void init_sessions(struct shuf__service *service)
     sessions->processes = &service->processes;
     sessions->leases = &service->leases;
     sessions->allocations = &service->allocations;
+    sessions->accounts = &service->allocations.accounts;
     sessions->spin = &service->spin;
     sessions->stats = &service->stats;
     sessions->handle = shuf__dispatch;
@@ -143,7 +144,10 @@ void shuf__service_configure(struct shuf__service *service)
     device->configured = config->device_memory;
     device->configured_idle = config->device_cache;
     device->configured_pool = config->device_pool;
+    service->allocations.accounts.memory = config->user_memory;
+    service->allocations.has_user_option = config->source.value[SHUF__CONFIG_user_memory] != NULL;
     service->leases.limit = config->leases;
+    service->leases.user_limit = config->user_leases;
     service->sessions.slow_ns = config->slow_request;
     service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
     shuf__spin_set(&service->spin, config->spin_time);
@@ -199,11 +203,6 @@ void shuf__service_started(struct shuf__service *service, const char *socket)
     service->start_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     uv_update_time(service->loop);
     service->start_ms = uv_now(service->loop);
-}
-
-bool shuf__uid_is_privileged(uint32_t uid)
-{
-    return uid == 0 || uid == geteuid();
 }
 
 bool shuf__session_is_privileged(const struct shuf__session *session)

@@ -76,8 +76,6 @@ static inline struct shuf__service *shuf__service_of(const struct shuf__session 
                                     offsetof(struct shuf__service, sessions));
 }
 
-/* Whether the user is root or the daemon's user, who may see and free the results of all users. */
-bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__session_is_privileged(const struct shuf__session *session);
 
 #endif

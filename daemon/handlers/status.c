@@ -24,21 +24,24 @@ static int compare_users(const void *a, const void *b)
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
 }
 
-static void describe_mapped(const struct shuf__service *service, Shuf__User *user)
+/* The process that has most on the side with more. */
+static void describe_mapped(const struct shuf__account *account, Shuf__User *user)
 {
-    const struct shuf__mapped_bytes mapped =
-        shuf__mapped_bytes_count(&service->allocations, SHUF__SIDES, user->uid);
-    user->mapped = mapped.own;
-    user->mapped_pid = (uint64_t)mapped.pid;
+    const uint64_t *most = account->most_mapped;
+    const enum shuf__side side =
+        most[SHUF__SIDE_HOST] >= most[SHUF__SIDE_DEVICE] ? SHUF__SIDE_HOST : SHUF__SIDE_DEVICE;
+    user->mapped = account->mapped[SHUF__SIDE_HOST] + account->mapped[SHUF__SIDE_DEVICE];
+    user->mapped_pid = (uint64_t)account->mapped_pid[side];
 }
 
 static void describe_users(const struct shuf__session *session, struct users *users,
                            Shuf__StatusReply *status)
 {
     struct shuf__usages usages;
-    shuf__usages_count(shuf__service_of(session),
-                       shuf__session_is_privileged(session) ? SHUF__NO_USER : session->client.uid,
-                       &usages);
+    shuf__mapped_bytes_read(&shuf__service_of(session)->allocations);
+    shuf__usages_read(shuf__service_of(session),
+                      shuf__session_is_privileged(session) ? SHUF__NO_USER : session->client.uid,
+                      &usages);
     for (size_t i = 0; i < usages.count; i++) {
         const struct shuf__usage *from = &usages.user[i];
         users->user[i] = (Shuf__User)SHUF__USER__INIT;
@@ -48,7 +51,7 @@ static void describe_users(const struct shuf__session *session, struct users *us
         users->user[i].blocks = from->blocks;
         users->user[i].bytes = from->bytes;
         users->user[i].idle = from->idle;
-        describe_mapped(shuf__service_of(session), &users->user[i]);
+        describe_mapped(from->account, &users->user[i]);
         users->pointers[i] = &users->user[i];
     }
     qsort(users->pointers, usages.count, sizeof users->pointers[0], compare_users);
@@ -61,9 +64,8 @@ static void describe_users(const struct shuf__session *session, struct users *us
 static void describe_memory(struct shuf__service *service, const struct shuf__backend *backend,
                             Shuf__StatusReply *status)
 {
-    struct shuf__error ignored;
     struct shuf__allocations *allocations = &service->allocations;
-    shuf__allocations_measure(allocations, SHUF__MEMORY_MEMFD, &ignored);
+    shuf__allocations_refresh(allocations, SHUF__MEMORY_MEMFD);
     const struct shuf__budget *own = &allocations->budgets[shuf__side_of(backend->ops->own)];
     const struct shuf__budget *host = &allocations->budgets[SHUF__SIDE_HOST];
     status->memory_used = own->used;

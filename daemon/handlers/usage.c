@@ -4,38 +4,29 @@
  */
 #include "usage.h"
 
-static struct shuf__usage *usage_of(struct shuf__usages *usages, uint32_t uid)
+static struct shuf__usage usage_of(const struct shuf__account *account)
 {
-    static struct shuf__usage nobody;
-    if (usages->only != SHUF__NO_USER && uid != usages->only)
-        return &nobody;
-    for (size_t i = 0; i < usages->count; i++)
-        if (usages->user[i].uid == uid)
-            return &usages->user[i];
-    if (usages->count == SHUF__USAGES)
-        return &nobody;
-    usages->user[usages->count] = (struct shuf__usage){.uid = uid};
-    return &usages->user[usages->count++];
+    return (struct shuf__usage){
+        .uid = account->uid,
+        .clients = account->clients,
+        .leases = account->leases + account->prefetches,
+        .blocks = account->blocks,
+        .bytes = account->bytes[SHUF__SIDE_HOST] + account->bytes[SHUF__SIDE_DEVICE],
+        .idle = account->idle[SHUF__SIDE_HOST] + account->idle[SHUF__SIDE_DEVICE],
+        .account = account,
+    };
 }
 
-void shuf__usages_count(const struct shuf__service *service, uint32_t only,
-                        struct shuf__usages *usages)
+void shuf__usages_read(const struct shuf__service *service, uint32_t only,
+                       struct shuf__usages *usages)
 {
-    const struct shuf__allocation *allocation;
-    const struct shuf__session *session;
-    usages->only = only;
+    const struct shuf__account *account;
     usages->count = 0;
-    LIST_FOREACH (allocation, &service->allocations.list, link) {
-        if (allocation->uid == SHUF__NO_USER)
-            continue;
-        struct shuf__usage *usage = usage_of(usages, allocation->uid);
-        usage->blocks++;
-        usage->bytes += allocation->bytes;
-        usage->idle += allocation->size_class ? allocation->bytes : 0;
-    }
-    LIST_FOREACH (session, &service->sessions.list, link) {
-        struct shuf__usage *usage = usage_of(usages, session->client.uid);
-        usage->clients++;
-        usage->leases += session->leases.leased + session->leases.prefetches;
+    LIST_FOREACH (account, &service->allocations.accounts.list, link) {
+        if (usages->count == SHUF__USAGES)
+            return;
+        if ((only == SHUF__NO_USER || account->uid == only) &&
+            (account->clients > 0 || account->blocks > 0))
+            usages->user[usages->count++] = usage_of(account);
     }
 }

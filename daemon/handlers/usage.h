@@ -15,17 +15,17 @@ enum { SHUF__USAGES = 32 };
 struct shuf__usage {
     uint32_t uid;
     uint64_t clients, leases, blocks;
-    uint64_t bytes, idle; /* bytes of all blocks, and of the idle ones among them */
+    uint64_t bytes, idle; /* of blocks; of these, idle */
+    const struct shuf__account *account;
 };
 
 struct shuf__usages {
     struct shuf__usage user[SHUF__USAGES];
     size_t count;
-    uint32_t only; /* counts only this user; SHUF__NO_USER: all users */
 };
 
-/* Counts the first 32 users that it finds, and leaves out the others. */
-void shuf__usages_count(const struct shuf__service *service, uint32_t only,
-                        struct shuf__usages *usages);
+/* The first 32 users found, or only one; `only` SHUF__NO_USER: all. */
+void shuf__usages_read(const struct shuf__service *service, uint32_t only,
+                       struct shuf__usages *usages);
 
 #endif

@@ -25,9 +25,11 @@ static struct shuf__allocation *use_warm(struct shuf__pool *pool,
     if (!allocation || request->buffer || allocation->kind != request->kind ||
         allocation->bytes != size)
         return NULL;
-    shuf__pool_take_warm(pool, side);
-    allocation->uid = request->uid;
-    return allocation;
+    const struct shuf__need need = {.uid = request->uid, .kind = request->kind, .size = size};
+    if (!shuf__room_may_have(pool->allocations, &need) ||
+        !shuf__allocation_give(allocation, request->uid))
+        return NULL;
+    return shuf__pool_take_warm(pool, side);
 }
 
 /* The size of an allocation for the request. If the request needs more than half of the warm block,
@@ -97,14 +99,33 @@ static bool may_evict(const struct shuf__allocation *allocation, bool all)
     return (all || !allocation->contents) && shuf__allocation_is_unmapped(allocation);
 }
 
-/* Evicts idle allocations, least recently used first, until `size` bytes fit. */
-static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size, bool all)
+static struct shuf__need need_of(const struct shuf__memory_request *request, uint64_t size)
+{
+    return (struct shuf__need){.uid = request->uid, .kind = request->kind, .size = size};
+}
+
+/* Whether even a block without bytes is one too many. */
+static bool lacks_blocks(const struct shuf__pool *pool, const struct shuf__need *need,
+                         const struct shuf__freed *freed)
+{
+    const struct shuf__need block = {.uid = need->uid, .kind = need->kind};
+    return !shuf__room_has(pool->allocations, &block, freed);
+}
+
+static enum shuf__side other_side(enum shuf__memory kind)
+{
+    return shuf__side_of(kind) == SHUF__SIDE_HOST ? SHUF__SIDE_DEVICE : SHUF__SIDE_HOST;
+}
+
+/* Evicts idle allocations, least recently used first, until there is room. */
+static bool evict_from(struct shuf__pool *pool, enum shuf__side side, const struct shuf__need *need,
+                       bool all, bool own)
 {
     bool any = false;
-    struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[shuf__side_of(kind)]);
-    for (; allocation && !shuf__allocations_fit(pool->allocations, kind, size); allocation = next) {
+    struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
+    for (; allocation && !shuf__room_has(pool->allocations, need, NULL); allocation = next) {
         next = TAILQ_NEXT(allocation, in_lru);
-        if (!may_evict(allocation, all))
+        if ((own && allocation->uid != need->uid) || !may_evict(allocation, all))
             continue;
         shuf__pool_evict(pool, allocation);
         any = true;
@@ -112,82 +133,127 @@ static bool evict(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size
     return any;
 }
 
-/* Whether evicting idle allocations makes room for `size` bytes, after `freed` other bytes are
- * freed. If not, the caller evicts nothing. */
-static bool could_evict(const struct shuf__pool *pool, enum shuf__memory kind, uint64_t size,
-                        bool all, uint64_t freed)
+/* A user who has reached its own limits loses its own idle allocations first. */
+static bool evict(struct shuf__pool *pool, const struct shuf__need *need, bool all)
 {
-    enum shuf__side side = shuf__side_of(kind);
-    const struct shuf__budget *budget = &pool->allocations->budgets[side];
-    const struct shuf__allocation *allocation;
-    if (size > budget->limit)
-        return false;
-    TAILQ_FOREACH (allocation, &pool->lru[side], in_lru)
-        if (budget->used - freed > budget->limit - size && may_evict(allocation, all))
-            freed += allocation->bytes;
-    return budget->used - freed <= budget->limit - size;
+    bool any = false;
+    const enum shuf__side side = shuf__side_of(need->kind);
+    struct shuf__need anybody = *need;
+    anybody.uid = SHUF__NO_USER;
+    if (shuf__room_has(pool->allocations, &anybody, NULL))
+        any = evict_from(pool, side, need, all, true);
+    any |= evict_from(pool, side, need, all, false);
+    if (lacks_blocks(pool, need, NULL))
+        any |= evict_from(pool, other_side(need->kind), need, all, false);
+    return any;
 }
 
-/* If the size can fit at all, gives up the warm block before results: it has no contents. */
-static void give_up_warm(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
+/* Adds what eviction would free, until there is room. */
+static void add_evictable(const struct shuf__pool *pool, enum shuf__side side,
+                          const struct shuf__need *need, bool all, struct shuf__freed *freed)
 {
-    const enum shuf__side side = shuf__side_of(kind);
-    if (size > pool->allocations->budgets[side].limit)
+    const struct shuf__allocation *allocation;
+    TAILQ_FOREACH (allocation, &pool->lru[side], in_lru) {
+        if (shuf__room_has(pool->allocations, need, freed))
+            return;
+        if (!may_evict(allocation, all))
+            continue;
+        const uint64_t bytes = side == shuf__side_of(need->kind) ? allocation->bytes : 0;
+        const bool own = allocation->uid == need->uid;
+        freed->bytes += bytes;
+        freed->blocks++;
+        freed->own_bytes += own ? bytes : 0;
+        freed->own_blocks += own;
+    }
+}
+
+/* Whether eviction would free enough beside `freed`, to which it is added: nothing is evicted in
+ * vain. */
+static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *need, bool all,
+                        struct shuf__freed *freed)
+{
+    const enum shuf__side side = shuf__side_of(need->kind);
+    if (need->size > pool->allocations->budgets[side].limit)
+        return false;
+    add_evictable(pool, side, need, all, freed);
+    if (lacks_blocks(pool, need, freed))
+        add_evictable(pool, other_side(need->kind), need, all, freed);
+    return shuf__room_has(pool->allocations, need, freed);
+}
+
+/* Memory without contents goes first, if the size can fit at all. */
+static void give_up_warm(struct shuf__pool *pool, const struct shuf__need *need)
+{
+    const enum shuf__side side = shuf__side_of(need->kind);
+    if (need->size > pool->allocations->budgets[side].limit)
         return;
-    if (!shuf__allocations_fit(pool->allocations, kind, size))
+    if (!shuf__room_has(pool->allocations, need, NULL))
         shuf__pool_drop_warm(pool, side);
-    if (!shuf__allocations_fit(pool->allocations, kind, size) && pool->abandon_warm)
+    if (!shuf__room_has(pool->allocations, need, NULL) && pool->abandon_warm)
         pool->abandon_warm(pool->warm_context, side);
 }
 
-static bool make_fit(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size, bool all)
+static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, bool all)
 {
-    if (shuf__allocations_fit(pool->allocations, kind, size))
+    struct shuf__freed freed = {0};
+    if (shuf__room_has(pool->allocations, need, NULL))
         return true;
     shuf__allocations_sweep(pool->allocations);
-    give_up_warm(pool, kind, size);
-    if (!could_evict(pool, kind, size, all, 0))
+    give_up_warm(pool, need);
+    if (!could_evict(pool, need, all, &freed))
         return false;
-    evict(pool, kind, size, all);
-    return shuf__allocations_fit(pool->allocations, kind, size);
+    evict(pool, need, all);
+    return shuf__room_has(pool->allocations, need, NULL);
 }
 
-/* Cuts off one slow reader, but only if `size` bytes would fit after all slow readers are cut off.
- * Returns whether a reader was cut off. */
-static bool cut_off_reader(struct shuf__pool *pool, enum shuf__memory kind, uint64_t size)
+/* What slow readers of any user, or of the need's user, have. */
+static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__need *need,
+                           uint32_t uid)
 {
-    const enum shuf__side side = shuf__side_of(kind);
+    const enum shuf__side side = shuf__side_of(need->kind);
     const uint64_t used = pool->allocations->budgets[side].used;
-    uint64_t slow =
-        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side) : 0;
-    slow = slow < used ? slow : used; /* a result that readers share is counted several times */
-    return slow > 0 && could_evict(pool, kind, size, true, slow) &&
-           pool->cut_off_reader(pool->reader_context, side);
+    const uint64_t slow =
+        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side, uid) : 0;
+    return slow < used ? slow : used; /* readers may share a result */
 }
 
-/* Writes the error. Also counts a shortage, so that clients unmap blocks that they do not lease. */
-static shuf_status refuse(struct shuf__pool *pool, const struct shuf__memory_request *request,
-                          uint64_t size, struct shuf__error *error)
+/* Whether more memory has become idle. No reader is cut off in vain. */
+static bool cut_off_reader(struct shuf__pool *pool, const struct shuf__need *need)
 {
+    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__NO_USER),
+                                .own_bytes = slow_bytes(pool, need, need->uid)};
+    freed.blocks = freed.bytes > 0;
+    freed.own_blocks = freed.own_bytes > 0;
+    return freed.bytes > 0 && could_evict(pool, need, true, &freed) &&
+           pool->cut_off_reader(pool->reader_context, shuf__side_of(need->kind));
+}
+
+/* The mappings of clients without a lease may be in the way. */
+static shuf_status refuse(struct shuf__pool *pool, const struct shuf__need *need,
+                          struct shuf__error *error)
+{
+    struct shuf__freed freed = {0};
     pool->allocations->shortages++;
-    return shuf__refuse_allocation(pool->allocations, request->uid, request->kind, size, error);
+    could_evict(pool, need, true, &freed);
+    return shuf__refuse_allocation(pool->allocations, need, &freed, error);
 }
 
 shuf_status shuf__pool_check_room(struct shuf__pool *pool,
                                   const struct shuf__memory_request *request,
                                   struct shuf__error *error)
 {
-    const enum shuf__memory kind = request->kind;
-    const uint64_t size = shuf__allocations_least_size(request->kind, request->bytes);
-    if (shuf__allocations_measure(pool->allocations, kind, error))
+    const struct shuf__need need =
+        need_of(request, shuf__allocations_least_size(request->kind, request->bytes));
+    struct shuf__freed freed = {0};
+    if (shuf__allocations_measure(pool->allocations, request->kind, error))
         return error->status;
-    if (shuf__allocations_fit(pool->allocations, kind, size))
+    if (shuf__room_has(pool->allocations, &need, NULL))
         return SHUF_OK;
     shuf__allocations_sweep(pool->allocations);
-    give_up_warm(pool, kind, size);
-    while (!could_evict(pool, kind, size, true, 0))
-        if (!cut_off_reader(pool, kind, size))
-            return refuse(pool, request, size, error);
+    give_up_warm(pool, &need);
+    for (; !could_evict(pool, &need, true, &freed); freed = (struct shuf__freed){0})
+        if (!cut_off_reader(pool, &need))
+            return refuse(pool, &need, error);
     return SHUF_OK;
 }
 
@@ -196,21 +262,23 @@ void shuf__pool_hold_to_limits(struct shuf__pool *pool)
     static const enum shuf__memory kinds[SHUF__SIDES] = {
         [SHUF__SIDE_HOST] = SHUF__MEMORY_MEMFD, [SHUF__SIDE_DEVICE] = SHUF__MEMORY_CUDA_PRIVATE};
     for (int side = 0; side < SHUF__SIDES; side++) {
+        const struct shuf__need nothing = {.uid = SHUF__NO_USER, .kind = kinds[side]};
         shuf__pool_hold_to_limit(pool, (enum shuf__side)side);
-        give_up_warm(pool, kinds[side], 0);
-        evict(pool, kinds[side], 0, true);
+        give_up_warm(pool, &nothing);
+        evict(pool, &nothing, true);
     }
 }
 
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
-    enum shuf__memory kind = allocation->kind;
-    uint64_t size = allocation->bytes;
-    struct shuf__budget *budget = &pool->allocations->budgets[shuf__side_of(kind)];
+    const struct shuf__need need = {
+        .uid = SHUF__NO_USER, .kind = allocation->kind, .size = allocation->bytes};
+    const enum shuf__side side = shuf__side_of(need.kind);
+    struct shuf__budget *budget = &pool->allocations->budgets[side];
     shuf__allocation_drop(allocation);
     budget->limit = budget->used; /* the device has less memory than was measured */
-    const bool warm = shuf__pool_drop_warm(pool, shuf__side_of(kind));
-    return evict(pool, kind, size, true) || warm;
+    const bool warm = shuf__pool_drop_warm(pool, side);
+    return evict(pool, &need, true) || warm;
 }
 
 /* ---- acquire ---- */
@@ -221,16 +289,16 @@ bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allo
 static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request *request, bool all,
                       uint64_t *size, struct shuf__allocation **reused)
 {
-    const enum shuf__memory kind = request->kind;
-    *size = size_for(pool, request);
-    if (all && !shuf__allocations_fit(pool->allocations, kind, *size) &&
+    struct shuf__need need = need_of(request, size_for(pool, request));
+    *size = need.size;
+    if (all && !shuf__room_has(pool->allocations, &need, NULL) &&
         (*reused = reuse(pool, request, *size, false)) != NULL)
         return true;
-    if (make_fit(pool, kind, *size, all))
+    if (make_fit(pool, &need, all))
         return true;
-    *size = shuf__allocations_least_size(request->kind, request->bytes);
-    while (!make_fit(pool, kind, *size, all))
-        if (!all || !cut_off_reader(pool, kind, *size))
+    *size = need.size = shuf__allocations_least_size(request->kind, request->bytes);
+    while (!make_fit(pool, &need, all))
+        if (!all || !cut_off_reader(pool, &need))
             return false;
     return true;
 }
@@ -244,8 +312,9 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
     if (shuf__allocations_measure(pool->allocations, request->kind, error))
         return NULL;
     if (!find_room(pool, request, all, &size, &allocation)) {
+        const struct shuf__need need = need_of(request, size);
         if (all)
-            refuse(pool, request, size, error);
+            refuse(pool, &need, error);
         return NULL;
     }
     if (!allocation)

@@ -60,10 +60,14 @@ static void measure_committed(struct shuf__allocation *allocation)
 static void measure_buffers(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__allocation *allocation;
-    if (allocations->buffers > 0 && shuf__memory_is_host(kind))
-        LIST_FOREACH (allocation, &allocations->list, link)
-            if (allocation->client_writable)
-                measure_committed(allocation);
+    if (allocations->buffers == 0 || !shuf__memory_is_host(kind) ||
+        shuf__reading_is_fresh(&allocations->buffers_reading, SHUF__QUICK_WALK_NS))
+        return;
+    shuf__reading_begin(&allocations->buffers_reading);
+    LIST_FOREACH (allocation, &allocations->list, link)
+        if (allocation->client_writable)
+            measure_committed(allocation);
+    shuf__reading_end(&allocations->buffers_reading);
 }
 
 /* An amount in bytes. Daemons that use the same memory divide it. */
@@ -88,8 +92,10 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     struct shuf__backend *backend = shuf__engine_backend(allocations->engine);
     uint64_t available, total;
     measure_buffers(allocations, kind);
+    shuf__reading_begin(&budget->reading);
     if (backend->ops->memory(backend, kind, &available, &total, error))
         return error->status;
+    shuf__reading_end(&budget->reading);
     budget->available = available;
     budget->total = total;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
@@ -103,8 +109,15 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     return SHUF_OK;
 }
 
-/* A small block of host memory consists of whole pages. All other blocks are multiples of 2 MiB:
- * blocks of device memory, large blocks, and workspaces, which use huge pages. */
+void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind)
+{
+    struct shuf__error ignored;
+    if (!shuf__reading_is_fresh(&budget_of(allocations, kind)->reading, SHUF__QUICK_READING_NS))
+        shuf__allocations_measure(allocations, kind, &ignored);
+}
+
+/* The memory of a small host block is whole pages. That of a device, and of a workspace, which has
+ * huge pages, is whole units. */
 static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
 {
     const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
@@ -129,20 +142,50 @@ uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enu
                : shuf__allocations_least_size(kind, bytes);
 }
 
-bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
-                           uint64_t size)
+/* ---- one allocation ---- */
+
+static void charge(struct shuf__allocation *allocation)
 {
-    const struct shuf__budget *budget = budget_of(allocations, kind);
-    return allocations->count < allocations->max_count && size <= budget->limit &&
-           budget->used <= budget->limit - size;
+    struct shuf__account *account = allocation->account;
+    if (!account)
+        return;
+    account->blocks++;
+    account->bytes[shuf__side_of(allocation->kind)] += allocation->bytes;
 }
 
-/* ---- one allocation ---- */
+static void end_charge(const struct shuf__allocation *allocation)
+{
+    struct shuf__account *account = allocation->account;
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    if (!account)
+        return;
+    account->blocks--;
+    account->bytes[side] -= allocation->bytes;
+    account->pending_free[side] -= allocation->pending_free ? allocation->bytes : 0;
+}
+
+static void free_allocation(struct shuf__allocation *allocation)
+{
+    if (allocation->account)
+        shuf__account_unref(allocation->account);
+    free(allocation);
+}
+
+bool shuf__allocation_give(struct shuf__allocation *allocation, uint32_t uid)
+{
+    allocation->account = shuf__account_of(&allocation->all->accounts, uid);
+    if (!allocation->account)
+        return false;
+    allocation->uid = uid;
+    charge(allocation);
+    return true;
+}
 
 static void insert(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
     struct shuf__budget *budget = &all->budgets[shuf__side_of(allocation->kind)];
+    charge(allocation);
     LIST_INSERT_HEAD(&all->list, allocation, link);
     all->count++;
     all->buffers += allocation->buffer;
@@ -156,6 +199,11 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     struct shuf__allocation *allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return NULL;
+    if (uid != SHUF__NO_USER &&
+        !(allocation->account = shuf__account_of(&allocations->accounts, uid))) {
+        free(allocation);
+        return NULL;
+    }
     allocation->all = allocations;
     allocation->id = shuf__ids_next(&allocations->ids);
     allocation->number = allocations->ids.last;
@@ -228,7 +276,7 @@ static void forget(struct shuf__allocation *allocation)
         return;
     }
     shuf__inode_watch_end(&all->watches, &allocation->watch);
-    free(allocation);
+    free_allocation(allocation);
 }
 
 static void end_free(struct shuf__engine_job *job)
@@ -254,6 +302,7 @@ static void end_free_on_worker(uv_work_t *work, int status)
 
 static void unlink_allocation(struct shuf__allocation *allocation)
 {
+    end_charge(allocation);
     if (allocation->pending_free) {
         TAILQ_REMOVE(&allocation->all->pending_free, allocation, pending_free_link);
         allocation->all->pending_free_count--;
@@ -298,6 +347,8 @@ static void free_later(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
     allocation->pending_free = true;
+    if (allocation->account)
+        allocation->account->pending_free[shuf__side_of(allocation->kind)] += allocation->bytes;
     all->pending_free_count++;
     TAILQ_INSERT_TAIL(&all->pending_free, allocation, pending_free_link);
     if (!uv_is_active((uv_handle_t *)&all->sweep))
@@ -356,6 +407,7 @@ void shuf__allocations_sweep(struct shuf__allocations *allocations)
 
 void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop)
 {
+    shuf__accounts_init(&allocations->accounts);
     LIST_INIT(&allocations->list);
     TAILQ_INIT(&allocations->pending_free);
     allocations->loop = loop;
@@ -379,6 +431,6 @@ void shuf__allocations_abandon(struct shuf__allocations *allocations)
             continue;
         }
         unlink_allocation(allocation);
-        free(allocation);
+        free_allocation(allocation);
     }
 }

@@ -8,10 +8,12 @@
 #ifndef SHUFD_ALLOCATIONS_H
 #define SHUFD_ALLOCATIONS_H
 
+#include "accounts.h"
 #include "amount.h"
 #include "engine/engine.h"
 #include "ids.h"
 #include "inode_watch.h"
+#include "reading.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +31,7 @@ struct shuf__allocation {
     uint64_t bytes;           /* charged */
     uint64_t committed;       /* bytes known to have physical memory; at most `bytes` */
     uint32_t uid;
+    struct shuf__account *account; /* a reference; NULL: SHUF__NO_USER */
     enum shuf__memory kind;
     bool buffer;          /* a client writes to the block */
     bool client_writable; /* the client may have written to the block already */
@@ -55,30 +58,27 @@ struct shuf__allocation {
 
 /* The limits and counts for the bytes of all allocations in host memory, or in device memory. */
 struct shuf__budget {
-    struct shuf__amount configured;      /* for `max_limit` */
-    struct shuf__amount configured_idle; /* for `idle_limit` */
-    struct shuf__amount configured_pool; /* for `warm_size` */
-    uint64_t sharers;          /* daemons that divide this memory: a percentage is of one share */
-    uint64_t used;             /* charged bytes */
-    uint64_t max_limit;        /* the configured limit of `used` */
-    uint64_t limit;            /* max_limit, or less if other programs use the memory */
-    uint64_t idle_limit;       /* limit of idle bytes (pool.h) */
-    uint64_t available, total; /* memory of the machine or the GPU, as measured last */
-    uint64_t warm_size;        /* size of the warm block (warm.h); 0: none */
-    /* The system commits memory after the charge begins, and takes it back after the charge ends.
-     */
-    uint64_t uncommitted; /* bytes in `used` that the system still counts as available */
-    uint64_t releasing;   /* bytes not in `used` that the system does not yet count as available */
+    struct shuf__amount configured;      /* of `max_limit` */
+    struct shuf__amount configured_idle; /* of `idle_limit` */
+    struct shuf__amount configured_pool; /* of `warm_size` */
+    uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
+    uint64_t used;
+    uint64_t max_limit;        /* of `used` */
+    uint64_t limit;            /* max_limit, or less when other programs use the memory */
+    uint64_t idle_limit;       /* of idle bytes (pool.h) */
+    uint64_t available, total; /* of the machine or the GPU, when it was measured last */
+    uint64_t warm_size;        /* of the block that is kept ready (warm.h); 0: none */
+    /* The system commits memory later than it is charged, and takes it back later: */
+    uint64_t uncommitted; /* in `used`, but the system still counts them as available */
+    uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
+    struct shuf__reading reading; /* of `available` */
 };
-
-enum { SHUF__NO_USER = UINT32_MAX }; /* the owner of memory that no user has had yet */
-
-enum shuf__side { SHUF__SIDE_HOST, SHUF__SIDE_DEVICE, SHUF__SIDES };
 
 TAILQ_HEAD(shuf__pending_free, shuf__allocation);
 
 struct shuf__allocations {
     struct shuf__engine *engine;
+    struct shuf__accounts accounts;
     struct shuf__budget budgets[SHUF__SIDES];
     LIST_HEAD(, shuf__allocation) list;     /* all allocations */
     struct shuf__pending_free pending_free; /* a sweep checks the first one next */
@@ -86,15 +86,17 @@ struct shuf__allocations {
     uv_timer_t sweep; /* the next sweep of pending_free */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
-    uint64_t buffers;   /* the buffers among them */
-    uint64_t shortages; /* how often memory was short; replies tell it, and clients then unmap */
-    uint64_t max_count; /* limit of `count`, because each block may need a descriptor */
-    /* For messages: the configuration file, and the program that started this one, or NULL or "".
-     */
+    uint64_t buffers;   /* of `count` */
+    uint64_t shortages; /* the times that memory was short: clients unmap what they can */
+    uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    struct shuf__reading buffers_reading; /* of the bytes that clients have written to buffers */
+    struct shuf__reading mapped_reading;  /* client_process.h */
+    uint64_t mapped[SHUF__SIDES];         /* of all users, at that reading */
+    /* For messages: the configuration file, and the program that started this one, or NULL or "";
+     * the sides whose limit is an option of the command line. */
     const char *config_file, *starter;
-    bool has_option[SHUF__SIDES]; /* the limit comes from an option of the command line */
-    /* Blocks that libuv's worker threads free or touch. While there are any, the backend must stay
-     * open. */
+    bool has_option[SHUF__SIDES], has_user_option;
+    /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
     uint64_t worker_blocks;
     void (*workers_done)(struct shuf__allocations *allocations); /* worker_blocks is 0 again */
     struct shuf__inode_watches watches;
@@ -111,24 +113,26 @@ enum shuf__side shuf__side_of(enum shuf__memory kind);
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error);
 
-/* The size of an allocation for `bytes` bytes. It is rounded up within the limit, so that results
- * of similar size can reuse the block. */
+/* The same, unless that was done a moment ago: for requests that only read the limits. */
+void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind);
+
+/* The size of an allocation for `bytes` bytes: rounded up, within the limit, so that the block can
+ * be reused for results of similar size. */
 uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
                                 uint64_t bytes);
 
 /* The smallest size of an allocation for `bytes` bytes. */
 uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
 
-/* Whether one more allocation of that size is within the budget and the limit of their number. */
-bool shuf__allocations_fit(const struct shuf__allocations *allocations, enum shuf__memory kind,
-                           uint64_t size);
-
 /* Charges the budget. block.memory is NULL until a job allocates it. NULL when out of memory. */
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
 
-/* Notes that the system has committed at least the first `bytes` bytes. In device memory these are
- * all bytes of a block, and in host memory the written bytes. */
+/* Charges the memory of SHUF__NO_USER to a user. False: out of memory. */
+bool shuf__allocation_give(struct shuf__allocation *allocation, uint32_t uid);
+
+/* The system has committed memory for at least the first `bytes` bytes: all bytes of a device
+ * block, the written bytes of a host block. */
 void shuf__allocation_commit(struct shuf__allocation *allocation, uint64_t bytes);
 
 /* Notes that the client of a buffer may write to it from now on. From then on the committed bytes

@@ -18,7 +18,7 @@ struct shuf__client_process {
     pid_t pid;
     int pidfd; /* -1: the process cannot be watched */
     uv_poll_t poll;
-    uint64_t only_mapped; /* scratch of shuf__mapped_bytes_count(): bytes without a lease */
+    uint64_t only_mapped[SHUF__SIDES]; /* bytes, while they are counted */
     LIST_HEAD(, shuf__process_mapping) mappings;
     struct shuf__process_mapping *recent[RECENT]; /* a cache of mappings, by number of the block */
     LIST_ENTRY(shuf__client_process) link;
@@ -215,53 +215,60 @@ void shuf__client_unmapped_all(struct shuf__client *client)
 
 /* ---- mapped without a reference ---- */
 
-static bool is_only_mapped(const struct shuf__allocation *allocation, enum shuf__side side)
+static bool is_only_mapped(const struct shuf__allocation *allocation)
 {
-    return (side == SHUF__SIDES || side == shuf__side_of(allocation->kind)) &&
-           (allocation->pending_free || allocation->size_class) &&
+    return allocation->account && (allocation->pending_free || allocation->size_class) &&
            !shuf__allocation_is_unmapped(allocation);
 }
 
-/* Adds the bytes to each process that has the block mapped, and updates *most, the process with the
- * most bytes. */
-static void add_to_processes(const struct shuf__allocation *allocation,
-                             const struct shuf__client_process **most)
+/* Adds the bytes to the processes, and finds the process of the user with most. */
+static void add_to_processes(const struct shuf__allocation *allocation)
 {
     const struct shuf__process_mapping *mapping;
+    struct shuf__account *account = allocation->account;
+    const enum shuf__side side = shuf__side_of(allocation->kind);
     LIST_FOREACH (mapping, &allocation->mappings, of_allocation) {
-        mapping->process->only_mapped += allocation->bytes;
-        if (!*most || mapping->process->only_mapped > (*most)->only_mapped)
-            *most = mapping->process;
+        struct shuf__client_process *process = mapping->process;
+        process->only_mapped[side] += allocation->bytes;
+        if (process->only_mapped[side] > account->most_mapped[side]) {
+            account->most_mapped[side] = process->only_mapped[side];
+            account->mapped_pid[side] = process->pid;
+        }
     }
 }
 
-static void clear_processes(const struct shuf__allocations *allocations)
+static void clear(struct shuf__allocations *allocations)
 {
+    struct shuf__account *account;
     const struct shuf__allocation *allocation;
     const struct shuf__process_mapping *mapping;
+    memset(allocations->mapped, 0, sizeof allocations->mapped);
+    LIST_FOREACH (account, &allocations->accounts.list, link) {
+        memset(account->mapped, 0, sizeof account->mapped);
+        memset(account->most_mapped, 0, sizeof account->most_mapped);
+        memset(account->mapped_pid, 0, sizeof account->mapped_pid);
+    }
     LIST_FOREACH (allocation, &allocations->list, link)
         LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
-            mapping->process->only_mapped = 0;
+            memset(mapping->process->only_mapped, 0, sizeof mapping->process->only_mapped);
 }
 
-struct shuf__mapped_bytes shuf__mapped_bytes_count(const struct shuf__allocations *allocations,
-                                                   enum shuf__side side, uint32_t uid)
+void shuf__mapped_bytes_read(struct shuf__allocations *allocations)
 {
-    struct shuf__mapped_bytes mapped = {0};
-    const struct shuf__client_process *most = NULL;
     const struct shuf__allocation *allocation;
-    clear_processes(allocations);
+    if (shuf__reading_is_fresh(&allocations->mapped_reading, SHUF__QUICK_WALK_NS))
+        return;
+    shuf__reading_begin(&allocations->mapped_reading);
+    clear(allocations);
     LIST_FOREACH (allocation, &allocations->list, link) {
-        if (!is_only_mapped(allocation, side))
+        if (!is_only_mapped(allocation))
             continue;
-        mapped.all += allocation->bytes;
-        if (allocation->uid != uid)
-            continue;
-        mapped.own += allocation->bytes;
-        add_to_processes(allocation, &most);
+        const enum shuf__side side = shuf__side_of(allocation->kind);
+        allocations->mapped[side] += allocation->bytes;
+        allocation->account->mapped[side] += allocation->bytes;
+        add_to_processes(allocation);
     }
-    mapped.pid = most ? most->pid : 0;
-    return mapped;
+    shuf__reading_end(&allocations->mapped_reading);
 }
 
 /* ---- the end of a connection ---- */

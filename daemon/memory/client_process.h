@@ -56,16 +56,9 @@ void shuf__client_unmapped(struct shuf__client *client, uint64_t block);
 /* Call when the client reports that it has unmapped all its blocks. */
 void shuf__client_unmapped_all(struct shuf__client *client);
 
-/* Bytes of blocks without references that processes still have mapped. */
-struct shuf__mapped_bytes {
-    uint64_t all; /* of all users */
-    uint64_t own; /* of one user */
-    pid_t pid;    /* the process with the most bytes of `own`; 0: the daemon knows none */
-};
-
-/* Counts the blocks of one side. If `side` is SHUF__SIDES, counts both sides. */
-struct shuf__mapped_bytes shuf__mapped_bytes_count(const struct shuf__allocations *allocations,
-                                                   enum shuf__side side, uint32_t uid);
+/* Counts the blocks without references that processes still have mapped, into the accounts and
+ * allocations->mapped, unless that was done a moment ago. */
+void shuf__mapped_bytes_read(struct shuf__allocations *allocations);
 
 /* Call when the connection ends. The process may live on. */
 void shuf__client_detach(struct shuf__client *client);

@@ -75,6 +75,26 @@ static void insert_idle(struct shuf__pool *pool, struct shuf__allocation *alloca
     TAILQ_INSERT_HEAD(&allocation->size_class->free_list, allocation, in_size_class);
 }
 
+static void count_idle(struct shuf__pool *pool, const struct shuf__allocation *allocation)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    pool->idle_bytes[side] += allocation->bytes;
+    pool->idle_count[side]++;
+    pool->warm_sized[side] += allocation->is_warm_sized;
+    if (allocation->account)
+        allocation->account->idle[side] += allocation->bytes;
+}
+
+static void uncount_idle(struct shuf__pool *pool, const struct shuf__allocation *allocation)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    pool->idle_bytes[side] -= allocation->bytes;
+    pool->idle_count[side]--;
+    pool->warm_sized[side] -= allocation->is_warm_sized;
+    if (allocation->account)
+        allocation->account->idle[side] -= allocation->bytes;
+}
+
 void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     struct shuf__size_class *class = allocation->size_class;
@@ -82,9 +102,7 @@ void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allo
     TAILQ_REMOVE(&class->free_list, allocation, in_size_class);
     allocation->size_class = NULL;
     allocation->contents = NULL;
-    pool->idle_bytes[shuf__side_of(allocation->kind)] -= class->size;
-    pool->idle_count[shuf__side_of(allocation->kind)]--;
-    pool->warm_sized[shuf__side_of(allocation->kind)] -= allocation->is_warm_sized;
+    uncount_idle(pool, allocation);
     if (--class->count > 0)
         return;
     tdelete(class, &pool->sizes, compare_classes);
@@ -170,10 +188,8 @@ bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocatio
     allocation->size_class = class;
     allocation->contents = contents;
     class->count++;
-    pool->idle_bytes[side] += class->size;
-    pool->idle_count[side]++;
     allocation->is_warm_sized = is_warm_sized(pool, allocation);
-    pool->warm_sized[side] += allocation->is_warm_sized;
+    count_idle(pool, allocation);
     insert_idle(pool, allocation);
     if (!uv_is_active((uv_handle_t *)&pool->trim))
         uv_timer_start(&pool->trim, on_trim, pool->keep_ms, 0);

@@ -42,9 +42,10 @@ struct shuf__pool {
      * May be NULL. */
     bool (*abandon_warm)(void *context, enum shuf__side side);
     void *warm_context;
-    /* Returns the bytes of the results on that side that clients read slowly. May be NULL. */
-    uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side);
-    /* Cuts off the slowest of these clients, so its result is freed. False if there is none. */
+    /* The bytes on that side of results that clients of a user, or of all (SHUF__NO_USER), read
+     * slowly. May be NULL. */
+    uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side, uint32_t uid);
+    /* Ends the use of such a result by the slowest client. False if there is none. */
     bool (*cut_off_reader)(void *context, enum shuf__side side);
     void *reader_context;
 };

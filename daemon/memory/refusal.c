@@ -45,25 +45,34 @@ static struct two_texts texts_of(uint64_t a, uint64_t b)
     return texts;
 }
 
-/* Writes how to get a larger limit. Names the option if the command line has one, because it
- * overrides the file. */
-static void advise(const struct shuf__allocations *allocations, enum shuf__side side,
+/* A setting that somebody may raise. */
+struct setting {
+    const char *key, *option;
+    bool has_option; /* which overrides the file */
+};
+
+static struct setting memory_setting(const struct shuf__allocations *allocations,
+                                     enum shuf__side side)
+{
+    return (struct setting){words[side].key, words[side].option, allocations->has_option[side]};
+}
+
+static void advise(const struct shuf__allocations *allocations, struct setting setting,
                    char text[ADVICE])
 {
-    const struct side_words *w = &words[side];
     const char *file = allocations->config_file;
     const bool has_file = file && *file;
     char reload[48] = "";
     if (has_file)
         snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
     if (allocations->starter && *allocations->starter)
-        snprintf(text, ADVICE, "pass a larger %s to %.64s, which started this daemon", w->key,
+        snprintf(text, ADVICE, "pass a larger %s to %.64s, which started this daemon", setting.key,
                  allocations->starter);
-    else if (allocations->has_option[side])
-        snprintf(text, ADVICE, "start shufd with a larger %s", w->option);
+    else if (setting.has_option)
+        snprintf(text, ADVICE, "start shufd with a larger %s", setting.option);
     else
-        snprintf(text, ADVICE, "raise %s in %.64s%s or start shufd with %s", w->key,
-                 has_file ? file : "shufd.conf", reload, w->option);
+        snprintf(text, ADVICE, "raise %s in %.64s%s or start shufd with %s", setting.key,
+                 has_file ? file : "shufd.conf", reload, setting.option);
 }
 
 static shuf_status too_large(const struct shuf__allocations *allocations, uint64_t size,
@@ -73,38 +82,74 @@ static shuf_status too_large(const struct shuf__allocations *allocations, uint64
     const enum shuf__side side = shuf__side_of(kind);
     const struct two_texts texts = texts_of(size, limit);
     char advice[ADVICE];
-    advise(allocations, side, advice);
+    advise(allocations, memory_setting(allocations, side), advice);
     return shuf__fail(error, SHUF_NO_MEMORY, "the request needs %s of %s%s, the limit is %s: %s",
                       texts.a, words[side].memory, with, texts.b, advice);
 }
 
-shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
-                                    enum shuf__memory kind, uint64_t bytes, uint64_t beside,
-                                    struct shuf__error *error)
+/* ---- the limits of a user ---- */
+
+static void advise_user_memory(const struct shuf__allocations *allocations, char text[ADVICE])
 {
-    const uint64_t size = shuf__allocations_least_size(kind, bytes);
-    const uint64_t limit = budget_of(allocations, kind)->max_limit;
-    const uint64_t taken = shuf__allocations_least_size(kind, beside);
-    if (size > limit)
-        return too_large(allocations, size, "", limit, kind, error);
-    if (taken <= limit - size)
-        return SHUF_OK;
-    return too_large(allocations, size + taken, " with its input and workspace", limit, kind,
-                     error);
+    const struct setting setting = {"user_memory", "--user-memory", allocations->has_user_option};
+    advise(allocations, setting, text);
 }
 
-/* The user's bytes that leases and requests use. Not counted are idle allocations, and pending ones
- * that processes only have mapped. */
-static uint64_t held_by(const struct shuf__allocations *allocations, uint32_t uid,
-                        enum shuf__memory kind)
+static shuf_status too_large_for_user(const struct shuf__allocations *allocations, uint64_t size,
+                                      const char *with, uint64_t most,
+                                      const struct shuf__need *need, struct shuf__error *error)
 {
-    uint64_t bytes = 0;
-    const struct shuf__allocation *allocation;
-    LIST_FOREACH (allocation, &allocations->list, link)
-        if (allocation->uid == uid && shuf__side_of(allocation->kind) == shuf__side_of(kind) &&
-            !allocation->size_class && !allocation->pending_free)
-            bytes += allocation->bytes;
-    return bytes;
+    const struct two_texts texts = texts_of(size, most);
+    char part[SHUF__NUMBER_TEXT], advice[ADVICE];
+    advise_user_memory(allocations, advice);
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "user_memory %s: the request needs %s of %s%s, one user may hold %s: %s",
+                      shuf__amount_text(part, allocations->accounts.memory), texts.a,
+                      words[shuf__side_of(need->kind)].memory, with, texts.b, advice);
+}
+
+/* The most that the user of the need can ever have. */
+static uint64_t most_of_user(const struct shuf__allocations *allocations,
+                             const struct shuf__need *need)
+{
+    const uint64_t limit = budget_of(allocations, need->kind)->max_limit;
+    return shuf__account_is_limited(&allocations->accounts, need->uid)
+               ? shuf__share_of_bytes(&allocations->accounts, limit, 0)
+               : limit;
+}
+
+static shuf_status check_size(const struct shuf__allocations *allocations,
+                              const struct shuf__need *need, uint64_t size, const char *with,
+                              struct shuf__error *error)
+{
+    const uint64_t limit = budget_of(allocations, need->kind)->max_limit,
+                   most = most_of_user(allocations, need);
+    if (size > limit)
+        return too_large(allocations, size, with, limit, need->kind, error);
+    if (size > most)
+        return too_large_for_user(allocations, size, with, most, need, error);
+    return SHUF_OK;
+}
+
+shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
+                                    const struct shuf__need *need, uint64_t beside,
+                                    struct shuf__error *error)
+{
+    const uint64_t size = shuf__allocations_least_size(need->kind, need->size);
+    const uint64_t taken = shuf__allocations_least_size(need->kind, beside);
+    if (check_size(allocations, need, size, "", error))
+        return error->status;
+    return check_size(allocations, need, size + taken, " with its input and workspace", error);
+}
+
+/* ---- what is in the way ---- */
+
+/* The user's bytes that are neither idle nor only mapped by its processes. */
+static uint64_t held_by(const struct shuf__allocations *allocations, const struct shuf__need *need)
+{
+    const enum shuf__side side = shuf__side_of(need->kind);
+    const struct shuf__account *account = shuf__account_find(&allocations->accounts, need->uid);
+    return account ? account->bytes[side] - account->idle[side] - account->pending_free[side] : 0;
 }
 
 static shuf_status refuse_holder(const struct shuf__budget *budget, const struct side_words *w,
@@ -119,51 +164,95 @@ static shuf_status refuse_holder(const struct shuf__budget *budget, const struct
 
 enum { MAPPED_TEXT = 160 };
 
-/* Writes how much memory without a lease processes still have mapped, and when it is freed. Writes
- * "" if there is none. */
-static void write_mapped(const struct shuf__allocations *allocations, uint32_t uid,
-                         enum shuf__memory kind, char text[MAPPED_TEXT])
+/* Memory that processes only have mapped, and what frees it; "" without such memory. */
+static void write_mapped(struct shuf__allocations *allocations, const struct shuf__need *need,
+                         char text[MAPPED_TEXT])
 {
-    const struct shuf__mapped_bytes mapped =
-        shuf__mapped_bytes_count(allocations, shuf__side_of(kind), uid);
+    const enum shuf__side side = shuf__side_of(need->kind);
+    const struct shuf__account *account = shuf__account_find(&allocations->accounts, need->uid);
     char bytes[SHUF__UNITS_TEXT];
     text[0] = '\0';
-    if (mapped.pid > 0)
+    shuf__mapped_bytes_read(allocations);
+    if (account && account->mapped_pid[side] > 0)
         snprintf(
             text, MAPPED_TEXT,
             "; %s of these have no lease but are still mapped, most of them by process %d: its "
             "next call or its end frees them",
-            shuf__units_memory(bytes, mapped.own), (int)mapped.pid);
-    else if (mapped.all > 0)
+            shuf__units_memory(bytes, account->mapped[side]), (int)account->mapped_pid[side]);
+    else if (allocations->mapped[side] > 0)
         snprintf(text, MAPPED_TEXT,
                  "; %s of these have no lease but are still mapped by processes: their next calls "
                  "or their ends free them",
-                 shuf__units_memory(bytes, mapped.all));
+                 shuf__units_memory(bytes, allocations->mapped[side]));
 }
 
-/* SHUF_BUSY means that the allocation may fit later, when other results are gone or other programs
- * use less memory. If the user's own leases are in the way, the message says so, because waiting
- * alone does not free them. */
-shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations, uint32_t uid,
-                                    enum shuf__memory kind, uint64_t size,
-                                    struct shuf__error *error)
+/* It would have the memory if other programs had none. */
+static bool would_fit(const struct shuf__allocations *allocations, const struct shuf__need *need,
+                      const struct shuf__shares *shares)
 {
-    const struct shuf__budget *budget = budget_of(allocations, kind);
-    const struct side_words *w = &words[shuf__side_of(kind)];
-    if (size > budget->max_limit)
-        return too_large(allocations, size, "", budget->max_limit, kind, error);
-    if (allocations->count >= allocations->max_count)
+    const uint64_t limit = budget_of(allocations, need->kind)->max_limit,
+                   most = shuf__share_of_bytes(&allocations->accounts, limit, shares->others_bytes);
+    return shares->bytes <= most && need->size <= most - shares->bytes;
+}
+
+static shuf_status refuse_user(struct shuf__allocations *allocations, const struct shuf__need *need,
+                               const struct shuf__shares *shares, struct shuf__error *error)
+{
+    char needed[SHUF__UNITS_TEXT], part[SHUF__NUMBER_TEXT], mapped[MAPPED_TEXT];
+    const struct two_texts texts = texts_of(shares->most_bytes, shares->bytes);
+    write_mapped(allocations, need, mapped);
+    return shuf__fail(
+        error, SHUF_BUSY,
+        "user_memory %s: the request needs %s of %s; beside the other users, user "
+        "%" PRIu32 " may hold %s, and holds %s%s; %s",
+        shuf__amount_text(part, allocations->accounts.memory),
+        shuf__units_memory(needed, need->size), words[shuf__side_of(need->kind)].memory, need->uid,
+        texts.a, texts.b, shares->bytes > 0 ? mapped : "",
+        shares->bytes > 0 ? "release a lease, or try again" : "try again, or ask for a part");
+}
+
+/* Blocks that may have no room left, beside `freed`. */
+static shuf_status check_blocks(const struct shuf__allocations *allocations,
+                                const struct shuf__need *need, const struct shuf__freed *freed,
+                                struct shuf__error *error)
+{
+    const struct shuf__shares shares = shuf__room_shares(allocations, need, freed, 0);
+    if (allocations->count - freed->blocks >= allocations->max_count)
         return shuf__fail(error, SHUF_BUSY,
                           "blocks %" PRIu64 ": the most that the limit of open files allows; try "
                           "again",
                           allocations->count);
+    if (!shuf__account_is_limited(&allocations->accounts, need->uid) ||
+        shares.blocks < shares.most_blocks)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_BUSY,
+                      "blocks: beside the other users, user %" PRIu32 " may have %" PRIu64
+                      " by the daemon's limit of open files, and has %" PRIu64 "; release leases",
+                      need->uid, shares.most_blocks, shares.blocks);
+}
+
+/* With SHUF_BUSY the allocation fits when other results are gone, or other programs use less. No
+ * client can wait for its own leases. */
+shuf_status shuf__refuse_allocation(struct shuf__allocations *allocations,
+                                    const struct shuf__need *need, const struct shuf__freed *freed,
+                                    struct shuf__error *error)
+{
+    const struct shuf__budget *budget = budget_of(allocations, need->kind);
+    const struct side_words *w = &words[shuf__side_of(need->kind)];
+    const struct shuf__shares shares = shuf__room_shares(allocations, need, freed, 0);
+    if (check_size(allocations, need, need->size, "", error) ||
+        check_blocks(allocations, need, freed, error))
+        return error->status;
+    if (shuf__account_is_limited(&allocations->accounts, need->uid) &&
+        !would_fit(allocations, need, &shares))
+        return refuse_user(allocations, need, &shares, error);
     char needed[SHUF__UNITS_TEXT], mapped[MAPPED_TEXT];
     const struct two_texts texts = texts_of(budget->used, budget->limit);
-    shuf__units_memory(needed, size);
-    const uint64_t held = held_by(allocations, uid, kind);
-    if (held > budget->max_limit - size)
+    shuf__units_memory(needed, need->size);
+    const uint64_t held = held_by(allocations, need);
+    if (held > budget->max_limit - need->size)
         return refuse_holder(budget, w, needed, held, error);
-    write_mapped(allocations, uid, kind, mapped);
+    write_mapped(allocations, need, mapped);
     if (budget->limit < budget->max_limit)
         return shuf__fail(error, SHUF_BUSY,
                           "the request needs %s of %s, other programs leave %s to results, and %s "

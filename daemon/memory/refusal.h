@@ -6,19 +6,19 @@
 #ifndef SHUFD_REFUSAL_H
 #define SHUFD_REFUSAL_H
 
-#include "allocations.h"
+#include "room.h"
 
 /* Fails with SHUF_NO_MEMORY if `bytes` and `beside` bytes together exceed the limit. Then they do
  * not fit even if nothing else is in use. */
 shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
-                                    enum shuf__memory kind, uint64_t bytes, uint64_t beside,
+                                    const struct shuf__need *need, uint64_t beside,
                                     struct shuf__error *error);
 
-/* Fails with the reason why that size does not fit. SHUF_NO_MEMORY: it is above the configured
- * limit. SHUF_BUSY: other allocations, allocations of the user itself, or other programs use the
- * memory. Both messages name the requested and the allowed bytes. */
-shuf_status shuf__refuse_allocation(const struct shuf__allocations *allocations, uint32_t uid,
-                                    enum shuf__memory kind, uint64_t size,
+/* Says why there is no room, even if `freed` were freed: SHUF_NO_MEMORY if the size is above the
+ * largest limit, SHUF_BUSY if other allocations, those of the user itself, or other programs use
+ * the memory. Both name the bytes requested and allowed. */
+shuf_status shuf__refuse_allocation(struct shuf__allocations *allocations,
+                                    const struct shuf__need *need, const struct shuf__freed *freed,
                                     struct shuf__error *error);
 
 #endif

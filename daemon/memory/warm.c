@@ -6,6 +6,8 @@
  */
 #include "warm.h"
 
+#include "room.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -181,9 +183,10 @@ static bool is_missing(const struct shuf__warm_block *b)
     const struct shuf__warm *warm = b->warm;
     struct shuf__allocations *all = warm->pool->allocations;
     const enum shuf__memory kind = kind_of(b);
+    const struct shuf__need need = {SHUF__NO_USER, kind, budget_of(b)->warm_size};
     return budget_of(b)->warm_size > 0 && !b->allocation && shuf__side_of(kind) == b->side &&
            !has_block(b) && shuf__allocations_measure(all, kind, &ignored) == SHUF_OK &&
-           shuf__allocations_fit(all, kind, budget_of(b)->warm_size) &&
+           shuf__room_has(all, &need, NULL) &&
            shuf__shortage_allows(warm->shortage, b->side, budget_of(b)->warm_size);
 }
 

@@ -21,14 +21,16 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
                                       struct shuf__error *error)
 {
     const struct shuf__workspace *needs = &memory->workspace;
+    const struct shuf__memory_request *result = &memory->result;
+    const struct shuf__need space = {result->uid, needs->kind, needs->least},
+                            whole = {result->uid, result->kind, result->bytes};
     struct shuf__error why;
     uint64_t beside = memory->input ? memory->input->bytes : 0;
     if (on_one_side(memory))
         beside += needs->least;
-    else if (shuf__refusal_check_fit(pool->allocations, needs->kind, needs->least, 0, &why))
+    else if (shuf__refusal_check_fit(pool->allocations, &space, 0, &why))
         return refuse_workspace(&why, error);
-    return shuf__refusal_check_fit(pool->allocations, memory->result.kind, memory->result.bytes,
-                                   beside, error);
+    return shuf__refusal_check_fit(pool->allocations, &whole, beside, error);
 }
 
 /* Checks that there is room for the smallest workspace and, if `with_result`, for the result too.

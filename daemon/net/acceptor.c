@@ -23,17 +23,21 @@ enum {
  * is reserved for root and the daemon's user, who must be able to connect to find a problem. */
 static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shuf__error *error)
 {
-    const bool privileged = uid == 0 || uid == geteuid();
-    const uint64_t all = acceptor->sessions->count, limit = acceptor->limit;
+    const bool privileged = shuf__uid_is_privileged(uid);
+    const struct shuf__account *account = shuf__account_find(acceptor->sessions->accounts, uid);
+    const uint64_t all = acceptor->sessions->count, limit = acceptor->limit,
+                   own = account ? account->clients : 0,
+                   most = shuf__share_of_clients(acceptor->of_user, limit, all - own);
+    char part[SHUF__NUMBER_TEXT];
     error->status = SHUF_OK;
     if (all >= limit - (privileged ? 0 : limit / RESERVE))
         shuf__fail(error, SHUF_BUSY,
                    "clients %" PRIu64 ": the most that may be connected; try again later", limit);
-    else if (!privileged &&
-             shuf__ready_connections(&acceptor->sessions->ready, uid) >= acceptor->user_limit)
+    else if (!privileged && own >= most)
         shuf__fail(error, SHUF_BUSY,
-                   "user_clients %" PRIu64 ": the most connections of one user; close one",
-                   acceptor->user_limit);
+                   "user_clients %s: beside the other users, user %" PRIu32 " may have %" PRIu64
+                   " connections, and has %" PRIu64 "; close one",
+                   shuf__amount_text(part, acceptor->of_user), (uint32_t)uid, most, own);
     return error->status != SHUF_OK;
 }
 
@@ -118,9 +122,8 @@ int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
                                struct shuf__amount of_user)
 {
-    const uint64_t part = shuf__amount_bytes(of_user, limit);
     acceptor->limit = limit;
-    acceptor->user_limit = part < 1 ? 1 : part < limit ? part : limit;
+    acceptor->of_user = of_user;
 }
 
 void shuf__acceptor_start(struct shuf__acceptor *acceptor)

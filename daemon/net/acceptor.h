@@ -12,8 +12,8 @@
 struct shuf__acceptor {
     struct shuf__sessions *sessions;
     const struct shuf__listener *listener;
-    uint64_t limit;      /* most sessions at a time */
-    uint64_t user_limit; /* most sessions of one user who is not privileged */
+    uint64_t limit;              /* sessions at a time */
+    struct shuf__amount of_user; /* of those that the others leave to a user without privileges */
     uv_poll_t poll;
     uv_timer_t again; /* accepts again, after there were no descriptors */
 };

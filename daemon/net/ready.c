@@ -54,14 +54,7 @@ void shuf__ready_leave(struct shuf__ready_queue *queue, struct shuf__ready *sess
     free(user);
 }
 
-uint64_t shuf__ready_connections(const struct shuf__ready_queue *queue, uint32_t uid)
-{
-    const struct shuf__ready_user *user = find_user(queue, uid);
-    return user ? user->connections : 0;
-}
-
-/* A user that was idle gets the used time of the current user. So nobody saves up time by being
- * idle. */
+/* A user that comes back begins where the others are: idleness earns nothing. */
 static void set_busy(struct shuf__ready_queue *queue, struct shuf__ready_user *user)
 {
     if (user->used_ns < queue->used_ns)

@@ -42,11 +42,7 @@ void shuf__ready_init(struct shuf__ready_queue *queue);
 bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *session, uint32_t uid);
 void shuf__ready_leave(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
-/* The number of the user's sessions that have joined. */
-uint64_t shuf__ready_connections(const struct shuf__ready_queue *queue, uint32_t uid);
-
-/* Add a session to the queue, or remove it. They do nothing if it is in the queue already, or not
- * in it. */
+/* Both do nothing if the session is in the queue, or is not. */
 void shuf__ready_add(struct shuf__ready_queue *queue, struct shuf__ready *session);
 void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *session);
 

@@ -32,6 +32,7 @@ static void drop_ref(struct shuf__session *session)
     if (--session->refs > 0)
         return;
     shuf__ready_leave(&session->all->ready, &session->ready);
+    shuf__account_unref(session->leases.account);
     free(session);
 }
 
@@ -79,6 +80,7 @@ void shuf__session_close(struct shuf__session *session)
     session->fd = -1;
     LIST_REMOVE(session, link);
     session->all->count--;
+    session->leases.account->clients--;
     session->all->closed(session->all);
     drop_ref(session);
 }
@@ -424,6 +426,7 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
     session->client.died = on_client_death;
     LIST_INSERT_HEAD(&sessions->list, session, link);
     sessions->count++;
+    session->leases.account->clients++;
     shuf__log_client(sessions->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: connected",
                      (long)session->client.pid, (long)session->client.uid);
     await_rest(session);

@@ -16,7 +16,10 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
         return NULL;
     const struct ucred peer = shuf__peer_of(fd);
     memset(session, 0, offsetof(struct shuf__session, outbox.reply));
-    if (!shuf__ready_join(&sessions->ready, &session->ready, peer.uid)) {
+    struct shuf__account *account = shuf__account_of(sessions->accounts, peer.uid);
+    if (!account || !shuf__ready_join(&sessions->ready, &session->ready, peer.uid)) {
+        if (account)
+            shuf__account_unref(account);
         free(session);
         return NULL;
     }
@@ -29,6 +32,7 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
     session->leases.all = sessions->leases;
     session->shortages = sessions->allocations->shortages;
     session->leases.client = &session->client;
+    session->leases.account = account;
     session->inbox.begin = session->inbox.end = 0;
     session->outbox.descriptor = -1;
     session->outbox.payload.context = session;

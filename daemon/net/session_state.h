@@ -31,6 +31,7 @@ struct shuf__sessions {
     struct shuf__client_processes *processes;
     struct shuf__leases *leases;
     const struct shuf__allocations *allocations;
+    struct shuf__accounts *accounts;
     struct shuf__spin *spin;
     struct shuf__stats *stats;
     uint64_t slow_ns; /* logs a request that takes longer; 0: logs none */

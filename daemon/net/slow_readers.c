@@ -34,14 +34,15 @@ static struct shuf__session *find_slowest(const struct shuf__sessions *sessions,
     return slowest;
 }
 
-uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side)
+uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, uint32_t uid)
 {
     uint64_t bytes = 0;
     const struct shuf__sessions *sessions = context;
     const uint64_t now_ns = uv_hrtime();
     const struct shuf__session *session;
     LIST_FOREACH (session, &sessions->list, link)
-        if (lag_of(session, side, now_ns) > 0)
+        if ((uid == SHUF__NO_USER || uid == session->client.uid) &&
+            lag_of(session, side, now_ns) > 0)
             bytes += session->outbox.payload.entry->allocation->bytes;
     return bytes;
 }

@@ -9,9 +9,9 @@
 
 #include "session.h"
 
-/* The bytes of the results in host or device memory that clients read slowly. `context` is a struct
- * shuf__sessions. */
-uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side);
+/* The bytes of host or device memory of results that a user, or all (SHUF__NO_USER), read slowly.
+ * `context`: the sessions. */
+uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, uint32_t uid);
 
 /* Gives back the result of the slowest reader, and cuts off the reader in its next turn. False: all
  * clients read fast enough. */
