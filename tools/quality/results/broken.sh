@@ -26,6 +26,12 @@ rows 4096 4000 4099
 rows 65536 1000 65537
 rows 1048576 1500 1048583
 
+# Three of the ten maps of primefold.
+"$quality" judge --generator primefold --rounds 3 --n 257 --samples 4000 \
+	--tests ratios,characters --json > broken-maps-257.json
+"$quality" judge --generator fisher-yates --n 257 --samples 4000 --modulus 257 \
+	--tests ratios,characters --json > control-maps-257.json
+
 values() { # report, type, values, tests
 	for generator in broken-gauss polar; do
 		name=$([ $generator = polar ] && echo control || echo broken)
