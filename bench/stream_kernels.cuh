@@ -13,8 +13,8 @@
 namespace bench
 {
 
-/* Sums the values of a stream in each thread: whole superblocks of F64, F32 or BF16. sums: device memory
- * of not_stored_sums() bytes. */
+/* Sums the values of a stream in each thread: whole superblocks of F64, F32 or BF16. sums: device
+ * memory of not_stored_sums() bytes. */
 cudaError_t not_stored_async(const shuf__request &request, const float *table, int sm_count,
                              void *sums);
 uint64_t not_stored_sums(int sm_count); /* bytes */
