@@ -104,6 +104,17 @@ static void lcg_fails(void **state)
     expect_failed_tests("lcg", 0, 1000, 10000, cheap, large);
 }
 
+/* With three of its maps, primefold keeps ratios of differences. */
+static void primefold_with_three_maps_fails(void **state)
+{
+    (void)state;
+    static const char *const expected[][2] = {{"ratios", "second differences"},
+                                              {"ratios", "ratios"},
+                                              {"characters", "best sum, bits"},
+                                              {0}};
+    expect_failures("primefold", 3, 257, 4000, only("ratios") | only("characters"), expected);
+}
+
 static void philox_with_eight_rounds_fails(void **state)
 {
     (void)state;
@@ -257,6 +268,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lcg_fails),
+        cmocka_unit_test(primefold_with_three_maps_fails),
         cmocka_unit_test(philox_with_eight_rounds_fails),
         cmocka_unit_test(philox_fails_at_its_limits),
         cmocka_unit_test(fisher_yates_passes),

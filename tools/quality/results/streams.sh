@@ -28,6 +28,8 @@ report gauss-f16 --generator gauss --dtype f16 --samples 2e7
 report gauss-bf16 --generator gauss --dtype bf16 --samples 2e7
 report box-muller-f64 --generator box-muller --samples 5e7
 report box-muller-f32 --generator box-muller --dtype f32 --samples 5e7
+report box-muller-f16 --generator box-muller --dtype f16 --samples 2e7
+report box-muller-bf16 --generator box-muller --dtype bf16 --samples 2e7
 report polar --generator polar --samples 5e7
 report broken-gauss --generator broken-gauss --samples 1e7
 report broken-gauss-f16 --generator broken-gauss --dtype f16 --samples 1e7
