@@ -22,7 +22,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 #define fuzz_require(condition)                                                         \
     do {                                                                                \
         if (!(condition)) {                                                             \
-            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);    \
+            dprintf(2, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);          \
             abort();                                                                    \
         }                                                                               \
     } while (0)

@@ -16,10 +16,10 @@
 
 enum {
     SETS = 3,
-    VALUES = 1500,       /* of a request */
-    COMPACTED_N = 40000, /* the plain loop evaluates the whole domain */
+    VALUES = 700,        /* of a request */
+    COMPACTED_N = 17000, /* the plain loop evaluates the whole domain */
     PLACES = 24,
-    SHUFFLED = 1500,
+    SHUFFLED = 700,
     RECORD = 40,
 };
 
@@ -40,50 +40,59 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* ---- The expected values ------------------------------------------------------ */
 
-static uint64_t at_position(const struct shuf__permutation *p, uint64_t row, uint64_t position)
+struct row {
+    const struct shuf__permutation *p;
+    shuf_primefold primefold;
+    shuf_philox24 philox24;
+    shuf_lcg lcg;
+    uint64_t *values; /* of a small compacted row: all of it */
+};
+
+static uint64_t evaluate(const struct row *row, uint64_t x)
 {
-    if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
-        const shuf_primefold f = shuf_primefold_make(p->n, p->seed, p->epoch + row);
-        return shuf_primefold_forward(&f, position);
-    }
-    const shuf_philox24 philox = shuf_philox24_make(p->n, p->seed, p->epoch + row);
-    const shuf_lcg lcg = shuf_lcg_make(p->n, p->seed, p->epoch + row);
-    const bool is_lcg = p->algorithm == SHUF_ALGORITHM_LCG;
-    const bool is_compacted = p->n != UINT64_C(1) << shuf_domain_bits(p->n);
-    for (uint64_t x = is_compacted ? 0 : position, kept = 0;; x++) {
-        const uint64_t y = is_lcg ? shuf_lcg_forward(&lcg, x) : shuf_philox24_forward(&philox, x);
-        if (!is_compacted || (y < p->n && kept++ == position))
-            return y;
+    switch (row->p->algorithm) {
+    case SHUF_ALGORITHM_PRIMEFOLD:
+        return shuf_primefold_forward(&row->primefold, x);
+    case SHUF_ALGORITHM_PHILOX24:
+        return shuf_philox24_forward(&row->philox24, x);
+    default:
+        return shuf_lcg_forward(&row->lcg, x);
     }
 }
 
-/* Without this table a compacted row would take quadratic time. */
-static uint64_t *whole_row(const struct shuf__permutation *p, uint64_t row)
+static struct row make_row(const struct shuf__permutation *p, uint64_t number)
 {
-    if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD || p->n > COMPACTED_N)
-        return NULL;
     static uint64_t values[COMPACTED_N];
-    const shuf_philox24 philox = shuf_philox24_make(p->n, p->seed, p->epoch + row);
-    const shuf_lcg lcg = shuf_lcg_make(p->n, p->seed, p->epoch + row);
-    uint64_t kept = 0;
-    for (uint64_t x = 0; kept < p->n; x++) {
-        const uint64_t y = p->algorithm == SHUF_ALGORITHM_LCG ? shuf_lcg_forward(&lcg, x)
-                                                              : shuf_philox24_forward(&philox, x);
-        if (y < p->n)
-            values[kept++] = y;
+    const uint64_t epoch = p->epoch + number;
+    struct row row = {.p = p};
+    if (p->algorithm == SHUF_ALGORITHM_PRIMEFOLD) {
+        row.primefold = shuf_primefold_make(p->n, p->seed, epoch);
+        return row;
     }
-    return values;
+    row.philox24 = shuf_philox24_make(p->n, p->seed, epoch);
+    row.lcg = shuf_lcg_make(p->n, p->seed, epoch);
+    if (p->n == UINT64_C(1) << shuf_domain_bits(p->n))
+        return row;
+    fuzz_require(p->n <= COMPACTED_N);
+    for (uint64_t x = 0, kept = 0; kept < p->n; x++)
+        if ((values[kept] = evaluate(&row, x)) < p->n)
+            kept++;
+    row.values = values;
+    return row;
+}
+
+static uint64_t value_at(const struct row *row, uint64_t position)
+{
+    return row->values ? row->values[position] : evaluate(row, position);
 }
 
 static void fill_permutation(const struct shuf__permutation *p, uint64_t count, uint64_t *out)
 {
-    for (uint64_t row = 0; row < p->rows; row++) {
-        const uint64_t *whole = whole_row(p, row);
-        for (uint64_t i = 0; i < count; i++) {
-            const uint64_t position =
-                (uint64_t)(((unsigned __int128)i * p->stride + p->offset) % p->n);
-            *out++ = whole ? whole[position] : at_position(p, row, position);
-        }
+    for (uint64_t number = 0; number < p->rows; number++) {
+        const struct row row = make_row(p, number);
+        for (uint64_t i = 0; i < count; i++)
+            *out++ = value_at(
+                &row, (uint64_t)(((unsigned __int128)i * p->stride + p->offset) % p->n));
     }
 }
 
@@ -294,8 +303,9 @@ static void check_look_up(int set, struct shuf__request request, const uint64_t 
     struct shuf__computation computation = {.request = request};
     memcpy(found, places, count * sizeof *found);
     require_ok(shuf__cpu_ops.look_up(sets[set], &computation, found, count, &error), &error);
+    const struct row row = make_row(&request.look_up.permutation, 0);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t expected = at_position(&request.look_up.permutation, 0, places[i]);
+        const uint64_t expected = value_at(&row, places[i]);
         if (found[i] != expected)
             fail(&request, set, "look-up", i, found[i], expected);
     }

@@ -2,13 +2,16 @@
  *
  * The header of an .npy: it is refused with one printable line, or gives sizes that fit together.
  */
+#include "error.h"
 #include "fuzz.h"
 #include "npy_read.h"
 
-static void check_why(const char *why)
+/* The line is printed as shuf__fail_with() does: it may quote the file. */
+static void check_why(char why[SHUF__NPY_WHY])
 {
     fuzz_require(why[0]);
     fuzz_require(memchr(why, '\0', SHUF__NPY_WHY) != NULL);
+    shuf__make_printable(why);
     fuzz_require(fuzz_is_printable(why));
 }
 
