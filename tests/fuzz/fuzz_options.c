@@ -21,12 +21,14 @@
 enum { WORDS = 64, LINE = 2048 };
 
 static jmp_buf back;
+static bool is_running; /* the target, not libFuzzer */
 static int code;
 static char line[LINE];
 
 /* ---- The replaced functions ------------------------------------------------------ */
 
 _Noreturn void __wrap_exit(int status);
+_Noreturn void __real_exit(int status);
 void __wrap_argp_failure(const struct argp_state *state, int status, int cause, const char *format,
                          ...) __attribute__((format(printf, 4, 5)));
 error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *index,
@@ -37,6 +39,8 @@ void __wrap_argp_state_help(const struct argp_state *state, FILE *out, unsigned 
 
 _Noreturn void __wrap_exit(int status)
 {
+    if (!is_running)
+        __real_exit(status);
     code = status;
     longjmp(back, 1);
 }
@@ -183,7 +187,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     code = EX_OK;
+    is_running = true;
     run(divide(text, words), words);
+    is_running = false;
     fuzz_require(code >= 0 && code < 128);
     free(index_options.places.at);
     index_options = (struct shuf__index_options){0};

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NO_HELLO = 0x80, HEAD = 2, N = 100, BLOCK = 4096 };
@@ -38,6 +39,29 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length)
     close(client_end);
     client_end = -1;
     return 0;
+}
+
+/* Pauses take no time, but the clock of the client shows it. */
+static uint64_t paused_ns;
+
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left)
+{
+    (void)left;
+    paused_ns += (uint64_t)pause->tv_sec * 1000000000 + (uint64_t)pause->tv_nsec;
+    return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const int result = __real_clock_gettime(clock, now);
+    const uint64_t ns = (uint64_t)now->tv_nsec + paused_ns;
+    now->tv_sec += (time_t)(ns / 1000000000);
+    now->tv_nsec = (long)(ns % 1000000000);
+    return result;
 }
 
 static int make_memfd(off_t size, int seals)
