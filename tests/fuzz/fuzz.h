@@ -19,12 +19,12 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 /* Ends the process unless the condition holds. libFuzzer then keeps the input. */
-#define fuzz_require(condition)                                                         \
-    do {                                                                                \
-        if (!(condition)) {                                                             \
-            dprintf(2, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);          \
-            abort();                                                                    \
-        }                                                                               \
+#define fuzz_require(condition)                                                 \
+    do {                                                                        \
+        if (!(condition)) {                                                     \
+            dprintf(2, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
+            abort();                                                            \
+        }                                                                       \
     } while (0)
 
 /* The rest of the input. Behind its end all bytes are 0. */

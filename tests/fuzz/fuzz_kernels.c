@@ -91,8 +91,8 @@ static void fill_permutation(const struct shuf__permutation *p, uint64_t count, 
     for (uint64_t number = 0; number < p->rows; number++) {
         const struct row row = make_row(p, number);
         for (uint64_t i = 0; i < count; i++)
-            *out++ = value_at(
-                &row, (uint64_t)(((unsigned __int128)i * p->stride + p->offset) % p->n));
+            *out++ =
+                value_at(&row, (uint64_t)(((unsigned __int128)i * p->stride + p->offset) % p->n));
     }
 }
 
@@ -131,11 +131,8 @@ static struct shuf__block make_block(uint64_t bytes)
     void *memory = NULL;
     fuzz_require(posix_memalign(&memory, 4096, bytes + (bytes == 0)) == 0);
     memset(memory, 0x5a, bytes);
-    return (struct shuf__block){.kind = SHUF__MEMORY_PRIVATE,
-                                .memory = memory,
-                                .host = memory,
-                                .bytes = bytes,
-                                .fd = -1};
+    return (struct shuf__block){
+        .kind = SHUF__MEMORY_PRIVATE, .memory = memory, .host = memory, .bytes = bytes, .fd = -1};
 }
 
 static void compute(int set, const struct shuf__request *request, const struct shuf__block *input,

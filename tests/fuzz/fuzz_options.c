@@ -31,8 +31,8 @@ _Noreturn void __wrap_exit(int status);
 _Noreturn void __real_exit(int status);
 void __wrap_argp_failure(const struct argp_state *state, int status, int cause, const char *format,
                          ...) __attribute__((format(printf, 4, 5)));
-error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *index,
-                          void *input);
+error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
+                          int *index, void *input);
 error_t __real_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
                           int *index, void *input);
 void __wrap_argp_state_help(const struct argp_state *state, FILE *out, unsigned flags);
@@ -74,8 +74,8 @@ void __wrap_argp_state_help(const struct argp_state *state, FILE *out, unsigned 
 }
 
 /* --help and --usage of argp itself print and end; the flags leave these to the wrong options. */
-error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *index,
-                          void *input)
+error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
+                          int *index, void *input)
 {
     const error_t error = __real_argp_parse(
         argp, argc, argv, flags | ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, index, input);
@@ -148,7 +148,10 @@ static void shuffle(int argc, char **argv)
 static const struct {
     const char *name;
     void (*run)(int argc, char **argv);
-} verbs[] = {{"permute", permute}, {"index", look_up}, {"gauss", gauss}, {"uniform", uniform},
+} verbs[] = {{"permute", permute},
+             {"index", look_up},
+             {"gauss", gauss},
+             {"uniform", uniform},
              {"shuffle", shuffle}};
 
 /* ---- The target ------------------------------------------------------------------ */

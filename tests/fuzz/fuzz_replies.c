@@ -316,8 +316,8 @@ static shuf_status shuffle(shuf *h)
 }
 
 static shuf_status (*const calls[])(shuf *) = {
-    permute, permute_each, summarize, draw,   draw_summary,  look_up,  lease,  leases,
-    read_status, drop,     metrics,   buffer, shuffle_lease, prefetch, shuffle};
+    permute,     permute_each, summarize, draw,   draw_summary,  look_up,  lease,  leases,
+    read_status, drop,         metrics,   buffer, shuffle_lease, prefetch, shuffle};
 
 /* ---- The target ---------------------------------------------------------------------- */
 

@@ -21,9 +21,9 @@
 
 enum {
     CLIENTS = 4,
-    LEASES = 16,   /* the daemon's limit, and prefetches and copies never count */
-    WAITING = 8,   /* requests of a client without a reply */
-    MAPS = 8,      /* of results that a client has released */
+    LEASES = 16, /* the daemon's limit, and prefetches and copies never count */
+    WAITING = 8, /* requests of a client without a reply */
+    MAPS = 8,    /* of results that a client has released */
     STEPS = 60,
     PAYLOAD = 1 << 20,
     HANGS_S = 20,
@@ -125,9 +125,11 @@ static void set_memory(const char *memory, const char *cache)
 static void start_engine(void)
 {
     struct shuf__error error = {0};
-    const struct shuf__engine_options options = {
-        .backend = "fake", .threads = 1, .queue = 4, .idle = on_idle,
-        .device_failed = on_device_failed};
+    const struct shuf__engine_options options = {.backend = "fake",
+                                                 .threads = 1,
+                                                 .queue = 4,
+                                                 .idle = on_idle,
+                                                 .device_failed = on_device_failed};
     fuzz_require(shuf__engine_start(&engine, &loop, &options, &error) == SHUF_OK);
     shuf__service_set_engine(&service, engine);
 }
@@ -183,8 +185,9 @@ static struct client {
     unsigned waits;
     struct mapping leases[LEASES], released[MAPS];
     unsigned held, maps;
-    size_t got;        /* of its inbox */
-    size_t paid, owed; /* of its payload */
+    uint64_t prefetched; /* the last one; the daemon may have ended it */
+    size_t got;          /* of its inbox */
+    size_t paid, owed;   /* of its payload */
     struct mapping paid_for;
     int fds[WAITING];
     unsigned fd_count;
@@ -273,7 +276,10 @@ static void take_lease(struct client *c, const struct waiting *w, const Shuf__Re
     *m = w->asked;
     m->lease = result->lease;
     m->block = result->block;
-    fuzz_require(result->lease != 0 && result->bytes <= result->block_bytes);
+    if (result->transport == SHUF__TRANSPORT__TRANSPORT_MEMFD)
+        fuzz_require(result->block != 0 && result->bytes <= result->block_bytes);
+    else /* a buffer that only Write fills */
+        fuzz_require(m->is_buffer && result->transport == SHUF__TRANSPORT__TRANSPORT_INLINE);
     if (fd >= 0 && w->maps) {
         void *memory = mmap(NULL, result->block_bytes, PROT_READ, MAP_SHARED, fd, 0);
         fuzz_require(memory != MAP_FAILED);
@@ -300,7 +306,9 @@ static void take_result(struct client *c, const struct waiting *w, const Shuf__R
 {
     const Shuf__ResultReply *result = reply->result;
     const int fd = result->descriptor ? pop_fd(c) : -1;
-    if (result->lease != 0)
+    if (w->prefetch && result->lease != 0)
+        c->prefetched = result->lease;
+    else if (result->lease != 0)
         take_lease(c, w, result, fd);
     if (fd >= 0)
         close(fd);
@@ -349,8 +357,7 @@ static void take_bytes(struct client *c)
             check_values(&c->paid_for, payload);
         if (c->owed > 0 || c->fd < 0)
             break;
-        const enum shuf__frame_result found =
-            shuf__frame_parse(inbox + at, c->got - at, &length);
+        const enum shuf__frame_result found = shuf__frame_parse(inbox + at, c->got - at, &length);
         fuzz_require(found != SHUF__FRAME_BAD);
         if (found == SHUF__FRAME_PARTIAL)
             break;
@@ -530,11 +537,13 @@ static void end_client(struct fuzz_bytes *bytes)
     close_client(draw_client(bytes));
 }
 
-/* A lease of the client, or an id of nobody. */
+/* A lease of the client, a prefetched one, or an id of nobody. */
 static uint64_t draw_lease(const struct client *c, struct fuzz_bytes *bytes)
 {
     const uint8_t number = fuzz_u8(bytes);
-    return c->held > 0 && number < 250 ? c->leases[number % c->held].lease : number;
+    if (number >= 250)
+        return number;
+    return c->held > 0 && number < 220 ? c->leases[number % c->held].lease : c->prefetched;
 }
 
 /* The fields that Permute, Stream, Shuffle and Allocate share. */
@@ -793,10 +802,9 @@ static void pause_loop(struct fuzz_bytes *bytes)
 }
 
 static void (*const steps[])(struct fuzz_bytes *) = {
-    permute,      permute,       permute,       permute,        stream,     open_client,
-    open_client,  end_client,    release,       release,        allocate,   write_buffer,
-    shuffle,      look_up,       ask,           ask,            pause_loop, send_garbage,
-    change_memory, refuse_memory, unmap_released};
+    permute,    permute, permute,    permute,      stream,        open_client,   open_client,
+    end_client, release, release,    allocate,     write_buffer,  shuffle,       look_up,
+    ask,        ask,     pause_loop, send_garbage, change_memory, refuse_memory, unmap_released};
 
 enum { STEP_KINDS = sizeof steps / sizeof *steps };
 

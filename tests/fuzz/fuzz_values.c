@@ -163,9 +163,9 @@ static void printable(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const parsers[])(const char *) = {
-        number,   decimal,     duration, amount,    dtype,    algorithm,
-        endpoint, socket_path, key_name, parameter, printable};
+    static void (*const parsers[])(const char *) = {number,   decimal,   duration, amount,
+                                                    dtype,    algorithm, endpoint, socket_path,
+                                                    key_name, parameter, printable};
     if (size == 0)
         return 0;
     char *text = malloc(size); /* of exact size */
