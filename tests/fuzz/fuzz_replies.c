@@ -2,8 +2,8 @@
  *
  * Replies as the client reads them: whatever the daemon sends, a call of libshuf ends with a
  * status, and with a printable line where it fails. The input names the call and a descriptor, and
- * has the bytes that the daemon sends. --wrap replaces connect(), so the first connection leads
- * to these bytes, and no other succeeds.
+ * has the bytes that the daemon sends. --wrap replaces connect() and send(), so the first
+ * connection leads to these bytes, a reply for each request, and no other connection succeeds.
  */
 #include "fuzz.h"
 #include "message.h"
@@ -21,7 +21,12 @@
 
 enum { NO_HELLO = 0x80, HEAD = 2, N = 100, BLOCK = 4096 };
 
-static int client_end; /* -1: it is taken */
+static int client_end = -1; /* until it is taken */
+
+/* The daemon: its end of the connection, and the bytes that it has not sent. */
+static int daemon_end;
+static struct fuzz_bytes rest;
+static uint8_t descriptor; /* the kind of the one beside the first bytes; 0: it is sent */
 
 /* ---- The connection ---------------------------------------------------------------- */
 
@@ -100,7 +105,7 @@ static int make_descriptors(uint8_t kind, int fds[2])
     }
 }
 
-static void send_first(int fd, const uint8_t *bytes, size_t size, uint8_t kind)
+static void send_piece(int fd, const uint8_t *bytes, size_t size, uint8_t kind)
 {
     union {
         struct cmsghdr aligned;
@@ -123,6 +128,8 @@ static void send_first(int fd, const uint8_t *bytes, size_t size, uint8_t kind)
         close(fds[i]);
 }
 
+ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
+
 static void send_hello(int fd)
 {
     static char name[] = "shufd fuzz";
@@ -135,21 +142,59 @@ static void send_hello(int fd)
     reply.body_case = SHUF__REPLY__BODY_HELLO;
     reply.hello = &hello;
     const size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
-    fuzz_require(send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size);
+    fuzz_require(__real_send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size);
 }
 
-/* Returns the daemon's end, which reads nothing. */
-static int start_daemon(const uint8_t *data, size_t size)
+/* The bytes of the next reply: a frame and its payload, or all. */
+static size_t next_piece(void)
+{
+    static struct shuf__arena arena;
+    size_t length = 0;
+    if (shuf__frame_parse(rest.at, rest.left, &length) != SHUF__FRAME_WHOLE)
+        return rest.left;
+    const size_t behind = rest.left - SHUF__FRAME_HEADER - length;
+    const Shuf__Reply *reply = shuf__reply_unpack(&arena, rest.at + SHUF__FRAME_HEADER, length);
+    const uint64_t payload = reply ? reply->payload_bytes : 0;
+    return SHUF__FRAME_HEADER + length + (payload < behind ? payload : behind);
+}
+
+/* The daemon answers a request at once, and leaves after its last bytes. */
+static void answer(void)
+{
+    const size_t size = next_piece();
+    if (size > 0)
+        send_piece(daemon_end, rest.at, size, descriptor);
+    descriptor = 0;
+    rest.at += size;
+    rest.left -= size;
+    if (rest.left == 0)
+        shutdown(daemon_end, SHUT_WR);
+}
+
+static bool says_hello;
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
+{
+    const ssize_t sent = __real_send(fd, bytes, size, flags);
+    if (says_hello)
+        send_hello(daemon_end);
+    else
+        answer();
+    says_hello = false;
+    return sent;
+}
+
+static void start_daemon(const uint8_t *data, size_t size)
 {
     int ends[2];
     fuzz_require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    if (!(data[0] & NO_HELLO))
-        send_hello(ends[0]);
-    if (size > HEAD)
-        send_first(ends[0], data + HEAD, size - HEAD, data[1]);
-    fuzz_require(shutdown(ends[0], SHUT_WR) == 0);
+    says_hello = !(data[0] & NO_HELLO);
+    descriptor = data[1];
+    rest = (struct fuzz_bytes){data + HEAD, size - HEAD};
+    daemon_end = ends[0];
     client_end = ends[1];
-    return ends[0];
 }
 
 /* ---- The calls ----------------------------------------------------------------------- */
@@ -158,6 +203,13 @@ static const shuf_permutation permutation = {.n = N, .seed = 7, .dtype = SHUF_U3
 static const shuf_numbers numbers = {
     .distribution = SHUF_GAUSS, .count = N, .std = 1, .dtype = SHUF_F32, .moments = true};
 static shuf_result result;
+
+static void observe(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)context;
+    (void)event;
+    fuzz_require(done <= all);
+}
 
 static bool count_bytes(void *context, const void *bytes, size_t size)
 {
@@ -206,10 +258,11 @@ static shuf_status draw_summary(shuf *h)
 
 static shuf_status look_up(shuf *h)
 {
+    const shuf_permutation whole = {.n = N, .seed = 7};
     const uint64_t at[3] = {1, 99, 50};
     uint64_t *out = malloc(sizeof at);
     fuzz_require(out != NULL);
-    const shuf_status status = shuf_index(h, &permutation, SHUF_FORWARD, at, 3, out);
+    const shuf_status status = shuf_index(h, &whole, SHUF_FORWARD, at, 3, out);
     for (int i = 0; i < 3; i++)
         fuzz_require(status != SHUF_OK || out[i] < N);
     free(out);
@@ -301,6 +354,17 @@ static shuf_status shuffle_lease(shuf *h)
     return status;
 }
 
+static shuf_status inline_buffer(shuf *h)
+{
+    const shuf_lease_options options = {.transports = SHUF_INLINE};
+    shuf_lease *taken = NULL;
+    const shuf_status status = shuf_buffer_take(h, BLOCK, &options, &taken);
+    if (status != SHUF_OK)
+        return status;
+    shuf_lease_write(h, taken, 8, 6, "values");
+    return shuf_lease_release(h, &taken);
+}
+
 static shuf_status prefetch(shuf *h)
 {
     return shuf_prefetch(h, &permutation, NULL);
@@ -316,8 +380,8 @@ static shuf_status shuffle(shuf *h)
 }
 
 static shuf_status (*const calls[])(shuf *) = {
-    permute,     permute_each, summarize, draw,   draw_summary,  look_up,  lease,  leases,
-    read_status, drop,         metrics,   buffer, shuffle_lease, prefetch, shuffle};
+    permute,     permute_each, summarize, draw,   draw_summary,  look_up,  lease,   leases,
+    read_status, drop,         metrics,   buffer, shuffle_lease, prefetch, shuffle, inline_buffer};
 
 /* ---- The target ---------------------------------------------------------------------- */
 
@@ -340,11 +404,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     shuf *h = NULL;
     if (size < HEAD || size > 128 * 1024)
         return 0;
-    const int daemon = start_daemon(data, size);
+    start_daemon(data, size);
     memset(&result, 0, sizeof result);
     shuf_status status = shuf_connect(&h, "fuzz.sock");
     if (status == SHUF_OK) {
         shuf_set_reconnect(h, 0);
+        shuf_set_observer(h, observe, NULL);
         status = calls[(data[0] & 0x7f) % (sizeof calls / sizeof *calls)](h);
     }
     fuzz_require(h != NULL);
@@ -353,7 +418,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == SHUF_OK)
         check_result_text();
     shuf_close(h);
-    close(daemon);
+    close(daemon_end);
     if (client_end >= 0)
         close(client_end);
     client_end = -1;

@@ -100,7 +100,16 @@ def replies():
         "drop": (9, 0, frame({1: 2, 12: {1: 1, 2: 4096}})),
         "metrics": (10, 0, frame({1: 2, 7: 8, 13: {}}) + b"a 1\n# x\n"),
         "buffer": (11, 4, frame({1: 2, 5: {**MEMFD, 4: 4096, 5: 4096, 2: 0}}) + frame({1: 3, 8: {}})),
-        "shuffle_lease": (12, 1, frame({1: 2, 5: {**MEMFD, 1: "primefold", 2: 0, 4: 50, 24: 8}}) + frame({1: 3, 8: {}})),
+        "shuffle_lease": (12, 1, frame({1: 2, 5: {1: "primefold", **MEMFD}})
+                          + frame({1: 3, 5: {**MEMFD, 1: "primefold", 2: 0, 4: 50, 5: 400, 13: 2, 18: 0, 24: 8}})
+                          + frame({1: 4, 8: {}}) + frame({1: 5, 8: {}})),
+        "shuffle": (14, 4, frame({1: 2, 5: {**MEMFD, 2: 0, 4: 400}})
+                    + frame({1: 3, 5: {**MEMFD, 1: "primefold", 2: 0, 4: 50, 5: 400, 13: 2, 18: 0, 24: 8}})
+                    + frame({1: 4, 8: {}}) + frame({1: 5, 8: {}})),
+        "shuffle_local": (14, 0, frame({1: 2, 2: 5, 3: "no memory"}) + frame(ok) + values),
+        "inline_buffer": (15, 0, frame({1: 2, 5: {2: 0, 3: 1, 4: 4096, 5: 4096, 10: "cpu", 12: 1, 13: 1, 14: 1,
+                                                  15: 4096}}) + frame({1: 3, 11: {}}) + frame({1: 4, 8: {}})),
+        "parts": (0, 0, frame({1: 2, 2: 5, 3: "no memory"}) + frame(ok) + values),
         "prefetch": (13, 0, frame({1: 2, 5: result(_12=0)})),
         "refused": (0, 0, frame({1: 2, 2: 3, 3: "the queue is full"})),
         "version": (0x80, 0, frame({1: 1, 2: 7, 3: "other version", 4: {1: 2, 2: "shufd 9"}})),
