@@ -140,8 +140,9 @@ void shuf__allocation_drop(struct shuf__allocation *allocation);
 void shuf__allocation_end_charge(struct shuf__allocation *allocation);
 void shuf__allocation_free_on_worker(struct shuf__allocation *allocation);
 
-/* Drops an allocation of host memory that no process has mapped. A worker thread frees it, because
- * the engine may be busy for long. */
+/* Drops an allocation of host memory that no process had mapped a moment ago: a process may open it
+ * again by an O_PATH descriptor. A worker thread frees it, because the engine may be busy for long.
+ */
 void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation);
 
 /* No process can have it mapped: dropping it frees it at once. */

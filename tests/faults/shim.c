@@ -5,8 +5,8 @@
  *
  *   SHUF_FAULT_PROGRAM  the program's name; the shim does nothing in others
  *   SHUF_FAULT_AT       the number of the call that fails, from 1 on; 0: none
- *   SHUF_FAULT_REPORT   a file for the name of the call that failed, or at the end for the number
- *                       of calls
+ *   SHUF_FAULT_REPORT   a file for the name of the call that failed and the library that made it,
+ *                       or at the end for the number of calls
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -64,15 +64,29 @@ static void write_report(const char *text)
     syscall(SYS_close, fd);
 }
 
-/* Whether this call is to fail. */
-static bool fails(const char *name, int error)
+/* "malloc in libuv.so.1" */
+static void report_failure(const char *name, const void *caller)
+{
+    char text[128];
+    Dl_info library = {.dli_fname = ""};
+    dladdr(caller, &library);
+    const char *slash = strrchr(library.dli_fname, '/');
+    snprintf(text, sizeof text, "%s in %s", name, slash ? slash + 1 : library.dli_fname);
+    write_report(text);
+}
+
+static bool fails_in(const char *name, int error, const void *caller)
 {
     if (!is_active || atomic_fetch_add(&calls, 1) + 1 != fails_at)
         return false;
-    write_report(name);
+    is_active = false;
+    report_failure(name, caller);
     errno = error;
     return true;
 }
+
+/* Whether this call is to fail. */
+#define fails(name, error) fails_in(name, error, __builtin_return_address(0))
 
 #define REAL(name)                 \
     static __typeof__(name) *real; \
@@ -191,16 +205,24 @@ EXPORT int fcntl(int fd, int command, ...)
     return !asks && fails("fcntl", EINVAL) ? -1 : real(fd, command, argument);
 }
 
+/* Pipes and eventfds of a process never fail; libuv relies on that. */
+static bool can_fail(int fd)
+{
+    struct stat status;
+    return syscall(SYS_fstat, fd, &status) == 0 &&
+           (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
 EXPORT ssize_t read(int fd, void *out, size_t size)
 {
     REAL(read)
-    return fails("read", EIO) ? -1 : real(fd, out, size);
+    return can_fail(fd) && fails("read", EIO) ? -1 : real(fd, out, size);
 }
 
 EXPORT ssize_t write(int fd, const void *bytes, size_t size)
 {
     REAL(write)
-    return fails("write", EIO) ? -1 : real(fd, bytes, size);
+    return can_fail(fd) && fails("write", EIO) ? -1 : real(fd, bytes, size);
 }
 
 EXPORT FILE *fopen(const char *path, const char *mode)

@@ -349,9 +349,8 @@ static shuf_status shuffle_lease(shuf *h)
     if (status != SHUF_OK)
         return status;
     status = shuf_shuffle_lease(h, &records, input, NULL, &taken);
-    status = use_lease(h, status, taken);
-    shuf_lease_release(h, &input);
-    return status;
+    use_lease(h, status, taken);
+    return shuf_lease_release(h, &input);
 }
 
 static shuf_status inline_buffer(shuf *h)
