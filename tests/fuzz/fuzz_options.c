@@ -176,11 +176,26 @@ static int divide(char *text, char *words[WORDS + 1])
     return count;
 }
 
-static void run(int count, char **words)
+static void ignore(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+}
+
+static void (*find_verb(const char *name))(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(words[0], verbs[i].name) == 0 && setjmp(back) == 0)
-            verbs[i].run(count, words);
+        if (strcmp(name, verbs[i].name) == 0)
+            return verbs[i].run;
+    return ignore;
+}
+
+static void run(int count, char **words)
+{
+    static void (*verb)(int argc, char **argv);
+    verb = find_verb(words[0]);
+    if (setjmp(back) == 0)
+        verb(count, words);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
