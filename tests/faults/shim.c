@@ -197,6 +197,7 @@ EXPORT int open(const char *path, int flags, ...)
     return fails("open", EMFILE) ? -1 : real(path, flags, mode);
 }
 
+/* The system never refuses to tell flags, or to end a lease. */
 EXPORT int fcntl(int fd, int command, ...)
 {
     REAL(fcntl)
@@ -204,8 +205,9 @@ EXPORT int fcntl(int fd, int command, ...)
     va_start(arguments, command);
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
-    const bool asks = command == F_GETFD || command == F_GETFL; /* which cannot fail */
-    return !asks && fails("fcntl", EINVAL) ? -1 : real(fd, command, argument);
+    const bool succeeds = command == F_GETFD || command == F_GETFL ||
+                          (command == F_SETLEASE && (long)argument == F_UNLCK);
+    return !succeeds && fails("fcntl", EINVAL) ? -1 : real(fd, command, argument);
 }
 
 /* Pipes and eventfds of a process never fail; libuv relies on that. */
