@@ -55,6 +55,7 @@ REQUESTS = {
     "permute_slice": {1: 2, PERMUTE: {1: "philox24", 2: 1000, 6: {1: 5, 2: 20, 3: 7}, 8: 2, 9: [1, 2], 10: 1}},
     "permute_shard": {1: 2, PERMUTE: {1: "lcg", 2: 1001, 4: 3, 5: 2, 7: {1: 1, 2: 4, 3: 1, 4: 2, 5: 9}, 9: [2]}},
     "permute_large": {1: 2, PERMUTE: {2: 1 << 62, 6: {1: (1 << 62) - 3, 2: 3, 3: 1}, 8: 3, 14: 77}},
+    "permute_above": {1: 2, PERMUTE: {2: (1 << 62) + 1, 6: {1: 0, 2: 1, 3: 1}}},
     "permute_key": {1: 2, PERMUTE: {2: 10, 15: "name", 13: {1: [1, 2], 2: [3], 3: 1}}},
     "prefetch": {1: 2, PERMUTE: {2: 1000, 9: [2], 11: 1}},
     "status": {1: 3, STATUS: {}},
@@ -94,6 +95,8 @@ def replies():
         "draw_summary": (4, 0, frame({1: 2, 5: result(_1="", _2=5, _12=0, _22=1, _23=SUMS)})),
         "index": (5, 0, frame({1: 2, 10: {1: "primefold", 2: places(3, 1, 2)}})),
         "lease": (6, 1, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
+        "lease_of_a_short_file": (6, 2, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
+        "lease_of_a_device": (6, 3, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
         "lease_inline": (6, 0, frame(ok) + values),
         "leases": (7, 0, frame({1: 2, 9: {1: {1: 1, 2: 5, 4: 2, 10: "lcg", 11: 9, 14: 1, 15: 9, 19: 1}, 2: 0}})),
         "status": (8, 0, frame({1: 2, 6: {1: "shufd", 2: "cpu", 5: 9, 7: 1, 22: {1: 0, 2: 1, 5: 4096}}})),
@@ -179,6 +182,7 @@ def corpora():
     frames = {name: frame(REQUESTS["hello"]) + frame(fields) for name, fields in REQUESTS.items()}
     frames["all"] = b"".join(frame(fields) for fields in REQUESTS.values())
     frames["bad_length"] = frame(REQUESTS["hello"]) + b"\xff\xff\xff\xff"
+    frames["too_long"] = frame(REQUESTS["hello"]) + struct.pack("<I", 65537) + bytes(40)
     yield "frames", frames
     yield "replies", replies()
     yield "npy", NPY
