@@ -383,6 +383,16 @@ EXPORT int getpwuid_r(uid_t uid, struct passwd *user, char *text, size_t size,
     return error;
 }
 
+/* AddressSanitizer calls it in each new thread, and ends the process if it fails. */
+EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
+{
+    REAL(pthread_getattr_np)
+    is_paused = true;
+    const int error = real(thread, attributes);
+    is_paused = false;
+    return error;
+}
+
 /* ---- The loop and its threads ------------------------------------------------------- */
 
 EXPORT int epoll_create1(int flags)
