@@ -96,6 +96,8 @@ def replies():
         "index": (5, 0, frame({1: 2, 10: {1: "primefold", 2: places(3, 1, 2)}})),
         "lease": (6, 1, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
         "lease_of_a_short_file": (6, 2, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
+        "lease_behind_the_file": (6, 1, frame({1: 2, 5: {1: "primefold", **MEMFD, 15: 8192, 16: 4096}})
+                                  + frame({1: 3, 8: {}})),
         "lease_of_a_device": (6, 3, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
         "lease_inline": (6, 0, frame(ok) + values),
         "leases": (7, 0, frame({1: 2, 9: {1: {1: 1, 2: 5, 4: 2, 10: "lcg", 11: 9, 14: 1, 15: 9, 19: 1}, 2: 0}})),
