@@ -153,7 +153,7 @@ CONFIG = {
 }
 
 VALUES = {
-    0: ["1e9", "0x7f", "1_000", "8GiB", "1.5k", "18446744073709551615"],
+    0: ["1000001", "1025", "1e9", "0x7f", "1_000", "8GiB", "1.5k", "18446744073709551615"],
     1: ["-3", "0.25", "1e-3", "nan", "1e308", "4.9e-324"],
     2: ["10min", "0.5s", "50us", "3", "1h"],
     3: ["25%", "8Gi", "100%", "0"],
@@ -167,13 +167,20 @@ VALUES = {
 }
 
 OPTIONS = {
-    "permute": "permute\n--n\n1e9\n--seed=7\n--slice\n0:10:2",
-    "permute_out": "permute\n-n\n100\n--epoch\n3\n--epochs\n2\n--out\nx.npy\n--format=npy",
-    "shard": "permute\n--n=1000\n--rank\n1\n--world\n4\n--step\n2\n--drop-last",
-    "index": "index\n--n\n100\n--at\n1,2,5-9\n--inverse\n--json",
-    "gauss": "gauss\n--count\n1e6\n--mean\n-0.5\n--std=2\n--dtype\nf32\n--moments",
-    "uniform": "uniform\n--count=5\n--stream\n9\n--offset=0x10",
-    "shuffle": "shuffle\n--record\n8\nin.npy\n--out\nout.npy\n--inverse",
+    "permute": "permute\n--n\n1e9\n--seed=7\n--offset\n3\n--count=10\n--stride\n2",
+    "permute_out": "permute\n--n=100\n--seed\n1\n--epoch\n3\n--epochs\n2\n--out\nx.npy\n--format=npy",
+    "permute_outside": "permute\n--n=10\n--seed=7\n--offset=20\n--count=5",
+    "permute_key": "permute\n--n=10\n--key=name\n--algorithm=lcg\n--dtype=u64\n--json",
+    "permute_lease": "permute\n--n=10\n--seed=7\n--transport=memfd\n--quiet\n--socket\n/x",
+    "permute_prefetch": "permute\n--n=10\n--seed=7\n--prefetch",
+    "shard": "permute\n--n=1000\n--seed=7\n--rank\n1\n--world\n4\n--step\n2\n--drop-last",
+    "shard_outside": "permute\n--n=1000\n--seed=7\n--rank=4\n--world=4",
+    "index": "index\n--n\n100\n--seed=7\n--at\n1,2,5\n--inverse\n--json",
+    "index_input": "index\n--n\n100\n--seed=7\n--at\n-\n--out=x.txt",
+    "gauss": "gauss\n--count\n1e6\n--seed=7\n--mean\n-0.5\n--std=2\n--dtype\nf32\n--method=box-muller",
+    "gauss_outside": "gauss\n--count=1\n--seed=7\n--std=1e300",
+    "uniform": "uniform\n--count=5\n--seed=1\n--stream\n9\n--offset=0x10\n--out=-",
+    "shuffle": "shuffle\n--record\n8\n--in\nin.bin\n--seed=7\n--out\nout.bin\n--inverse",
     "help": "permute\n--help",
     "unknown": "gauss\n--cuont\n4",
 }
