@@ -7,6 +7,7 @@
 
 #include "nearest.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,5 +140,9 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
         if (i + words > argc)
             exit(shuf__option_refuse_valueless(argp, program, argv[i]));
     }
-    argp_parse(argp, argc, argv, 0, NULL, input);
+    const error_t error = argp_parse(argp, argc, argv, 0, NULL, input);
+    if (error != 0) { /* it has parsed nothing */
+        fprintf(stderr, "%s: options: %s\n", program, strerror(error));
+        exit(error == ENOMEM ? EX_OSERR : EX_USAGE);
+    }
 }

@@ -434,12 +434,15 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
 {
     int code = EX_OSERR;
     struct shuf__server *server = calloc(1, sizeof *server);
-    if (server && uv_loop_init(&server->loop) == 0 && shuf__log_start(log)) {
+    const bool has_loop = server && uv_loop_init(&server->loop) == 0;
+    if (has_loop && shuf__log_start(log)) {
         server->config = config;
         server->log = log;
         code = run(server);
     } else {
         shuf__log(log, SHUF__LOG_ERROR, "no memory, threads or descriptors to start with");
+        if (has_loop)
+            uv_loop_close(&server->loop);
     }
     shuf__log_stop(log);
     free(server);

@@ -374,7 +374,6 @@ void shuf__allocation_free_on_worker(struct shuf__allocation *allocation)
 
 void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation)
 {
-    assert(shuf__allocation_is_unmapped(allocation));
     shuf__allocation_end_charge(allocation);
     shuf__allocation_free_on_worker(allocation);
 }

@@ -215,10 +215,11 @@ static void philox24_narrow(const union shuf__bijection *bijection, uint32_t x0,
 #define NARROW_ROUND(left, right, key, pad, top, left_mask, right_mask)                            \
     do {                                                                                           \
         const uint16_t m_0 = (uint16_t)M0, m_1 = (uint16_t)(M0 >> 16), m_2 = (uint16_t)(M0 >> 32); \
-        uint16_t lo_0 = (uint16_t)(left * m_0), hi_0 = (uint16_t)((uint32_t)left * m_0 >> 16);     \
-        uint16_t lo_1 = (uint16_t)(left * m_1), hi_1 = (uint16_t)((uint32_t)left * m_1 >> 16);     \
+        const uint32_t wide = left; /* an int would overflow */                                    \
+        uint16_t lo_0 = (uint16_t)(wide * m_0), hi_0 = (uint16_t)(wide * m_0 >> 16);               \
+        uint16_t lo_1 = (uint16_t)(wide * m_1), hi_1 = (uint16_t)(wide * m_1 >> 16);               \
         uint16_t carried = (uint16_t)(lo_1 + hi_0);                                                \
-        uint16_t hi = (uint16_t)(hi_1 + (carried < lo_1) + (uint16_t)(left * m_2));                \
+        uint16_t hi = (uint16_t)(hi_1 + (carried < lo_1) + (uint16_t)(wide * m_2));                \
         uint16_t lo = pad ? (uint16_t)((uint16_t)(lo_0 << 1) | ((right & top) ? 1 : 0)) : lo_0;    \
         left = (uint16_t)((hi ^ (key) ^ right) & left_mask);                                       \
         right = (uint16_t)(lo & right_mask);                                                       \

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests as the daemon checks them: a message is refused with a status and one line, or it
+ * becomes a request within the ranges that core/request.h promises.
+ */
+#include "fuzz.h"
+#include "parse.h"
+#include "wire_mutator.h"
+
+#include <math.h>
+
+#define LIMIT (UINT64_C(1) << 62)
+
+static struct shuf__arena arena;
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+    return wire_mutate_message(data, size, room, seed);
+}
+
+static void check_permutation(const struct shuf__permutation *p)
+{
+    fuzz_require(p->n >= 1 && p->n <= LIMIT);
+    fuzz_require(p->rows >= 1);
+    fuzz_require(p->algorithm < SHUF_ALGORITHM_COUNT);
+    fuzz_require(p->stride >= 1 && p->stride <= LIMIT);
+    fuzz_require(p->offset < p->n || p->count == 0);
+}
+
+static void check_stream(const struct shuf__stream *s)
+{
+    fuzz_require(s->count >= 1 && s->count <= LIMIT && s->offset <= LIMIT - s->count);
+    fuzz_require(isfinite(s->mean) && isfinite(s->std));
+    fuzz_require(s->distribution != SHUF_DISTRIBUTION_NONE);
+    fuzz_require(s->mean != 0 || !signbit(s->mean));
+    fuzz_require(s->distribution == SHUF_DISTRIBUTION_UNIFORM ? s->mean == 0 && s->std == 0
+                                                              : s->std > 0);
+}
+
+static void check_shape(const struct shuf__request *request)
+{
+    const struct shuf__shape shape = shuf__request_shape(request);
+    uint64_t values, bytes;
+    fuzz_require(!__builtin_mul_overflow(shape.rows, shape.count, &values));
+    fuzz_require(!__builtin_mul_overflow(values, shape.width, &bytes));
+    fuzz_require(bytes == shape.bytes && bytes <= INT64_MAX);
+    fuzz_require(shape.width > 0);
+    if (request->kind == SHUF__PERMUTATION || request->kind == SHUF__STREAM) {
+        fuzz_require(shape.width == shuf__dtype_bytes(request->dtype));
+        fuzz_require(shuf__dtype_is_allowed(request->dtype, shuf__request_distribution(request)));
+    }
+}
+
+static void check_request(const struct shuf__request *request)
+{
+    char text[SHUF__REQUEST_TEXT];
+    const struct shuf__permutation *p = shuf__request_permutation(request);
+    if (p)
+        check_permutation(p);
+    if (request->kind == SHUF__STREAM)
+        check_stream(&request->stream);
+    if (request->kind != SHUF__LOOK_UP)
+        check_shape(request);
+    fuzz_require(!request->key.name[0] || shuf__key_name_is_valid(request->key.name));
+    fuzz_require(shuf__request_compare(request, request) == 0);
+    fuzz_require(fuzz_is_printable(shuf__request_describe(request, true, text)));
+    fuzz_require(fuzz_is_printable(shuf__request_describe(request, false, text)));
+    fuzz_require(*shuf__request_name(request));
+}
+
+static shuf_status parse(const Shuf__Request *message, struct shuf__request *request,
+                         struct shuf__error *error)
+{
+    switch (message->body_case) {
+    case SHUF__REQUEST__BODY_PERMUTE:
+        return shuf__parse_permute(message->permute, request, error);
+    case SHUF__REQUEST__BODY_STREAM:
+        return shuf__parse_stream(message->stream, request, error);
+    case SHUF__REQUEST__BODY_SHUFFLE:
+        return shuf__parse_shuffle(message->shuffle, request, error);
+    case SHUF__REQUEST__BODY_INDEX:
+        return shuf__parse_index(message->index, request, error);
+    case SHUF__REQUEST__BODY_ALLOCATE:
+        return shuf__parse_allocate(message->allocate, request, error);
+    default:
+        return SHUF_CANCELLED;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct shuf__request request, again;
+    struct shuf__error error = {0};
+    const Shuf__Request *message = shuf__request_unpack(&arena, data, size);
+    if (!message)
+        return 0;
+    const shuf_status status = parse(message, &request, &error);
+    if (status == SHUF_CANCELLED)
+        return 0;
+    if (status != SHUF_OK) {
+        fuzz_require(error.status == status && error.text[0]);
+        fuzz_require(status == SHUF_INVALID || status == SHUF_NO_MEMORY);
+        return 0;
+    }
+    check_request(&request);
+    fuzz_require(parse(message, &again, &error) == SHUF_OK);
+    fuzz_require(shuf__request_compare(&request, &again) == 0);
+    return 0;
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the first inputs of the fuzz targets: seeds.py FOLDER makes FOLDER/NAME/... of each.
+
+The corpora beside this file began with these, and have grown by tests/fuzz/run --keep.
+"""
+import pathlib
+import struct
+import sys
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def message(fields):
+    """Fields by number: an int, bytes or str, a float, a dict (nested), or a list (packed)."""
+    out = b""
+    for number, value in fields.items():
+        if isinstance(value, float):
+            out += varint(number << 3 | 1) + struct.pack("<d", value)
+            continue
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+            continue
+        if isinstance(value, dict):
+            value = message(value)
+        elif isinstance(value, list):
+            value = b"".join(varint(v) for v in value)
+        elif isinstance(value, str):
+            value = value.encode()
+        out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+def frame(fields):
+    packed = message(fields)
+    return struct.pack("<I", len(packed)) + packed
+
+
+def places(*values):
+    return b"".join(struct.pack("<Q", v) for v in values)
+
+
+HELLO, PERMUTE, STATUS, RELEASE, LEASES, INDEX, STREAM, ALLOCATE, WRITE, SHUFFLE, DROP, METRICS = range(2, 14)
+REQUESTS = {
+    "hello": {1: 1, HELLO: {1: 1, 2: "fuzz"}},
+    "permute": {1: 2, PERMUTE: {2: 1000, 3: 7, 9: [1]}},
+    "permute_slice": {1: 2, PERMUTE: {1: "philox24", 2: 1000, 6: {1: 5, 2: 20, 3: 7}, 8: 2, 9: [1, 2], 10: 1}},
+    "permute_shard": {1: 2, PERMUTE: {1: "lcg", 2: 1001, 4: 3, 5: 2, 7: {1: 1, 2: 4, 3: 1, 4: 2, 5: 9}, 9: [2]}},
+    "permute_large": {1: 2, PERMUTE: {2: 1 << 62, 6: {1: (1 << 62) - 3, 2: 3, 3: 1}, 8: 3, 14: 77}},
+    "permute_above": {1: 2, PERMUTE: {2: (1 << 62) + 1, 6: {1: 0, 2: 1, 3: 1}}},
+    "permute_key": {1: 2, PERMUTE: {2: 10, 15: "name", 13: {1: [1, 2], 2: [3], 3: 1}}},
+    "prefetch": {1: 2, PERMUTE: {2: 1000, 9: [2], 11: 1}},
+    "status": {1: 3, STATUS: {}},
+    "release": {1: 4, RELEASE: {1: [1, 2], 2: [5]}},
+    "release_all": {1: 4, RELEASE: {3: 1}},
+    "leases": {1: 5, LEASES: {1: 2}},
+    "index": {1: 6, INDEX: {1: "primefold", 2: 100, 5: 1, 6: places(0, 1, 99)}},
+    "gauss": {1: 7, STREAM: {1: 1, 2: 7, 5: 100, 6: 0.5, 7: 2.0, 8: 5, 9: [1], 14: 1}},
+    "box_muller": {1: 7, STREAM: {1: 1, 3: 9, 4: 5, 5: 100, 7: 1.0, 8: 4, 9: [2], 15: 1}},
+    "uniform": {1: 7, STREAM: {1: 2, 5: 100, 8: 1, 9: [2], 12: 1, 10: 1}},
+    "allocate": {1: 8, ALLOCATE: {1: 4096, 2: [2]}},
+    "write": {1: 9, WRITE: {1: 1, 2: 8, 3: b"values"}},
+    "shuffle": {1: 10, SHUFFLE: {1: "philox24", 2: 10, 3: 1, 5: 1, 6: 8, 7: 1, 8: [2]}},
+    "drop": {1: 11, DROP: {1: 0}},
+    "metrics": {1: 12, METRICS: {1: 1}},
+}
+
+SUMS = {1: 0.0, 2: 1.0, 3: 1.5, 4: 100.0, 5: 2.0, 6: 300.0, 7: -3.0, 8: 3.0}
+MEMFD = {2: 1, 3: 1, 4: 100, 5: 400, 10: "cpu", 11: "a device", 12: 2, 13: 1, 14: 1, 15: 4096, 18: 1}
+
+
+def result(**changes):
+    fields = {1: "primefold", 2: 1, 3: 1, 4: 100, 5: 400, 6: 5000, 10: "cpu", 11: "a device", 12: 1}
+    fields.update({int(key[1:]): value for key, value in changes.items()})
+    return fields
+
+
+# Of the target `replies`: the call, the descriptor, then the stream that the daemon sends.
+def replies():
+    values = bytes(400)
+    ok = {1: 2, 7: 400, 5: result()}
+    streams = {
+        "permute": (0, 0, frame(ok) + values),
+        "permute_each": (1, 0, frame(ok) + values),
+        "summarize": (2, 0, frame({1: 2, 5: result(_12=0, _7=99, _8=[1, 2], _9=[3])})),
+        "draw": (3, 0, frame({1: 2, 7: 400, 5: result(_1="", _2=5, _22=1, _23=SUMS)}) + values),
+        "draw_summary": (4, 0, frame({1: 2, 5: result(_1="", _2=5, _12=0, _22=1, _23=SUMS)})),
+        "index": (5, 0, frame({1: 2, 10: {1: "primefold", 2: places(3, 1, 2)}})),
+        "lease": (6, 1, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
+        "lease_of_a_short_file": (6, 2, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
+        "lease_behind_the_file": (6, 1, frame({1: 2, 5: {1: "primefold", **MEMFD, 15: 8192, 16: 4096}})
+                                  + frame({1: 3, 8: {}})),
+        "lease_of_a_device": (6, 3, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
+        "lease_inline": (6, 0, frame(ok) + values),
+        "leases": (7, 0, frame({1: 2, 9: {1: {1: 1, 2: 5, 4: 2, 10: "lcg", 11: 9, 14: 1, 15: 9, 19: 1}, 2: 0}})),
+        "status": (8, 0, frame({1: 2, 6: {1: "shufd", 2: "cpu", 5: 9, 7: 1, 22: {1: 0, 2: 1, 5: 4096}}})),
+        "drop": (9, 0, frame({1: 2, 12: {1: 1, 2: 4096}})),
+        "metrics": (10, 0, frame({1: 2, 7: 8, 13: {}}) + b"a 1\n# x\n"),
+        "buffer": (11, 4, frame({1: 2, 5: {**MEMFD, 4: 4096, 5: 4096, 2: 0}}) + frame({1: 3, 8: {}})),
+        "shuffle_lease": (12, 1, frame({1: 2, 5: {1: "primefold", **MEMFD}})
+                          + frame({1: 3, 5: {**MEMFD, 1: "primefold", 2: 0, 4: 50, 5: 400, 13: 2, 18: 0, 24: 8}})
+                          + frame({1: 4, 8: {}}) + frame({1: 5, 8: {}})),
+        "shuffle": (14, 4, frame({1: 2, 5: {**MEMFD, 2: 0, 4: 400}})
+                    + frame({1: 3, 5: {**MEMFD, 1: "primefold", 2: 0, 4: 50, 5: 400, 13: 2, 18: 0, 24: 8}})
+                    + frame({1: 4, 8: {}}) + frame({1: 5, 8: {}})),
+        "shuffle_local": (14, 0, frame({1: 2, 2: 5, 3: "no memory"}) + frame(ok) + values),
+        "inline_buffer": (15, 0, frame({1: 2, 5: {2: 0, 3: 1, 4: 4096, 5: 4096, 10: "cpu", 12: 1, 13: 1, 14: 1,
+                                                  15: 4096}}) + frame({1: 3, 11: {}}) + frame({1: 4, 8: {}})),
+        "parts": (0, 0, frame({1: 2, 2: 5, 3: "no memory"}) + frame(ok) + values),
+        "prefetch": (13, 0, frame({1: 2, 5: result(_12=0)})),
+        "refused": (0, 0, frame({1: 2, 2: 3, 3: "the queue is full"})),
+        "version": (0x80, 0, frame({1: 1, 2: 7, 3: "other version", 4: {1: 2, 2: "shufd 9"}})),
+        "hello": (0x80, 0, frame({1: 1, 4: {1: 1, 2: "shufd", 3: "cpu"}}) + frame(ok) + values),
+        "unmap": (6, 1, frame({1: 2, 14: 1, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 14: 1, 8: {}})),
+    }
+    return {name: bytes([call, fd]) + stream for name, (call, fd, stream) in streams.items()}
+
+
+def npy(header, version=1):
+    text = header.encode() + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + text
+
+
+NPY = {
+    "plain": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (10, 3), }"),
+    "structure": npy("{'descr': [('a', '<i2'), ('b', '|S3', (2,)), ('c', [('d', '<f8')])], "
+                     "'fortran_order': False, 'shape': (5,), }"),
+    "fortran": npy('{"shape": (4, 2), "fortran_order": True, "descr": ">u8"}', 2),
+    "unicode": npy("{'descr': [('\u00e4', '<U4')], 'fortran_order': False, 'shape': (1,)}", 3),
+    "time": npy("{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (2, 2)}"),
+    "scalar": npy("{'descr': '|b1', 'fortran_order': False, 'shape': ()}"),
+    "short": b"\x93NUMPY\x01\x00\xff\xff",
+    "escape": npy("{'\x1b]52;c;x\x07': 1}"),
+}
+
+CONFIG = {
+    "some": b"# a comment\nsocket = /run/shufd/shufd.sock\nhost_memory = 25%\nqueue=8\n  cache_time = 10min\n",
+    "log": b"log_level = debug\nsocket_mode = 0660\nmetrics = 127.0.0.1:9180\n; end\n",
+    "bad_key": b"sockte = x\n",
+    "section": b"[shufd]\nqueue = 2\n",
+    "twice": b"queue = 2\nqueue = 3\n",
+    "nul": b"queue\x00 = 2\n",
+    "textfile": b"metrics_file = /var/lib/x.prom\nbackend = cpu:avx2\nkeys = /etc/keys ; comment\n",
+}
+
+VALUES = {
+    0: ["1000001", "1025", "1e9", "0x7f", "1_000", "8GiB", "1.5k", "18446744073709551615"],
+    1: ["-3", "0.25", "1e-3", "nan", "1e308", "4.9e-324"],
+    2: ["10min", "0.5s", "50us", "3", "1h"],
+    3: ["25%", "8Gi", "100%", "0"],
+    4: ["f32", "float64", "<f2", "bfloat16", "u32"],
+    5: ["", "philox24", "primefald"],
+    6: ["off", "unix:/run/x.sock", "127.0.0.1:9180", "[::1]:80"],
+    7: ["/run/shufd/shufd.sock"],
+    8: ["name-1.x", "a.group"],
+    9: ["queue 8", "socket_mode 0660", "host_memory 25%", "log_level info"],
+    10: ["\x1b[31m\u00e9\u20ac\U0001f600", "\xff"],
+}
+
+OPTIONS = {
+    "permute": "permute\n--n\n1e9\n--seed=7\n--offset\n3\n--count=10\n--stride\n2",
+    "permute_out": "permute\n--n=100\n--seed\n1\n--epoch\n3\n--epochs\n2\n--out\nx.npy\n--format=npy",
+    "permute_outside": "permute\n--n=10\n--seed=7\n--offset=20\n--count=5",
+    "permute_key": "permute\n--n=10\n--key=name\n--algorithm=lcg\n--dtype=u64\n--json",
+    "permute_lease": "permute\n--n=10\n--seed=7\n--transport=memfd\n--quiet\n--socket\n/x",
+    "permute_prefetch": "permute\n--n=10\n--seed=7\n--prefetch",
+    "shard": "permute\n--n=1000\n--seed=7\n--rank\n1\n--world\n4\n--step\n2\n--drop-last",
+    "shard_outside": "permute\n--n=1000\n--seed=7\n--rank=4\n--world=4",
+    "index": "index\n--n\n100\n--seed=7\n--at\n1,2,5\n--inverse\n--json",
+    "index_input": "index\n--n\n100\n--seed=7\n--at\n-\n--out=x.txt",
+    "gauss": "gauss\n--count\n1e6\n--seed=7\n--mean\n-0.5\n--std=2\n--dtype\nf32\n--method=box-muller",
+    "gauss_outside": "gauss\n--count=1\n--seed=7\n--std=1e300",
+    "uniform": "uniform\n--count=5\n--seed=1\n--stream\n9\n--offset=0x10\n--out=-",
+    "shuffle": "shuffle\n--record\n8\n--in\nin.bin\n--seed=7\n--out\nout.bin\n--inverse",
+    "help": "permute\n--help",
+    "unknown": "gauss\n--cuont\n4",
+}
+
+
+def corpora():
+    yield "requests", {name: message(fields) for name, fields in REQUESTS.items()}
+    frames = {name: frame(REQUESTS["hello"]) + frame(fields) for name, fields in REQUESTS.items()}
+    frames["all"] = b"".join(frame(fields) for fields in REQUESTS.values())
+    frames["bad_length"] = frame(REQUESTS["hello"]) + b"\xff\xff\xff\xff"
+    frames["too_long"] = frame(REQUESTS["hello"]) + struct.pack("<I", 65537) + bytes(40)
+    yield "frames", frames
+    yield "replies", replies()
+    yield "npy", NPY
+    yield "config", CONFIG
+    yield "values", {f"{kind}-{i}": bytes([kind]) + text.encode()
+                     for kind, texts in VALUES.items() for i, text in enumerate(texts)}
+    yield "options", {name: text.encode() for name, text in OPTIONS.items()}
+    yield "kernels", {f"{kind}-{i}": bytes([kind]) + bytes((i * 37 + j * (5 + i)) % 256 for j in range(48))
+                      for kind in range(6) for i in range(4)}
+    yield "state", {f"steps-{i}": bytes((i * 31 + j * j * (3 + i)) % 256 for j in range(60)) for i in range(8)}
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for name, inputs in corpora():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for key, content in inputs.items():
+            (folder / name / key).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Mutations of protobuf messages and of streams of frames that keep their structure: the lengths
+ * of frames and of nested messages stay right, so that the mutated values reach the code behind
+ * the parser.
+ */
+#ifndef SHUF__TEST_WIRE_MUTATOR_H
+#define SHUF__TEST_WIRE_MUTATOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Both change `size` bytes in memory of `room` bytes, and return the new size. */
+size_t wire_mutate_message(uint8_t *message, size_t size, size_t room, unsigned seed);
+size_t wire_mutate_frames(uint8_t *stream, size_t size, size_t room, unsigned seed);
+
+#endif
