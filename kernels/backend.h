@@ -25,7 +25,8 @@ struct shuf__rank_index_limits;
 
 /* One computation and its inputs. */
 struct shuf__computation {
-    struct shuf__request request; /* a PERMUTATION, STREAM or SHUFFLE; LOOK_UP: look-ups only */
+    /* A PERMUTATION, STREAM, SHUFFLE or EXCHANGE; LOOK_UP: look-ups only. */
+    struct shuf__request request;
     /* SHUFFLE: the records. They are in host memory if the filled block is, else in device memory.
      * Never the filled block itself. The computation does not write to it. */
     const struct shuf__block *input;

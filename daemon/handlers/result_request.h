@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A Permute, Stream, Shuffle or Allocate on its way from the message to the reply.
+ * A Permute, Stream, Shuffle, Allocate or Exchange on its way from the message to the reply.
  */
 #ifndef SHUFD_RESULT_REQUEST_H
 #define SHUFD_RESULT_REQUEST_H

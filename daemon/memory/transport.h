@@ -15,13 +15,19 @@ struct shuf__accepted {
     size_t count;
 };
 
+/* The memory beside which a result must be: on the same side, host or device. */
+struct shuf__beside {
+    enum shuf__memory kind;
+    const char *what; /* "the input is"; for messages */
+};
+
 /* Picks the accepted transport with the least copying that the backend has and the client may use;
- * NONE if none is accepted. *kind is the memory that it needs, on the side of `input` (NULL: on
+ * NONE if none is accepted. *kind is the memory that it needs, on the side of `beside` (NULL: on
  * either side). Fails with SHUF_INVALID, or with SHUF_DENIED if the client may not use any of the
  * transports that it accepts. */
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
-                                 const struct shuf__allocation *input, Shuf__Transport *transport,
+                                 const struct shuf__beside *beside, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);
 
 /* False where the kernel grants no file leases: nothing would tell when a lent block is unmapped,

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* The best workspace for a computation of the request with this many threads. It also works
+/* The workspace for a computation of the request with this many threads. A shuffle also works
  * without. */
 struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__request *request);
 
