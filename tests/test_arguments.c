@@ -17,6 +17,7 @@ static shuf_lease *lease, *buffer;
 static const shuf_permutation permutation = {.n = 10};
 static const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .count = 5};
 static const shuf_records records = {.n = 10, .record = 4};
+static const shuf_ranks ranks = {.n = 10, .world = 4};
 static uint64_t in[10], out[10];
 static shuf_result result;
 static shuf_shape shape;
@@ -68,116 +69,132 @@ static shuf_status end(shuf_status status, shuf_lease *taken)
     })
 
 /* X(function, parameter, status of the call with NULL there, call). */
-#define ROWS(X)                                                                                   \
-    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                    \
-    X(shuf_connect, socket, OK, connect_to(NULL))                                                 \
-    X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                   \
-    X(shuf_connect_within, socket, OK, connect_to(NULL))                                          \
-    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                        \
-    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                          \
-    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                            \
-    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                           \
-    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                    \
-    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                           \
-    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                               \
-    X(shuf_permutation_shape, permutation, INVALID,                                               \
-      shuf_permutation_shape(NULL, &shape, message, sizeof message))                              \
-    X(shuf_permutation_shape, shape, INVALID,                                                     \
-      shuf_permutation_shape(&permutation, NULL, message, sizeof message))                        \
-    X(shuf_permutation_shape, message, OK, shuf_permutation_shape(&permutation, &shape, NULL, 9)) \
-    X(shuf_permute, handle, INVALID, shuf_permute(NULL, &permutation, out, sizeof out, &result))  \
-    X(shuf_permute, permutation, INVALID, shuf_permute(h, NULL, out, sizeof out, &result))        \
-    X(shuf_permute, out, INVALID, shuf_permute(h, &permutation, NULL, sizeof out, &result))       \
-    X(shuf_permute, result, OK, shuf_permute(h, &permutation, out, sizeof out, NULL))             \
-    X(shuf_permute_each, handle, INVALID,                                                         \
-      shuf_permute_each(NULL, &permutation, take, out, &result))                                  \
-    X(shuf_permute_each, permutation, INVALID, shuf_permute_each(h, NULL, take, out, &result))    \
-    X(shuf_permute_each, sink, OK, shuf_permute_each(h, &permutation, NULL, out, &result))        \
-    X(shuf_permute_each, context, OK, shuf_permute_each(h, &permutation, take, NULL, &result))    \
-    X(shuf_permute_each, result, OK, shuf_permute_each(h, &permutation, take, out, NULL))         \
-    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))               \
-    X(shuf_summarize, permutation, INVALID, shuf_summarize(h, NULL, &result))                     \
-    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                     \
-    X(shuf_numbers_shape, numbers, INVALID,                                                       \
-      shuf_numbers_shape(NULL, &shape, message, sizeof message))                                  \
-    X(shuf_numbers_shape, shape, INVALID,                                                         \
-      shuf_numbers_shape(&numbers, NULL, message, sizeof message))                                \
-    X(shuf_numbers_shape, message, OK, shuf_numbers_shape(&numbers, &shape, NULL, 9))             \
-    X(shuf_draw, handle, INVALID, shuf_draw(NULL, &numbers, out, sizeof out, &result))            \
-    X(shuf_draw, numbers, INVALID, shuf_draw(h, NULL, out, sizeof out, &result))                  \
-    X(shuf_draw, out, INVALID, shuf_draw(h, &numbers, NULL, sizeof out, &result))                 \
-    X(shuf_draw, result, OK, shuf_draw(h, &numbers, out, sizeof out, NULL))                       \
-    X(shuf_draw_each, handle, INVALID, shuf_draw_each(NULL, &numbers, take, out, &result))        \
-    X(shuf_draw_each, numbers, INVALID, shuf_draw_each(h, NULL, take, out, &result))              \
-    X(shuf_draw_each, sink, OK, shuf_draw_each(h, &numbers, NULL, out, &result))                  \
-    X(shuf_draw_each, context, OK, shuf_draw_each(h, &numbers, take, NULL, &result))              \
-    X(shuf_draw_each, result, OK, shuf_draw_each(h, &numbers, take, out, NULL))                   \
-    X(shuf_draw_summary, handle, INVALID, shuf_draw_summary(NULL, &numbers, &result))             \
-    X(shuf_draw_summary, numbers, INVALID, shuf_draw_summary(h, NULL, &result))                   \
-    X(shuf_draw_summary, result, INVALID, shuf_draw_summary(h, &numbers, NULL))                   \
-    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))   \
-    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))         \
-    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))        \
-    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))        \
-    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))              \
-    X(shuf_shuffle_each, handle, INVALID,                                                         \
-      shuf_shuffle_each(NULL, &records, in, sizeof in, take, out, &result))                       \
-    X(shuf_shuffle_each, records, INVALID,                                                        \
-      shuf_shuffle_each(h, NULL, in, sizeof in, take, out, &result))                              \
-    X(shuf_shuffle_each, in, INVALID,                                                             \
-      shuf_shuffle_each(h, &records, NULL, sizeof in, take, out, &result))                        \
-    X(shuf_shuffle_each, sink, INVALID,                                                           \
-      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                          \
-    X(shuf_shuffle_each, context, OK,                                                             \
-      shuf_shuffle_each(h, &records, in, sizeof in, take, NULL, &result))                         \
-    X(shuf_shuffle_each, result, OK,                                                              \
-      shuf_shuffle_each(h, &records, in, sizeof in, take, out, NULL))                             \
-    X(shuf_index, handle, INVALID, shuf_index(NULL, &permutation, SHUF_FORWARD, in, 10, out))     \
-    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))           \
-    X(shuf_index, at, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, NULL, 10, out))          \
-    X(shuf_index, out, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, in, 10, NULL))          \
-    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))  \
-    X(shuf_lease_take, permutation, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))        \
-    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))         \
-    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))              \
-    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                  \
-    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                 \
-    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                  \
-    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                       \
-    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                       \
-    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                    \
-    X(shuf_prefetch, permutation, INVALID, shuf_prefetch(h, NULL, NULL))                          \
-    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                           \
-    X(shuf_draw_lease, handle, INVALID, LEASE_OF(shuf_draw_lease(NULL, &numbers, NULL, &l)))      \
-    X(shuf_draw_lease, numbers, INVALID, LEASE_OF(shuf_draw_lease(h, NULL, NULL, &l)))            \
-    X(shuf_draw_lease, options, OK, LEASE_OF(shuf_draw_lease(h, &numbers, NULL, &l)))             \
-    X(shuf_draw_lease, lease, INVALID, shuf_draw_lease(h, &numbers, NULL, NULL))                  \
-    X(shuf_draw_prefetch, handle, INVALID, shuf_draw_prefetch(NULL, &numbers, NULL))              \
-    X(shuf_draw_prefetch, numbers, INVALID, shuf_draw_prefetch(h, NULL, NULL))                    \
-    X(shuf_draw_prefetch, options, OK, shuf_draw_prefetch(h, &numbers, NULL))                     \
-    X(shuf_buffer_take, handle, INVALID, LEASE_OF(shuf_buffer_take(NULL, 8, NULL, &l)))           \
-    X(shuf_buffer_take, options, OK, LEASE_OF(shuf_buffer_take(h, 8, NULL, &l)))                  \
-    X(shuf_buffer_take, lease, INVALID, shuf_buffer_take(h, 8, NULL, NULL))                       \
-    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                \
-    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                      \
-    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                     \
-    X(shuf_shuffle_lease, handle, INVALID,                                                        \
-      LEASE_OF(shuf_shuffle_lease(NULL, &records, buffer, NULL, &l)))                             \
-    X(shuf_shuffle_lease, records, INVALID,                                                       \
-      LEASE_OF(shuf_shuffle_lease(h, NULL, buffer, NULL, &l)))                                    \
-    X(shuf_shuffle_lease, input, INVALID,                                                         \
-      LEASE_OF(shuf_shuffle_lease(h, &records, NULL, NULL, &l)))                                  \
-    X(shuf_shuffle_lease, options, OK,                                                            \
-      LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                \
-    X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))    \
-    X(shuf_leases, handle, INVALID, shuf_leases(NULL, visit, out))                                \
-    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                     \
-    X(shuf_leases, context, OK, shuf_leases(h, visit, NULL))                                      \
-    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))               \
-    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                           \
-    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                         \
-    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))                                    \
-    X(shuf_daemon_metrics, handle, INVALID, shuf_daemon_metrics(NULL, SHUF_PROMETHEUS, &metrics)) \
+#define ROWS(X)                                                                                    \
+    X(shuf_connect, handle, INVALID, shuf_connect(NULL, NULL))                                     \
+    X(shuf_connect, socket, OK, connect_to(NULL))                                                  \
+    X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                    \
+    X(shuf_connect_within, socket, OK, connect_to(NULL))                                           \
+    X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                         \
+    X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                           \
+    X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                             \
+    X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                            \
+    X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                     \
+    X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                            \
+    X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                                \
+    X(shuf_permutation_shape, permutation, INVALID,                                                \
+      shuf_permutation_shape(NULL, &shape, message, sizeof message))                               \
+    X(shuf_permutation_shape, shape, INVALID,                                                      \
+      shuf_permutation_shape(&permutation, NULL, message, sizeof message))                         \
+    X(shuf_permutation_shape, message, OK, shuf_permutation_shape(&permutation, &shape, NULL, 9))  \
+    X(shuf_permute, handle, INVALID, shuf_permute(NULL, &permutation, out, sizeof out, &result))   \
+    X(shuf_permute, permutation, INVALID, shuf_permute(h, NULL, out, sizeof out, &result))         \
+    X(shuf_permute, out, INVALID, shuf_permute(h, &permutation, NULL, sizeof out, &result))        \
+    X(shuf_permute, result, OK, shuf_permute(h, &permutation, out, sizeof out, NULL))              \
+    X(shuf_permute_each, handle, INVALID,                                                          \
+      shuf_permute_each(NULL, &permutation, take, out, &result))                                   \
+    X(shuf_permute_each, permutation, INVALID, shuf_permute_each(h, NULL, take, out, &result))     \
+    X(shuf_permute_each, sink, OK, shuf_permute_each(h, &permutation, NULL, out, &result))         \
+    X(shuf_permute_each, context, OK, shuf_permute_each(h, &permutation, take, NULL, &result))     \
+    X(shuf_permute_each, result, OK, shuf_permute_each(h, &permutation, take, out, NULL))          \
+    X(shuf_summarize, handle, INVALID, shuf_summarize(NULL, &permutation, &result))                \
+    X(shuf_summarize, permutation, INVALID, shuf_summarize(h, NULL, &result))                      \
+    X(shuf_summarize, result, INVALID, shuf_summarize(h, &permutation, NULL))                      \
+    X(shuf_numbers_shape, numbers, INVALID,                                                        \
+      shuf_numbers_shape(NULL, &shape, message, sizeof message))                                   \
+    X(shuf_numbers_shape, shape, INVALID,                                                          \
+      shuf_numbers_shape(&numbers, NULL, message, sizeof message))                                 \
+    X(shuf_numbers_shape, message, OK, shuf_numbers_shape(&numbers, &shape, NULL, 9))              \
+    X(shuf_draw, handle, INVALID, shuf_draw(NULL, &numbers, out, sizeof out, &result))             \
+    X(shuf_draw, numbers, INVALID, shuf_draw(h, NULL, out, sizeof out, &result))                   \
+    X(shuf_draw, out, INVALID, shuf_draw(h, &numbers, NULL, sizeof out, &result))                  \
+    X(shuf_draw, result, OK, shuf_draw(h, &numbers, out, sizeof out, NULL))                        \
+    X(shuf_draw_each, handle, INVALID, shuf_draw_each(NULL, &numbers, take, out, &result))         \
+    X(shuf_draw_each, numbers, INVALID, shuf_draw_each(h, NULL, take, out, &result))               \
+    X(shuf_draw_each, sink, OK, shuf_draw_each(h, &numbers, NULL, out, &result))                   \
+    X(shuf_draw_each, context, OK, shuf_draw_each(h, &numbers, take, NULL, &result))               \
+    X(shuf_draw_each, result, OK, shuf_draw_each(h, &numbers, take, out, NULL))                    \
+    X(shuf_draw_summary, handle, INVALID, shuf_draw_summary(NULL, &numbers, &result))              \
+    X(shuf_draw_summary, numbers, INVALID, shuf_draw_summary(h, NULL, &result))                    \
+    X(shuf_draw_summary, result, INVALID, shuf_draw_summary(h, &numbers, NULL))                    \
+    X(shuf_shuffle, handle, INVALID, shuf_shuffle(NULL, &records, in, out, sizeof in, &result))    \
+    X(shuf_shuffle, records, INVALID, shuf_shuffle(h, NULL, in, out, sizeof in, &result))          \
+    X(shuf_shuffle, in, INVALID, shuf_shuffle(h, &records, NULL, out, sizeof in, &result))         \
+    X(shuf_shuffle, out, INVALID, shuf_shuffle(h, &records, in, NULL, sizeof in, &result))         \
+    X(shuf_shuffle, result, OK, shuf_shuffle(h, &records, in, out, sizeof in, NULL))               \
+    X(shuf_shuffle_each, handle, INVALID,                                                          \
+      shuf_shuffle_each(NULL, &records, in, sizeof in, take, out, &result))                        \
+    X(shuf_shuffle_each, records, INVALID,                                                         \
+      shuf_shuffle_each(h, NULL, in, sizeof in, take, out, &result))                               \
+    X(shuf_shuffle_each, in, INVALID,                                                              \
+      shuf_shuffle_each(h, &records, NULL, sizeof in, take, out, &result))                         \
+    X(shuf_shuffle_each, sink, INVALID,                                                            \
+      shuf_shuffle_each(h, &records, in, sizeof in, NULL, out, &result))                           \
+    X(shuf_shuffle_each, context, OK,                                                              \
+      shuf_shuffle_each(h, &records, in, sizeof in, take, NULL, &result))                          \
+    X(shuf_shuffle_each, result, OK,                                                               \
+      shuf_shuffle_each(h, &records, in, sizeof in, take, out, NULL))                              \
+    X(shuf_index, handle, INVALID, shuf_index(NULL, &permutation, SHUF_FORWARD, in, 10, out))      \
+    X(shuf_index, permutation, INVALID, shuf_index(h, NULL, SHUF_FORWARD, in, 10, out))            \
+    X(shuf_index, at, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, NULL, 10, out))           \
+    X(shuf_index, out, INVALID, shuf_index(h, &permutation, SHUF_FORWARD, in, 10, NULL))           \
+    X(shuf_lease_take, handle, INVALID, LEASE_OF(shuf_lease_take(NULL, &permutation, NULL, &l)))   \
+    X(shuf_lease_take, permutation, INVALID, LEASE_OF(shuf_lease_take(h, NULL, NULL, &l)))         \
+    X(shuf_lease_take, options, OK, LEASE_OF(shuf_lease_take(h, &permutation, NULL, &l)))          \
+    X(shuf_lease_take, lease, INVALID, shuf_lease_take(h, &permutation, NULL, NULL))               \
+    X(shuf_lease_release, handle, INVALID, release(NULL, lease))                                   \
+    X(shuf_lease_release, lease, OK, shuf_lease_release(h, NULL))                                  \
+    X(shuf_lease_read, handle, INVALID, shuf_lease_read(NULL, lease, 0, 8, out))                   \
+    X(shuf_lease_read, lease, INVALID, shuf_lease_read(h, NULL, 0, 8, out))                        \
+    X(shuf_lease_read, out, INVALID, shuf_lease_read(h, lease, 0, 8, NULL))                        \
+    X(shuf_prefetch, handle, INVALID, shuf_prefetch(NULL, &permutation, NULL))                     \
+    X(shuf_prefetch, permutation, INVALID, shuf_prefetch(h, NULL, NULL))                           \
+    X(shuf_prefetch, options, OK, shuf_prefetch(h, &permutation, NULL))                            \
+    X(shuf_draw_lease, handle, INVALID, LEASE_OF(shuf_draw_lease(NULL, &numbers, NULL, &l)))       \
+    X(shuf_draw_lease, numbers, INVALID, LEASE_OF(shuf_draw_lease(h, NULL, NULL, &l)))             \
+    X(shuf_draw_lease, options, OK, LEASE_OF(shuf_draw_lease(h, &numbers, NULL, &l)))              \
+    X(shuf_draw_lease, lease, INVALID, shuf_draw_lease(h, &numbers, NULL, NULL))                   \
+    X(shuf_draw_prefetch, handle, INVALID, shuf_draw_prefetch(NULL, &numbers, NULL))               \
+    X(shuf_draw_prefetch, numbers, INVALID, shuf_draw_prefetch(h, NULL, NULL))                     \
+    X(shuf_draw_prefetch, options, OK, shuf_draw_prefetch(h, &numbers, NULL))                      \
+    X(shuf_buffer_take, handle, INVALID, LEASE_OF(shuf_buffer_take(NULL, 8, NULL, &l)))            \
+    X(shuf_buffer_take, options, OK, LEASE_OF(shuf_buffer_take(h, 8, NULL, &l)))                   \
+    X(shuf_buffer_take, lease, INVALID, shuf_buffer_take(h, 8, NULL, NULL))                        \
+    X(shuf_lease_write, handle, INVALID, shuf_lease_write(NULL, buffer, 0, 8, in))                 \
+    X(shuf_lease_write, lease, INVALID, shuf_lease_write(h, NULL, 0, 8, in))                       \
+    X(shuf_lease_write, in, INVALID, shuf_lease_write(h, buffer, 0, 8, NULL))                      \
+    X(shuf_shuffle_lease, handle, INVALID,                                                         \
+      LEASE_OF(shuf_shuffle_lease(NULL, &records, buffer, NULL, &l)))                              \
+    X(shuf_shuffle_lease, records, INVALID,                                                        \
+      LEASE_OF(shuf_shuffle_lease(h, NULL, buffer, NULL, &l)))                                     \
+    X(shuf_shuffle_lease, input, INVALID,                                                          \
+      LEASE_OF(shuf_shuffle_lease(h, &records, NULL, NULL, &l)))                                   \
+    X(shuf_shuffle_lease, options, OK,                                                             \
+      LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                 \
+    X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))     \
+    X(shuf_exchange_shape, ranks, INVALID,                                                         \
+      shuf_exchange_shape(NULL, &shape, message, sizeof message))                                  \
+    X(shuf_exchange_shape, shape, INVALID,                                                         \
+      shuf_exchange_shape(&ranks, NULL, message, sizeof message))                                  \
+    X(shuf_exchange_shape, message, OK, shuf_exchange_shape(&ranks, &shape, NULL, 9))              \
+    X(shuf_exchange, handle, INVALID, shuf_exchange(NULL, &ranks, out, sizeof out, &result))       \
+    X(shuf_exchange, ranks, INVALID, shuf_exchange(h, NULL, out, sizeof out, &result))             \
+    X(shuf_exchange, out, INVALID, shuf_exchange(h, &ranks, NULL, sizeof out, &result))            \
+    X(shuf_exchange, result, OK, shuf_exchange(h, &ranks, out, sizeof out, NULL))                  \
+    X(shuf_exchange_lease, handle, INVALID, LEASE_OF(shuf_exchange_lease(NULL, &ranks, NULL, &l))) \
+    X(shuf_exchange_lease, ranks, INVALID, LEASE_OF(shuf_exchange_lease(h, NULL, NULL, &l)))       \
+    X(shuf_exchange_lease, options, OK, LEASE_OF(shuf_exchange_lease(h, &ranks, NULL, &l)))        \
+    X(shuf_exchange_lease, lease, INVALID, shuf_exchange_lease(h, &ranks, NULL, NULL))             \
+    X(shuf_exchange_prefetch, handle, INVALID, shuf_exchange_prefetch(NULL, &ranks, NULL))         \
+    X(shuf_exchange_prefetch, ranks, INVALID, shuf_exchange_prefetch(h, NULL, NULL))               \
+    X(shuf_exchange_prefetch, options, OK, shuf_exchange_prefetch(h, &ranks, NULL))                \
+    X(shuf_leases, handle, INVALID, shuf_leases(NULL, visit, out))                                 \
+    X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                      \
+    X(shuf_leases, context, OK, shuf_leases(h, visit, NULL))                                       \
+    X(shuf_daemon_status, handle, INVALID, shuf_daemon_status(NULL, &daemon_state))                \
+    X(shuf_daemon_status, daemon, INVALID, shuf_daemon_status(h, NULL))                            \
+    X(shuf_drop, handle, INVALID, shuf_drop(NULL, SHUF_OWN, 0, &dropped))                          \
+    X(shuf_drop, dropped, OK, shuf_drop(h, SHUF_OWN, 0, NULL))                                     \
+    X(shuf_daemon_metrics, handle, INVALID, shuf_daemon_metrics(NULL, SHUF_PROMETHEUS, &metrics))  \
     X(shuf_daemon_metrics, text, INVALID, shuf_daemon_metrics(h, SHUF_PROMETHEUS, NULL))
 
 struct row {
