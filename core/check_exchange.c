@@ -12,14 +12,14 @@
 
 /* ---- Sizes ----------------------------------------------------------------------- */
 
-static struct shuf__part equal_part(uint64_t n, uint64_t world, uint64_t rank)
+static struct shuf__range equal_part(uint64_t n, uint64_t world, uint64_t rank)
 {
     const uint64_t less = n / world, larger = n % world;
-    return (struct shuf__part){rank * less + (rank < larger ? rank : larger),
+    return (struct shuf__range){rank * less + (rank < larger ? rank : larger),
                                less + (rank < larger)};
 }
 
-struct shuf__part shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output)
+struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output)
 {
     const uint64_t *sizes = output && plan->output ? plan->output : plan->input;
     uint64_t first = 0;
@@ -27,7 +27,7 @@ struct shuf__part shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, 
         return equal_part(plan->permutation.n, plan->world, rank);
     for (uint64_t r = 0; r < rank; r++)
         first += sizes[r];
-    return (struct shuf__part){first, sizes[rank]};
+    return (struct shuf__range){first, sizes[rank]};
 }
 
 static bool copy_list(const uint64_t **list, uint64_t world)

@@ -85,7 +85,7 @@ struct shuf__plan {
 };
 
 /* Consecutive positions. */
-struct shuf__part {
+struct shuf__range {
     uint64_t first, count;
 };
 
@@ -153,7 +153,7 @@ shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
 shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__error *error);
 
 /* The positions of a rank in the input (`output` false) or in the output. */
-struct shuf__part shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output);
+struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output);
 
 /* Copies the lists that the request refers to, so that it can outlive its message. False: out of
  * memory. shuf__request_disown() frees the copies. */

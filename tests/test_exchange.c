@@ -88,8 +88,8 @@ static uint64_t sum_before(const uint64_t *counts, uint64_t end)
 static void send(const struct world *w, uint64_t s, uint64_t d, uint64_t *output)
 {
     const struct numbers *from = &w->of[s], *to = &w->of[d];
-    const struct shuf__part in = shuf__plan_part(&w->plan, s, false);
-    const struct shuf__part out = shuf__plan_part(&w->plan, d, true);
+    const struct shuf__range in = shuf__plan_part(&w->plan, s, false);
+    const struct shuf__range out = shuf__plan_part(&w->plan, d, true);
     const uint64_t leaves = sum_before(from->to, d), arrives = sum_before(to->from, s);
     assert_int_equal(from->to[d], to->from[s]);
     for (uint64_t k = 0; k < from->to[d]; k++) {
@@ -197,7 +197,7 @@ static void many_windows(void **state)
 static uint64_t rank_at(const struct shuf__plan *plan, uint64_t position, bool output)
 {
     for (uint64_t r = 0;; r++) {
-        const struct shuf__part part = shuf__plan_part(plan, r, output);
+        const struct shuf__range part = shuf__plan_part(plan, r, output);
         if (position >= part.first && position - part.first < part.count)
             return r;
     }
@@ -207,7 +207,7 @@ static uint64_t rank_at(const struct shuf__plan *plan, uint64_t position, bool o
 static void check_list(const struct shuf__plan *plan, const shuf_primefold *f, bool sends,
                        const uint64_t *counts, const uint64_t *list)
 {
-    const struct shuf__part own = shuf__plan_part(plan, plan->rank, !sends);
+    const struct shuf__range own = shuf__plan_part(plan, plan->rank, !sends);
     uint8_t *seen = calloc(own.count + 1, 1);
     uint64_t k = 0;
     for (uint64_t r = 0; r < plan->world; r++) {

@@ -42,7 +42,7 @@ struct run {
     union shuf__bijection place;   /* the place in the output of an input's position */
     union shuf__bijection source;  /* its inverse */
     bool narrow;                   /* whether values have 32 bits */
-    struct shuf__part in, out;     /* of the rank */
+    struct shuf__range in, out;     /* of the rank */
     struct windows windows;
     int senders, receivers; /* threads for the order, and for the places */
     unsigned width;         /* bytes of a number of the plan */
@@ -86,11 +86,11 @@ static void evaluate(const struct run *run, const union shuf__bijection *f, uint
 }
 
 /* The share of thread number `index` of `threads`. */
-static struct shuf__part share_of(uint64_t count, int threads, int index)
+static struct shuf__range share_of(uint64_t count, int threads, int index)
 {
     const uint64_t all = (uint64_t)threads, i = (uint64_t)index;
     const uint64_t less = count / all, larger = count % all;
-    return (struct shuf__part){i * less + (i < larger ? i : larger), less + (i < larger)};
+    return (struct shuf__range){i * less + (i < larger ? i : larger), less + (i < larger)};
 }
 
 /* Turns the counts of each thread into the index of its first number, by list and then by thread.
@@ -116,7 +116,7 @@ static void accumulate(const struct run *run, uint64_t lists, int threads, void 
 /* Counts the records of each window, or writes each record to the next index of its window. */
 static void take_input(struct run *run, int thread, bool writes)
 {
-    const struct shuf__part share = share_of(run->in.count, run->senders, thread);
+    const struct shuf__range share = share_of(run->in.count, run->senders, thread);
     const unsigned bits = run->windows.bits;
     uint64_t *next = run->counters + (uint64_t)thread * run->windows.count, values[BATCH];
     for (uint64_t i = 0; i < share.count && !is_cancelled(run); i += BATCH) {
@@ -277,7 +277,7 @@ static uint64_t rank_of(const struct run *run, uint64_t position)
 /* Counts the arrivals from each rank, or appends each place to the list of its rank. */
 static void take_output(struct run *run, int thread, bool writes)
 {
-    const struct shuf__part share = share_of(run->out.count, run->receivers, thread);
+    const struct shuf__range share = share_of(run->out.count, run->receivers, thread);
     uint64_t *next = run->counters + (uint64_t)thread * run->plan->world, values[BATCH];
     for (uint64_t i = 0; i < share.count && !is_cancelled(run); i += BATCH) {
         const size_t count = share.count - i < BATCH ? share.count - i : BATCH;
