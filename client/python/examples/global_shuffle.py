@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Shuffles rows that lie on the ranks of a job, proves the result, and undoes it.
 
-    torchrun --nproc-per-node 4 global_shuffle.py [--rows 1e6] [--columns 4] [--seed 7]
+    torchrun --nproc_per_node 4 global_shuffle.py [--rows 1e6] [--columns 4] [--seed 7]
 
 The rows are computed from their numbers, so each rank can tell what it must hold: after the shuffle
 it looks up by itself which row belongs to each of its places, and compares all of them. Rank 0 gets

@@ -257,12 +257,6 @@ def _take_plan(
     return plan
 
 
-def _count_rounds(leaf: torch.Tensor, records: int, budget: int) -> int:
-    """Two rounds are under way at a time, so each may use half of the budget."""
-    needed = records * (_row_bytes(leaf) + _INDEX_BYTES)
-    return 1 if needed <= budget else -(-2 * needed // budget)
-
-
 def _begin(ranks: Ranks, failure: Exception | None, own_rounds: list[int]) -> list[int]:
     """The number of rounds for each tensor, when all ranks have their plans and their memory."""
     why = failure and (type(failure).__name__, str(failure))
@@ -285,6 +279,13 @@ class Move:
         self.to, self.arriving = plan.to.tolist(), plan.arriving.tolist()
         self.row = _row_bytes(leaf)
         self.out = torch.empty((output_size, *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
+
+    def count_rounds(self, budget: int) -> int:
+        """Two rounds are under way at a time, so each may use half of the budget. More rounds than
+        records between two ranks would be empty."""
+        needed = (len(self.plan.order) + len(self.plan.places)) * (self.row + _INDEX_BYTES)
+        most = max(1, *self.to, *self.arriving)
+        return 1 if needed <= budget else min(most, -(-2 * needed // budget))
 
     def _index(self, part: Round) -> torch.Tensor:
         return torch.from_numpy(part.numbers).to(self.leaf.device)
@@ -373,7 +374,6 @@ def global_shuffle(
     leaves = list(_leaves(data).values())
     if sum(sizes) == 0:
         return _rebuild(data, [leaf.detach().clone() for leaf in leaves])
-    records = sizes[ranks.rank] + outputs[ranks.rank]
     moves: list[Move] = []
     failure: Exception | None = None
     try:
@@ -381,5 +381,5 @@ def global_shuffle(
         moves = [Move(ranks, plan, leaf, outputs[ranks.rank]) for leaf in leaves]
     except Exception as error:  # told to the others, which would wait
         failure = error
-    rounds = _begin(ranks, failure, [_count_rounds(leaf, records, budget) for leaf in leaves])
+    rounds = _begin(ranks, failure, [move.count_rounds(budget) for move in moves])
     return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])
