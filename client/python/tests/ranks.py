@@ -23,12 +23,14 @@ _groups = {}  # of the first ranks, by their number
 
 def tensor_of(rows, dtype):
     """Rows of bytes as a tensor of that type."""
-    tensor = torch.from_numpy(rows.copy())
-    return tensor if dtype is None else tensor.view(getattr(torch, dtype))
+    kind = torch.uint8 if dtype is None else getattr(torch, dtype)
+    if len(rows) == 0:  # torch 1.13 does not view such bytes as another type
+        return torch.empty((0, rows.shape[1] // torch.empty(0, dtype=kind).element_size()), dtype=kind)
+    return torch.from_numpy(rows.copy()).view(kind)
 
 
 def bytes_of(tensor):
-    return tensor.contiguous().view(torch.uint8).numpy() if tensor.dtype != torch.uint8 else tensor.numpy()
+    return tensor.contiguous().view(torch.uint8).numpy()
 
 
 def shuffle(world, rows, dtype=None, strided=False, **options):

@@ -59,7 +59,7 @@ def evenly(n, world):
     return [n // world + (rank < n % world) for rank in range(world)]
 
 
-@pytest.mark.parametrize("n", [1, 3, 257, 10_000])
+@pytest.mark.parametrize("n", [3, 257, 10_000])
 @pytest.mark.parametrize("world", range(1, MOST + 1))
 def test_equal_to_one_shuffle(job, client, world, n):
     sizes = evenly(n, world)
@@ -101,8 +101,8 @@ def test_without_rows(job):
 
 @st.composite
 def exchanges(draw):
-    world = draw(st.integers(1, 5))
-    sizes = st.lists(st.integers(0, 30), min_size=world, max_size=world)
+    world = draw(st.integers(1, MOST))
+    sizes = st.lists(st.integers(0, 20), min_size=world, max_size=world)
     before = draw(sizes)
     cuts = sorted(draw(st.lists(st.integers(0, sum(before)), min_size=world - 1, max_size=world - 1)))
     after = np.diff([0, *cuts, sum(before)]).tolist()
@@ -112,10 +112,10 @@ def exchanges(draw):
 DTYPES = {None: 1, "bool": 1, "int16": 2, "bfloat16": 2, "float32": 4, "int64": 8, "complex64": 8, "complex128": 16}
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     exchanges(), st.sampled_from(list(DTYPES)), st.integers(1, 5), st.booleans(),
-    st.integers(200, 9000), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1),
+    st.sampled_from([1, 300, 1000, 1 << 28]), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1),
 )  # fmt: skip
 def test_any_shape(job, client, sizes, dtype, width, strided, budget, seed, epoch):
     before, after = sizes
