@@ -16,7 +16,7 @@ static struct shuf__range equal_part(uint64_t n, uint64_t world, uint64_t rank)
 {
     const uint64_t less = n / world, larger = n % world;
     return (struct shuf__range){rank * less + (rank < larger ? rank : larger),
-                               less + (rank < larger)};
+                                less + (rank < larger)};
 }
 
 struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output)

@@ -42,7 +42,7 @@ struct run {
     union shuf__bijection place;   /* the place in the output of an input's position */
     union shuf__bijection source;  /* its inverse */
     bool narrow;                   /* whether values have 32 bits */
-    struct shuf__range in, out;     /* of the rank */
+    struct shuf__range in, out;    /* of the rank */
     struct windows windows;
     int senders, receivers; /* threads for the order, and for the places */
     unsigned width;         /* bytes of a number of the plan */

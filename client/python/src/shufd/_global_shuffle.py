@@ -147,7 +147,7 @@ def _count_records(leaves: dict[str, Any]) -> int:
 
 
 def _row_bytes(tensor: torch.Tensor) -> int:
-    return math.prod(tensor.shape[1:]) * tensor.element_size()
+    return int(math.prod(tensor.shape[1:]) * tensor.element_size())
 
 
 # ---- Agreement -----------------------------------------------------------------------------------
@@ -284,8 +284,8 @@ class Move:
         """Two rounds are under way at a time, so each may use half of the budget. More rounds than
         records between two ranks would be empty."""
         needed = (len(self.plan.order) + len(self.plan.places)) * (self.row + _INDEX_BYTES)
-        most = max(1, *self.to, *self.arriving)
-        return 1 if needed <= budget else min(most, -(-2 * needed // budget))
+        most: int = max(1, *self.to, *self.arriving)
+        return 1 if needed <= budget else min(most, int(-(-2 * needed // budget)))
 
     def _index(self, part: Round) -> torch.Tensor:
         return torch.from_numpy(part.numbers).to(self.leaf.device)
@@ -297,7 +297,7 @@ class Move:
         sent = self.leaf.index_select(0, self._index(leaving)).resolve_conj().resolve_neg().contiguous()
         received = torch.empty((len(coming.numbers), *self.leaf.shape[1:]), dtype=sent.dtype, device=sent.device)
         if self.ranks.world == 1:
-            received, wait = sent, lambda: None
+            received, wait = sent, _nothing
         else:
             wait = self.ranks.start(
                 _bytes_of(received), _bytes_of(sent), [c * self.row for c in coming.counts],
@@ -323,6 +323,10 @@ class Move:
         if before:
             before()
         return self.out
+
+
+def _nothing() -> None:
+    pass
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
