@@ -21,11 +21,12 @@
 #include <string.h>
 
 enum {
-    BATCH = 2048,            /* positions that are evaluated together */
-    WINDOW_LEAST = 2048,     /* records of a window on the average; at most twice as many */
-    WINDOWS_MOST = 1 << 16,  /* more windows than a TLB has pages would be slow to write to */
-    BUCKETS = 4096,          /* of a window */
-    SHARE_LEAST = 16 * BATCH /* records that are worth a thread */
+    BATCH = 2048,             /* positions that are evaluated together */
+    WINDOW_LEAST = 2048,      /* records of a window on the average; at most twice as many */
+    WINDOWS_MOST = 1 << 16,   /* more windows than a TLB has pages would be slow to write to */
+    BUCKETS = 4096,           /* of a window */
+    SHARE_LEAST = 16 * BATCH, /* records that are worth a thread */
+    SPANS_A_RANK = 4,
 };
 
 /* The windows of places in the output: window w has the places [w << bits, (w + 1) << bits). */
@@ -44,12 +45,14 @@ struct run {
     bool narrow;                   /* whether values have 32 bits */
     struct shuf__range in, out;    /* of the rank */
     struct windows windows;
+    unsigned span_bits;     /* a span of the input has 2^span_bits positions, the last one fewer */
     int senders, receivers; /* threads for the order, and for the places */
     unsigned width;         /* bytes of a number of the plan */
     void *to, *from, *order, *places;
     /* In the workspace. */
     uint64_t *keys;     /* the places of the input's records, in the order of the plan */
     uint64_t *bounds;   /* where each rank begins in the output or the input, and n */
+    uint64_t *first;    /* the rank at the first position of each span of the input */
     uint64_t *counters; /* for each thread: of each window, or of each rank */
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
@@ -261,17 +264,35 @@ static void order_input(struct run *run)
 
 /* ---- The places of the arrivals ---- */
 
-/* The last rank that begins at `position` or before: not one that is empty there. */
-static uint64_t rank_of(const struct run *run, uint64_t position)
+/* The last rank that begins at `position` or before, so not one that is empty there. It is one of
+ * the ranks first to last. */
+static uint64_t find_rank(const struct run *run, uint64_t position, uint64_t first, uint64_t last)
 {
-    const uint64_t *bounds = run->bounds;
-    uint64_t count = run->plan->world;
+    const uint64_t *bounds = run->bounds + first;
+    uint64_t count = last - first + 1;
     while (count > 1) {
         const uint64_t half = count / 2;
         bounds += bounds[half] <= position ? half : 0;
         count -= half;
     }
     return (uint64_t)(bounds - run->bounds);
+}
+
+/* A span has few ranks, unless most ranks are small. */
+static uint64_t rank_of(const struct run *run, uint64_t position)
+{
+    const uint64_t *first = &run->first[position >> run->span_bits];
+    return find_rank(run, position, first[0], first[1]);
+}
+
+/* Beyond the last span is the last rank. */
+static void find_first_ranks(const struct run *run)
+{
+    const uint64_t n = run->plan->permutation.n, last = run->plan->world - 1;
+    const uint64_t spans = ((n - 1) >> run->span_bits) + 1;
+    for (uint64_t i = 0; i < spans; i++)
+        run->first[i] = find_rank(run, i << run->span_bits, i ? run->first[i - 1] : 0, last);
+    run->first[spans] = last;
 }
 
 /* Counts the arrivals from each rank, or appends each place to the list of its rank. */
@@ -295,6 +316,7 @@ static void place_arrivals(struct run *run)
 {
     const uint64_t world = run->plan->world;
     find_bounds(run, false);
+    find_first_ranks(run);
     memset(run->counters, 0, (size_t)run->receivers * world * sizeof *run->counters);
 #pragma omp parallel num_threads(run->receivers)
     {
@@ -338,6 +360,8 @@ static void lay_out(struct run *run, int threads, const struct shuf__plan *plan)
     run->windows = windows_of(plan, run->in.count);
     run->senders = threads_for(threads, run->in.count, SHARE_LEAST);
     run->receivers = threads_for(threads, run->out.count, least);
+    while ((plan->permutation.n - 1) >> run->span_bits >= SPANS_A_RANK * plan->world)
+        run->span_bits++;
 }
 
 uint64_t shuf__exchange_bytes(int threads, const struct shuf__plan *plan)
@@ -346,8 +370,8 @@ uint64_t shuf__exchange_bytes(int threads, const struct shuf__plan *plan)
     lay_out(&run, threads, plan);
     const uint64_t windows = (uint64_t)run.senders * run.windows.count;
     const uint64_t ranks = (uint64_t)run.receivers * plan->world;
-    return (run.in.count + plan->world + 1 + (windows > ranks ? windows : ranks)) *
-           sizeof(uint64_t);
+    const uint64_t lists = (SPANS_A_RANK + 1) * plan->world + 2;
+    return (run.in.count + lists + (windows > ranks ? windows : ranks)) * sizeof(uint64_t);
 }
 
 static void make_bijections(struct run *run)
@@ -375,7 +399,8 @@ bool shuf__host_exchange(const struct shuf__simd_ops *simd, int threads,
     run.places = (char *)run.order + run.in.count * run.width;
     run.keys = computation->workspace->memory;
     run.bounds = run.keys + run.in.count;
-    run.counters = run.bounds + plan->world + 1;
+    run.first = run.bounds + plan->world + 1;
+    run.counters = run.first + SPANS_A_RANK * plan->world + 1;
     make_bijections(&run);
     atomic_init(&run.next, 0);
     atomic_init(&run.cancelled, false);
