@@ -22,8 +22,8 @@
 
 enum {
     BATCH = 2048,             /* positions that are evaluated together */
-    WINDOW_LEAST = 2048,      /* records of a window on the average; at most twice as many */
-    WINDOWS_MOST = 1 << 16,   /* more windows than a TLB has pages would be slow to write to */
+    WINDOW_LEAST = 16384,     /* records of a window on the average; at most twice as many */
+    WINDOWS_MOST = 1 << 13,   /* to write to more at a time is slow: a TLB has fewer pages */
     BUCKETS = 4096,           /* of a window */
     SHARE_LEAST = 16 * BATCH, /* records that are worth a thread */
     SPANS_A_RANK = 4,
