@@ -299,6 +299,17 @@ def test_the_daemon_ends_after_the_plan(mortal, monkeypatch):
         assert torch.equal(shufd.torch.global_shuffle(rows, seed=7, client=client), expected)
 
 
+def test_no_room_for_the_output(client, monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(_global_shuffle, "Move", fail)
+    with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
+        shufd.torch.global_shuffle(torch.arange(20_000), seed=99, client=client)
+    del caught
+    assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 99]
+
+
 def test_plans(client):
     input, output = [300, 0, 700], [1, 998, 1]
     plans = [client.exchange(1000, 7, 2, rank=r, world=3, input=input, output=output) for r in range(3)]

@@ -384,6 +384,6 @@ def global_shuffle(
         plan = _take_plan(client, ranks, sizes, outputs, settings)
         moves = [Move(ranks, plan, leaf, outputs[ranks.rank]) for leaf in leaves]
     except Exception as error:  # told to the others, which would wait
-        failure = error
+        failure = error.with_traceback(None)  # whose frames would keep the lease
     rounds = _begin(ranks, failure, [move.count_rounds(budget) for move in moves])
     return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])
