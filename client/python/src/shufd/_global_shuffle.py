@@ -59,15 +59,16 @@ class Ranks:
         return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
 
     def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
-        """Starts an exchange of bytes. Returns a function that waits for its end."""
+        """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
+        until then."""
         if self._exchanges_on_device(sent.device):
             work = [self._call(dist.all_to_all_single, received, sent, arriving, to, self.group, True)]
-            return lambda: self._finish(work)
+            return lambda tensors=(received, sent): self._finish(work)
         there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8)
         here = sent.cpu()
         work = list(self._send_between_pairs(there, here, arriving, to))
 
-        def finish(here: torch.Tensor = here) -> None:  # until then `here` is in use
+        def finish(here: torch.Tensor = here) -> None:
             self._finish(work)
             if there is not received:
                 received.copy_(there)
