@@ -47,6 +47,8 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .record = from->record,
         .inverse = from->inverse,
         .buffer = from->buffer,
+        .rank = from->rank,
+        .world = from->world,
     };
     shuf__copy_string(entry.key, sizeof entry.key, from->key);
     shuf__copy_string(entry.algorithm, sizeof entry.algorithm, from->algorithm);

@@ -32,6 +32,15 @@ shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_sha
     return compute_shape(pointers, &options, shape, message, size);
 }
 
+shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
+                                size_t size)
+{
+    const struct shuf__argument pointers[] = {
+        SHUF__POINTER(ranks), SHUF__POINTER(shape), {NULL, false}};
+    const struct shuf__request_options options = {.ranks = ranks};
+    return compute_shape(pointers, &options, shape, message, size);
+}
+
 shuf_status shuf_numbers_shape(const shuf_numbers *numbers, shuf_shape *shape, char *message,
                                size_t size)
 {

@@ -192,11 +192,40 @@ static shuf_status make_allocate(struct shuf__request_message *m, uint64_t bytes
     return shuf__parse_allocate(&m->body.allocate, &m->request, error);
 }
 
+/* The lists are the caller's. */
+static void set_list(uint64_t **field, size_t *length, const uint64_t *list, uint64_t world)
+{
+    *field = (uint64_t *)(uintptr_t)list; /* only read */
+    *length = list ? world : 0;
+}
+
+static shuf_status make_exchange(struct shuf__request_message *m, const shuf_ranks *ranks,
+                                 struct shuf__error *error)
+{
+    m->message.body_case = SHUF__REQUEST__BODY_EXCHANGE;
+    m->message.exchange = &m->body.exchange;
+    m->body.exchange = (Shuf__Exchange)SHUF__EXCHANGE__INIT;
+    SET_FIELDS(m, m->body.exchange);
+    m->fields.prefetch = &m->body.exchange.prefetch;
+    m->body.exchange.n = ranks->n;
+    m->body.exchange.seed = ranks->seed;
+    m->body.exchange.epoch = ranks->epoch;
+    m->body.exchange.inverse = ranks->inverse;
+    m->body.exchange.rank = ranks->rank;
+    m->body.exchange.world = ranks->world;
+    set_list(&m->body.exchange.input, &m->body.exchange.n_input, ranks->input, ranks->world);
+    set_list(&m->body.exchange.output, &m->body.exchange.n_output, ranks->output, ranks->world);
+    set_name(&m->body.exchange.algorithm, ranks->algorithm);
+    set_name(&m->body.exchange.key, ranks->key);
+    return shuf__parse_exchange(&m->body.exchange, &m->request, error);
+}
+
 static shuf_status make_body(struct shuf__request_message *m,
                              const struct shuf__request_options *options, struct shuf__error *error)
 {
     return options->permutation ? make_permute(m, options->permutation, error)
            : options->numbers   ? make_stream(m, options->numbers, error)
+           : options->ranks     ? make_exchange(m, options->ranks, error)
            : options->records   ? make_shuffle(m, options, error)
                                 : make_allocate(m, options->buffer_bytes, error);
 }

@@ -18,7 +18,8 @@
 struct shuf__request_options {
     const shuf_permutation *permutation;
     const shuf_numbers *numbers;
-    const shuf_records *records; /* to shuffle; the next two fields are their input */
+    const shuf_ranks *ranks;
+    const shuf_records *records; /* shuffled, from: */
     const shuf_lease *input;
     uint64_t input_generation; /* of the connection that holds the input lease */
     uint64_t buffer_bytes;
@@ -43,6 +44,7 @@ struct shuf__request_message {
         Shuf__Stream stream;
         Shuf__Shuffle shuffle;
         Shuf__Allocate allocate;
+        Shuf__Exchange exchange;
     } body;
     Shuf__Slice slice;
     Shuf__Shard shard;

@@ -65,6 +65,15 @@ static void describe_shuffle(const struct shuf__request *request, bool all, char
         add_permutation(request, text);
 }
 
+static void describe_plan(const struct shuf__request *request, bool all, char *text)
+{
+    const struct shuf__plan *plan = &request->plan;
+    snprintf(text, SHUF__REQUEST_TEXT, "exchange n %" PRIu64 ", rank %" PRIu64 " of %" PRIu64 "%s",
+             plan->permutation.n, plan->rank, plan->world, plan->inverse ? ", inverse" : "");
+    if (all)
+        add_permutation(request, text);
+}
+
 const char *shuf__request_describe(const struct shuf__request *request, bool all,
                                    char text[SHUF__REQUEST_TEXT])
 {
@@ -82,6 +91,9 @@ const char *shuf__request_describe(const struct shuf__request *request, bool all
         snprintf(text, SHUF__REQUEST_TEXT, "index n %" PRIu64, request->look_up.permutation.n);
         if (all)
             add_permutation(request, text);
+        break;
+    case SHUF__EXCHANGE:
+        describe_plan(request, all, text);
         break;
     case SHUF__BUFFER:
         snprintf(text, SHUF__REQUEST_TEXT, "buffer of %" PRIu64, request->buffer.bytes);

@@ -39,6 +39,8 @@ const struct shuf__permutation *shuf__request_permutation(const struct shuf__req
         return &request->shuffle.permutation;
     case SHUF__LOOK_UP:
         return &request->look_up.permutation;
+    case SHUF__EXCHANGE:
+        return &request->plan.permutation;
     default:
         return NULL;
     }
@@ -54,6 +56,13 @@ static struct shuf__shape shape_of(uint64_t rows, uint64_t count, uint64_t width
     return (struct shuf__shape){rows, count, width, rows * count * width};
 }
 
+/* The counts to and from each rank, then a number for each record of the input and the output. */
+static uint64_t numbers_of(const struct shuf__plan *plan)
+{
+    return 2 * plan->world + shuf__plan_part(plan, plan->rank, false).count +
+           shuf__plan_part(plan, plan->rank, true).count;
+}
+
 struct shuf__shape shuf__request_shape(const struct shuf__request *request)
 {
     const unsigned width = shuf__dtype_bytes((int)request->dtype);
@@ -66,6 +75,8 @@ struct shuf__shape shuf__request_shape(const struct shuf__request *request)
         return shape_of(1, request->shuffle.permutation.n, request->shuffle.record);
     case SHUF__BUFFER:
         return shape_of(1, request->buffer.bytes, 1);
+    case SHUF__EXCHANGE:
+        return shape_of(1, numbers_of(&request->plan), width);
     default:
         return shape_of(0, 0, 0);
     }
@@ -76,7 +87,8 @@ const char *shuf__request_name(const struct shuf__request *request)
     static const char *const names[] = {[SHUF__PERMUTATION] = "permute",
                                         [SHUF__SHUFFLE] = "shuffle",
                                         [SHUF__LOOK_UP] = "index",
-                                        [SHUF__BUFFER] = "buffer"};
+                                        [SHUF__BUFFER] = "buffer",
+                                        [SHUF__EXCHANGE] = "exchange"};
     return request->kind == SHUF__STREAM ? shuf__distribution_name(request->stream.distribution)
                                          : names[request->kind];
 }
@@ -130,6 +142,24 @@ static int compare_look_ups(const struct shuf__look_up *a, const struct shuf__lo
     return compare_permutations(&a->permutation, &b->permutation);
 }
 
+static int compare_sizes(const uint64_t *a, const uint64_t *b, uint64_t world)
+{
+    RETURN_UNLESS_EQUAL(a != NULL, b != NULL);
+    for (uint64_t i = 0; a && i < world; i++)
+        RETURN_UNLESS_EQUAL(a[i], b[i]);
+    return 0;
+}
+
+static int compare_plans(const struct shuf__plan *a, const struct shuf__plan *b)
+{
+    RETURN_UNLESS_EQUAL(a->rank, b->rank);
+    RETURN_UNLESS_EQUAL(a->world, b->world);
+    RETURN_UNLESS_EQUAL(a->inverse, b->inverse);
+    const int permutations = compare_permutations(&a->permutation, &b->permutation);
+    const int inputs = permutations ? permutations : compare_sizes(a->input, b->input, a->world);
+    return inputs ? inputs : compare_sizes(a->output, b->output, a->world);
+}
+
 int shuf__request_compare(const struct shuf__request *a, const struct shuf__request *b)
 {
     const int names = strcmp(a->key.name, b->key.name);
@@ -148,6 +178,8 @@ int shuf__request_compare(const struct shuf__request *a, const struct shuf__requ
         return compare_shuffles(&a->shuffle, &b->shuffle);
     case SHUF__LOOK_UP:
         return compare_look_ups(&a->look_up, &b->look_up);
+    case SHUF__EXCHANGE:
+        return compare_plans(&a->plan, &b->plan);
     default:
         RETURN_UNLESS_EQUAL(a->buffer.bytes, b->buffer.bytes);
         return 0;

@@ -23,7 +23,11 @@ extern "C" {
 
 #define SHUF__N_MAX (UINT64_C(1) << 62)
 
-enum { SHUF__KEY_NAME = 31 }; /* most characters of a key's name */
+enum {
+    SHUF__KEY_NAME = 31,         /* most characters of a key's name */
+    SHUF__RANKS_SIZED = 4000,    /* most ranks with sizes, so that both lists fit a message */
+    SHUF__RANKS_EQUAL = 1 << 20, /* most ranks without sizes */
+};
 
 enum shuf__request_kind {
     SHUF__PERMUTATION, /* values of a permutation */
@@ -31,6 +35,7 @@ enum shuf__request_kind {
     SHUF__SHUFFLE,     /* records moved by a permutation */
     SHUF__LOOK_UP,     /* single values or positions of a permutation */
     SHUF__BUFFER,      /* memory that the client fills */
+    SHUF__EXCHANGE,    /* the plan by which a rank exchanges its records with others */
 };
 
 /* Row r is the permutation of [0, n) for the seed and the epoch (epoch + r) mod 2^64. Value i of a
@@ -70,6 +75,21 @@ struct shuf__look_up {
     bool inverse;
 };
 
+/* n records in the order of the ranks, shuffled (docs/cluster.md). Rank r begins with input[r] of
+ * them and ends with output[r]. input NULL: equal parts, which differ by 1 at most, the larger ones
+ * first. output NULL: as the input. Both lists have `world` sizes, whose sum is n. rank < world. */
+struct shuf__plan {
+    struct shuf__permutation permutation; /* whole, one row; with random access */
+    uint64_t rank, world;
+    const uint64_t *input, *output; /* of the message, or of the copy of shuf__request_own() */
+    bool inverse;
+};
+
+/* Consecutive positions. */
+struct shuf__range {
+    uint64_t first, count;
+};
+
 struct shuf__buffer {
     uint64_t bytes; /* at least 1 */
 };
@@ -83,7 +103,7 @@ struct shuf__named_key {
 
 struct shuf__request {
     enum shuf__request_kind kind;
-    shuf_dtype dtype; /* PERMUTATION, STREAM: never AUTO; others: AUTO */
+    shuf_dtype dtype; /* PERMUTATION, STREAM, EXCHANGE: never AUTO; others: AUTO */
     struct shuf__named_key key;
     union {
         struct shuf__permutation permutation;
@@ -91,6 +111,7 @@ struct shuf__request {
         struct shuf__shuffle shuffle;
         struct shuf__look_up look_up;
         struct shuf__buffer buffer;
+        struct shuf__plan plan;
     };
 };
 
@@ -128,8 +149,20 @@ shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at
 shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
                               struct shuf__error *error);
 
-/* Fails with SHUF_INVALID if the shuffle has more bytes of records than its input: `has` bytes
- * under the id `lease`. */
+/* Takes n, seed, epoch and algorithm of request->plan.permutation, and all other fields of the
+ * plan. The type is U32 where it holds every number of the plan, else U64. */
+shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__error *error);
+
+/* The positions of a rank in the input (`output` false) or in the output. */
+struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output);
+
+/* Copies the lists that the request refers to, so that it can outlive its message. False: out of
+ * memory. shuf__request_disown() frees the copies. */
+bool shuf__request_own(struct shuf__request *request);
+void shuf__request_disown(struct shuf__request *request);
+
+/* Fails with SHUF_INVALID unless the shuffle's records fit the `has` bytes of its input, `lease`.
+ */
 shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint64_t lease,
                                       uint64_t has, struct shuf__error *error);
 
@@ -175,7 +208,7 @@ static inline shuf_key shuf__stream_key(const struct shuf__stream *s)
     return key;
 }
 
-/* The permutation of a PERMUTATION, SHUFFLE or LOOK_UP, else NULL. */
+/* The permutation of a PERMUTATION, SHUFFLE, LOOK_UP or EXCHANGE, else NULL. */
 const struct shuf__permutation *shuf__request_permutation(const struct shuf__request *request);
 
 /* The distribution of a STREAM, else SHUF_DISTRIBUTION_NONE. */
@@ -191,7 +224,8 @@ enum { SHUF__REQUEST_TEXT = 320 };
 const char *shuf__request_describe(const struct shuf__request *request, bool all,
                                    char text[SHUF__REQUEST_TEXT]);
 
-/* "permute", "gauss", "uniform", "box-muller", "shuffle", "index", "buffer". Static storage. */
+/* "permute", "gauss", "uniform", "box-muller", "shuffle", "index", "buffer", "exchange". Static
+ * storage. */
 const char *shuf__request_name(const struct shuf__request *request);
 
 /* "gauss", "uniform", "box-muller"; "none" for any other number. Static storage. */

@@ -6,6 +6,8 @@
 
 #include "algorithm.h"
 
+#include <inttypes.h>
+
 #define X(name, number, text, bytes, permutation, gauss, uniform)      \
     _Static_assert((int)SHUF__DTYPE__DTYPE_##name == (int)SHUF_##name, \
                    "the wire has the numbers of shuf_dtype.h");
@@ -18,6 +20,9 @@ _Static_assert((int)SHUF_DISTRIBUTION_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBU
 
 _Static_assert(SHUF__LOOK_UPS_MAX * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
                "a frame holds the places and the other fields");
+
+_Static_assert(2 * SHUF__RANKS_SIZED * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
+               "a frame holds the sizes and the other fields");
 
 static struct shuf__view view_of(const Shuf__Permute *message)
 {
@@ -138,6 +143,34 @@ shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *
                           "at: %zu positions, expected at most %d in one request", message->n_at,
                           SHUF__LOOK_UPS_MAX);
     return shuf__look_up_make(request, message->at, message->n_at, error);
+}
+
+static shuf_status check_length(const char *field, size_t length, uint64_t world,
+                                struct shuf__error *error)
+{
+    if (length == 0 || length == world)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID, "%s: %zu sizes, expected world = %" PRIu64 ", or none",
+                      field, length, world);
+}
+
+shuf_status shuf__parse_exchange(const Shuf__Exchange *message, struct shuf__request *request,
+                                 struct shuf__error *error)
+{
+    *request = (struct shuf__request){
+        .kind = SHUF__EXCHANGE,
+        .plan = {.permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
+                 .rank = message->rank,
+                 .world = message->world,
+                 .input = message->n_input ? message->input : NULL,
+                 .output = message->n_output ? message->output : NULL,
+                 .inverse = message->inverse}};
+    if (shuf__algorithm_parse(message->algorithm, &request->plan.permutation.algorithm, error) ||
+        shuf__request_name_key(request, message->key, error) ||
+        check_length("input", message->n_input, message->world, error) ||
+        check_length("output", message->n_output, message->world, error))
+        return error->status;
+    return shuf__exchange_make(request, error);
 }
 
 shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,

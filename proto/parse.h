@@ -22,6 +22,9 @@ shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__reque
                                 struct shuf__error *error);
 shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *request,
                               struct shuf__error *error);
+/* The request has the lists of the message. */
+shuf_status shuf__parse_exchange(const Shuf__Exchange *message, struct shuf__request *request,
+                                 struct shuf__error *error);
 shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
                                  struct shuf__error *error);
 

@@ -20,7 +20,8 @@
     X(WRITE, write)            \
     X(SHUFFLE, shuffle)        \
     X(DROP, drop)              \
-    X(METRICS, metrics)
+    X(METRICS, metrics)        \
+    X(EXCHANGE, exchange)
 
 /* More than the largest number. 0: a frame without a known body. */
 enum { SHUF__REQUEST_KIND_MAX = 16 };

@@ -17,6 +17,7 @@ static shuf_lease *lease, *buffer;
 static const shuf_permutation permutation = {.n = 10};
 static const shuf_numbers numbers = {.distribution = SHUF_UNIFORM, .count = 5};
 static const shuf_records records = {.n = 10, .record = 4};
+static const shuf_ranks ranks = {.n = 10, .world = 4};
 static uint64_t in[10], out[10];
 static shuf_result result;
 static shuf_shape shape;
@@ -172,6 +173,22 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
     X(shuf_shuffle_lease, options, OK,                                                             \
       LEASE_OF(shuf_shuffle_lease(h, &records, buffer, NULL, &l)))                                 \
     X(shuf_shuffle_lease, lease, INVALID, shuf_shuffle_lease(h, &records, buffer, NULL, NULL))     \
+    X(shuf_exchange_shape, ranks, INVALID,                                                         \
+      shuf_exchange_shape(NULL, &shape, message, sizeof message))                                  \
+    X(shuf_exchange_shape, shape, INVALID,                                                         \
+      shuf_exchange_shape(&ranks, NULL, message, sizeof message))                                  \
+    X(shuf_exchange_shape, message, OK, shuf_exchange_shape(&ranks, &shape, NULL, 9))              \
+    X(shuf_exchange, handle, INVALID, shuf_exchange(NULL, &ranks, out, sizeof out, &result))       \
+    X(shuf_exchange, ranks, INVALID, shuf_exchange(h, NULL, out, sizeof out, &result))             \
+    X(shuf_exchange, out, INVALID, shuf_exchange(h, &ranks, NULL, sizeof out, &result))            \
+    X(shuf_exchange, result, OK, shuf_exchange(h, &ranks, out, sizeof out, NULL))                  \
+    X(shuf_exchange_lease, handle, INVALID, LEASE_OF(shuf_exchange_lease(NULL, &ranks, NULL, &l))) \
+    X(shuf_exchange_lease, ranks, INVALID, LEASE_OF(shuf_exchange_lease(h, NULL, NULL, &l)))       \
+    X(shuf_exchange_lease, options, OK, LEASE_OF(shuf_exchange_lease(h, &ranks, NULL, &l)))        \
+    X(shuf_exchange_lease, lease, INVALID, shuf_exchange_lease(h, &ranks, NULL, NULL))             \
+    X(shuf_exchange_prefetch, handle, INVALID, shuf_exchange_prefetch(NULL, &ranks, NULL))         \
+    X(shuf_exchange_prefetch, ranks, INVALID, shuf_exchange_prefetch(h, NULL, NULL))               \
+    X(shuf_exchange_prefetch, options, OK, shuf_exchange_prefetch(h, &ranks, NULL))                \
     X(shuf_leases, handle, INVALID, shuf_leases(NULL, accept_entry, out))                          \
     X(shuf_leases, visit, INVALID, shuf_leases(h, NULL, out))                                      \
     X(shuf_leases, context, OK, shuf_leases(h, accept_entry, NULL))                                \

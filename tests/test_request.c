@@ -55,6 +55,16 @@ static struct shuf__request buffer(void)
     return (struct shuf__request){.kind = SHUF__BUFFER, .buffer = {4096}};
 }
 
+static const uint64_t input[] = {400, 600}, output[] = {400, 601};
+
+static struct shuf__request plan(void)
+{
+    return (struct shuf__request){
+        .kind = SHUF__EXCHANGE,
+        .dtype = SHUF_U32,
+        .plan = {.permutation = sample, .rank = 1, .world = 2, .input = input}};
+}
+
 /* ---- Order ----------------------------------------------------------------------- */
 
 static void expect_less(const struct shuf__request *a, const struct shuf__request *b)
@@ -97,6 +107,27 @@ static void every_field_is_compared(void **state)
     EXPECT_FIELD(shuffle, shuffle.record);
     EXPECT_FIELD(look_up, look_up.permutation.n);
     EXPECT_FIELD(buffer, buffer.bytes);
+    EXPECT_FIELD(plan, plan.permutation.epoch);
+    EXPECT_FIELD(plan, plan.rank);
+}
+
+/* Sizes by their values, wherever they are. */
+static void sizes_are_compared_by_value(void **state)
+{
+    (void)state;
+    const uint64_t same[] = {400, 600};
+    struct shuf__request a = plan(), b = a, c = a, d = a;
+    b.plan.input = same;
+    assert_int_equal(shuf__request_compare(&a, &b), 0);
+    c.plan.input = output;
+    expect_less(&a, &c);
+    d.plan.output = same;
+    expect_less(&a, &d);
+    d.plan.input = NULL;
+    expect_less(&d, &a);
+    assert_true(shuf__request_own(&c));
+    assert_true(c.plan.input != output && c.plan.input[1] == 601 && !c.plan.output);
+    shuf__request_disown(&c);
 }
 
 static void inverses_are_compared(void **state)
@@ -113,7 +144,8 @@ static void inverses_are_compared(void **state)
 static void kinds_are_compared(void **state)
 {
     (void)state;
-    const struct shuf__request all[] = {permutation(), stream(), shuffle(), look_up(), buffer()};
+    const struct shuf__request all[] = {permutation(), stream(), shuffle(),
+                                        look_up(),     buffer(), plan()};
     const size_t count = sizeof all / sizeof *all;
     for (size_t i = 0; i + 1 < count; i++)
         for (size_t j = i + 1; j < count; j++)
@@ -150,6 +182,7 @@ static void shapes_match(void **state)
     expect_shape(stream(), 1, 10, 4);
     expect_shape(shuffle(), 1, 1000, 16);
     expect_shape(buffer(), 1, 4096, 1);
+    expect_shape(plan(), 1, 2 + 2 + 600 + 600, 4);
 }
 
 static void members_are_selected_by_kind(void **state)
@@ -189,6 +222,9 @@ static void requests_are_described(void **state)
                        "inverse shuffle n 1000, records of 16 bytes");
     expect_description(look_up(), "index", "index n 1000, philox24, seed 7, epoch 3",
                        "index n 1000");
+    expect_description(plan(), "exchange",
+                       "exchange n 1000, rank 1 of 2, philox24, seed 7, epoch 3",
+                       "exchange n 1000, rank 1 of 2");
     expect_description(buffer(), "buffer", "buffer of 4096", "buffer of 4096");
 }
 
@@ -257,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_is_compared),
+        cmocka_unit_test(sizes_are_compared_by_value),
         cmocka_unit_test(inverses_are_compared),
         cmocka_unit_test(kinds_are_compared),
         cmocka_unit_test(signed_and_unsigned_are_equal),

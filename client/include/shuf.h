@@ -180,6 +180,25 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
                                        size_t bytes, shuf_sink sink, void *context,
                                        shuf_result *result);
 
+/* ---- Ranks -------------------------------------------------------------- */
+
+/* The plan of an exchange for one rank: lists of numbers of one type, one after the other. The type
+ * is SHUF_U32 where it holds all of them, else SHUF_U64.
+ *
+ *     to[world]        how many records go to each rank
+ *     from[world]      how many come from each rank
+ *     order[input]     number of the own record that is sent as k-th: first all for rank 0
+ *     places[output]   place in the own output of the k-th arrival: first all of rank 0
+ *
+ * Both ends of a pair of ranks have the same records in the same order, so the counts are all that
+ * an all-to-all needs. Work and memory follow the records of the rank, not n. Plans are in host
+ * memory. The functions correspond to shuf_permutation_shape() and shuf_permute(), and have the
+ * same errors. See also shuf_exchange_lease() and shuf_exchange_prefetch() below. */
+SHUF_API shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
+                                         size_t size);
+SHUF_API shuf_status shuf_exchange(shuf *handle, const shuf_ranks *ranks, void *out, size_t bytes,
+                                   shuf_result *result);
+
 /* ---- Single places ------------------------------------------------------ */
 
 /* The direction of a look-up. */
@@ -295,6 +314,12 @@ SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
 SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                         const shuf_lease_options *options);
 
+/* The same for the plans of exchanges. The transports must include one for host memory. */
+SHUF_API shuf_status shuf_exchange_lease(shuf *handle, const shuf_ranks *ranks,
+                                         const shuf_lease_options *options, shuf_lease **lease);
+SHUF_API shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *ranks,
+                                            const shuf_lease_options *options);
+
 /* Takes a lease of a buffer: `bytes` bytes, at least 1, zeroed and private to this process until
  * the release. options and *lease as in shuf_lease_take(); options->event is ignored. The program
  * fills a mapped buffer through lease->buffer (a CUdeviceptr in device memory) or by
@@ -348,7 +373,8 @@ typedef struct shuf_lease_entry {
     double mean, std;
     uint64_t record; /* of a shuffle, as `inverse`; else 0 */
     bool inverse;
-    bool buffer; /* a buffer of `count` bytes */
+    bool buffer;          /* a buffer of `count` bytes */
+    uint64_t rank, world; /* of an exchange, which also has `inverse`; else 0 */
 } shuf_lease_entry;
 
 /* Calls `visit` for each lease of this user, or of all users for root and the daemon's user, the

@@ -131,4 +131,22 @@ typedef struct shuf_records {
     bool inverse;
 } shuf_records;
 
+/* ---- Ranks ------------------------------------------------------------ */
+
+/* A request for the plan by which `rank` exchanges records with the other ranks. n records lie in
+ * the order of the ranks: rank r begins with input[r] of them. After the exchange, rank r has
+ * output[r] records. All outputs together, in the order of the ranks, are the shuffle of all
+ * inputs: y[i] = x[p(i)], or with `inverse` y[p(i)] = x[i], as in shuf_records. */
+typedef struct shuf_ranks {
+    const char *algorithm; /* "primefold" (also for NULL) */
+    uint64_t n;            /* 1 to 2^62, no default */
+    uint64_t seed, epoch;  /* any */
+    const char *key;       /* as in shuf_permutation */
+    bool inverse;
+    uint64_t rank, world; /* rank < world; world has no default: 1 to 4000, without sizes to 2^20 */
+    const uint64_t *input;  /* `world` sizes with the sum n; NULL: equal parts, which differ by 1 at
+                             * most, the larger ones first */
+    const uint64_t *output; /* as `input`; NULL: the sizes of the input */
+} shuf_ranks;
+
 #endif

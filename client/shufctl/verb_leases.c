@@ -109,10 +109,21 @@ static void print_shuffle_entry(const shuf_lease_entry *e)
            shuf__plural(e->record), shuf__seed_text(seed, e->key, e->seed), e->epoch);
 }
 
+static void print_exchange_entry(const shuf_lease_entry *e)
+{
+    char seed[SHUF__SEED_TEXT];
+    printf("%s, %sexchange of %" PRIu64 " record%s, rank %" PRIu64 " of %" PRIu64
+           ", %s, epoch %" PRIu64 "\n",
+           e->algorithm, e->inverse ? "back, " : "", e->n, shuf__plural(e->n), e->rank, e->world,
+           shuf__seed_text(seed, e->key, e->seed), e->epoch);
+}
+
 static void print_request(const shuf_lease_entry *e)
 {
     if (e->buffer)
         printf("buffer of %" PRIu64 " byte%s\n", e->count, shuf__plural(e->count));
+    else if (e->world)
+        print_exchange_entry(e);
     else if (e->record)
         print_shuffle_entry(e);
     else
@@ -157,10 +168,14 @@ static void add_request_fields(json_t *object, const shuf_lease_entry *e)
         return;
     shuf__json_seed(object, e->key, e->seed);
     (e->distribution ? add_stream_fields : add_permutation_fields)(object, e);
-    if (e->record == 0)
-        return;
-    shuf__json_integer(object, "record", e->record);
-    json_object_set_new(object, "inverse", json_boolean(e->inverse));
+    if (e->world) {
+        shuf__json_integer(object, "rank", e->rank);
+        shuf__json_integer(object, "world", e->world);
+    } else if (e->record) {
+        shuf__json_integer(object, "record", e->record);
+    }
+    if (e->world || e->record)
+        json_object_set_new(object, "inverse", json_boolean(e->inverse));
 }
 
 static bool add_entry(void *context, const shuf_lease_entry *e)

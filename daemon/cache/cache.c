@@ -42,6 +42,10 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struc
         return NULL;
     entry->cache = cache;
     entry->key = *key;
+    if (!shuf__request_own(&entry->key.request)) {
+        free(entry);
+        return NULL;
+    }
     entry->bytes = bytes;
     entry->refs = 1;
     entry->findable =
@@ -55,6 +59,7 @@ static void free_entry(struct shuf__cache_entry *entry)
     assert(entry->refs == 0 && !entry->job);
     shuf__cache_entry_end_input(entry);
     shuf__cache_entry_hide(entry);
+    shuf__request_disown(&entry->key.request);
     free(entry);
 }
 

@@ -19,6 +19,7 @@ void shuf__handle_allocate(struct shuf__session *session, const Shuf__Request *r
 void shuf__handle_write(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_shuffle(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_drop(struct shuf__session *session, const Shuf__Request *request);
+void shuf__handle_exchange(struct shuf__session *session, const Shuf__Request *request);
 void shuf__handle_metrics(struct shuf__session *session, const Shuf__Request *request);
 
 #endif

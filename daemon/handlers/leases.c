@@ -55,6 +55,11 @@ static void fill_request(const struct shuf__request *request, Shuf__LeaseEntry *
         entry->record = request->shuffle.record;
         entry->inverse = request->shuffle.inverse;
     }
+    if (request->kind == SHUF__EXCHANGE) {
+        entry->rank = request->plan.rank;
+        entry->world = request->plan.world;
+        entry->inverse = request->plan.inverse;
+    }
 }
 
 static void fill(const struct shuf__lease *lease, uint64_t now, Shuf__LeaseEntry *to)

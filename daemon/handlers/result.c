@@ -29,12 +29,26 @@ static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf_
 
 /* ---- 2. choose the memory and the outputs ---- */
 
+/* The records of a shuffle stay on their side, and every backend makes plans on the host. */
+static bool find_beside(const struct shuf__result_request *r, struct shuf__beside *beside)
+{
+    const struct shuf__allocation *input = r->input ? r->input->allocation : NULL;
+    if (input)
+        *beside = (struct shuf__beside){input->kind, "the input is"};
+    else if (r->key.request.kind == SHUF__EXCHANGE)
+        *beside = (struct shuf__beside){SHUF__MEMORY_MEMFD, "plans of exchanges are"};
+    else
+        return false;
+    return true;
+}
+
 static shuf_status choose_transport(struct shuf__result_request *r, struct shuf__error *error)
 {
     const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
-    const struct shuf__allocation *input = r->input ? r->input->allocation : NULL;
-    if (shuf__transport_pick(&r->session->client, backend, &r->options.accepted, input,
-                             &r->transport, &r->key.kind, error))
+    struct shuf__beside beside;
+    if (shuf__transport_pick(&r->session->client, backend, &r->options.accepted,
+                             find_beside(r, &beside) ? &beside : NULL, &r->transport, &r->key.kind,
+                             error))
         return error->status;
     if (shuf__key_is_buffer(&r->key) && r->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         return shuf__fail(error, SHUF_INVALID,
@@ -111,13 +125,21 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
-/* Sets the entry. It stays NULL for a request for the summary of a large result, which needs none.
- */
+/* Lists of the request belong to the message, which ends before a job does. */
+static void use_request_of_entry(struct shuf__result_request *r)
+{
+    if (r->key.request.kind == SHUF__EXCHANGE)
+        r->key.request = r->waiter.entry->key.request;
+}
+
+/* There is none for the summary of a large result. */
 static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf__error *error)
 {
     struct shuf__cache *cache = &shuf__service_of(r->session)->cache;
-    if (find_entry(r, cache))
+    if (find_entry(r, cache)) {
+        use_request_of_entry(r);
         return SHUF_OK;
+    }
     if (shuf__summary_job_fits(r))
         return SHUF_OK;
     r->waiter.entry = shuf__cache_add(cache, &r->key, r->shape.bytes);
@@ -125,6 +147,7 @@ static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf
         return shuf__fail(error, SHUF_NO_MEMORY, "request: out of memory");
     if (r->input)
         r->waiter.entry->input = shuf__cache_entry_ref(r->input);
+    use_request_of_entry(r);
     return SHUF_OK;
 }
 

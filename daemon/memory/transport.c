@@ -123,61 +123,59 @@ static bool wants_values(const struct shuf__accepted *accepted)
     return false;
 }
 
-/* Whether the backend allocates that kind of memory. If there is an input, the kind must be on the
- * same side. */
-static bool is_made(const struct shuf__backend *backend, const struct shuf__allocation *input,
+/* Whether the backend allocates that kind, on the side of `beside` if it is given. */
+static bool is_made(const struct shuf__backend *backend, const struct shuf__beside *beside,
                     enum shuf__memory kind)
 {
     return backend->ops->makes[kind] &&
-           (!input || shuf__side_of(kind) == shuf__side_of(input->kind));
+           (!beside || shuf__side_of(kind) == shuf__side_of(beside->kind));
 }
 
 /* The kind of memory for a transport that accepts any kind: the kind of the input, or without an
  * input the backend's own kind. */
 static enum shuf__memory any_kind(const struct shuf__backend *backend,
-                                  const struct shuf__allocation *input)
+                                  const struct shuf__beside *beside)
 {
-    return input && shuf__side_of(input->kind) != shuf__side_of(backend->ops->own)
-               ? input->kind
+    return beside && shuf__side_of(beside->kind) != shuf__side_of(backend->ops->own)
+               ? beside->kind
                : backend->ops->own;
 }
 
 static shuf_status none_of_them(const struct shuf__backend *backend,
                                 const struct shuf__accepted *accepted,
-                                const struct shuf__allocation *input, struct shuf__error *error)
+                                const struct shuf__beside *beside, struct shuf__error *error)
 {
     char accepted_names[64] = "", has[64] = "";
     for (int i = 0; i < TRANSPORTS; i++) {
         char *list = accepts(accepted, table[i].transport) ? accepted_names : NULL;
-        if (table[i].kind == SHUF__MEMORY_KINDS || is_made(backend, input, table[i].kind))
+        if (table[i].kind == SHUF__MEMORY_KINDS || is_made(backend, beside, table[i].kind))
             list = has;
         if (list)
             snprintf(list + strlen(list), sizeof has - strlen(list), "%s%s", *list ? ", " : "",
                      table[i].name);
     }
-    if (input)
-        return shuf__fail(error, SHUF_INVALID,
-                          "transport %s: the input is in %s memory, expected %s",
-                          *accepted_names ? accepted_names : "(unknown)",
-                          shuf__side_of(input->kind) == SHUF__SIDE_HOST ? "host" : "device", has);
+    if (beside)
+        return shuf__fail(error, SHUF_INVALID, "transport %s: %s in %s memory, expected %s",
+                          *accepted_names ? accepted_names : "(unknown)", beside->what,
+                          shuf__side_of(beside->kind) == SHUF__SIDE_HOST ? "host" : "device", has);
     return shuf__fail(error, SHUF_INVALID, "transport %s: expected %s of the backend %s",
                       *accepted_names ? accepted_names : "(unknown)", has, backend->ops->name);
 }
 
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
-                                 const struct shuf__allocation *input, Shuf__Transport *transport,
+                                 const struct shuf__beside *beside, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error)
 {
     bool refused = false;
     *transport = SHUF__TRANSPORT__TRANSPORT_NONE;
-    *kind = any_kind(backend, input);
+    *kind = any_kind(backend, beside);
     if (!wants_values(accepted))
         return SHUF_OK;
     for (int i = 0; i < TRANSPORTS; i++) {
         bool any = table[i].kind == SHUF__MEMORY_KINDS;
         if (!accepts(accepted, table[i].transport) ||
-            (!any && !is_made(backend, input, table[i].kind)))
+            (!any && !is_made(backend, beside, table[i].kind)))
             continue;
         if (table[i].may && table[i].may(client, error)) {
             refused = true;
@@ -187,5 +185,5 @@ shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf_
         *kind = any ? *kind : table[i].kind;
         return SHUF_OK;
     }
-    return refused ? error->status : none_of_them(backend, accepted, input, error);
+    return refused ? error->status : none_of_them(backend, accepted, beside, error);
 }

@@ -15,13 +15,19 @@ struct shuf__accepted {
     size_t count;
 };
 
+/* The memory beside which a result must be: on the same side, host or device. */
+struct shuf__beside {
+    enum shuf__memory kind;
+    const char *what; /* "the input is"; for messages */
+};
+
 /* Picks the accepted transport with the least copying that the backend has and the client may use;
  * NONE if the request accepts none. Sets *kind to the kind of memory that the transport needs, on
  * the side of `input` if there is one. Fails with SHUF_INVALID, or with SHUF_DENIED if the client
  * may not use any of the transports that it accepts. */
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
-                                 const struct shuf__allocation *input, Shuf__Transport *transport,
+                                 const struct shuf__beside *beside, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);
 
 /* False if the kernel grants no file leases. The daemon then cannot learn when a lent block is

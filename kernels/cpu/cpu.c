@@ -5,6 +5,7 @@
  */
 #include "backend.h"
 #include "draw.h"
+#include "host/exchange.h"
 #include "host/host.h"
 #include "host/look_up.h"
 #include "host/memory_limits.h"
@@ -125,6 +126,8 @@ static bool compute(const struct cpu *cpu, int threads, const struct shuf__compu
     switch (computation->request.kind) {
     case SHUF__SHUFFLE:
         return shuf__host_shuffle(cpu->simd, threads, computation, out);
+    case SHUF__EXCHANGE:
+        return shuf__host_exchange(cpu->simd, threads, computation, out);
     case SHUF__STREAM:
         return shuf__cpu_draw(cpu->simd, threads, computation, out);
     default:

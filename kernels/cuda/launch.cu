@@ -7,6 +7,7 @@
  */
 #include "cuda.cuh"
 
+#include "host/exchange.h"
 #include "host/shuffle.h"
 #include "shuffle.cuh"
 
@@ -137,13 +138,15 @@ shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const
                      : error->status;
 }
 
-/* Shuffles in host memory: the host's processors move the records. */
-shuf_status shuffle_here(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
+/* The host's processors move records in host memory, and make the plans of exchanges. */
+shuf_status compute_here(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
     const uint64_t began = now_ns();
-    if (!shuf__host_shuffle(cuda->simd, cuda->threads, computation, block->memory))
-        return shuf__fail(error, SHUF_CANCELLED, "shuffle: cancelled");
+    const bool moves = computation->request.kind == SHUF__SHUFFLE;
+    if (!(moves ? shuf__host_shuffle : shuf__host_exchange)(cuda->simd, cuda->threads, computation,
+                                                            block->memory))
+        return shuf__fail(error, SHUF_CANCELLED, "%s: cancelled", cuda->launched.name);
     cuda->launched.computed = true;
     cuda->launched.device_ns = now_ns() - began;
     return SHUF_OK;
@@ -210,7 +213,7 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request
 {
     const bool host = shuf__memory_is_host(kind), moves = request->kind == SHUF__SHUFFLE;
     const auto *cuda = reinterpret_cast<const Cuda *>(backend);
-    if (moves && host)
+    if ((moves && host) || request->kind == SHUF__EXCHANGE)
         return shuf__host_workspace(cuda->threads, request);
     if (!moves && !host)
         return {kind, 0, 0};
@@ -240,8 +243,10 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computa
     const bool moves = computation->request.kind == SHUF__SHUFFLE;
     assert(!moves ||
            shuf__memory_is_host(computation->input->kind) == shuf__memory_is_host(block->kind));
-    if (moves && shuf__memory_is_host(block->kind))
-        return shuffle_here(cuda, computation, block, error);
+    const bool plans = computation->request.kind == SHUF__EXCHANGE;
+    assert(!plans || shuf__memory_is_host(block->kind));
+    if (plans || (moves && shuf__memory_is_host(block->kind)))
+        return compute_here(cuda, computation, block, error);
     return is_quick(computation) ? launch_quick(cuda, computation, block, error)
                                  : launch_timed(cuda, computation, block, error);
 }

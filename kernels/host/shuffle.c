@@ -9,6 +9,7 @@
  */
 #include "host/shuffle.h"
 
+#include "host/exchange.h"
 #include "host/move.h"
 #include "host/partition.h"
 #include "host/permute.h"
@@ -160,6 +161,8 @@ struct shuf__workspace shuf__host_workspace(int threads, const struct shuf__requ
     const struct shuf__shuffle *s = &request->shuffle;
     if (request->kind == SHUF__SHUFFLE && shuf__partition_pays(s))
         needs.best = shuf__partition_bytes(s, threads, shuf__partition_bits(s));
+    if (request->kind == SHUF__EXCHANGE)
+        needs.best = needs.least = shuf__exchange_bytes(threads, &request->plan);
     return needs;
 }
 

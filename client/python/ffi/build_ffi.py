@@ -81,6 +81,14 @@ typedef struct {
     bool inverse;
     ...;
 } shuf_records;
+typedef struct {
+    const char *algorithm, *key;
+    uint64_t n, seed, epoch;
+    bool inverse;
+    uint64_t rank, world;
+    const uint64_t *input, *output;
+    ...;
+} shuf_ranks;
 typedef struct { unsigned transports; bool event; ...; } shuf_lease_options;
 typedef struct {
     const void *data;
@@ -104,6 +112,10 @@ shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_opti
                              shuf_lease **lease);
 shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
                                const shuf_lease_options *options, shuf_lease **lease);
+shuf_status shuf_exchange_lease(shuf *handle, const shuf_ranks *ranks,
+                                const shuf_lease_options *options, shuf_lease **lease);
+shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *ranks,
+                                   const shuf_lease_options *options);
 shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, int direction,
                        const uint64_t *at, size_t count, uint64_t *out);
 shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset, size_t bytes,
@@ -135,6 +147,7 @@ typedef struct {
     int dtype;
     uint64_t record;
     bool inverse, buffer;
+    uint64_t rank, world;
     ...;
 } shuf_lease_entry;
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);

@@ -10,7 +10,7 @@ import shufd
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 DOCS = PACKAGE.parent.parent / "docs"
-DOCUMENTS = {DOCS / "python.md": 30, PACKAGE / "README.md": 2, DOCS.parent / "README.md": 1}
+DOCUMENTS = {DOCS / "python.md": 30, DOCS / "cluster.md": 4, PACKAGE / "README.md": 2, DOCS.parent / "README.md": 1}
 LOADERS = {"Hugging Face datasets": "datasets", "Grain": "grain", "JAX": "jax",
            "MosaicML Streaming": "streaming", "WebDataset": "webdataset"}  # fmt: skip
 

@@ -17,6 +17,7 @@ from ._connection import Connection
 from ._device import DeviceArray, device_of
 from ._errors import Closed, Invalid
 from ._lease import Lease
+from ._plan import Plan
 from ._shuf import ffi, lib
 from .random import Stream
 
@@ -292,6 +293,53 @@ class Client:
         if source.nbytes < 4 * _wait.LONG and not progress:
             return shuffle()
         return _wait.run(shuffle, "shuffle", progress, self._forget)
+
+    # ---- Ranks -------------------------------------------------------------------------------
+
+    def exchange(
+        self,
+        n: int,
+        seed: int | None = None,
+        epoch: int = 0,
+        *,
+        rank: int,
+        world: int,
+        input: npt.ArrayLike | None = None,
+        output: npt.ArrayLike | None = None,
+        inverse: bool = False,
+        key: str | None = None,
+        algorithm: str = "primefold",
+        progress: bool | None = None,
+    ) -> Plan:
+        """The plan by which `rank` of `world` ranks exchanges its records with the others, so that all
+        of them together are shuffled. shufd.torch.global_shuffle() does the exchange.
+
+        n         records of all ranks together, in the order of the ranks
+        seed, epoch, key
+                  as in permute()
+        input     how many records each rank has, with the sum n; None: equal parts, which differ by 1
+                  at most, the larger ones first
+        output    how many records each rank gets; None: as many as it has
+        inverse   the plan that undoes the exchange; `input` are then the sizes after it
+        algorithm "primefold"
+
+        Its lists are read-only arrays over the memory of the daemon, without a copy. Errors: those of
+        permute().
+        """
+        request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
+        lease = self._take(lib.shuf_exchange_lease, request[0], n // max(1, world), "exchange", progress)
+        own = n // world + (rank < n % world) if input is None else int(np.asarray(input)[rank])
+        return Plan.of(lease.array(), world, own)
+
+    def prefetch_exchange(
+        self, n: int, seed: int | None = None, epoch: int = 0, *, rank: int, world: int,
+        input: npt.ArrayLike | None = None, output: npt.ArrayLike | None = None,
+        inverse: bool = False, key: str | None = None, algorithm: str = "primefold",
+    ) -> None:
+        """Starts the computation of a plan for a later exchange() with equal arguments in this thread,
+        as prefetch() does."""
+        request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
+        self._connection().call(lib.shuf_exchange_prefetch, request[0], _request.HOST)
 
     # ---- Random numbers ----------------------------------------------------------------------
 

@@ -38,6 +38,9 @@ def _request_of(entry: Any) -> dict[str, Any]:
         kind = "normal" if entry.distribution == lib.SHUF_GAUSS else "uniform"
         return {"kind": kind, **origin, "stream": entry.stream, "offset": entry.offset,
                 "dtype": _NAMES.get(entry.dtype)}  # fmt: skip
+    if entry.world:
+        return {"kind": "exchange", "n": entry.n, **origin, "epoch": entry.epoch, "rank": entry.rank,
+                "world": entry.world, "inverse": entry.inverse, "algorithm": _string(entry.algorithm)}  # fmt: skip
     kind = ("unshuffle" if entry.inverse else "shuffle") if entry.record else "permute"
     algorithm = _string(entry.algorithm)
     return {"kind": kind, "n": entry.n, **origin, "epoch": entry.epoch, "algorithm": algorithm}

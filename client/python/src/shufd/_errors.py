@@ -69,7 +69,7 @@ class Closed(Error, ValueError):
 
 
 class Mismatch(Error):
-    """verify() found a rank with another permutation than the first rank."""
+    """A rank differs from the first rank: in its permutation, or in the arguments of a call of all ranks."""
 
 
 BY_STATUS: dict[str, type[Error]] = {

@@ -7,6 +7,9 @@ from __future__ import annotations
 import operator
 from typing import Any, Mapping, NoReturn
 
+import numpy as np
+import numpy.typing as npt
+
 from . import _dtype
 from ._errors import Invalid
 from ._shuf import ffi, lib
@@ -14,6 +17,7 @@ from ._shuf import ffi, lib
 _PERMUTATION = ffi.typeof("shuf_permutation *")
 _NUMBERS = ffi.typeof("shuf_numbers *")
 _RECORDS = ffi.typeof("shuf_records *")
+_RANKS = ffi.typeof("shuf_ranks *")
 _OPTIONS = ffi.typeof("shuf_lease_options *")
 _NO_SHARD = (None, None, False, None)
 _NO_PART = (None, None, None)
@@ -180,6 +184,32 @@ def records(
     _set_seed(request, seed, key)
     request.epoch = u64("epoch", epoch)
     return request
+
+
+def _sizes(field: str, sizes: npt.ArrayLike | None, world: int) -> Any:
+    """One size for each rank as an array of C, or NULL."""
+    if sizes is None:
+        return ffi.NULL
+    values = [u64(field, size) for size in np.asarray(sizes).reshape(-1).tolist()]
+    if len(values) != world:
+        raise Invalid(f"{field}: {len(values)} sizes, expected world = {world}, or None")
+    return ffi.new("uint64_t[]", values)
+
+
+def ranks(
+    n: int, seed: int | None, key: str | None, epoch: int, rank: int, world: int,
+    input: npt.ArrayLike | None, output: npt.ArrayLike | None, inverse: bool, algorithm: str,
+) -> tuple[Any, ...]:
+    """A shuf_ranks, and the arrays that it refers to."""
+    request = ffi.new(_RANKS)
+    request.algorithm = _text("algorithm", algorithm)
+    request.n = u64("n", n)
+    _set_seed(request, seed, key)
+    request.epoch, request.inverse = u64("epoch", epoch), bool(inverse)
+    request.rank, request.world = u64("rank", rank), u64("world", world)
+    sizes = _sizes("input", input, request.world), _sizes("output", output, request.world)
+    request.input, request.output = sizes
+    return (request, *sizes)
 
 
 def options(transports: int) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Samplers for PyTorch. Signatures and lengths are those of torch's samplers, the permutations
-those of shufd.
+"""Samplers for PyTorch, and global_shuffle(), which shuffles the records of all ranks together. The
+signatures and lengths of the samplers are those of torch's samplers, the permutations those of shufd.
 
     sampler = shufd.torch.DistributedSampler(dataset, seed=7)
     loader = torch.utils.data.DataLoader(dataset, batch_size=256, sampler=sampler, num_workers=8)
@@ -22,12 +22,13 @@ import numpy as np
 import torch.utils.data
 
 from . import _client, _errors, _sampling, connect, default_client
+from ._global_shuffle import global_shuffle
 from ._ranks import rank_and_world
 from ._sampling import Cursor, Epoch, Indices, Read, Share
 from ._shuf import ffi, lib
 from .random import BitGenerator
 
-__all__ = ["BatchSampler", "DistributedSampler", "RandomSampler"]
+__all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "global_shuffle"]
 
 
 class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.DistributedSampler):

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: MIT
+"""One shuffle of records that lie on the ranks of a process group of torch.distributed.
+
+The ranks agree on the arguments first, then each takes its plan from the daemon, then they exchange
+the records in rounds. Whatever fails on one rank before the rounds fails on all of them, with the
+same message: each rank tells the others before it begins to wait for records.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from typing import Any, Callable, Iterator
+
+import torch
+import torch.distributed as dist
+
+from . import _errors
+from ._plan import Plan, Round, round_of
+
+VERSION = 1  # of the meaning of the messages between ranks
+_INDEX_BYTES = 8  # of a record in a round: torch indexes with int64
+
+
+# ---- The process group ---------------------------------------------------------------------------
+
+
+class Ranks:
+    """The ranks of a process group; without torch.distributed this process alone."""
+
+    def __init__(self, group: Any) -> None:
+        self.group = group
+        self.rank, self.world = 0, 1
+        if group is not None or (dist.is_available() and dist.is_initialized()):
+            self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
+        if self.rank < 0:
+            raise _errors.Invalid("group: this process is not in it; expected a group with this rank")
+
+    def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except RuntimeError as error:
+            raise _errors.IOFailure(
+                f"global_shuffle: rank {self.rank} of {self.world}: the exchange with the other ranks failed; "
+                f"a rank may have ended: {error}"
+            ) from error
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all ranks."""
+        values = [value] * self.world
+        if self.world > 1:
+            self._call(dist.all_gather_object, values, value, group=self.group)
+        return values
+
+    def _exchanges_on_device(self, device: torch.device) -> bool:
+        """Whether the engine has an all-to-all for tensors there. gloo sends between pairs."""
+        engine = dist.get_backend(self.group)
+        return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
+
+    def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
+        """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
+        until then."""
+        if self._exchanges_on_device(sent.device):
+            work = [self._call(dist.all_to_all_single, received, sent, arriving, to, self.group, True)]
+            return lambda tensors=(received, sent): self._finish(work)
+        there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8)
+        here = sent.cpu()
+        work = list(self._send_between_pairs(there, here, arriving, to))
+
+        def finish(here: torch.Tensor = here) -> None:
+            self._finish(work)
+            if there is not received:
+                received.copy_(there)
+
+        return finish
+
+    def _send_between_pairs(
+        self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]
+    ) -> Iterator[Any]:
+        inputs, outputs = sent.split(to), received.split(arriving)
+        for distance in range(self.world):
+            target, source = (self.rank + distance) % self.world, (self.rank - distance) % self.world
+            if distance == 0:
+                outputs[source].copy_(inputs[target])
+                continue
+            if arriving[source]:
+                yield self._call(dist.irecv, outputs[source], self._number(source), self.group)
+            if to[target]:
+                yield self._call(dist.isend, inputs[target], self._number(target), self.group)
+
+    def _number(self, rank: int) -> int:
+        """The number of a rank of the group among all processes."""
+        if self.group is None or self.group is dist.group.WORLD:
+            return rank
+        find = getattr(dist, "get_global_rank", None) or dist.distributed_c10d.get_global_rank
+        return int(find(self.group, rank))
+
+    def _finish(self, work: list[Any]) -> None:
+        for one in work:
+            self._call(one.wait)
+
+
+# ---- The tensors ---------------------------------------------------------------------------------
+
+
+def _leaves(data: Any) -> dict[str, Any]:
+    """The tensors by name, in the same order on every rank."""
+    if isinstance(data, dict):
+        return {repr(key): data[key] for key in sorted(data, key=repr)}
+    if isinstance(data, (list, tuple)):
+        return {str(i): tensor for i, tensor in enumerate(data)}
+    return {"": data}
+
+
+def _rebuild(data: Any, leaves: list[torch.Tensor]) -> Any:
+    """The same structure with other tensors."""
+    if isinstance(data, dict):
+        by_key = dict(zip(sorted(data, key=repr), leaves))
+        return {key: by_key[key] for key in data}
+    if isinstance(data, tuple):
+        return type(data)(*leaves) if hasattr(data, "_fields") else tuple(leaves)
+    return leaves if isinstance(data, list) else leaves[0]
+
+
+def _check_leaf(name: str, tensor: Any) -> None:
+    at = f"tensor {name}" if name else "tensor"
+    if not isinstance(tensor, torch.Tensor):
+        raise _errors.Invalid(f"{at}: {type(tensor).__name__}: expected a torch.Tensor")
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        raise _errors.Invalid(f"{at}: layout {tensor.layout}, {tensor.dtype}: expected a dense tensor")
+    if tensor.dim() == 0:
+        raise _errors.Invalid(f"{at}: no dimension; expected records along the first")
+
+
+def _count_records(leaves: dict[str, Any]) -> int:
+    """The number of records, which all tensors have."""
+    if not leaves:
+        raise _errors.Invalid("tensors: none; expected at least one")
+    for name, tensor in leaves.items():
+        _check_leaf(name, tensor)
+    lengths = {name: len(tensor) for name, tensor in leaves.items()}
+    first = next(iter(lengths.values()))
+    for name, length in lengths.items():
+        if length != first:
+            raise _errors.Invalid(f"tensor {name}: {length} records: expected {first}, as the first tensor has")
+    return first
+
+
+def _row_bytes(tensor: torch.Tensor) -> int:
+    return int(math.prod(tensor.shape[1:]) * tensor.element_size())
+
+
+# ---- Agreement -----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """What the ranks compare before anything else: the fields up to `tensors` are equal on all."""
+
+    version: int
+    seed: int | None
+    key: str | None
+    epoch: int
+    algorithm: str
+    inverse: bool
+    structure: str
+    tensors: list[tuple[str, str, list[int], str]]  # name, dtype, shape of a record, device
+    records: int
+    output_size: int | None
+    error: str | None  # of this rank: its arguments are wrong
+
+
+_COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
+
+
+def _describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any) -> Arguments:
+    """The arguments of this rank. What is wrong with them goes to the others, too."""
+    try:
+        leaves = _leaves(data)
+        records = _count_records(leaves)
+        size = None if output_size is None else _positive("output_size", output_size, 0)
+        _positive("budget", budget, 1)
+        _positive("epoch", settings["epoch"], 0)
+        if (settings["seed"] is None) == (settings["key"] is None):
+            raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
+    except Exception as error:  # told to the others, which would wait
+        return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, str(error))
+    tensors = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
+    structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
+    return Arguments(VERSION, **settings, structure=structure, tensors=tensors, records=records,
+                     output_size=size, error=None)  # fmt: skip
+
+
+def _positive(name: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _errors.Invalid(f"{name}: {value!r}: expected an integer") from None
+    if number < least:
+        raise _errors.Invalid(f"{name}: {number}: expected {least} or more")
+    return number
+
+
+def _differences(field: str, own: Any, first: Any) -> tuple[str, Any, Any]:
+    """The field that differs, of this rank and of the first. Of tensors the first that differs."""
+    if field != "tensors":
+        return field, own, first
+    if len(own) != len(first):
+        return "tensors", len(own), len(first)
+    for mine, other in zip(own, first):
+        for name, a, b in zip(("name", "dtype", "shape", "device"), mine, other):
+            if a != b:
+                return (f"{name} of tensor {other[0]}" if other[0] else name), a, b
+    raise AssertionError
+
+
+def _agree(all_arguments: list[Arguments]) -> None:
+    """Fails where the arguments of a rank are wrong, or differ from those of the first: in the same
+    words on every rank."""
+    for rank, arguments in enumerate(all_arguments):
+        if arguments.error:
+            raise _errors.Invalid(f"global_shuffle: rank {rank}: {arguments.error}")
+    for field in _COMPARED:
+        first = getattr(all_arguments[0], field)
+        for rank, arguments in enumerate(all_arguments):
+            own = getattr(arguments, field)
+            if own != first:
+                name, a, b = _differences(field, own, first)
+                raise _errors.Mismatch(f"global_shuffle: rank {rank}: {name}: {a}: expected {b}, as on rank 0")
+
+
+def _sizes(all_arguments: list[Arguments]) -> tuple[list[int], list[int]]:
+    """The records that each rank has, and those that it gets."""
+    sizes = [a.records for a in all_arguments]
+    outputs = [a.records if a.output_size is None else a.output_size for a in all_arguments]
+    if sum(outputs) != sum(sizes):
+        raise _errors.Invalid(
+            f"global_shuffle: output_size: {outputs} of the ranks have the sum {sum(outputs)}, expected "
+            f"{sum(sizes)}, the records of all ranks"
+        )
+    return sizes, outputs
+
+
+# ---- The plan ------------------------------------------------------------------------------------
+
+
+def _take_plan(
+    client: Any, ranks: Ranks, sizes: list[int], outputs: list[int], settings: dict[str, Any]
+) -> Plan:
+    from . import connect, default_client
+
+    if client is None:
+        client = connect() if ranks.world > 1 else default_client()
+    plan: Plan = client.exchange(
+        sum(sizes), rank=ranks.rank, world=ranks.world, input=sizes, output=outputs, **settings
+    )
+    return plan
+
+
+def _begin(ranks: Ranks, failure: Exception | None, own_rounds: list[int]) -> list[int]:
+    """The number of rounds for each tensor, when all ranks have their plans and their memory."""
+    why = failure and (type(failure).__name__, str(failure))
+    replies = ranks.gather((why, own_rounds))
+    for rank, (failed, _) in enumerate(replies):
+        if failed:
+            kind = getattr(_errors, failed[0], _errors.Error)
+            raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
+    return [max(numbers) for numbers in zip(*(rounds for _, rounds in replies))]
+
+
+# ---- The rounds ----------------------------------------------------------------------------------
+
+
+class Move:
+    """The exchange of one tensor."""
+
+    def __init__(self, ranks: Ranks, plan: Plan, leaf: torch.Tensor, output_size: int) -> None:
+        self.ranks, self.plan, self.leaf = ranks, plan, leaf.detach()
+        self.to, self.arriving = plan.to.tolist(), plan.arriving.tolist()
+        self.row = _row_bytes(leaf)
+        self.out = torch.empty((output_size, *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
+
+    def count_rounds(self, budget: int) -> int:
+        """Two rounds are under way at a time, so each may use half of the budget. More rounds than
+        records between two ranks would be empty."""
+        needed = (len(self.plan.order) + len(self.plan.places)) * (self.row + _INDEX_BYTES)
+        most: int = max(1, *self.to, *self.arriving)
+        return 1 if needed <= budget else min(most, int(-(-2 * needed // budget)))
+
+    def _index(self, part: Round) -> torch.Tensor:
+        return torch.from_numpy(part.numbers).to(self.leaf.device)
+
+    def _start(self, index: int, rounds: int) -> Callable[[], None]:
+        """Starts a round. Returns a function that waits for it and puts its arrivals in their places."""
+        leaving = round_of(self.to, self.plan.order, index, rounds)
+        coming = round_of(self.arriving, self.plan.places, index, rounds)
+        sent = self.leaf.index_select(0, self._index(leaving)).resolve_conj().resolve_neg().contiguous()
+        received = torch.empty((len(coming.numbers), *self.leaf.shape[1:]), dtype=sent.dtype, device=sent.device)
+        if self.ranks.world == 1:
+            received, wait = sent, _nothing
+        else:
+            wait = self.ranks.start(
+                _bytes_of(received), _bytes_of(sent), [c * self.row for c in coming.counts],
+                [c * self.row for c in leaving.counts],
+            )  # fmt: skip
+
+        def finish() -> None:
+            wait()
+            self.out.index_copy_(0, self._index(coming), received)
+
+        return finish
+
+    def run(self, rounds: int) -> torch.Tensor:
+        """Gathers the records of a round while those of the round before are under way."""
+        if self.row == 0:
+            return self.out
+        before: Callable[[], None] | None = None
+        for index in range(rounds):
+            now = self._start(index, rounds)
+            if before:
+                before()
+            before = now
+        if before:
+            before()
+        return self.out
+
+
+def _nothing() -> None:
+    pass
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)
+
+
+# ---- The whole -----------------------------------------------------------------------------------
+
+
+def global_shuffle(
+    data: Any,
+    group: Any = None,
+    *,
+    seed: int | None = None,
+    epoch: int = 0,
+    output_size: int | None = None,
+    inverse: bool = False,
+    key: str | None = None,
+    algorithm: str = "primefold",
+    budget: int = 256 << 20,
+    client: Any = None,
+) -> Any:
+    """Shuffles the records of all ranks together: the outputs of the ranks, one after the other, are
+    Client.shuffle() of their inputs, one after the other. All ranks of the group call it.
+
+    data         a tensor of records along its first dimension, or a list, tuple or dict of tensors with
+                 as many records, which stay together; of any type and shape, and on each rank of
+                 another number of records, also none
+    group        None: all ranks of torch.distributed; without it this process alone
+    seed, epoch, key
+                 as in Client.permute()
+    output_size  the records that this rank gets; None: as many as it has
+    inverse      undoes global_shuffle(); `output_size` is then the size before it
+    algorithm    "primefold"
+    budget       bytes of temporary memory on this rank beside data, result and plan; a round has at
+                 least one record for each pair of ranks
+    client       by default shufd.connect(), or with a single rank shufd.default_client()
+
+    Returns new tensors in the same structure. The plan takes 8 bytes a record in the memory of the
+    daemon, and as much again while it is computed. Where arguments of the ranks differ, all ranks fail
+    with the same Mismatch, which names the rank and the field. Other errors: Invalid, those of
+    Client.permute(), and IOFailure where the exchange fails, as when a rank has ended.
+    """
+    ranks = Ranks(group)
+    settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
+    all_arguments = ranks.gather(_describe(data, settings, output_size, budget))
+    _agree(all_arguments)
+    sizes, outputs = _sizes(all_arguments)
+    leaves = list(_leaves(data).values())
+    if sum(sizes) == 0:
+        return _rebuild(data, [leaf.detach().clone() for leaf in leaves])
+    moves: list[Move] = []
+    failure: Exception | None = None
+    try:
+        plan = _take_plan(client, ranks, sizes, outputs, settings)
+        moves = [Move(ranks, plan, leaf, outputs[ranks.rank]) for leaf in leaves]
+    except Exception as error:  # told to the others, which would wait
+        failure = error.with_traceback(None)  # whose frames would keep the lease
+    rounds = _begin(ranks, failure, [move.count_rounds(budget) for move in moves])
+    return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])

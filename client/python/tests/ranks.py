@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Ranks of torch.distributed over gloo, for tests: processes that run the functions of this module."""
+
+import datetime
+import multiprocessing
+import os
+import socket
+import traceback
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+import shufd
+import shufd.torch
+from shufd import _global_shuffle
+
+_groups = {}  # of the first ranks, by their number
+
+
+# ---- What a rank runs ----------------------------------------------------------------------------
+
+
+def tensor_of(rows, dtype):
+    """Rows of bytes as a tensor of that type."""
+    kind = torch.uint8 if dtype is None else getattr(torch, dtype)
+    if len(rows) == 0:  # torch 1.13 does not view such bytes as another type
+        return torch.empty((0, rows.shape[1] // torch.empty(0, dtype=kind).element_size()), dtype=kind)
+    return torch.from_numpy(rows.copy()).view(kind)
+
+
+def bytes_of(tensor):
+    return tensor.contiguous().view(torch.uint8).numpy()
+
+
+def shuffle(world, rows, dtype=None, strided=False, **options):
+    """Rows of bytes, shuffled as a tensor of `dtype`. strided: every second row of a larger tensor."""
+    tensor = tensor_of(rows, dtype)
+    if strided:
+        larger = tensor.new_zeros((2 * len(tensor), *tensor.shape[1:]))
+        larger[::2] = tensor
+        tensor = larger[::2]
+        assert len(tensor) < 2 or not tensor.is_contiguous()
+    return bytes_of(shufd.torch.global_shuffle(tensor, _groups[world], **options))
+
+
+def shuffle_numbers(world, data, **options):
+    """Any structure of arrays."""
+
+    def convert(value, function):
+        if isinstance(value, dict):
+            return {k: function(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(function(v) for v in value)
+        return function(value)
+
+    given = convert(data, torch.from_numpy)
+    return convert(shufd.torch.global_shuffle(given, _groups[world], **options), torch.Tensor.numpy)
+
+
+def shuffle_anything(world, data, **options):
+    """Arguments that may be wrong. A sparse tensor has no storage to travel to the rank."""
+    if isinstance(data, str) and data == "sparse":
+        data = torch.zeros(4, 2).to_sparse()
+    shufd.torch.global_shuffle(data, _groups[world], **options)
+
+
+def measure_rounds(world, rows, **options):
+    """The bytes of the rounds that are under way together, at most, and their number."""
+    under_way, most, rounds = [0], [0], [0]
+    start = _global_shuffle.Ranks.start
+
+    def counting_start(self, received, sent, arriving, to):
+        size = received.numel() + sent.numel() + 8 * (len(arriving) and (received.numel() + sent.numel()) // rows.shape[1])
+        under_way[0] += size
+        rounds[0] += 1
+        most[0] = max(most[0], under_way[0])
+        wait = start(self, received, sent, arriving, to)
+
+        def finish():
+            wait()
+            under_way[0] -= size
+
+        return finish
+
+    _global_shuffle.Ranks.start = counting_start
+    try:
+        result = shuffle(world, rows, **options)
+    finally:
+        _global_shuffle.Ranks.start = start
+    assert under_way == [0]
+    return result, most[0], rounds[0]
+
+
+def without_daemon(world, rows):
+    """As a rank of a machine without a daemon."""
+    before = os.environ.get("SHUFD_SOCKET")
+    os.environ["SHUFD_SOCKET"] = "/nowhere/shufd.sock"
+    try:
+        return shuffle(world, rows, seed=7)
+    finally:
+        os.environ["SHUFD_SOCKET"] = before
+
+
+def end(world, rows):
+    os._exit(0)
+
+
+def end_between_plan_and_rows(world, rows):
+    _global_shuffle.Move.run = end
+    return shuffle(world, rows, seed=7)
+
+
+# ---- The processes -------------------------------------------------------------------------------
+
+
+def _run(rank, world, port, connection):
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=world,
+        timeout=datetime.timedelta(seconds=60),
+    )  # fmt: skip
+    for size in range(1, world + 1):
+        _groups[size] = dist.new_group(range(size))
+    while True:
+        name, arguments, options = connection.recv()
+        try:
+            connection.send(("result", globals()[name](*arguments, **options)))
+        except BaseException as error:
+            connection.send(("error", (type(error).__name__, str(error), traceback.format_exc())))
+            del error
+
+
+class Failed(Exception):
+    """A rank has failed: .kind and .text of its error."""
+
+    def __init__(self, kind, text, trace):
+        super().__init__(f"{kind}: {text}\n{trace}")
+        self.kind, self.text = kind, text
+
+
+class Job:
+    """A process group whose ranks wait for calls."""
+
+    def __init__(self, world):
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["ranks"])
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.connections, self.processes = [], []
+        for rank in range(world):
+            here, there = context.Pipe()
+            process = context.Process(target=_run, args=(rank, world, port, there), daemon=True)
+            process.start()
+            there.close()
+            self.connections.append(here)
+            self.processes.append(process)
+
+    def start(self, calls):
+        """Starts calls[rank] = (function, arguments, options) in the first ranks."""
+        for connection, call in zip(self.connections, calls):
+            connection.send(call)
+
+    def finish(self, count):
+        """The results of the first ranks. Of one that has failed its error, of one that has ended None."""
+        results = []
+        for connection in self.connections[:count]:
+            try:
+                kind, value = connection.recv() if connection.poll(120) else ("error", ("Hang", "", ""))
+            except EOFError:
+                kind, value = "result", None
+            results.append(value if kind == "result" else Failed(*value))
+        return results
+
+    def call_each(self, name, arguments, options=None):
+        """Calls a function on as many ranks as there are arguments, which are a tuple for each."""
+        world = len(arguments)
+        each = options if isinstance(options, list) else [options or {}] * world
+        self.start([(name, (world, *own), keywords) for own, keywords in zip(arguments, each)])
+        return self.finish(world)
+
+    def call(self, *arguments):
+        """As call_each(), and fails where a rank has failed."""
+        results = self.call_each(*arguments)
+        for result in results:
+            if isinstance(result, Failed):
+                raise result
+        return results
+
+    def close(self):
+        for process in self.processes:
+            process.kill()
+            process.join()
+
+
+def cut(rows, sizes):
+    """The part of each rank."""
+    return np.split(rows, np.cumsum(sizes)[:-1])

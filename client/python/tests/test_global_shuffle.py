@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+"""shufd.torch.global_shuffle over gloo, with 1 to 8 processes, against one shuffle of all rows."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+if not torch.distributed.is_available():
+    pytest.skip("this torch has no distributed package", allow_module_level=True)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import shufd
+import shufd.torch
+from conftest import settled
+from ranks import Failed, Job, cut
+from shufd import _global_shuffle, _programs
+
+EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
+MOST = 8
+
+
+@pytest.fixture(scope="module")
+def job(daemon):
+    environment = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = f"{pathlib.Path(__file__).parent}:{environment}"
+    job = Job(MOST)
+    yield job
+    job.close()
+    os.environ["PYTHONPATH"] = environment
+
+
+def rows_of(n, width=8, seed=1):
+    return np.random.default_rng(seed).integers(0, 256, (n, width), np.uint8)
+
+
+def check(job, client, rows, before, after, dtype=None, strided=False, budget=256 << 20, **options):
+    """A shuffle of these sizes equals one shuffle of all rows, and its inverse undoes it."""
+    arguments = [(own, dtype, strided) for own in cut(rows, before)]
+    shuffled = job.call("shuffle", arguments, [dict(output_size=s, budget=budget, **options) for s in after])
+    assert [len(part) for part in shuffled] == list(after)
+    expected = np.asarray(client.shuffle(rows, **options)) if len(rows) else rows
+    assert np.array_equal(np.concatenate(shuffled), expected)
+    arguments = [(own, dtype, strided) for own in shuffled]
+    keywords = [dict(output_size=s, budget=budget, inverse=True, **options) for s in before]
+    back = job.call("shuffle", arguments, keywords)
+    assert np.array_equal(np.concatenate(back), rows)
+
+
+def evenly(n, world):
+    return [n // world + (rank < n % world) for rank in range(world)]
+
+
+@pytest.mark.parametrize("n", [3, 257, 10_000])
+@pytest.mark.parametrize("world", range(1, MOST + 1))
+def test_equal_to_one_shuffle(job, client, world, n):
+    sizes = evenly(n, world)
+    check(job, client, rows_of(n), sizes, sizes, seed=world, epoch=n)
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ([1000], [1000]),
+        ([0, 5, 0, 700], [200, 0, 505, 0]),
+        ([0, 0, 3], [1, 1, 1]),
+        ([250, 250, 250, 250, 0, 0, 0, 0], [125] * 8),
+        ([125] * 8, [0, 0, 0, 1000, 0, 0, 0, 0]),
+        ([2, 1], [0, 3]),
+    ],
+)
+def test_uneven_empty_and_elastic(job, client, before, after):
+    check(job, client, rows_of(sum(before)), before, after, seed=7)
+
+
+def test_equal_to_shufctl(job, daemon, tmp_path):
+    """The definition: shufctl shuffle of the file of all rows."""
+    rows, sizes = rows_of(5000, 16), [1000, 0, 3999, 1]
+    (tmp_path / "rows").write_bytes(rows.tobytes())
+    subprocess.run(
+        [_programs.path_of("shufctl"), "shuffle", "--in", tmp_path / "rows", "--record", "16", "--seed", "7",
+         "--epoch", "3", "--out", tmp_path / "shuffled", "--socket", daemon.socket],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    parts = job.call("shuffle", [(own,) for own in cut(rows, sizes)], dict(seed=7, epoch=3))
+    assert b"".join(part.tobytes() for part in parts) == (tmp_path / "shuffled").read_bytes()
+
+
+def test_without_rows(job):
+    results = job.call("shuffle", [(rows_of(0),)] * 3, dict(seed=7))
+    assert all(result.shape == (0, 8) for result in results)
+
+
+@st.composite
+def exchanges(draw):
+    world = draw(st.integers(1, MOST))
+    sizes = st.lists(st.integers(0, 20), min_size=world, max_size=world)
+    before = draw(sizes)
+    cuts = sorted(draw(st.lists(st.integers(0, sum(before)), min_size=world - 1, max_size=world - 1)))
+    after = np.diff([0, *cuts, sum(before)]).tolist()
+    return before, after
+
+
+DTYPES = {None: 1, "bool": 1, "int16": 2, "bfloat16": 2, "float32": 4, "int64": 8, "complex64": 8, "complex128": 16}
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    exchanges(), st.sampled_from(list(DTYPES)), st.integers(1, 5), st.booleans(),
+    st.sampled_from([1, 300, 1000, 1 << 28]), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1),
+)  # fmt: skip
+def test_any_shape(job, client, sizes, dtype, width, strided, budget, seed, epoch):
+    before, after = sizes
+    rows = rows_of(sum(before), width * DTYPES[dtype])
+    if dtype == "bool":
+        rows %= 2
+    check(job, client, rows, before, after, dtype, strided, budget, seed=seed, epoch=epoch)
+
+
+def test_wide_rows(job, client):
+    check(job, client, rows_of(40, 200_001), [10, 0, 30], [20, 19, 1], seed=7)
+
+
+def test_structures(job, client):
+    n, sizes = 600, [100, 200, 300]
+    number, point = np.arange(n), np.random.default_rng(3).random((n, 2, 3))
+    empty = np.zeros((n, 0, 4), np.float32)
+    order = client.permute(n, 9)
+    parts = list(zip(*(cut(values, sizes) for values in (number, point, empty))))
+    keys = ("number", "point", "empty")
+    dicts = [(dict(zip(keys if rank else reversed(keys), part if rank else part[::-1])),) for rank, part in enumerate(parts)]
+    results = job.call("shuffle_numbers", dicts, dict(seed=9))
+    assert list(results[0]) == ["empty", "point", "number"]
+    for key, values in zip(keys, (number, point, empty)):
+        got = np.concatenate([result[key] for result in results])
+        assert got.dtype == values.dtype and np.array_equal(got, values[order])
+    for kind in (list, tuple):
+        results = job.call("shuffle_numbers", [(kind(part),) for part in parts], dict(seed=9))
+        assert all(isinstance(result, kind) for result in results)
+        assert np.array_equal(np.concatenate([result[1] for result in results]), point[order])
+
+
+def test_rounds_stay_within_the_budget(job, client):
+    rows, sizes, budget = rows_of(6000, 100), [1000, 2000, 3000], 30_000
+    results = job.call("measure_rounds", [(own,) for own in cut(rows, sizes)], dict(seed=7, budget=budget))
+    assert np.array_equal(np.concatenate([result[0] for result in results]), client.shuffle(rows, 7))
+    rounds = {count for _, _, count in results}
+    assert len(rounds) == 1 and rounds.pop() >= 6000 * 108 // budget
+    for _, most, _ in results:
+        assert budget // 8 < most <= budget + 4 * 3 * 108  # a row more for each pair
+
+
+# ---- Faults --------------------------------------------------------------------------------------
+
+
+def fails_alike(results, kind, words):
+    """All ranks have failed with the same error."""
+    assert all(isinstance(result, Failed) for result in results), results
+    assert len({(result.kind, result.text) for result in results}) == 1, [str(r) for r in results]
+    assert results[0].kind == kind and words in results[0].text, str(results[0])
+
+
+def plans_of(client):
+    """The leases of plans. Those of one rank alone may wait for the next call of its default client."""
+    return [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["world"] > 1]
+
+
+def still_works(job, client):
+    rows = rows_of(100)
+    check(job, client, rows, [50, 20, 30], [30, 30, 40], seed=5)
+
+
+@pytest.mark.parametrize(
+    "differs, words",
+    [
+        (dict(seed=8), "rank 2: seed: 8: expected 7, as on rank 0"),
+        (dict(epoch=1), "rank 2: epoch: 1: expected 0, as on rank 0"),
+        (dict(inverse=True), "rank 2: inverse: True: expected False, as on rank 0"),
+        (dict(algorithm="lcg"), "rank 2: algorithm: lcg: expected primefold, as on rank 0"),
+    ],
+)
+def test_ranks_disagree(job, client, differs, words):
+    results = job.call_each("shuffle", [(rows_of(10),)] * 3, [dict(seed=7), dict(seed=7), {"seed": 7, **differs}])
+    fails_alike(results, "Mismatch", words)
+    still_works(job, client)
+
+
+def test_tensors_disagree(job, client):
+    a, b = np.zeros((4, 2), np.float32), np.zeros((4, 3), np.float32)
+
+    def refused(first, second, words):
+        fails_alike(job.call_each("shuffle_numbers", [(first,), (second,)], dict(seed=7)), "Mismatch", words)
+
+    refused(a, b, "rank 1: shape: [3]: expected [2], as on rank 0")
+    refused(a, a.astype(np.float64), "rank 1: dtype: torch.float64: expected torch.float32")
+    refused([a], [a, a], "rank 1: tensors: 2: expected 1")
+    refused([a], (a,), "rank 1: structure: tuple: expected list")
+    refused({"x": a}, {"y": a}, "rank 1: name of tensor 'x': 'y': expected 'x'")
+    refused({"x": a}, {"x": b}, "rank 1: shape of tensor 'x': [3]: expected [2]")
+    still_works(job, client)
+
+
+def test_wrong_arguments_of_one_rank(job, client):
+    good, rows = torch.zeros(4, 2), rows_of(10)
+
+    def refused(data, words, **options):
+        arguments = [(good,), (data,), (good,)]
+        keywords = [dict(seed=7), {"seed": 7, **options}, dict(seed=7)]
+        fails_alike(job.call_each("shuffle_anything", arguments, keywords), "Invalid", f"rank 1: {words}")
+
+    refused(None, "tensor: NoneType: expected a torch.Tensor")
+    refused(torch.tensor(1), "tensor: no dimension")
+    refused([good, good[:3]], "tensor 1: 3 records: expected 4, as the first tensor has")
+    refused([], "tensors: none; expected at least one")
+    refused("sparse", "tensor: layout torch.sparse_coo")
+    refused(good, "output_size: -1: expected 0 or more", output_size=-1)
+    refused(good, "budget: 0: expected 1 or more", budget=0)
+    refused(good, "seed: 7, key: 'x': expected one of the two", key="x")
+    results = job.call_each("shuffle", [(rows,)] * 2, [dict(seed=7, output_size=9), dict(seed=7)])
+    fails_alike(results, "Invalid", "output_size: [9, 10] of the ranks have the sum 19, expected 20")
+    results = job.call_each("shuffle", [(rows,)] * 2, dict(seed=7, algorithm="philox24"))
+    fails_alike(results, "Invalid", "rank 0: algorithm philox24: expected primefold")
+    results = job.call_each("shuffle", [(rows,)] * 2, dict(seed=2**64))
+    fails_alike(results, "Invalid", "rank 0: seed: 18446744073709551616: expected 0 to 2^64 - 1")
+    still_works(job, client)
+
+
+def test_a_rank_without_daemon(job, client):
+    rows = rows_of(10)
+    job.start([("shuffle", (3, rows), dict(seed=7)), ("without_daemon", (3, rows), {}),
+               ("shuffle", (3, rows), dict(seed=7))])  # fmt: skip
+    fails_alike(job.finish(3), "NoDaemon", "rank 1: ")
+    still_works(job, client)
+
+
+@pytest.mark.parametrize("when", ["end", "end_between_plan_and_rows"])
+def test_a_rank_that_ends(daemon, client, job, when):
+    rows = rows_of(10_000)
+    other = Job(3)
+    try:
+        began = time.monotonic()
+        other.start([("shuffle", (3, rows), dict(seed=7)), (when, (3, rows), {}),
+                     ("shuffle", (3, rows), dict(seed=7))])  # fmt: skip
+        first, ended, last = other.finish(3)
+        assert ended is None and time.monotonic() - began < 50
+        for rank, result in ((0, first), (2, last)):
+            assert result.kind == "IOFailure", str(result)
+            assert f"rank {rank} of 3: the exchange with the other ranks failed" in result.text
+        assert settled(lambda: plans_of(client), []) == []
+    finally:
+        other.close()
+
+
+def test_no_leases_remain(job, client):
+    still_works(job, client)
+    assert settled(lambda: plans_of(client), []) == []
+
+
+# ---- One process ---------------------------------------------------------------------------------
+
+
+def test_one_process(client):
+    rows = torch.arange(5000).reshape(1000, 5)
+    shuffled = shufd.torch.global_shuffle(rows, seed=7, client=client, budget=9000)
+    assert torch.equal(shuffled, rows[torch.from_numpy(client.permute(1000, 7).astype(np.int64))])
+    assert torch.equal(shufd.torch.global_shuffle(shuffled, seed=7, inverse=True, client=client), rows)
+    assert torch.equal(shufd.torch.global_shuffle(rows, seed=7), shuffled)
+    with pytest.raises(shufd.Invalid, match="algorithm philox24: expected primefold"):
+        shufd.torch.global_shuffle(rows, seed=7, algorithm="philox24", client=client)
+
+
+def test_gradients_do_not_follow(client):
+    rows = torch.ones(10, 2, requires_grad=True)
+    assert not shufd.torch.global_shuffle(rows, seed=7, client=client).requires_grad
+
+
+def test_the_daemon_ends_after_the_plan(mortal, monkeypatch):
+    rows = torch.arange(30_000)
+    move = _global_shuffle.Move.run
+
+    def run(self, rounds):
+        mortal.kill()
+        return move(self, rounds)
+
+    with shufd.connect(mortal.socket) as client:
+        expected = rows[torch.from_numpy(client.permute(30_000, 7).astype(np.int64))]
+        monkeypatch.setattr(_global_shuffle.Move, "run", run)
+        assert torch.equal(shufd.torch.global_shuffle(rows, seed=7, client=client), expected)
+        mortal.start()
+        monkeypatch.setattr(_global_shuffle.Move, "run", move)
+        assert torch.equal(shufd.torch.global_shuffle(rows, seed=7, client=client), expected)
+
+
+def test_no_room_for_the_output(client, monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(_global_shuffle, "Move", fail)
+    with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
+        shufd.torch.global_shuffle(torch.arange(20_000), seed=99, client=client)
+    del caught
+    assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 99]
+
+
+def test_plans(client):
+    input, output = [300, 0, 700], [1, 998, 1]
+    plans = [client.exchange(1000, 7, 2, rank=r, world=3, input=input, output=output) for r in range(3)]
+    order, places = client.permute(1000, 7, 2), np.argsort(client.permute(1000, 7, 2))
+    assert [len(p.order) for p in plans] == input and [len(p.places) for p in plans] == output
+    assert all((plans[s].to[d] == plans[d].arriving[s]) for s in range(3) for d in range(3))
+    assert (places[plans[2].order + 300] == np.sort(places[300:])).all()
+    from_two = plans[1].places[plans[1].arriving[:2].sum() :]
+    assert (from_two == np.flatnonzero(order[1:999] >= 300)).all()
+    client.prefetch_exchange(1000, 8, rank=0, world=2)
+    found = [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 8]
+    assert [(lease["rank"], lease["world"], lease["n"], lease["inverse"]) for lease in found] == [(0, 2, 1000, False)]
+    assert client.exchange(10, 7, rank=0, world=2).order.dtype == np.uint32
+    with pytest.raises(shufd.Invalid, match="input: 2 sizes, expected world = 3"):
+        client.exchange(10, 7, rank=0, world=3, input=[5, 5])
+    with pytest.raises(shufd.Invalid, match="rank 3: expected less than world = 3"):
+        client.exchange(10, 7, rank=3, world=3)
+    with pytest.raises(ValueError):
+        plans[0].order[0] = 1
+
+
+def test_example(daemon):
+    result = subprocess.run(
+        # Debian's torchrun fails without a redirection of the output: its Python is newer than torch's.
+        [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "3", "-r", "1", "-t", "1",
+         str(EXAMPLE), "--rows", "20_001"],
+        capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "20,001 rows on 3 ranks" in result.stdout
+    assert "every rank holds its rows of the shuffle: True" in result.stdout
+    assert "every rank has its own rows back: True" in result.stdout

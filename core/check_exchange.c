@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks of requests for the plan of an exchange, and the sizes of its ranks: see request.h. The
+ * checks are in the order of the fields, so the first wrong field is the one that is named.
+ */
+#include "algorithm.h"
+#include "request.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Sizes ----------------------------------------------------------------------- */
+
+static struct shuf__range equal_part(uint64_t n, uint64_t world, uint64_t rank)
+{
+    const uint64_t less = n / world, larger = n % world;
+    return (struct shuf__range){rank * less + (rank < larger ? rank : larger),
+                                less + (rank < larger)};
+}
+
+struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output)
+{
+    const uint64_t *sizes = output && plan->output ? plan->output : plan->input;
+    uint64_t first = 0;
+    if (!sizes)
+        return equal_part(plan->permutation.n, plan->world, rank);
+    for (uint64_t r = 0; r < rank; r++)
+        first += sizes[r];
+    return (struct shuf__range){first, sizes[rank]};
+}
+
+static bool copy_list(const uint64_t **list, uint64_t world)
+{
+    uint64_t *copy;
+    if (!*list)
+        return true;
+    if ((copy = malloc(world * sizeof *copy)))
+        memcpy(copy, *list, world * sizeof *copy);
+    *list = copy;
+    return copy != NULL;
+}
+
+bool shuf__request_own(struct shuf__request *request)
+{
+    struct shuf__plan *plan = &request->plan;
+    const uint64_t *output = plan->output;
+    if (request->kind != SHUF__EXCHANGE)
+        return true;
+    plan->output = NULL;
+    if (!copy_list(&plan->input, plan->world))
+        return false;
+    plan->output = output;
+    if (copy_list(&plan->output, plan->world))
+        return true;
+    shuf__request_disown(request);
+    return false;
+}
+
+void shuf__request_disown(struct shuf__request *request)
+{
+    struct shuf__plan *plan = &request->plan;
+    if (request->kind != SHUF__EXCHANGE)
+        return;
+    free((void *)(uintptr_t)plan->input);
+    free((void *)(uintptr_t)plan->output);
+    plan->input = plan->output = NULL;
+}
+
+/* ---- Checks ---------------------------------------------------------------------- */
+
+static shuf_status check_permutation(struct shuf__permutation *p, struct shuf__error *error)
+{
+    if (p->n == 0 || p->n > SHUF__N_MAX)
+        return shuf__fail(error, SHUF_INVALID, "n %" PRIu64 ": expected 1 to 2^62 (%" PRIu64 ")",
+                          p->n, SHUF__N_MAX);
+    if (!shuf_algorithm_has_random_access(p->algorithm))
+        return shuf__fail(error, SHUF_INVALID,
+                          "algorithm %s: expected primefold, which computes any position by itself",
+                          shuf__algorithm_name(p->algorithm));
+    p->rows = p->stride = 1;
+    p->offset = 0;
+    p->count = p->n;
+    return SHUF_OK;
+}
+
+static shuf_status check_rank(const struct shuf__plan *plan, struct shuf__error *error)
+{
+    const uint64_t most = plan->input || plan->output ? SHUF__RANKS_SIZED : SHUF__RANKS_EQUAL;
+    if (plan->world == 0 || plan->world > most)
+        return shuf__fail(error, SHUF_INVALID, "world %" PRIu64 ": expected 1 to %" PRIu64 "%s",
+                          plan->world, most, most == SHUF__RANKS_SIZED ? " with sizes" : "");
+    if (plan->rank >= plan->world)
+        return shuf__fail(error, SHUF_INVALID,
+                          "rank %" PRIu64 ": expected less than world = %" PRIu64, plan->rank,
+                          plan->world);
+    return SHUF_OK;
+}
+
+static shuf_status check_sizes(const char *field, const uint64_t *sizes, uint64_t world, uint64_t n,
+                               struct shuf__error *error)
+{
+    uint64_t sum = 0;
+    for (uint64_t r = 0; sizes && r < world; r++) {
+        if (sizes[r] > n - sum)
+            return shuf__fail(error, SHUF_INVALID,
+                              "%s[%" PRIu64 "] %" PRIu64 ": expected at most %" PRIu64
+                              ", the rest of n = %" PRIu64,
+                              field, r, sizes[r], n - sum, n);
+        sum += sizes[r];
+    }
+    if (!sizes || sum == n)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "%s: %" PRIu64 " sizes with the sum %" PRIu64 ", expected n = %" PRIu64,
+                      field, world, sum, n);
+}
+
+static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
+{
+    const struct shuf__plan *plan = &request->plan;
+    const uint64_t in = shuf__plan_part(plan, plan->rank, false).count;
+    const uint64_t out = shuf__plan_part(plan, plan->rank, true).count;
+    request->dtype = in <= UINT32_MAX && out <= UINT32_MAX ? SHUF_U32 : SHUF_U64;
+    if (2 * plan->world + in + out <= INT64_MAX / 8)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "n %" PRIu64 ": the plan of rank %" PRIu64
+                      " passes 2^63 bytes, expected more ranks",
+                      plan->permutation.n, plan->rank);
+}
+
+shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__error *error)
+{
+    struct shuf__plan *plan = &request->plan;
+    const uint64_t n = plan->permutation.n;
+    request->kind = SHUF__EXCHANGE;
+    if (check_permutation(&plan->permutation, error) || check_rank(plan, error) ||
+        check_sizes("input", plan->input, plan->world, n, error) ||
+        check_sizes("output", plan->output, plan->world, n, error) || choose_dtype(request, error))
+        return error->status;
+    return SHUF_OK;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plans of exchanges from a real daemon: copies, leases, the cache, prefetches, what is refused, a
+ * daemon that is killed. test_exchange.c compares their values with the definition; here one rank
+ * of one world is compared.
+ */
+#include "support/client.h"
+#include "support/cmocka_all.h"
+
+#include <shuf/primefold.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N = 50000, WORLD = 3 };
+
+static const uint64_t input[WORLD] = {20000, 0, 30000}, output[WORLD] = {10000, 39999, 1};
+static const shuf_ranks ranks = {
+    .n = N, .seed = 7, .epoch = 2, .rank = 2, .world = WORLD, .input = input, .output = output};
+
+/* Each number of the order is of the record that the sorted places say, and so are the counts. */
+static void check(const uint32_t *values)
+{
+    const uint32_t *to = values, *order = values + 2 * WORLD, *places = order + input[2];
+    shuf_primefold f = shuf_primefold_make(N, ranks.seed, ranks.epoch);
+    uint64_t k = 0, bound = 0;
+    shuf_primefold_make_inverse(&f);
+    for (uint64_t d = 0, place = 0; d < WORLD; d++) {
+        for (bound += output[d]; place < bound; place++) {
+            const uint64_t source = shuf_primefold_forward(&f, place);
+            if (source >= input[0])
+                assert_int_equal(order[k++], source - input[0]);
+        }
+        assert_int_equal(to[0] + (d > 0 ? to[1] : 0) + (d > 1 ? to[2] : 0), k);
+    }
+    assert_int_equal(k, input[2]);
+    const uint64_t last = shuf_primefold_forward(&f, N - 1);
+    assert_int_equal(values[WORLD] + values[WORLD + 2], output[2]);
+    assert_int_equal(values[WORLD + (last < input[0] ? 0 : 2)], 1);
+    assert_int_equal(places[0], 0);
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    shuf *h = client_open();
+    shuf_shape shape;
+    shuf_result result;
+    assert_int_equal(shuf_exchange_shape(&ranks, &shape, NULL, 0), SHUF_OK);
+    assert_int_equal(shape.count, 2 * WORLD + 30000 + 1);
+    assert_true(shape.rows == 1 && shape.dtype == SHUF_U32 && shape.bytes == 4 * shape.count);
+    uint32_t *values = malloc(shape.bytes);
+    client_expect(h, shuf_exchange(h, &ranks, values, shape.bytes - 1, NULL), SHUF_INVALID,
+                  "bytes 120027: expected at least 120028");
+    client_expect(h, shuf_exchange(h, &ranks, values, shape.bytes, &result), SHUF_OK, "");
+    assert_string_equal(result.algorithm, "primefold");
+    check(values);
+    free(values);
+    shuf_close(h);
+}
+
+static void take(shuf *h, const shuf_ranks *request, shuf_lease **lease)
+{
+    static const shuf_lease_options options = {.transports = SHUF_MEMFD};
+    client_expect(h, shuf_exchange_lease(h, request, &options, lease), SHUF_OK, "");
+    assert_string_equal((*lease)->device_id, "");
+}
+
+/* An equal request shares the result; one with another size does not. */
+static void leases_are_shared(void **state)
+{
+    (void)state;
+    shuf *h = client_open(), *other = client_open();
+    shuf_lease *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+    uint64_t same[WORLD], more[WORLD] = {20000, 1, 29999};
+    shuf_ranks request = ranks;
+    memcpy(same, input, sizeof same);
+    take(h, &ranks, &a);
+    check(a->data);
+    request.input = same;
+    take(other, &request, &b);
+    memset(same, 0xff, sizeof same); /* the daemon has its own copy */
+    assert_true(b->shared && b->block == a->block);
+    request.input = more;
+    take(other, &request, &c);
+    assert_true(!c->shared && c->block != a->block);
+    request = ranks;
+    request.inverse = true;
+    take(other, &request, &d);
+    assert_true(!d->shared && d->block != a->block);
+    check(b->data);
+    shuf_close(other);
+    check(a->data);
+    shuf_close(h);
+}
+
+static bool visit(void *context, const shuf_lease_entry *entry)
+{
+    unsigned *found = context;
+    *found += entry->world == WORLD && entry->rank == 2 && entry->n == N && !entry->inverse &&
+              strcmp(entry->algorithm, "primefold") == 0;
+    return true;
+}
+
+static void prefetched(void **state)
+{
+    (void)state;
+    unsigned found = 0;
+    shuf *h = client_open();
+    shuf_lease *lease = NULL;
+    shuf_ranks request = ranks;
+    request.epoch = 99;
+    client_expect(h, shuf_exchange_prefetch(h, &request, NULL), SHUF_OK, "");
+    client_expect(h, shuf_leases(h, visit, &found), SHUF_OK, "");
+    assert_int_equal(found, 1);
+    take(h, &request, &lease);
+    assert_true(lease->shared);
+    shuf_close(h);
+}
+
+static void refuse(shuf *h, const shuf_ranks *request, const char *words)
+{
+    uint32_t values[8];
+    client_expect(h, shuf_exchange(h, request, values, sizeof values, NULL), SHUF_INVALID, words);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const uint64_t many[WORLD] = {N, 1, 0}, few[WORLD] = {1, 2, 3};
+    shuf *h = client_open();
+    shuf_lease *lease = NULL;
+    shuf_ranks r = ranks;
+    r.n = 0;
+    refuse(h, &r, "n 0: expected 1 to 2^62");
+    r = ranks;
+    r.algorithm = "philox24";
+    refuse(h, &r, "algorithm philox24: expected primefold");
+    r = ranks;
+    r.rank = WORLD;
+    refuse(h, &r, "rank 3: expected less than world = 3");
+    r.world = 0;
+    refuse(h, &r, "world 0: expected 1 to");
+    r.world = 4001;
+    refuse(h, &r, "world 4001: expected 1 to 4000 with sizes");
+    r = ranks;
+    r.input = many;
+    refuse(h, &r, "input[1] 1: expected at most 0, the rest of n = 50000");
+    r = ranks;
+    r.output = few;
+    refuse(h, &r, "output: 3 sizes with the sum 6, expected n = 50000");
+    r = (shuf_ranks){.n = UINT64_C(1) << 62, .world = 1};
+    client_expect(h, shuf_exchange_lease(h, &r, NULL, &lease), SHUF_NO_MEMORY, "2^63 bytes");
+    const shuf_lease_options device = {.transports = SHUF_CUDA_FD};
+    client_expect(h, shuf_exchange_lease(h, &ranks, &device, &lease), SHUF_INVALID,
+                  "plans of exchanges are in host memory, expected memfd");
+    shuf_close(h);
+}
+
+/* The next daemon computes the same plan. */
+static void killed(void **state)
+{
+    (void)state;
+    shuf *h = client_open();
+    shuf_lease *before = NULL, *after = NULL;
+    take(h, &ranks, &before);
+    harness_kill(&harness_shared, SIGKILL);
+    check(before->data);
+    assert_true(harness_restart(&harness_shared));
+    take(h, &ranks, &after);
+    assert_memory_equal(before->data, after->data, after->result.shape.bytes);
+    shuf_close(h);
+}
+
+/* The most ranks with sizes fit a message. */
+static void most_ranks(void **state)
+{
+    (void)state;
+    uint64_t ones[4000];
+    uint32_t values[2 * 4000 + 2];
+    shuf *h = client_open();
+    for (int i = 0; i < 4000; i++)
+        ones[i] = 1;
+    const shuf_ranks request = {.n = 4000,
+                                .seed = UINT64_MAX,
+                                .epoch = UINT64_MAX,
+                                .rank = 3999,
+                                .world = 4000,
+                                .input = ones,
+                                .output = ones};
+    client_expect(h, shuf_exchange(h, &request, values, sizeof values, NULL), SHUF_OK, "");
+    shuf_primefold f = shuf_primefold_make(4000, UINT64_MAX, UINT64_MAX);
+    shuf_primefold_make_inverse(&f);
+    for (uint64_t r = 0; r < 4000; r++) {
+        assert_int_equal(values[r], shuf_primefold_inverse(&f, 3999) == r);
+        assert_int_equal(values[4000 + r], shuf_primefold_forward(&f, 3999) == r);
+    }
+    shuf_close(h);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies),     cmocka_unit_test(leases_are_shared),
+        cmocka_unit_test(prefetched), cmocka_unit_test(refused),
+        cmocka_unit_test(most_ranks), cmocka_unit_test(killed),
+    };
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
+}

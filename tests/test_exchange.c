@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plans of exchanges on the host, for every instruction set of this processor. All plans of a world
+ * are carried out on numbered records, and the outputs are compared with the definition of a
+ * shuffle. A world that is too large for that is checked rank by rank, by look-ups.
+ */
+#include "support/cmocka_all.h"
+#include "support/random.h"
+
+#include "host/exchange.h"
+#include "shuf/primefold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64, WORLD_MOST = 24, N_MOST = 40000 };
+
+static const struct shuf__simd_ops *simd;
+
+/* ---- One plan ---- */
+
+struct numbers {
+    uint64_t *to, *from, *order, *places;
+    uint64_t *memory;
+};
+
+static uint64_t read_number(const void *values, unsigned width, uint64_t index)
+{
+    return width == 4 ? ((const uint32_t *)values)[index] : ((const uint64_t *)values)[index];
+}
+
+static struct shuf__computation computation_of(const struct shuf__plan *plan, shuf_dtype dtype)
+{
+    struct shuf__error error;
+    struct shuf__computation c = {.request = {.plan = *plan}};
+    if (shuf__exchange_make(&c.request, &error))
+        fail_msg("%s", error.text);
+    if (dtype != SHUF_AUTO)
+        c.request.dtype = dtype;
+    return c;
+}
+
+/* Computes a plan, and checks that nothing is written beside the result and the workspace. */
+static struct numbers compute(const struct shuf__plan *plan, int threads, shuf_dtype dtype)
+{
+    struct shuf__computation c = computation_of(plan, dtype);
+    const struct shuf__shape shape = shuf__request_shape(&c.request);
+    const uint64_t needed = shuf__exchange_bytes(threads, plan);
+    uint8_t *out = malloc(shape.bytes + GUARD), *beside = malloc(needed + GUARD);
+    struct numbers n = {.memory = malloc((shape.count + 1) * sizeof(uint64_t))};
+    const struct shuf__block workspace = {.memory = beside, .bytes = needed};
+    assert_true(out && beside && n.memory);
+    memset(out + shape.bytes, 0xa5, GUARD);
+    memset(beside, 0x5a, needed + GUARD);
+    c.workspace = &workspace;
+    assert_true(shuf__host_exchange(simd, threads, &c, out));
+    for (int i = 0; i < GUARD; i++)
+        assert_true(out[shape.bytes + (size_t)i] == 0xa5 && beside[needed + (size_t)i] == 0x5a);
+    for (uint64_t i = 0; i < shape.count; i++)
+        n.memory[i] = read_number(out, (unsigned)shape.width, i);
+    n.to = n.memory;
+    n.from = n.to + plan->world;
+    n.order = n.from + plan->world;
+    n.places = n.order + shuf__plan_part(plan, plan->rank, false).count;
+    free(out);
+    free(beside);
+    return n;
+}
+
+/* ---- All plans of a world ---- */
+
+struct world {
+    struct shuf__plan plan; /* of rank 0 */
+    struct numbers of[WORLD_MOST];
+};
+
+static uint64_t sum_before(const uint64_t *counts, uint64_t end)
+{
+    uint64_t sum = 0;
+    for (uint64_t r = 0; r < end; r++)
+        sum += counts[r];
+    return sum;
+}
+
+/* Sends the records from rank s to rank d. A record is its position in the input. */
+static void send(const struct world *w, uint64_t s, uint64_t d, uint64_t *output)
+{
+    const struct numbers *from = &w->of[s], *to = &w->of[d];
+    const struct shuf__range in = shuf__plan_part(&w->plan, s, false);
+    const struct shuf__range out = shuf__plan_part(&w->plan, d, true);
+    const uint64_t leaves = sum_before(from->to, d), arrives = sum_before(to->from, s);
+    assert_int_equal(from->to[d], to->from[s]);
+    for (uint64_t k = 0; k < from->to[d]; k++) {
+        const uint64_t record = from->order[leaves + k], place = to->places[arrives + k];
+        assert_true(record < in.count && place < out.count);
+        assert_int_equal(output[out.first + place], UINT64_MAX);
+        output[out.first + place] = in.first + record;
+    }
+}
+
+static void check_world(const struct shuf__plan *plan, int threads, shuf_dtype dtype)
+{
+    const struct shuf__permutation *p = &plan->permutation;
+    const shuf_key key = shuf__permutation_key(p);
+    shuf_primefold f = shuf_primefold_make_keyed(p->n, key, p->epoch);
+    struct world w = {.plan = *plan};
+    uint64_t *output = malloc(p->n * sizeof *output);
+    memset(output, 0xff, p->n * sizeof *output);
+    shuf_primefold_make_inverse(&f);
+    for (uint64_t r = 0; r < plan->world; r++) {
+        w.plan.rank = r;
+        w.of[r] = compute(&w.plan, threads, dtype);
+    }
+    for (uint64_t s = 0; s < plan->world; s++)
+        for (uint64_t d = 0; d < plan->world; d++)
+            send(&w, s, d, output);
+    for (uint64_t i = 0; i < p->n; i++) {
+        const uint64_t source =
+            plan->inverse ? shuf_primefold_inverse(&f, i) : shuf_primefold_forward(&f, i);
+        if (output[i] != source)
+            fail_msg("%s n %" PRIu64 " seed %" PRIu64 " world %" PRIu64 " inverse %d by %d threads:"
+                     " record %" PRIu64 " is %" PRIu64 ", expected %" PRIu64,
+                     simd->name, p->n, p->seed, plan->world, plan->inverse, threads, i, output[i],
+                     source);
+    }
+    for (uint64_t r = 0; r < plan->world; r++)
+        free(w.of[r].memory);
+    free(output);
+}
+
+static struct shuf__plan plan_of(uint64_t n, uint64_t world, bool inverse)
+{
+    return (struct shuf__plan){
+        .permutation = {.n = n, .seed = n ^ random_u64(), .epoch = random_below(9)},
+        .world = world,
+        .inverse = inverse};
+}
+
+static void edges(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 2, 3, 7, 255, 256, 257, 2047, 4096, 4097, 10007};
+    static const uint64_t worlds[] = {1, 2, 3, 8, WORLD_MOST};
+    random_start("edges");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof worlds / sizeof *worlds; k++)
+            for (int inverse = 0; inverse < 2; inverse++) {
+                const struct shuf__plan plan = plan_of(sizes[i], worlds[k], inverse);
+                check_world(&plan, 1 + inverse, SHUF_AUTO);
+            }
+}
+
+/* Random sizes with the sum n, many of them 0. */
+static void divide(uint64_t n, uint64_t world, uint64_t *sizes)
+{
+    memset(sizes, 0, world * sizeof *sizes);
+    for (unsigned cuts = 0; cuts < 3; cuts++) {
+        const uint64_t take = random_below(n + 1);
+        sizes[random_below(world)] += take;
+        n -= take;
+    }
+    sizes[random_below(world)] += n;
+}
+
+static void uneven(void **state)
+{
+    (void)state;
+    random_start("uneven");
+    for (int i = 0; i < 60; i++) {
+        uint64_t input[WORLD_MOST], output[WORLD_MOST];
+        struct shuf__plan plan =
+            plan_of(random_size(N_MOST), 1 + random_below(WORLD_MOST), random_below(2));
+        divide(plan.permutation.n, plan.world, input);
+        divide(plan.permutation.n, plan.world, output);
+        plan.input = i % 4 ? input : NULL;
+        plan.output = i % 4 != 1 ? output : NULL;
+        check_world(&plan, 1 + (int)random_below(4), i % 3 ? SHUF_AUTO : SHUF_U64);
+    }
+}
+
+/* Large enough for several windows, and for several threads. */
+static void many_windows(void **state)
+{
+    (void)state;
+    random_start("many_windows");
+    for (int inverse = 0; inverse < 2; inverse++) {
+        const struct shuf__plan plan = plan_of(700001, 3, inverse);
+        check_world(&plan, 3, SHUF_AUTO);
+    }
+}
+
+/* ---- One rank of a large world ---- */
+
+/* The rank whose part has the position. */
+static uint64_t rank_at(const struct shuf__plan *plan, uint64_t position, bool output)
+{
+    for (uint64_t r = 0;; r++) {
+        const struct shuf__range part = shuf__plan_part(plan, r, output);
+        if (position >= part.first && position - part.first < part.count)
+            return r;
+    }
+}
+
+/* The numbers of a list are each in order, and belong to the rank that their counts say. */
+static void check_list(const struct shuf__plan *plan, const shuf_primefold *f, bool sends,
+                       const uint64_t *counts, const uint64_t *list)
+{
+    const struct shuf__range own = shuf__plan_part(plan, plan->rank, !sends);
+    uint8_t *seen = calloc(own.count + 1, 1);
+    uint64_t k = 0;
+    for (uint64_t r = 0; r < plan->world; r++) {
+        uint64_t before = 0;
+        for (uint64_t end = k + counts[r], first = k; k < end; k++) {
+            assert_true(list[k] < own.count && !seen[list[k]]++);
+            const uint64_t there = sends != plan->inverse
+                                       ? shuf_primefold_inverse(f, own.first + list[k])
+                                       : shuf_primefold_forward(f, own.first + list[k]);
+            assert_int_equal(rank_at(plan, there, sends), r);
+            const uint64_t key = sends ? there : list[k];
+            assert_true(k == first || key > before);
+            before = key;
+        }
+    }
+    assert_int_equal(k, own.count);
+    free(seen);
+}
+
+static void check_rank(uint64_t n, uint64_t world, uint64_t rank, bool inverse,
+                       const uint64_t *sizes)
+{
+    struct shuf__plan plan = plan_of(n, world, inverse);
+    const struct shuf__permutation *p = &plan.permutation;
+    shuf_primefold f = shuf_primefold_make_keyed(n, shuf__permutation_key(p), p->epoch);
+    shuf_primefold_make_inverse(&f);
+    plan.rank = rank;
+    plan.input = plan.output = sizes;
+    struct numbers numbers = compute(&plan, 2, SHUF_AUTO);
+    check_list(&plan, &f, true, numbers.to, numbers.order);
+    check_list(&plan, &f, false, numbers.from, numbers.places);
+    free(numbers.memory);
+}
+
+/* Positions of 32 and of 64 bits, up to 2^62; a rank has few of them. */
+static void large_n(void **state)
+{
+    (void)state;
+    random_start("large_n");
+    for (int i = 0; i < 12; i++) {
+        static const unsigned bits[] = {30, 31, 32, 40, 50, 62};
+        const uint64_t n = (UINT64_C(1) << bits[i / 2]) - random_below(1000);
+        const uint64_t sizes[] = {n / 3, 5000 + (uint64_t)i, n - n / 3 - 9000 - (uint64_t)i, 4000};
+        check_rank(n, 4, i % 2 ? 1 : 3, random_below(2), sizes);
+    }
+    check_rank(1 << 20, 1024, 77, false, NULL);
+    check_rank(1000, SHUF__RANKS_EQUAL, 999, false, NULL);
+    check_rank(1000, SHUF__RANKS_EQUAL, 1000, false, NULL); /* an empty rank */
+}
+
+/* ---- The end ---- */
+
+struct cancel_after {
+    unsigned calls, limit;
+};
+
+static bool at_last(void *context)
+{
+    struct cancel_after *cancel_after = context; /* called by any thread */
+    return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
+}
+
+/* Each call of `cancelled`, from the first to the last, ends the computation soon. */
+static void cancelled(void **state)
+{
+    (void)state;
+    struct cancel_after cancel_after = {.limit = UINT32_MAX};
+    random_start("cancelled");
+    const struct shuf__plan plan = plan_of(300000, 2, false);
+    struct shuf__computation c = computation_of(&plan, SHUF_AUTO);
+    struct shuf__block workspace = {.bytes = shuf__exchange_bytes(2, &plan)};
+    void *out = malloc(shuf__request_shape(&c.request).bytes);
+    workspace.memory = malloc(workspace.bytes);
+    c.workspace = &workspace;
+    c.cancelled = at_last;
+    c.cancel_context = &cancel_after;
+    assert_true(shuf__host_exchange(simd, 2, &c, out));
+    const unsigned all = cancel_after.calls;
+    assert_true(all > 100);
+    for (unsigned limit = 1; limit <= all; limit += 13) {
+        cancel_after = (struct cancel_after){.limit = limit};
+        assert_false(shuf__host_exchange(simd, 2, &c, out));
+        assert_in_range(cancel_after.calls, limit, limit + 10);
+    }
+    free(workspace.memory);
+    free(out);
+}
+
+/* 16 bytes a record with its plan, and counters. */
+static void memory(void **state)
+{
+    (void)state;
+    const struct shuf__plan plan = {.permutation = {.n = UINT64_C(1) << 40}, .world = 1024};
+    const uint64_t records = shuf__plan_part(&plan, 0, false).count;
+    const struct shuf__computation c = computation_of(&plan, SHUF_AUTO);
+    assert_int_equal(c.request.dtype, SHUF_U32);
+    const uint64_t bytes =
+        shuf__request_shape(&c.request).bytes + shuf__exchange_bytes(16, &c.request.plan);
+    assert_in_range(bytes, 16 * records, 16 * records + (16 << 20));
+}
+
+static int run(const char *name)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges),   cmocka_unit_test(uneven),    cmocka_unit_test(many_windows),
+        cmocka_unit_test(large_n), cmocka_unit_test(cancelled), cmocka_unit_test(memory),
+    };
+    struct shuf__error error;
+    if (shuf__simd_choose(name, &simd, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        return error.status == SHUF_DEVICE ? 0 : 1; /* this processor lacks the instructions */
+    }
+    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
+}
+
+int main(void)
+{
+    return run("scalar") + run("avx2") + run("avx512");
+}
