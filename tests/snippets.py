@@ -86,11 +86,12 @@ def script_of(document, directory):
 
 
 def prepare(directory, build, compiler, flags):
-    """Makes a new directory with the files that the documents use, and with this build's compiler as cc."""
+    """Makes a new directory with the files that the documents use, this build's compiler as cc, and its Python."""
     shutil.rmtree(directory, ignore_errors=True)
     (directory / "bin").mkdir(parents=True)
     (directory / "bin/cc").write_text(f'#!/bin/sh\nexec {shutil.which(compiler)} {flags} "$@"\n')
     (directory / "bin/cc").chmod(0o755)
+    (directory / "bin/python3").symlink_to(sys.executable)
     (directory / "dev").write_text(f'#!/bin/sh\nBUILD={build} exec {ROOT}/dev "$@"\n')
     (directory / "dev").chmod(0o755)
     (directory / "tokens.bin").write_bytes(bytes(range(256)) * 64)

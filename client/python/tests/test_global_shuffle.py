@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import shufd
 import shufd.torch
-from conftest import settled
+from conftest import await_value
 from ranks import Failed, Job, cut
 from shufd import _global_shuffle, _programs
 
@@ -254,14 +254,14 @@ def test_a_rank_that_ends(daemon, client, job, when):
         for rank, result in ((0, first), (2, last)):
             assert result.kind == "IOFailure", str(result)
             assert f"rank {rank} of 3: the exchange with the other ranks failed" in result.text
-        assert settled(lambda: plans_of(client), []) == []
+        assert await_value(lambda: plans_of(client), []) == []
     finally:
         other.close()
 
 
 def test_no_leases_remain(job, client):
     still_works(job, client)
-    assert settled(lambda: plans_of(client), []) == []
+    assert await_value(lambda: plans_of(client), []) == []
 
 
 # ---- One process ---------------------------------------------------------------------------------
