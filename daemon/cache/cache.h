@@ -20,7 +20,7 @@
 struct shuf__key {
     struct shuf__request request;
     uint32_t uid;
-    enum shuf__memory kind;
+    enum shuf__memory memory;
 };
 
 /* Whether requests with equal keys share one entry. The contents of shuffles and buffers depend on

@@ -29,7 +29,7 @@ struct shuf__log_line {
     char text[SHUF__LOG_TEXT];
 };
 
-struct shuf__log_reader {
+struct shuf__log_output {
     bool journal; /* stderr is the journal: prefix lines with <6> and the like */
     bool stamped; /* prefix lines with the time */
 };
@@ -38,9 +38,9 @@ struct shuf__log_reader {
 const char *shuf__log_level_name(enum shuf__log_level level);
 
 /* Finds the kind of reader that standard error of this process has. */
-struct shuf__log_reader shuf__log_reader_find(void);
+struct shuf__log_output shuf__log_output_find(void);
 
 /* Writes a line, and waits for its reader if necessary. False: the line is lost. */
-bool shuf__log_line_write(const struct shuf__log_line *line, const struct shuf__log_reader *reader);
+bool shuf__log_line_write(const struct shuf__log_line *line, const struct shuf__log_output *output);
 
 #endif

@@ -57,7 +57,7 @@ struct shuf__allocation {
 struct shuf__budget {
     struct shuf__amount configured;      /* for `max_limit` */
     struct shuf__amount configured_idle; /* for `idle_limit` */
-    struct shuf__amount configured_pool; /* for `warm_size` */
+    struct shuf__amount configured_warm; /* for `warm_size` */
     uint64_t sharers;          /* daemons that divide this memory: a percentage is of one share */
     uint64_t used;             /* charged bytes */
     uint64_t max_limit;        /* the configured limit of `used` */

@@ -18,8 +18,8 @@ TAILQ_HEAD(shuf__idle_allocations, shuf__allocation);
 struct shuf__size_class {
     uint32_t uid, kind;
     uint64_t size;
-    unsigned count; /* the search tree compares the fields above this one */
-    struct shuf__idle_allocations free_list; /* least recently used first */
+    unsigned count;                     /* the search tree compares the fields above this one */
+    struct shuf__idle_allocations idle; /* least recently used first */
 };
 
 struct shuf__pool {
@@ -66,7 +66,7 @@ void shuf__pool_add_warm(struct shuf__pool *pool, struct shuf__allocation *alloc
 bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side);
 
 /* Takes an allocation out of the pool, because a request uses its contents again. */
-void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation);
+void shuf__pool_remove(struct shuf__pool *pool, struct shuf__allocation *allocation);
 
 /* The class of idle allocations of that user, kind and size; NULL: there are none. */
 struct shuf__size_class *shuf__pool_find_class(const struct shuf__pool *pool, uint32_t uid,
@@ -94,8 +94,8 @@ struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t
 /* Call when other programs need memory. Drops idle allocations that no process has mapped, least
  * recently used first, until the system gets `bytes` bytes back or none is left. Adds to *dropped.
  */
-void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
-                          struct shuf__dropped *dropped);
+void shuf__pool_shrink(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
+                       struct shuf__dropped *dropped);
 
 /* Drops idle allocations until the side is within its limit of idle bytes. */
 void shuf__pool_hold_to_limit(struct shuf__pool *pool, enum shuf__side side);

@@ -44,7 +44,8 @@ constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
 constexpr uint64_t fold_tiles = 16;            /* most tiles of a block */
 constexpr uint64_t fold_blocks = 4096;         /* with fewer blocks, each block has only one tile */
 constexpr uint64_t fold_large = uint64_t{1} << 22; /* from this count on a second launch pays */
-constexpr uint64_t fold_values_each = 32;    /* values that a large row needs for each correction */
+/* Of a large row, at most one value in `fold_values_each` may need a correction. */
+constexpr uint64_t fold_values_each = 32;
 constexpr int fold_turns = 32;               /* groups of a thread, for a long row of a batch */
 constexpr uint64_t fold_short = 512;         /* most groups of a short row */
 constexpr uint64_t fold_block_groups = 3072; /* most groups of short rows in a block */
