@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The key of an entry: the request, its user and the kind of memory. Entries with equal keys have
- * equal bytes, except shuffles and buffers. The request of a rank index (rank_entry.h) is a
- * LOOK_UP. */
+/* The key of an entry: the request, its user and the kind of memory for the values. Entries with
+ * equal keys have equal bytes, except shuffles and buffers. The request of a rank index
+ * (rank_entry.h) is a LOOK_UP. */
 struct shuf__key {
     struct shuf__request request;
     uint32_t uid;

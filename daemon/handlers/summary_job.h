@@ -8,8 +8,8 @@
 
 #include "result_request.h"
 
-/* Whether the request asks only for the summary of a large result. Call it if the result is not in
- * the cache. */
+/* Whether this job serves the request: it asks only for the summary of a large result. Call it if
+ * the result is not in the cache. */
 bool shuf__summary_job_applies(const struct shuf__result_request *r);
 
 /* Submits the job, which sends the reply. Fails with SHUF_NO_MEMORY if the result is so large that
