@@ -17,7 +17,7 @@
 
 enum { SHUF__N_MAX = 1 << 28 };
 
-/* A row can be compared with the next row. This is the other row that it can be compared with. */
+/* A test may compare a row with a second row: the next row, or one of these. */
 enum shuf__relation {
     SHUF__SELF,
     SHUF__NEIGHBOUR, /* the row of the next seed (or of the next epoch, if rows vary the seed) */
