@@ -488,7 +488,7 @@ static void help_lists_options(void **state)
         {"gauss --help", "--std=D"},
         {"gauss --help", "--summary"},
         {"gauss --help", "--method=table|box-muller"},
-        {"help_lists_options gauss", "--transport=memfd|cuda-fd|"},
+        {"help gauss", "--transport=memfd|cuda-fd|"},
         {"uniform --help", "--dtype=f64|f32|u32|u64"},
         {"help", "uniform   "},
     };

@@ -246,7 +246,7 @@ static void wrong_standard_input_is_explained(void **state)
 static void help_lists_options(void **state)
 {
     (void)state;
-    static const char *const forms[] = {"help_lists_options index", "index --help", "index -h"};
+    static const char *const forms[] = {"help index", "index --help", "index -h"};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         char *text = shufctl_succeed(NULL, "%s", forms[i]);
         assert_non_null(strstr(text, "--inverse"));
