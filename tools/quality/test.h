@@ -19,7 +19,7 @@ enum { SHUF__N_MAX = 1 << 28 };
 
 /* A test may compare each row with another one, its relative. */
 enum shuf__relation {
-    SHUF__SELF,      /* no relative */
+    SHUF__SELF,      /* the row itself: no relative */
     SHUF__NEIGHBOUR, /* the row of the next seed (or of the next epoch, if rows vary the seed) */
     SHUF__FLIPPED,   /* the row of a seed with one changed bit */
     SHUF__RELATIONS,
