@@ -91,8 +91,8 @@ static void varphilox(struct bench *b, uint64_t n, uint64_t epoch)
 }
 
 /* Each item has an index in the domain: the x with f(x) = item. The item is right if f(x) is n or
- * more for all x between the index of the item before and its own. If this holds at every place,
- * the output is the compaction of f(0), f(1), ... */
+ * more for all x between the index of the item before it and the index of this item. If this holds
+ * at every place, the output is the compaction of f(0), f(1), ... */
 static bool is_varphilox(const uint64_t *out, uint64_t n, uint64_t at)
 {
     const shuf_philox24 f = shuf_philox24_make(n, PAPER_SEED, 0);

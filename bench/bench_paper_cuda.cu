@@ -4,8 +4,8 @@
  * are: a gather by random indices, which no method that gathers can surpass; the paper's three
  * bijective shuffles (the backend has the third one); other methods that the paper names;
  * thrust::shuffle_copy; and the backend's default. Each row is the median device time of five
- * trials. Before it starts the clock, the program checks each result: every item must occur once.
- * If docs/spec.md defines the order, every item must be at its place too.
+ * trials. Before it starts the clock, the program checks that every item occurs once in each
+ * result. If docs/spec.md defines the order, every item must also be at its place.
  */
 #include "backend.h"
 #include "device.cuh"

@@ -2,8 +2,8 @@
  *
  * Generates load for a server on a Unix socket, as redis-benchmark does: one thread, epoll,
  * non-blocking connections, each with one request in flight. A request is packed once; later
- * requests only replace its numbers. This saves time, because on a small machine the cost of the
- * load itself counts too. Every reply is checked, and one result of a thousand value by value.
+ * requests only replace its numbers. This saves time: on a small machine the load generator and the
+ * server share the processors. Every reply is checked, and one result of a thousand value by value.
  */
 #ifndef SHUF__BENCH_LOAD_H
 #define SHUF__BENCH_LOAD_H

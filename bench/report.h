@@ -60,8 +60,9 @@ void report_kernel(struct report *report, const char *label, uint64_t n, uint64_
                    const char *unit, double *ns, size_t samples,
                    const struct report_resources *resources);
 
-/* Adds a figure with its expected value and the standard error. `spread`: the deviation of partial
- * figures from each other, divided by the deviation that the error implies. */
+/* Adds a figure with its expected value and its standard error. The figure is a mean of several
+ * partial figures. `spread` is the ratio of two standard deviations of a partial figure: the
+ * measured one, and the one that follows from `error`. */
 void report_expected(struct report *report, const char *label, uint64_t n, double value,
                      double expected, double error, double spread);
 

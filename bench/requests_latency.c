@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Latency of small requests by one client of libshuf, from the call until the values can be read.
- * Each request has another epoch, so the cache never has its result, and releases the lease before
- * it.
+ * Each request has another epoch, so the cache never has its result. Each request also releases the
+ * lease of the request before it.
  */
 #include "clock.h"
 #include "context.h"

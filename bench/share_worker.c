@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See share_worker.h. Compares the first and last values with those that the inline C computes.
- * Reports a fingerprint of slices in between, which must be equal in all processes.
+ * Reports a fingerprint of slices of the values between them. All processes must report the same
+ * fingerprint.
  */
 #include "share_worker.h"
 

@@ -87,10 +87,10 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
                          const struct shuf__log *log)
 {
     const struct limits host = {SHUF__MEMORY_MEMFD, "host_memory",
-                                "host_pool",        config->host_memory,
-                                config->host_pool,  shuf__service_sharers(NULL)};
-    const struct limits device = {SHUF__MEMORY_CUDA_FD,  "device_memory",     "device_pool",
-                                  config->device_memory, config->device_pool, 1};
+                                "host_warm",        config->host_memory,
+                                config->host_warm,  shuf__service_sharers(NULL)};
+    const struct limits device = {SHUF__MEMORY_CUDA_FD,  "device_memory",     "device_warm",
+                                  config->device_memory, config->device_warm, 1};
     check_limits(backend, &host, log);
     check_limits(backend, &device, log);
 }

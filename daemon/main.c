@@ -159,7 +159,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--completion") == 0)
         return print_completion(&parser, argv[2]);
     shuf__options_parse(&parser, argc, argv, &arguments);
-    log.reader.stamped &= !arguments.check && !arguments.print_config; /* a person needs no time */
+    log.output.stamped &= !arguments.check && !arguments.print_config; /* a person needs no time */
     int code = shuf__config_load(&config, &arguments.source, &error);
     if (code != EX_OK) {
         shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);

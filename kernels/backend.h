@@ -52,8 +52,9 @@ enum shuf__memory {
 };
 
 enum {
-    SHUF__IPC_HANDLE = 64,      /* bytes of a cudaIpcMemHandle_t, and of a cudaIpcEventHandle_t */
-    SHUF__BLOCK_UNIT = 2 << 20, /* block sizes are multiples of it, as of the CUDA driver's */
+    SHUF__IPC_HANDLE = 64, /* bytes of a cudaIpcMemHandle_t, and of a cudaIpcEventHandle_t */
+    SHUF__BLOCK_UNIT =
+        2 << 20, /* the size of a block is a multiple, except in small MEMFD blocks */
 };
 
 /* The scratch memory that a computation needs. `best` bytes give full speed; `least` bytes are

@@ -35,7 +35,7 @@ LINES = (
 )
 LINES_OF_SHUFD = (
     ("--print-c\t", "--print-config"),
-    ("--check --host-p\t1Gi", "--check --host-pool 1Gi"),
+    ("--check --host-w\t1Gi", "--check --host-warm 1Gi"),
     ("--log-level wa\t", "--log-level warning"),
     ("--config a\t", f"--config {FILE}"),
     ("permu\t", "permu"),

@@ -34,7 +34,7 @@ static void test_config_errors(void **state)
          "device_cache lots: expected a whole number below 2^63, such as 2e9 or 8Gi, or whole "
          "percent, 0% to 100%"},
         {"host_memory = 12.5%\n", "host_memory 12.5%: expected a whole number below 2^63"},
-        {"host_pool = 10m\n", "or whole percent, 0% to 100%; did you mean 10M?"},
+        {"host_warm = 10m\n", "or whole percent, 0% to 100%; did you mean 10M?"},
         {"metrics_file = shufd.prom\n",
          "conf:1: metrics_file shufd.prom: expected an absolute path that ends in .prom"},
         {"metrics_file = /tmp/shufd.txt\n", "expected an absolute path that ends in .prom"},
@@ -213,18 +213,18 @@ static void test_large_pool_warns(void **state)
 {
     (void)state;
     const char *check[] = {"--backend",   "cpu",  "--socket", "/tmp/none",
-                           "--host-pool", "99Ti", "--check",  NULL};
+                           "--host-warm", "99Ti", "--check",  NULL};
     const char *fits[] = {"--backend",   "cpu", "--socket", "/tmp/none",
-                          "--host-pool", "25%", "--check",  NULL};
+                          "--host-warm", "25%", "--check",  NULL};
     char text[1024];
-    shufd_expect_exit(check, EX_OK, "host_pool 99Ti: more than host_memory = 25%, which limits it");
+    shufd_expect_exit(check, EX_OK, "host_warm 99Ti: more than host_memory = 25%, which limits it");
     assert_int_equal(harness_run(fits, text, sizeof text), 0);
-    assert_null(strstr(text, "host_pool"));
+    assert_null(strstr(text, "host_warm"));
     /* a quarter of the memory, divided by the number of daemons, is 64 MiB for each */
     check[5] = "128Mi";
     snprintf(text, sizeof text, "%ld", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) >> 28);
     setenv("SHUFD_INSTANCES", text, 1);
-    shufd_expect_exit(check, EX_OK, "host_pool 128Mi: more than host_memory = 25%");
+    shufd_expect_exit(check, EX_OK, "host_warm 128Mi: more than host_memory = 25%");
     unsetenv("SHUFD_INSTANCES");
 }
 

@@ -60,7 +60,7 @@ static int start_with_pool(void **state)
 {
     (void)state;
     start_with("socket_mode = 0666\nhost_memory = 64Mi\ndevice_memory = 64Mi\n"
-               "host_pool = 60Mi\ndevice_pool = 60Mi\n");
+               "host_warm = 60Mi\ndevice_warm = 60Mi\n");
     return 0;
 }
 

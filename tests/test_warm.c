@@ -25,7 +25,7 @@ static struct wire *w;
 
 static void start(const char *host_memory, const char *host_cache)
 {
-    const char *const settings[] = {"host_pool",   "64Mi",       "host_memory",
+    const char *const settings[] = {"host_warm",   "64Mi",       "host_memory",
                                     host_memory,   "host_cache", host_cache,
                                     "socket_mode", "0666",       NULL};
     fake_backend_start(&h, settings);
@@ -91,7 +91,7 @@ static void warm_block_is_made_at_start(void **state)
     const Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.blocks, 1);
     assert_int_equal(s.n_users, 1); /* this user; the warm block has no user */
-    shufd_await(h.log, log, sizeof log, "host_pool: a block of 64 MiB is ready");
+    shufd_await(h.log, log, sizeof log, "host_warm: a block of 64 MiB is ready");
     stop();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * host_pool and device_pool with a real daemon. The first large result uses memory that was touched
+ * host_warm and device_warm with a real daemon. The first large result uses memory that was touched
  * in advance. SIGHUP changes the settings.
  */
 #include "shuf.h"
@@ -60,7 +60,7 @@ static void first_result_uses_touched_memory(void **state)
     struct harness h;
     uint64_t bytes;
     wire_start(&h, harness_backend,
-               "host_pool = 256Mi\ndevice_pool = 256Mi\nhost_memory = 1Gi\ndevice_memory = 1Gi\n");
+               "host_warm = 256Mi\ndevice_warm = 256Mi\nhost_memory = 1Gi\ndevice_memory = 1Gi\n");
     const uint64_t device = strncmp(harness_backend, "cuda", 4) == 0 ? 256 * MI : 0;
     WIRE_AWAIT(&h, s, s.host_idle == 256 * MI && s.device_idle == device);
     /* A sanitizer touches its own memory too. */
@@ -75,9 +75,9 @@ static void reload_changes_warm_blocks(void **state)
     struct harness h;
     wire_start(&h, harness_backend, "host_memory = 1Gi\ndevice_memory = 1Gi\n");
     assert_int_equal(wire_status(&h).memory_used, 0);
-    rewrite(&h, "host_memory = 1Gi\ndevice_memory = 1Gi\nhost_pool = 64Mi\ndevice_pool = 64Mi\n");
+    rewrite(&h, "host_memory = 1Gi\ndevice_memory = 1Gi\nhost_warm = 64Mi\ndevice_warm = 64Mi\n");
     WIRE_AWAIT(&h, s, s.memory_used == 64 * MI && s.host_used == 64 * MI);
-    rewrite(&h, "host_memory = 1Gi\ndevice_memory = 1Gi\nhost_pool = 32Mi\ndevice_pool = 32Mi\n");
+    rewrite(&h, "host_memory = 1Gi\ndevice_memory = 1Gi\nhost_warm = 32Mi\ndevice_warm = 32Mi\n");
     WIRE_AWAIT(&h, s, s.memory_used == 32 * MI && s.host_used == 32 * MI);
     rewrite(&h, "host_memory = 1Gi\ndevice_memory = 1Gi\n");
     WIRE_AWAIT(&h, s, s.memory_used == 0 && s.host_used == 0);

@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 /* Merges two shuffled runs, v[0 .. middle) and v[middle .. n). A coin selects the run of the next
- * value. When the selected run is empty, the rest is inserted at random places. */
+ * value. When the selected run is empty, the remaining values of the other run are inserted at
+ * random places. */
 static void merge(value *v, uint64_t middle, uint64_t n, struct draw *draw)
 {
     uint64_t i = 0, j = middle;

@@ -54,8 +54,8 @@ extern "C" {
 
 /* ---- Connection ------------------------------------------------------- */
 
-/* Connects to the daemon at `socket`. NULL or "" means the first of these that exists:
- * - $SHUFD_SOCKET, whether it exists or not;
+/* Connects to the daemon at `socket`. NULL or "" means $SHUFD_SOCKET. If that is not set, it means
+ * the first of these sockets that exists:
  * - /run/shufd/GPU-<uuid>.sock, the instance of this thread's GPU. This is the GPU of the current
  *   CUDA context, or else the first one in CUDA_VISIBLE_DEVICES (a UUID; an index only with
  *   CUDA_DEVICE_ORDER=PCI_BUS_ID, or if there is one GPU). The call neither loads nor initialises

@@ -49,9 +49,9 @@ typedef struct shuf_daemon {
     uint64_t pending_free; /* of the blocks: unused, but still mapped by a process */
     uint64_t leases;
     uint64_t hits;        /* requests answered from the cache */
-    uint64_t joined;      /* requests that joined a running computation */
+    uint64_t joined;      /* requests that joined a queued or running computation */
     uint64_t computed;    /* results computed */
-    uint64_t evicted;     /* results evicted for others */
+    uint64_t evicted;     /* results evicted for other results or programs */
     uint64_t log_dropped; /* lines of its log that were dropped, because the reader was too slow */
     bool copies_host;     /* it lends no host memory (memfd): the kernel grants no file leases */
     unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */

@@ -15,8 +15,8 @@ static int compare_keys(const void *a, const void *b)
     const struct shuf__key *k = a, *l = b;
     if (k->uid != l->uid)
         return k->uid < l->uid ? -1 : 1;
-    if (k->kind != l->kind)
-        return k->kind < l->kind ? -1 : 1;
+    if (k->memory != l->memory)
+        return k->memory < l->memory ? -1 : 1;
     return shuf__request_compare(&k->request, &l->request);
 }
 
@@ -69,7 +69,7 @@ struct shuf__memory_request shuf__cache_entry_memory_request(const struct shuf__
 {
     return (struct shuf__memory_request){
         .uid = entry->key.uid,
-        .kind = entry->key.kind,
+        .kind = entry->key.memory,
         .bytes = entry->bytes,
         .buffer = shuf__key_is_buffer(&entry->key),
     };
@@ -89,7 +89,7 @@ bool shuf__cache_entry_acquire(struct shuf__cache_entry *entry, enum shuf__acqui
 struct shuf__cache_entry *shuf__cache_entry_ref(struct shuf__cache_entry *entry)
 {
     if (entry->refs++ == 0)
-        shuf__pool_take_back(entry->cache->pool, entry->allocation);
+        shuf__pool_remove(entry->cache->pool, entry->allocation);
     return entry;
 }
 

@@ -14,13 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The key of an entry: the request, its user and the kind of memory. Entries with equal keys have
- * equal bytes, except shuffles and buffers. The request of a rank index (rank_entry.h) is a
- * LOOK_UP. */
+/* The key of an entry: the request, its user and the kind of memory for the values. Entries with
+ * equal keys have equal bytes, except shuffles and buffers. The request of a rank index
+ * (rank_entry.h) is a LOOK_UP. */
 struct shuf__key {
     struct shuf__request request;
     uint32_t uid;
-    enum shuf__memory kind;
+    enum shuf__memory memory;
 };
 
 /* Whether requests with equal keys share one entry. The contents of shuffles and buffers depend on

@@ -86,7 +86,7 @@ static struct shuf__workspace workspace_of(const struct shuf__cache_entry *entry
 {
     if (shuf__key_is_buffer(&entry->key))
         return (struct shuf__workspace){.kind = SHUF__MEMORY_MEMFD};
-    return backend->ops->workspace(backend, &entry->key.request, entry->key.kind);
+    return backend->ops->workspace(backend, &entry->key.request, entry->key.memory);
 }
 
 static struct shuf__job_memory memory_of(const struct shuf__cache_entry *entry,
@@ -117,7 +117,7 @@ static bool is_small_summary(const struct shuf__cache_entry *entry,
 {
     const struct shuf__summary *has = &entry->summary;
     return shuf__summary_has_fingerprint(has, options) && !(options->sums && !has->has_sums) &&
-           !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.kind));
+           !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.memory));
 }
 
 bool shuf__entry_is_small(const struct shuf__backend *backend,
@@ -126,7 +126,7 @@ bool shuf__entry_is_small(const struct shuf__backend *backend,
 {
     if (shuf__key_is_buffer(&entry->key) || !is_small_summary(entry, options))
         return false;
-    return entry->ready || (shuf__side_of(entry->key.kind) == shuf__side_of(backend->ops->own) &&
+    return entry->ready || (shuf__side_of(entry->key.memory) == shuf__side_of(backend->ops->own) &&
                             shuf__backend_is_quick(backend->ops, &entry->key.request) &&
                             workspace_of(entry, backend).best == 0);
 }

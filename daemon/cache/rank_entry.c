@@ -22,7 +22,7 @@ static struct shuf__key key_of(uint32_t uid, const struct shuf__request *request
                                                 .stride = 1,
                                                 .algorithm = p->algorithm}}},
         .uid = uid,
-        .kind = SHUF__MEMORY_MEMFD,
+        .memory = SHUF__MEMORY_MEMFD,
     };
 }
 

@@ -12,12 +12,12 @@
 
 void shuf__log_init(struct shuf__log *log, enum shuf__log_level level)
 {
-    *log = (struct shuf__log){.level = level, .reader = shuf__log_reader_find()};
+    *log = (struct shuf__log){.level = level, .output = shuf__log_output_find()};
 }
 
 bool shuf__log_start(struct shuf__log *log)
 {
-    log->queue = shuf__log_queue_start(log->reader);
+    log->queue = shuf__log_queue_start(log->output);
     return log->queue != NULL;
 }
 
@@ -42,7 +42,7 @@ static void add_line(const struct shuf__log *log, const struct shuf__log_line *l
     if (log->queue)
         shuf__log_queue_add(log->queue, line, key, log->rate);
     else
-        shuf__log_line_write(line, &log->reader);
+        shuf__log_line_write(line, &log->output);
 }
 
 void shuf__log(const struct shuf__log *log, enum shuf__log_level level, const char *format, ...)

@@ -18,7 +18,7 @@
 struct shuf__log {
     enum shuf__log_level level; /* minimum severity to log */
     uint64_t rate;              /* most lines a second of a kind that clients cause; 0: no limit */
-    struct shuf__log_reader reader;
+    struct shuf__log_output output;
     struct shuf__log_queue *queue; /* NULL: shuf__log() waits until the line is written */
 };
 

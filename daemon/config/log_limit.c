@@ -39,10 +39,10 @@ bool shuf__log_limits_admit(struct shuf__log_limits *limits, const char *key, ui
         return true;
     }
     if (kind->held++ == 0) {
-        limits->held++;
+        limits->held_kinds++;
         kind->line = *line;
     }
-    limits->total++;
+    limits->held_lines++;
     return false;
 }
 
@@ -56,13 +56,13 @@ static void sum_up(const struct shuf__log_kind *kind, struct shuf__log_line *sum
 bool shuf__log_limits_sum_up(struct shuf__log_limits *limits, uint64_t now_ns,
                              struct shuf__log_line *sum)
 {
-    for (size_t i = 0; i < limits->count && limits->held > 0; i++) {
+    for (size_t i = 0; i < limits->count && limits->held_kinds > 0; i++) {
         struct shuf__log_kind *kind = &limits->kind[i];
         if (kind->held == 0 || now_ns - kind->begin_ns < kind->window_ns)
             continue;
         sum_up(kind, sum);
         begin_window(kind, now_ns, 2 * kind->window_ns);
-        limits->held--;
+        limits->held_kinds--;
         return true;
     }
     return false;

@@ -25,8 +25,8 @@ struct shuf__log_kind {
 struct shuf__log_limits {
     struct shuf__log_kind kind[SHUF__LOG_KINDS];
     size_t count;
-    uint64_t held;  /* kinds that have held lines now */
-    uint64_t total; /* lines held since the start */
+    uint64_t held_kinds; /* kinds with held lines now */
+    uint64_t held_lines; /* lines held since the start */
 };
 
 /* True if the line is one of the first `rate` of its window and may be logged. Else it is held. */

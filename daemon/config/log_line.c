@@ -43,10 +43,10 @@ static bool is_journal(void)
            fstat(STDERR_FILENO, &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }
 
-struct shuf__log_reader shuf__log_reader_find(void)
+struct shuf__log_output shuf__log_output_find(void)
 {
     const bool journal = is_journal();
-    return (struct shuf__log_reader){.journal = journal, .stamped = !journal};
+    return (struct shuf__log_output){.journal = journal, .stamped = !journal};
 }
 
 /* "2026-11-22 22:07:31.123 +0000 " */
@@ -60,12 +60,12 @@ static int put_time(const struct timespec *time, char *to, size_t size)
     return snprintf(to, size, "%s.%03ld %s ", day, time->tv_nsec / 1000000, zone);
 }
 
-static int put_prefix(const struct shuf__log_line *line, const struct shuf__log_reader *reader,
+static int put_prefix(const struct shuf__log_line *line, const struct shuf__log_output *output,
                       char to[PREFIX])
 {
-    if (reader->journal)
+    if (output->journal)
         return snprintf(to, PREFIX, "<%d>", levels[line->level].priority);
-    return reader->stamped ? put_time(&line->time, to, PREFIX) : 0;
+    return output->stamped ? put_time(&line->time, to, PREFIX) : 0;
 }
 
 /* Writes in a loop, because a write may take only a part of the line. Waits if another process has
@@ -84,14 +84,14 @@ static bool write_whole(const char *bytes, size_t size)
     return true;
 }
 
-bool shuf__log_line_write(const struct shuf__log_line *line, const struct shuf__log_reader *reader)
+bool shuf__log_line_write(const struct shuf__log_line *line, const struct shuf__log_output *output)
 {
     char all[PREFIX + SHUF__LOG_TEXT + 16];
-    int used = put_prefix(line, reader, all);
+    int used = put_prefix(line, output, all);
     const char *text = all + used;
     used += snprintf(all + used, sizeof all - (size_t)used, "%s: %s", levels[line->level].name,
                      line->text);
-    if (reader->journal && line->has_request &&
+    if (output->journal && line->has_request &&
         shuf__log_journal(levels[line->level].priority, text, &line->request))
         return true;
     all[used] = '\n';

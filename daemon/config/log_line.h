@@ -29,7 +29,8 @@ struct shuf__log_line {
     char text[SHUF__LOG_TEXT];
 };
 
-struct shuf__log_reader {
+/* Where the log goes. */
+struct shuf__log_output {
     bool journal; /* stderr is the journal: prefix lines with <6> and the like */
     bool stamped; /* prefix lines with the time */
 };
@@ -37,10 +38,10 @@ struct shuf__log_reader {
 /* "error", "warning", "info", "debug" */
 const char *shuf__log_level_name(enum shuf__log_level level);
 
-/* Finds the kind of reader that standard error of this process has. */
-struct shuf__log_reader shuf__log_reader_find(void);
+/* Finds out what standard error of this process is. */
+struct shuf__log_output shuf__log_output_find(void);
 
-/* Writes a line, and waits for its reader if necessary. False: the line is lost. */
-bool shuf__log_line_write(const struct shuf__log_line *line, const struct shuf__log_reader *reader);
+/* Writes a line. May wait for the program that reads standard error. False: the line is lost. */
+bool shuf__log_line_write(const struct shuf__log_line *line, const struct shuf__log_output *output);
 
 #endif

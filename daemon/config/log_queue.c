@@ -22,7 +22,7 @@ struct entry {
 };
 
 struct shuf__log_queue {
-    struct shuf__log_reader reader;
+    struct shuf__log_output output;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed, ended;
@@ -85,7 +85,7 @@ static bool tell_dropped(const struct shuf__log_queue *queue, uint64_t dropped)
     snprintf(line.text, sizeof line.text,
              "%" PRIu64 " line%s of the log dropped: their reader was too slow", dropped,
              dropped == 1 ? "" : "s");
-    return shuf__log_line_write(&line, &queue->reader);
+    return shuf__log_line_write(&line, &queue->output);
 }
 
 /* Releases the mutex while it writes. */
@@ -103,7 +103,7 @@ static void write_next(struct shuf__log_queue *queue)
     pthread_mutex_unlock(&queue->mutex);
     if (entry.dropped > 0)
         tell_dropped(queue, entry.dropped);
-    const bool lost = has_line && !shuf__log_line_write(&entry.line, &queue->reader);
+    const bool lost = has_line && !shuf__log_line_write(&entry.line, &queue->output);
     pthread_mutex_lock(&queue->mutex);
     queue->dropped += lost;
 }
@@ -111,7 +111,7 @@ static void write_next(struct shuf__log_queue *queue)
 static void wait_for_lines(struct shuf__log_queue *queue)
 {
     const struct timespec until = seconds_from_now(1);
-    if (queue->limits.held > 0) /* a window may end before the next line comes */
+    if (queue->limits.held_kinds > 0) /* a window may end before the next line comes */
         pthread_cond_timedwait(&queue->changed, &queue->mutex, &until);
     else
         pthread_cond_wait(&queue->changed, &queue->mutex);
@@ -157,13 +157,13 @@ static int start_thread(struct shuf__log_queue *queue)
     return result;
 }
 
-struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_reader reader)
+struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_output output)
 {
     pthread_condattr_t monotonic;
     struct shuf__log_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
         return NULL;
-    queue->reader = reader;
+    queue->output = output;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&queue->mutex, NULL);
@@ -184,7 +184,7 @@ void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_l
     sum_up(queue, now);
     if (!key || shuf__log_limits_admit(&queue->limits, key, rate, line, now))
         push(queue, line);
-    else if (queue->limits.held == 1)
+    else if (queue->limits.held_kinds == 1)
         pthread_cond_signal(&queue->changed); /* the thread must now wait for the end of a window */
     pthread_mutex_unlock(&queue->mutex);
 }
@@ -192,7 +192,7 @@ void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_l
 struct shuf__log_losses shuf__log_queue_losses(struct shuf__log_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);
-    const struct shuf__log_losses losses = {queue->dropped, queue->limits.total};
+    const struct shuf__log_losses losses = {queue->dropped, queue->limits.held_lines};
     pthread_mutex_unlock(&queue->mutex);
     return losses;
 }

@@ -19,7 +19,7 @@ struct shuf__log_losses {
 };
 
 /* Makes the queue and starts its thread. NULL: out of memory or threads. */
-struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_reader reader);
+struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_output output);
 
 /* Adds a line, from any thread. With `key`, the queue takes at most `rate` lines a second of that
  * kind; 0: any number. */

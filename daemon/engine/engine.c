@@ -15,23 +15,23 @@
 
 enum {
     JOBS_PER_WAKE = 32, /* small jobs on the loop, before it serves the sockets again */
-    SLICE_HOST_MS = 10, /* long against the time in which a job fills the CPU's caches again */
-    SLICE_DEVICE_MS = 2,
+    TURN_HOST_MS = 10,  /* long against the time in which a job fills the CPU's caches again */
+    TURN_DEVICE_MS = 2,
 };
 
 struct shuf__engine {
     struct shuf__engine_options options;
     uv_async_t wake; /* the lanes use it to wake the loop */
-    uv_timer_t slice;
+    uv_timer_t turn_timer;
     int handles; /* number of handles that are not closed */
     struct shuf__lanes lanes;
-    struct shuf__backend *backend;   /* of the loop's thread */
-    struct shuf__engine_job *waiter; /* waits with the loop's backend; NULL: it is free */
+    struct shuf__backend *backend;         /* of the loop's thread */
+    struct shuf__engine_job *launched_job; /* uses `backend` until it is done, or NULL */
     struct shuf__lane *urgent;
 
     struct shuf__turns turns;
     struct shuf__engine_job *running; /* the job that has the device; the others are paused */
-    uint64_t slice_begin_ns;
+    uint64_t turn_begin_ns;
     struct shuf__job_queue finished_on_loop; /* `done` is not yet called */
     uint64_t queued;                         /* jobs that wait or run, without the urgent ones */
     size_t dispatched;                       /* jobs that a lane runs or has run, until `done` */
@@ -51,17 +51,17 @@ static void dispatch(struct shuf__engine *engine, struct shuf__lane *lane,
 
 /* ---- turns ---- */
 
-static void end_slice(struct shuf__engine *engine, struct shuf__turn_user *user)
+static void end_turn(struct shuf__engine *engine, struct shuf__turn_user *user)
 {
     const uint64_t now = uv_hrtime();
-    user->virtual_ns += now - engine->slice_begin_ns;
-    engine->slice_begin_ns = now;
+    user->virtual_ns += now - engine->turn_begin_ns;
+    engine->turn_begin_ns = now;
 }
 
 static void pause_running(struct shuf__engine *engine)
 {
     struct shuf__engine_job *job = engine->running;
-    end_slice(engine, job->user);
+    end_turn(engine, job->user);
     atomic_store(&job->paused, true);
     engine->running = NULL;
 }
@@ -84,7 +84,7 @@ static void finish_on_loop(struct shuf__engine *engine, struct shuf__engine_job 
 
 static enum shuf__loop_result run_on_loop(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    if (!job->run_on_loop || engine->waiter)
+    if (!job->run_on_loop || engine->launched_job)
         return SHUF__LOOP_NOTHING;
     const enum shuf__loop_result result = job->run_on_loop(job, engine->backend);
     engine->progressed |= result == SHUF__LOOP_COMPLETE;
@@ -96,7 +96,7 @@ static void run_in_lane(struct shuf__engine *engine, struct shuf__engine_job *jo
 {
     lane->job = job->user->active = engine->running = job;
     if (launched)
-        engine->waiter = job;
+        engine->launched_job = job;
     dispatch(engine, lane, job, launched ? engine->backend : NULL);
 }
 
@@ -116,32 +116,32 @@ static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
         return true;
     }
     finish_on_loop(engine, job);
-    end_slice(engine, user);
+    end_turn(engine, user);
     return false;
 }
 
-static uint64_t slice_ms(const struct shuf__engine *engine)
+static uint64_t turn_ms(const struct shuf__engine *engine)
 {
-    return shuf__memory_is_host(engine->backend->ops->own) ? SLICE_HOST_MS : SLICE_DEVICE_MS;
+    return shuf__memory_is_host(engine->backend->ops->own) ? TURN_HOST_MS : TURN_DEVICE_MS;
 }
 
-/* The rest of the running job's time slice, in nanoseconds; UINT64_MAX: no other user waits. */
+/* The rest of the running job's turn, in nanoseconds; UINT64_MAX: no other user waits. */
 static uint64_t time_left(const struct shuf__engine *engine)
 {
-    const uint64_t slice = slice_ms(engine) * 1000000;
-    const uint64_t used = uv_hrtime() - engine->slice_begin_ns;
+    const uint64_t turn = turn_ms(engine) * 1000000;
+    const uint64_t used = uv_hrtime() - engine->turn_begin_ns;
     if (!shuf__turns_has_others(&engine->turns, engine->running->user))
         return UINT64_MAX;
-    return used < slice ? slice - used : 0;
+    return used < turn ? turn - used : 0;
 }
 
-/* Starts the timer for the end of the time slice, if another user waits. If another user comes
+/* Starts the timer for the end of the turn, if another user waits. If another user comes
  * later, shuf__engine_submit() starts it. */
 static void start_timer(struct shuf__engine *engine)
 {
     const uint64_t left = time_left(engine);
     if (left != UINT64_MAX)
-        uv_timer_start(&engine->slice, engine->slice.timer_cb, left / 1000000 + 1, 0);
+        uv_timer_start(&engine->turn_timer, engine->turn_timer.timer_cb, left / 1000000 + 1, 0);
 }
 
 /* Gives the device to the user whose turn it is. */
@@ -155,7 +155,7 @@ static void schedule(struct shuf__engine *engine)
     if (engine->running)
         pause_running(engine);
     struct shuf__turn_user *user = shuf__turns_next(&engine->turns, lane != NULL);
-    engine->slice_begin_ns = uv_hrtime();
+    engine->turn_begin_ns = uv_hrtime();
     if (!user)
         return;
     if (user->active)
@@ -165,7 +165,7 @@ static void schedule(struct shuf__engine *engine)
     start_timer(engine);
 }
 
-static void on_slice(uv_timer_t *timer)
+static void on_turn_end(uv_timer_t *timer)
 {
     schedule(timer->data);
 }
@@ -177,7 +177,7 @@ static void on_slice(uv_timer_t *timer)
 static void leave_lane(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     if (engine->running == job) {
-        end_slice(engine, job->user);
+        end_turn(engine, job->user);
         engine->running = NULL;
     }
     if (job->user->active == job)
@@ -194,8 +194,8 @@ static void call_done_of_finished(struct shuf__engine *engine)
         next = job->next;
         engine->dispatched--;
         engine->progressed = true;
-        if (engine->waiter == job)
-            engine->waiter = NULL;
+        if (engine->launched_job == job)
+            engine->launched_job = NULL;
         if (!job->urgent)
             leave_lane(engine, job);
         job->done(job);
@@ -274,8 +274,8 @@ void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job 
 
 void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
-    assert(!engine->waiter);
-    engine->waiter = job;
+    assert(!engine->launched_job);
+    engine->launched_job = job;
     job->urgent = true;
     dispatch(engine, engine->urgent, job, engine->backend);
 }
@@ -302,7 +302,7 @@ bool shuf__engine_progressed(struct shuf__engine *engine)
 
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
 {
-    return engine->waiter ? NULL : engine->backend;
+    return engine->launched_job ? NULL : engine->backend;
 }
 
 void shuf__engine_report(struct shuf__engine *engine, const struct shuf__error *error)
@@ -342,7 +342,7 @@ static void on_handle_closed(uv_handle_t *handle)
 static void close_handles(struct shuf__engine *engine)
 {
     uv_close((uv_handle_t *)&engine->wake, on_handle_closed);
-    uv_close((uv_handle_t *)&engine->slice, on_handle_closed);
+    uv_close((uv_handle_t *)&engine->turn_timer, on_handle_closed);
 }
 
 static void close_everything(struct shuf__engine *engine)
@@ -373,9 +373,9 @@ static shuf_status init_handles(struct shuf__engine *engine, uv_loop_t *loop,
     const int result = uv_async_init(loop, &engine->wake, call_done);
     if (result)
         return shuf__fail(error, SHUF_IO, "engine: %s", uv_strerror(result));
-    uv_timer_init(loop, &engine->slice);
-    engine->slice.timer_cb = on_slice;
-    engine->slice.data = engine->wake.data = engine;
+    uv_timer_init(loop, &engine->turn_timer);
+    engine->turn_timer.timer_cb = on_turn_end;
+    engine->turn_timer.data = engine->wake.data = engine;
     engine->handles = 2;
     return SHUF_OK;
 }

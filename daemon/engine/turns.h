@@ -4,8 +4,7 @@
  * queueing (Goyal, Vin and Cheng, SIGCOMM 1996, section 2). Each user has a virtual time, which
  * grows while a job of the user runs. The user with the smallest virtual time is next. A new user,
  * or one that was idle, begins with the virtual time of the user whose turn it is. So nobody saves
- * up time by being idle, and a short job waits for one time slice. All calls are on the loop's
- * thread.
+ * up time by being idle, and a short job waits for one turn. All calls are on the loop's thread.
  */
 #ifndef SHUFD_TURNS_H
 #define SHUFD_TURNS_H

@@ -57,7 +57,7 @@ struct shuf__http {
     struct MHD_Daemon *daemon;
     struct shuf__endpoint endpoint;
     uv_async_t wake; /* wakes the loop: a request or a connection has come */
-    uv_timer_t text, sweep;
+    uv_timer_t text_timer, sweep_timer;
     uint64_t last_ms; /* time of the last text */
     unsigned open_handles;
 
@@ -310,12 +310,12 @@ static void on_wake(uv_async_t *wake)
     const bool is_waiting = !TAILQ_EMPTY(&http->waiting);
     const bool is_open = !TAILQ_EMPTY(&http->connections);
     uv_mutex_unlock(&http->lock);
-    if (is_open && !uv_is_active((uv_handle_t *)&http->sweep))
-        uv_timer_start(&http->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+    if (is_open && !uv_is_active((uv_handle_t *)&http->sweep_timer))
+        uv_timer_start(&http->sweep_timer, on_sweep, SWEEP_MS, SWEEP_MS);
     if (is_waiting && passed >= PAUSE_MS)
         answer(http, true);
-    else if (is_waiting && !uv_is_active((uv_handle_t *)&http->text))
-        uv_timer_start(&http->text, on_text, PAUSE_MS - passed, 0);
+    else if (is_waiting && !uv_is_active((uv_handle_t *)&http->text_timer))
+        uv_timer_start(&http->text_timer, on_text, PAUSE_MS - passed, 0);
 }
 
 /* ---- life ---- */
@@ -332,8 +332,8 @@ static void on_handle_closed(uv_handle_t *handle)
 static void close_handles(struct shuf__http *http)
 {
     uv_close((uv_handle_t *)&http->wake, on_handle_closed);
-    uv_close((uv_handle_t *)&http->text, on_handle_closed);
-    uv_close((uv_handle_t *)&http->sweep, on_handle_closed);
+    uv_close((uv_handle_t *)&http->text_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&http->sweep_timer, on_handle_closed);
 }
 
 static struct shuf__http *make_http(struct shuf__service *service)
@@ -351,9 +351,9 @@ static struct shuf__http *make_http(struct shuf__service *service)
         free(http);
         return NULL;
     }
-    uv_timer_init(service->loop, &http->text);
-    uv_timer_init(service->loop, &http->sweep);
-    http->wake.data = http->text.data = http->sweep.data = http;
+    uv_timer_init(service->loop, &http->text_timer);
+    uv_timer_init(service->loop, &http->sweep_timer);
+    http->wake.data = http->text_timer.data = http->sweep_timer.data = http;
     http->open_handles = 3;
     uv_unref((uv_handle_t *)&http->wake);
     return http;

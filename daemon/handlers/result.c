@@ -47,8 +47,8 @@ static shuf_status choose_transport(struct shuf__result_request *r, struct shuf_
     const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
     struct shuf__beside beside;
     if (shuf__transport_pick(&r->session->client, backend, &r->options.accepted,
-                             find_beside(r, &beside) ? &beside : NULL, &r->transport, &r->key.kind,
-                             error))
+                             find_beside(r, &beside) ? &beside : NULL, &r->transport,
+                             &r->key.memory, error))
         return error->status;
     if (shuf__key_is_buffer(&r->key) && r->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         return shuf__fail(error, SHUF_INVALID,
@@ -103,8 +103,8 @@ static struct shuf__cache_entry *find_in_memory(const struct shuf__result_reques
     if (shuf__result_request_leases(r))
         return entry;
     for (size_t i = 0; !entry && i < sizeof exported / sizeof *exported; i++)
-        if (exported[i] != r->key.kind && ops->makes[exported[i]]) {
-            key.kind = exported[i];
+        if (exported[i] != r->key.memory && ops->makes[exported[i]]) {
+            key.memory = exported[i];
             entry = shuf__cache_find(cache, &key);
         }
     return entry;
@@ -140,7 +140,7 @@ static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf
         use_request_of_entry(r);
         return SHUF_OK;
     }
-    if (shuf__summary_job_fits(r))
+    if (shuf__summary_job_applies(r))
         return SHUF_OK;
     r->waiter.entry = shuf__cache_add(cache, &r->key, r->shape.bytes);
     if (!r->waiter.entry)

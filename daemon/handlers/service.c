@@ -80,7 +80,7 @@ static void on_warm(struct shuf__warm *warm, const struct shuf__allocation *allo
         (struct shuf__service *)((char *)warm - offsetof(struct shuf__service, warm));
     char text[SHUF__UNITS_TEXT];
     shuf__log(service->log, SHUF__LOG_INFO, "%s: a block of %s is ready",
-              shuf__memory_is_host(allocation->kind) ? "host_pool" : "device_pool",
+              shuf__memory_is_host(allocation->kind) ? "host_warm" : "device_warm",
               shuf__units_memory(text, allocation->bytes));
 }
 
@@ -140,10 +140,10 @@ void shuf__service_configure(struct shuf__service *service)
         config->source.value[SHUF__CONFIG_device_memory] != NULL;
     host->configured = config->host_memory;
     host->configured_idle = config->host_cache;
-    host->configured_pool = config->host_pool;
+    host->configured_warm = config->host_warm;
     device->configured = config->device_memory;
     device->configured_idle = config->device_cache;
-    device->configured_pool = config->device_pool;
+    device->configured_warm = config->device_warm;
     service->allocations.accounts.memory = config->user_memory;
     service->allocations.has_user_option = config->source.value[SHUF__CONFIG_user_memory] != NULL;
     service->leases.limit = config->leases;

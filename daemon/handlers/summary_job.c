@@ -65,7 +65,7 @@ static bool can_begin_anywhere(const struct shuf__request *request,
            (backend->ops->rank_index_limits && p->rows == 1 && p->n <= SHUF__RANK_INDEX_N_MAX);
 }
 
-bool shuf__summary_job_fits(const struct shuf__result_request *r)
+bool shuf__summary_job_applies(const struct shuf__result_request *r)
 {
     const struct shuf__request *request = &r->key.request;
     const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
@@ -76,7 +76,7 @@ bool shuf__summary_job_fits(const struct shuf__result_request *r)
 
 /* ---- tiles, on a lane's thread ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -88,12 +88,12 @@ static uint64_t take_positions(struct shuf__permutation *p, uint64_t first, uint
     const uint64_t row = first / p->count, i = first % p->count;
     p->epoch += row;
     if (i == 0 && most >= p->count) {
-        p->rows = least(most / p->count, p->rows - row);
+        p->rows = smaller(most / p->count, p->rows - row);
         return p->rows * p->count;
     }
     p->rows = 1;
     p->offset = shuf__slice_position(&slice, i);
-    return p->count = least(most, p->count - i);
+    return p->count = smaller(most, p->count - i);
 }
 
 /* Makes *request a request for at most `most` values from number `first` on. Returns their number.
@@ -104,7 +104,7 @@ static uint64_t take_tile(struct shuf__request *request, uint64_t first, uint64_
     if (request->kind == SHUF__PERMUTATION)
         return take_positions(&request->permutation, first, most);
     s->offset += first;
-    return s->count = least(most, s->count - first);
+    return s->count = smaller(most, s->count - first);
 }
 
 static shuf_status compute_tile(struct summary_job *s, struct shuf__backend *backend,
@@ -128,7 +128,7 @@ static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend
 {
     struct shuf__summary *summary = &s->summary;
     const uint64_t before = s->values - SHUF__SAMPLES; /* the result is larger than a tile */
-    const uint64_t skip = s->done < before ? least(before - s->done, count) : 0;
+    const uint64_t skip = s->done < before ? smaller(before - s->done, count) : 0;
     const size_t more = (size_t)(count - skip);
     summary->n_last += (unsigned)more;
     return shuf__summary_read(backend, block, s->request.key.request.dtype, skip, more,
@@ -139,7 +139,7 @@ static shuf_status add_samples(struct summary_job *s, struct shuf__backend *back
                                const struct shuf__block *block, uint64_t count)
 {
     struct shuf__summary *summary = &s->summary;
-    const size_t more = (size_t)least(SHUF__SAMPLES - summary->n_first, count);
+    const size_t more = (size_t)smaller(SHUF__SAMPLES - summary->n_first, count);
     if (more > 0 && shuf__summary_read(backend, block, s->request.key.request.dtype, 0, more,
                                        summary->first + summary->n_first, &s->job.error))
         return s->job.error.status;

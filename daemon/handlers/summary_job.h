@@ -8,9 +8,9 @@
 
 #include "result_request.h"
 
-/* Whether the request asks only for the summary of a large result. Call it if the result is not in
- * the cache. */
-bool shuf__summary_job_fits(const struct shuf__result_request *r);
+/* Whether this job serves the request: it asks only for the summary of a large result. Call it if
+ * the result is not in the cache. */
+bool shuf__summary_job_applies(const struct shuf__result_request *r);
 
 /* Submits the job, which sends the reply. Fails with SHUF_NO_MEMORY if the result is so large that
  * other requests would wait too long; then the client requests parts. Fails with SHUF_BUSY when the

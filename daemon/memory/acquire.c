@@ -58,7 +58,7 @@ static bool is_full(const struct shuf__size_class *class)
 static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
                                                 struct shuf__size_class *class)
 {
-    struct shuf__allocation *next, *allocation = TAILQ_FIRST(&class->free_list);
+    struct shuf__allocation *next, *allocation = TAILQ_FIRST(&class->idle);
     for (; allocation && !shuf__allocation_is_rewritable(allocation); allocation = next) {
         next = TAILQ_NEXT(allocation, in_size_class);
         if (!is_full(class))

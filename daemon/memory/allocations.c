@@ -103,7 +103,7 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
              could_be_ours = ours + (available > reserve ? available - reserve : 0);
     budget->max_limit = bytes_of(budget, budget->configured, total);
     budget->idle_limit = limited_bytes_of(budget, budget->configured_idle, total);
-    budget->warm_size = limited_bytes_of(budget, budget->configured_pool, total) /
+    budget->warm_size = limited_bytes_of(budget, budget->configured_warm, total) /
                         SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT;
     budget->limit = could_be_ours < budget->max_limit ? could_be_ours : budget->max_limit;
     return SHUF_OK;

@@ -58,19 +58,20 @@ struct shuf__allocation {
 
 /* The limits and counts for the bytes of all allocations in host memory, or in device memory. */
 struct shuf__budget {
-    struct shuf__amount configured;      /* of `max_limit` */
-    struct shuf__amount configured_idle; /* of `idle_limit` */
-    struct shuf__amount configured_pool; /* of `warm_size` */
-    uint64_t sharers; /* daemons that divide this memory: percentages are of their shares */
-    uint64_t used;
-    uint64_t max_limit;        /* of `used` */
-    uint64_t limit;            /* max_limit, or less when other programs use the memory */
-    uint64_t idle_limit;       /* of idle bytes (pool.h) */
-    uint64_t available, total; /* of the machine or the GPU, when it was measured last */
-    uint64_t warm_size;        /* of the block that is kept ready (warm.h); 0: none */
-    /* The system commits memory later than it is charged, and takes it back later: */
-    uint64_t uncommitted; /* in `used`, but the system still counts them as available */
-    uint64_t releasing;   /* no longer in `used`, but the system does not count them as available */
+    struct shuf__amount configured;      /* for `max_limit` */
+    struct shuf__amount configured_idle; /* for `idle_limit` */
+    struct shuf__amount configured_warm; /* for `warm_size` */
+    uint64_t sharers;          /* daemons that divide this memory: a percentage is of one share */
+    uint64_t used;             /* charged bytes */
+    uint64_t max_limit;        /* the configured limit of `used` */
+    uint64_t limit;            /* max_limit, or less if other programs use the memory */
+    uint64_t idle_limit;       /* limit of idle bytes (pool.h) */
+    uint64_t available, total; /* memory of the machine or the GPU, as measured last */
+    uint64_t warm_size;        /* size of the warm block (warm.h); 0: none */
+    /* The system commits memory after the charge begins, and takes it back after the charge ends.
+     */
+    uint64_t uncommitted; /* bytes in `used` that the system still counts as available */
+    uint64_t releasing;   /* bytes not in `used` that the system does not yet count as available */
     struct shuf__reading reading; /* of `available` */
 };
 

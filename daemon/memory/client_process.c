@@ -12,6 +12,8 @@
 
 enum { RECENT = 128 };
 
+/* The process at the other end of one connection. A process with two connections has two of these.
+ */
 struct shuf__client_process {
     struct shuf__client_processes *all;
     struct shuf__client *client; /* NULL: detached, its connection has ended */

@@ -45,7 +45,7 @@ static struct shuf__size_class *make_size_class(struct shuf__pool *pool,
     class->uid = allocation->uid;
     class->kind = allocation->kind;
     class->size = allocation->bytes;
-    TAILQ_INIT(&class->free_list);
+    TAILQ_INIT(&class->idle);
     if (tsearch(class, &pool->sizes, compare_classes))
         return class;
     free(class);
@@ -66,13 +66,13 @@ static void insert_idle(struct shuf__pool *pool, struct shuf__allocation *alloca
     allocation->idle_since_ms = uv_now(pool->trim.loop);
     if (allocation->contents) {
         TAILQ_INSERT_TAIL(lru, allocation, in_lru);
-        TAILQ_INSERT_TAIL(&allocation->size_class->free_list, allocation, in_size_class);
+        TAILQ_INSERT_TAIL(&allocation->size_class->idle, allocation, in_size_class);
         return;
     }
     if (!TAILQ_EMPTY(lru))
         allocation->idle_since_ms = TAILQ_FIRST(lru)->idle_since_ms;
     TAILQ_INSERT_HEAD(lru, allocation, in_lru);
-    TAILQ_INSERT_HEAD(&allocation->size_class->free_list, allocation, in_size_class);
+    TAILQ_INSERT_HEAD(&allocation->size_class->idle, allocation, in_size_class);
 }
 
 static void count_idle(struct shuf__pool *pool, const struct shuf__allocation *allocation)
@@ -95,11 +95,11 @@ static void uncount_idle(struct shuf__pool *pool, const struct shuf__allocation 
         allocation->account->idle[side] -= allocation->bytes;
 }
 
-void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation)
+void shuf__pool_remove(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     struct shuf__size_class *class = allocation->size_class;
     TAILQ_REMOVE(lru_of(pool, allocation), allocation, in_lru);
-    TAILQ_REMOVE(&class->free_list, allocation, in_size_class);
+    TAILQ_REMOVE(&class->idle, allocation, in_size_class);
     allocation->size_class = NULL;
     allocation->contents = NULL;
     uncount_idle(pool, allocation);
@@ -112,7 +112,7 @@ void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allo
 void shuf__pool_end_contents(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     void *contents = allocation->contents;
-    shuf__pool_take_back(pool, allocation);
+    shuf__pool_remove(pool, allocation);
     if (contents)
         pool->on_evict(contents);
 }
@@ -283,8 +283,8 @@ struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t
     return dropped;
 }
 
-void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
-                          struct shuf__dropped *dropped)
+void shuf__pool_shrink(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
+                       struct shuf__dropped *dropped)
 {
     struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
     uint64_t freed = count_and_drop_warm(pool, side, dropped);

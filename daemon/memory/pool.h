@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Idle allocations, kept for reuse. If the cache can still find the contents of an idle allocation,
- * it has contents; else it is spare. Each side has an LRU list of its idle allocations. Each size
- * class (a user, a kind of memory and a size) has a free list. Users never share memory: a block
- * goes back to the system before another user gets it. All calls are on the loop's thread.
+ * it has contents; else it is spare. Each side has an LRU list of its idle allocations, and each
+ * size class (a user, a kind of memory and a size) too. Users never share memory: a block goes back
+ * to the system before another user gets it. All calls are on the loop's thread.
  *
  * A side may have a warm block (warm.h): memory that no user has had yet, for a result of more than
  * half its size. One idle allocation of that size does not count against the limit of idle bytes.
@@ -18,8 +18,8 @@ TAILQ_HEAD(shuf__idle_allocations, shuf__allocation);
 struct shuf__size_class {
     uint32_t uid, kind;
     uint64_t size;
-    unsigned count; /* the search tree compares the fields above this one */
-    struct shuf__idle_allocations free_list; /* least recently used first */
+    unsigned count;                     /* the search tree compares the fields above this one */
+    struct shuf__idle_allocations idle; /* least recently used first */
 };
 
 struct shuf__pool {
@@ -67,7 +67,7 @@ void shuf__pool_add_warm(struct shuf__pool *pool, struct shuf__allocation *alloc
 bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side);
 
 /* Takes an allocation out of the pool, because a request uses its contents again. */
-void shuf__pool_take_back(struct shuf__pool *pool, struct shuf__allocation *allocation);
+void shuf__pool_remove(struct shuf__pool *pool, struct shuf__allocation *allocation);
 
 /* The class of idle allocations of that user, kind and size; NULL: there are none. */
 struct shuf__size_class *shuf__pool_find_class(const struct shuf__pool *pool, uint32_t uid,
@@ -95,8 +95,8 @@ struct shuf__dropped shuf__pool_drop(struct shuf__pool *pool, bool all, uint32_t
 /* Call when other programs need memory. Drops idle allocations that no process has mapped, least
  * recently used first, until the system gets `bytes` bytes back or none is left. Adds to *dropped.
  */
-void shuf__pool_give_back(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
-                          struct shuf__dropped *dropped);
+void shuf__pool_shrink(struct shuf__pool *pool, enum shuf__side side, uint64_t bytes,
+                       struct shuf__dropped *dropped);
 
 /* Drops idle allocations until the side is within its limit of idle bytes. */
 void shuf__pool_hold_to_limit(struct shuf__pool *pool, enum shuf__side side);

@@ -58,7 +58,7 @@ static uint64_t poll_memory(struct shuf__shortage *shortage, enum shuf__side sid
     const uint64_t needed = needed_bytes(total, stalled);
     if (available >= needed)
         return next_poll_ms(side, available - needed);
-    shuf__pool_give_back(pool, side, needed - available, &dropped);
+    shuf__pool_shrink(pool, side, needed - available, &dropped);
     if (dropped.bytes[side] == 0) /* processes have all the idle memory mapped */
         return POLL_MAX_MS;
     shortage->gave_back(shortage, &dropped);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See warm.h. A worker thread of libuv touches host memory slice by slice. Between two slices the
+ * See warm.h. A worker thread of libuv touches host memory step by step. Between two steps the
  * loop can give up the block. Device memory need not be touched, so one job of the engine allocates
  * it.
  */
@@ -16,7 +16,7 @@
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
 #endif
 
-enum { CHECK_MS = 1000, SLICE = 64 << 20 };
+enum { CHECK_MS = 1000, STEP = 64 << 20 };
 
 static struct shuf__budget *budget_of(const struct shuf__warm_block *b)
 {
@@ -50,20 +50,20 @@ static void finish(struct shuf__warm_block *b)
 
 /* ---- host memory ---- */
 
-static uint64_t slice_of(const struct shuf__warm_block *b)
+static uint64_t step_of(const struct shuf__warm_block *b)
 {
     const uint64_t left = b->allocation->bytes - b->touched;
-    return left < SLICE ? left : SLICE;
+    return left < STEP ? left : STEP;
 }
 
 /* Kernels before Linux 5.14 need a write to each page. The write of 0 changes nothing, because
  * nobody has written to the memory yet. */
-static void touch_slice(uv_work_t *work)
+static void touch_step(uv_work_t *work)
 {
     enum { PAGE = 4096 };
     const struct shuf__warm_block *b = work->data;
     volatile char *memory = (char *)b->allocation->block.memory + b->touched;
-    const uint64_t bytes = slice_of(b);
+    const uint64_t bytes = step_of(b);
     if (madvise((void *)memory, bytes, MADV_POPULATE_WRITE) == 0)
         return;
     for (uint64_t i = 0; i < bytes; i += PAGE)
@@ -73,12 +73,12 @@ static void touch_slice(uv_work_t *work)
 static void touch_next(struct shuf__warm_block *b);
 
 /* `worker_blocks` keeps the daemon from ending while a thread writes to a block. */
-static void end_slice(uv_work_t *work, int status)
+static void end_step(uv_work_t *work, int status)
 {
     (void)status; /* nobody cancels it */
     struct shuf__warm_block *b = work->data;
     struct shuf__allocations *all = b->warm->pool->allocations;
-    b->touched += slice_of(b);
+    b->touched += step_of(b);
     if (!b->abandoned)
         shuf__allocation_commit(b->allocation, b->touched);
     if (!b->abandoned && !b->warm->stopped && b->touched < b->allocation->bytes) {
@@ -92,7 +92,7 @@ static void end_slice(uv_work_t *work, int status)
 
 static void touch_next(struct shuf__warm_block *b)
 {
-    uv_queue_work(b->warm->timer.loop, &b->touch, touch_slice, end_slice);
+    uv_queue_work(b->warm->timer.loop, &b->touch, touch_step, end_step);
 }
 
 static void make_host(struct shuf__warm_block *b)
@@ -109,7 +109,7 @@ static void make_host(struct shuf__warm_block *b)
 }
 
 /* Ends the charge at once for a request that needs the room. The memory is freed later, when the
- * thread has ended its slice. */
+ * thread has ended its step. */
 static bool abandon(void *context, enum shuf__side side)
 {
     struct shuf__warm *warm = context;
@@ -140,7 +140,7 @@ static void end_device(struct shuf__engine_job *job)
 {
     struct shuf__warm_block *b = block_of(job);
     if (!b->allocation->block.memory)
-        shuf__fail(&b->error, SHUF_NO_MEMORY, "device_pool: no memory");
+        shuf__fail(&b->error, SHUF_NO_MEMORY, "device_warm: no memory");
     else
         shuf__allocation_commit(b->allocation, b->allocation->bytes);
     finish(b);
@@ -150,7 +150,7 @@ static void make_device(struct shuf__warm_block *b)
 {
     struct shuf__error busy;
     b->allocate = (struct shuf__engine_job){.uid = SHUF__UID_DAEMON,
-                                            .name = "shufd: device_pool",
+                                            .name = "shufd: device_warm",
                                             .run = allocate_device,
                                             .done = end_device};
     if (shuf__engine_submit(b->warm->pool->allocations->engine, &b->allocate, &busy))

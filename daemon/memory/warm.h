@@ -20,7 +20,7 @@ struct shuf__warm_block {
     struct shuf__allocation *allocation; /* NULL: none is being made */
     uint64_t touched;                    /* bytes that are touched already */
     bool abandoned;                      /* its charge has ended, because a request needs room */
-    uv_work_t touch;                     /* for host memory: touches the next slice */
+    uv_work_t touch;                     /* for host memory: touches the next step */
     struct shuf__engine_job allocate;    /* for device memory */
     struct shuf__error error;
 };

@@ -5,7 +5,7 @@
  */
 #include "session.h"
 
-#include "request_end.h"
+#include "request_events.h"
 #include "session_make.h"
 
 #include <assert.h>

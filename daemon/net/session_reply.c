@@ -3,7 +3,7 @@
  * The replies of request handlers (session.h). These functions only pack a reply. It is sent in the
  * next turn of the session.
  */
-#include "request_end.h"
+#include "request_events.h"
 #include "session.h"
 
 #include <stdio.h>

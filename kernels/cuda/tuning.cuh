@@ -21,9 +21,9 @@ constexpr int blocks_per_sm = 3;    /* limits the registers of a thread */
 constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
-/* The limits of the rank index (rank_index.h). 2^30 inputs take 6.6 ms, so to pass over min_skip
- * values takes a millisecond. Known values that are at least min_gap apart have separate launches,
- * because a launch takes less time than to evaluate the values between them. */
+/* The limits of the rank index (rank_index.h). 2^30 inputs take 6.6 ms, so the evaluation of
+ * min_skip values takes a millisecond. A launch takes less time than the evaluation of min_gap
+ * values. So if two known values are at least min_gap apart, each has its own launch. */
 constexpr uint64_t min_skip = uint64_t{1} << 27, min_gap = uint64_t{1} << 21;
 
 /* A computation of one tile has more threads, with fewer values each, because this shortens its
@@ -31,8 +31,8 @@ constexpr uint64_t min_skip = uint64_t{1} << 27, min_gap = uint64_t{1} << 21;
 constexpr int quick_threads = 1024;
 constexpr int quick_items = tile / quick_threads;
 
-/* primefold: a thread computes groups of four values, and stores a group together. The numbers of
- * groups are those that a thread computes at the same time. */
+/* primefold: a thread computes groups of four values, and stores a group together. `..._groups` is
+ * the number of groups that a thread computes at the same time. */
 constexpr int fold_threads = 128;
 constexpr int fold_groups = 4, fold_blocks_per_sm = 12; /* for small n */
 constexpr int fold_unchecked_groups = 4, fold_unchecked_blocks_per_sm = 10;
@@ -44,7 +44,8 @@ constexpr int fold_small_row_blocks_per_sm = 8, fold_row_blocks_per_sm = 7,
 constexpr uint64_t fold_tiles = 16;            /* most tiles of a block */
 constexpr uint64_t fold_blocks = 4096;         /* with fewer blocks, each block has only one tile */
 constexpr uint64_t fold_large = uint64_t{1} << 22; /* from this count on a second launch pays */
-constexpr uint64_t fold_values_each = 32;    /* values that a large row needs for each correction */
+/* Of a large row, at most one value in `fold_values_each` may need a correction. */
+constexpr uint64_t fold_values_each = 32;
 constexpr int fold_turns = 32;               /* groups of a thread, for a long row of a batch */
 constexpr uint64_t fold_short = 512;         /* most groups of a short row */
 constexpr uint64_t fold_block_groups = 3072; /* most groups of short rows in a block */

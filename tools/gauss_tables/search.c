@@ -2,8 +2,9 @@
  *
  * The search minimises the sum of two parts. The first is z^2: the sum over the orders k of W_k
  * times the square of the mean a_k of all pairs. The second has less weight. It is the sum of the
- * squares of every pair's own a_k. These depend only on the pair's magnitudes. So each step needs
- * only matrices with a row for each order, and none with a row for each magnitude.
+ * squares of every pair's own a_k. The a_k of a pair depend only on the magnitudes of this pair. So
+ * each step needs only matrices with a row for each order, and no matrix with a row for each
+ * magnitude.
  */
 #include "search.h"
 

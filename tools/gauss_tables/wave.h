@@ -35,7 +35,8 @@ struct shuf__cosines shuf__cosines_look(const shuf__tables *tables);
  * expectation under the normal law. Exact. */
 double shuf__cosine_offset(const shuf__tables *tables, int lane, const int *set, int n, double t);
 
-/* The same to first order. This is equal for all sets of n positions. */
+/* An approximation of the same number, the first order (wave.c). It is equal for all sets of n
+ * positions. */
 double shuf__cosine_first(const shuf__tables *tables, int n, double t);
 
 #endif

@@ -4,8 +4,8 @@
  * kind, so the observations are independent. Their law is known (laws.h). A row is an even
  * permutation if n - cycles is even.
  *
- * Pearson's test judges the distribution of each number. Tests of its mean and its variance detect
- * a small shift or spread sooner.
+ * Pearson's test judges the distribution of each number. Tests of its mean and of its variance need
+ * fewer rows to detect a small change of these.
  */
 #include "families.h"
 #include "inversions.h"

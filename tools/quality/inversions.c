@@ -2,10 +2,10 @@
  *
  * See inversions.h. The code sorts the values and counts inversions meanwhile. A merge sort would
  * mispredict half of its branches, so this sort has no branches. It partitions the values by one
- * bit after the other, from the highest bit on, and keeps their order otherwise. Each value with a
- * 0 makes an inversion with every value with a 1 before it. The values are a permutation, so the
- * values with the same upper bits fill exactly the positions with these upper bits. For the last
- * six bits the code has a 64-bit mask of the values that it has seen.
+ * bit after the other, from the highest bit on, and keeps the order of values with equal bits. Each
+ * value whose bit is 0 makes an inversion with every earlier value whose bit is 1. The values are a
+ * permutation, so the values with the same upper bits fill exactly the positions with these upper
+ * bits. For the last six bits the code has a 64-bit mask of the values that it has seen.
  */
 #include "inversions.h"
 

@@ -22,8 +22,8 @@ STATE(struct primefold);
 STATE(shuf_philox24);
 STATE(shuf_lcg);
 
-/* Keeps the prime for the next call, because to find it takes longer than to make the rest of a
- * key.
+/* Keeps the prime for the next call, because the search for a prime takes longer than all other
+ * parts of a key.
  */
 static void make_primefold(void *state, uint64_t n, uint64_t seed, uint64_t epoch)
 {

@@ -15,8 +15,8 @@ enum { SHUF__LOOKUPS_STATE = 1024 };
 struct shuf__lookups {
     const char *name;
     bool compacted; /* single values are available only if n is the size of the domain */
-    /* `state` is aligned memory of SHUF__LOOKUPS_STATE bytes. It has zeros before the first call.
-     * It is kept for the next call, which has the same n. 2 <= n <= 2^62. */
+    /* `state` is aligned memory of SHUF__LOOKUPS_STATE bytes. The caller fills it with zeros before
+     * the first call, and keeps it for the next call, which has the same n. 2 <= n <= 2^62. */
     void (*make)(void *state, uint64_t n, uint64_t seed, uint64_t epoch);
     /* Writes the values at positions 0, stride, ..., all below n. */
     void (*values)(const void *state, uint64_t stride, size_t count, uint64_t *value);

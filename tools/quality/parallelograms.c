@@ -196,8 +196,8 @@ static void judge_best(uint32_t n, const uint64_t *words, struct shuf__findings 
                "best distance, bits");
 }
 
-/* Computes the same numbers for exact shuffles. Their seed is made from the counts. A fixed seed
- * could favour or harm all runs in the same way. */
+/* Computes the same numbers for exact shuffles. The seed of these shuffles is made from the counts,
+ * because a fixed seed could favour or harm all runs in the same way. */
 static uint64_t make_reference(uint32_t n, uint64_t modulus, uint64_t rows,
                                const struct shuf__parallelogram_law *law, uint64_t seed,
                                uint64_t *words)

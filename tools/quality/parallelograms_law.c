@@ -22,8 +22,8 @@ uint64_t shuf__parallelogram_modulus(uint64_t n, uint64_t modulus)
     return modulus == 0 || modulus > 2 * n - 1 ? 2 * n - 1 : modulus;
 }
 
-/* The sum of r(x)^2. r(x) is n - x up to x = M - n, then constantly 2n - M, and then the same in
- * reverse. */
+/* The sum of r(x)^2. r(x) is n - x up to x = M - n, and then constantly 2n - M. From x = n on, r(x)
+ * = r(M - x). */
 static real sum_of_squares(real n, real modulus)
 {
     const real steps = modulus - n, flat = 2 * n - modulus;

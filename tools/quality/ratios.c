@@ -2,8 +2,8 @@
  *
  * Three values at a time modulo a prime p: a = f(i), b = f(i + d) and c = f(i + 2d). The test
  * counts a - 2b + c, and (b - a) / (c - a). A map x -> m x + k of the values does not change the
- * latter. A generator with few maps makes some of these numbers too often. Different rows have
- * different distances.
+ * ratio (b - a) / (c - a). A generator with few maps makes some of these numbers too often.
+ * Different rows have different distances.
  *
  * The law of one triple is exact. The triples of a row share values, and are draws without
  * replacement. This changes the sum of squares by a part of order 1/n. If n is small and p clearly

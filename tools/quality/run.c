@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See run.h. Threads take blocks of rows. Each thread counts in words of its own, and these are
+ * See run.h. Threads take blocks of rows. Each thread counts in words of its own, and the words are
  * added at the end. Every second block also has the rows of the next seed. The other blocks also
  * have the rows of a seed with one changed bit.
  */

@@ -24,13 +24,13 @@ double shuf__chi_squared_p(struct shuf__chi_squared x);
 /* Two-sided; z is standard normal. */
 double shuf__normal_p(double z);
 
-/* For `heads` of `tosses` of a fair coin. Two-sided and exact. Conservative: counts are integers,
- * so a p-value below alpha has a probability below alpha. */
+/* For `heads` of `tosses` of a fair coin. The p-value is two-sided and exact. The test is
+ * conservative: counts are integers, so a p-value below alpha has a probability below alpha. */
 double shuf__coin_p(uint64_t heads, uint64_t tosses);
 
 /* Pearson's statistic for counts of independent observations. Neighbouring cells are joined until
- * each cell expects at least SHUF__LEAST_EXPECTED observations and at least one in 500 of all. More
- * cells would only weaken the test. */
+ * each cell expects at least SHUF__LEAST_EXPECTED observations and at least one in 500 of all. With
+ * more cells the test would be weaker. */
 enum { SHUF__LEAST_EXPECTED = 25 };
 struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells);
 

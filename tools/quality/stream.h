@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The interface of tests on streams of random numbers. The memory of a test has counts and sums. As
- * in test.h, those of two parts of the stream can be added. Sums are in fixed point, so a result
- * does not depend on the number of threads.
+ * in test.h, the counts and sums of two parts of the stream can be added. Sums are in fixed point,
+ * so a result does not depend on the number of threads.
  */
 #ifndef SHUF__STREAM_H
 #define SHUF__STREAM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Runs the tests on a stream, as run.c does on permutations. Threads take chunks in order. Each
- * thread counts in words of its own. One chunk of four is also compared with the same chunk of the
- * next stream, and another one with that of the next seed.
+ * thread counts in words of its own. Of four chunks, one is also compared with the same chunk of
+ * the next stream, and another one with the same chunk of the next seed.
  */
 #include "stream.h"
 

@@ -17,9 +17,9 @@
 
 enum { SHUF__N_MAX = 1 << 28 };
 
-/* A row can be compared with the next row. This is the other row that it can be compared with. */
+/* A test may compare each row with another one, its relative. */
 enum shuf__relation {
-    SHUF__SELF,
+    SHUF__SELF,      /* the row itself: no relative */
     SHUF__NEIGHBOUR, /* the row of the next seed (or of the next epoch, if rows vary the seed) */
     SHUF__FLIPPED,   /* the row of a seed with one changed bit */
     SHUF__RELATIONS,

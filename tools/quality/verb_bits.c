@@ -3,7 +3,7 @@
  * `shuf-quality bits` writes a few values of each of many permutations, as a stream of bits for
  * programs that judge random numbers. 2^w is the largest power of two up to n. A value below 2^w
  * gives w unbiased bits; other values are skipped. The values of a permutation never repeat, but
- * those of a random stream sometimes do. So only a few values of each permutation are taken.
+ * the values of a random stream sometimes do. So only a few values of each permutation are taken.
  */
 #include "algorithm.h"
 #include "fail.h"

@@ -282,19 +282,19 @@ def test_gradients_do_not_follow(client):
     assert not shufd.torch.global_shuffle(rows, seed=7, client=client).requires_grad
 
 
-def test_the_daemon_ends_after_the_plan(mortal, monkeypatch):
+def test_the_daemon_ends_after_the_plan(killable_daemon, monkeypatch):
     rows = torch.arange(30_000)
     move = _global_shuffle.Move.run
 
     def run(self, rounds):
-        mortal.kill()
+        killable_daemon.kill()
         return move(self, rounds)
 
-    with shufd.connect(mortal.socket) as client:
+    with shufd.connect(killable_daemon.socket) as client:
         expected = rows[torch.from_numpy(client.permute(30_000, 7).astype(np.int64))]
         monkeypatch.setattr(_global_shuffle.Move, "run", run)
         assert torch.equal(shufd.torch.global_shuffle(rows, seed=7, client=client), expected)
-        mortal.start()
+        killable_daemon.start()
         monkeypatch.setattr(_global_shuffle.Move, "run", move)
         assert torch.equal(shufd.torch.global_shuffle(rows, seed=7, client=client), expected)
 

@@ -9,9 +9,9 @@
 
 /* X(NAME, "name", description). The number 0 means no distribution. In a request, BOX_MULLER is the
  * distribution gauss with the method box-muller. */
-#define SHUF_DISTRIBUTION_MAP(X)                               \
-    X(GAUSS, "gauss", "normal, of a mean and a deviation")     \
-    X(UNIFORM, "uniform", "whole numbers, or those in [0, 1)") \
+#define SHUF_DISTRIBUTION_MAP(X)                              \
+    X(GAUSS, "gauss", "normal, of a mean and a deviation")    \
+    X(UNIFORM, "uniform", "integers, or fractions in [0, 1)") \
     X(BOX_MULLER, "box-muller", "normal as well, by another method")
 
 enum shuf__distribution {

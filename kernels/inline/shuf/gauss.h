@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normally distributed streams: single values, or blocks of 32. Random words choose 32 numbers from
- * tables, roughly normal. A Hadamard transform makes 32 sums of them, with plus and minus signs. By
- * the central limit theorem these sums are much nearer to a normal distribution. The method follows
- * A. P. Goucher, "Training a random Gaussian generator" (cp4space, 2022). docs/spec.md, "Gaussian
- * streams", lists the differences and their reasons.
+ * Normally distributed streams: single values, or blocks of 32. Random words choose 32 roughly
+ * normal numbers from tables. A Hadamard transform makes 32 sums of them, with plus and minus
+ * signs. By the central limit theorem these sums are much nearer to a normal distribution. The
+ * method follows A. P. Goucher, "Training a random Gaussian generator" (cp4space, 2022).
+ * docs/spec.md, "Gaussian streams", lists the differences and their reasons.
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
  *     double x = shuf_gauss_f64(&g, i);
  *
- * To compute a single value takes as long as to compute its block of 32 values.
+ * The computation of a single value takes as long as that of its whole block of 32 values.
  */
 #ifndef SHUF_GAUSS_H
 #define SHUF_GAUSS_H

@@ -10,12 +10,13 @@
  * If x is n or more at the end, the code applies all steps again (cycle walking). Every step has an
  * inverse, so the code also finds the position of any value. docs/spec.md, "primefold".
  *
- * The first map is x -> a x + b mod p, with random a and b. It takes any two numbers to any two
- * others with equal probability. So the values at any two positions are independent in the
- * permutation of [0, p). A permutation is even if an even number of exchanges makes it, else odd. A
- * multiplication by a square modulo p is even, by any other number odd. Half of the multipliers are
- * squares, so both kinds are equally likely. Without folds, all maps together would be one map.
- * This file has plain loops; the backends compute the same with other machine words.
+ * The first map is x -> a x + b mod p, with random a and b. It takes any two different numbers to
+ * any two different numbers with equal probability. So the values at any two positions are
+ * independent in the permutation of [0, p). A permutation is even if an even number of exchanges
+ * makes it, else odd. A multiplication by a square modulo p is an even permutation. A
+ * multiplication by any other number is an odd one. Half of the multipliers are squares, so both
+ * kinds are equally likely. Without folds, all maps together would be one map. This file has plain
+ * loops; the backends compute the same with other machine words.
  *
  * Up to SHUF_PRIMEFOLD_EXACT values there are too few maps to choose from. `primefold` is then the
  * shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM 7, 1964): n - 1 random exchanges.
@@ -200,7 +201,7 @@ SHUF_FUNCTION uint64_t shuf__primefold_tripled(uint64_t x, uint64_t p)
 }
 
 /* Triples weak multipliers of these maps until they are not weak. The first map keeps its
- * multiplier, because it must take any two values to any two others. */
+ * multiplier, because it must take any two different values to any two different values. */
 SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf_primefold_map *map,
                                              unsigned maps)
 {

@@ -54,7 +54,7 @@ def connect(path: str | None = None, *, reconnect: float = 10.0) -> Client:
     path       None: $SHUFD_SOCKET, or else the first of these sockets that exists: that of this
                process's GPU (from its CUDA context or $CUDA_VISIBLE_DEVICES); as root
                /run/shufd/shufd.sock; for others $XDG_RUNTIME_DIR/shufd.sock, then
-               /run/shufd/shufd.sock
+               /run/shufd/shufd.sock; the only /run/shufd/GPU-<uuid>.sock
     reconnect  after the loss of the daemon, a call waits this many seconds for the next one
 
     Fails with NoDaemon, Denied, VersionMismatch, Busy, ProtocolError or Timeout.

@@ -2,8 +2,8 @@
  *
  * The events of a request that the metrics, the log and the probes record.
  */
-#ifndef SHUFD_REQUEST_END_H
-#define SHUFD_REQUEST_END_H
+#ifndef SHUFD_REQUEST_EVENTS_H
+#define SHUFD_REQUEST_EVENTS_H
 
 #include "session_state.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See request_end.h.
+ * See request_events.h.
  */
-#include "request_end.h"
+#include "request_events.h"
 
 #include "trace/probes.h"
 
