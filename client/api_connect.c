@@ -69,7 +69,7 @@ void shuf_close(shuf *handle)
     shuf__mappings_close(&handle->mappings);
     if (ours && had_device_memory)
         shuf__release_everything(handle);
-    shuf__connection_close(&handle->connection);
+    shuf__connection_close(&handle->connection, SHUF__CLOSED_BY_ERROR);
     free(handle);
 }
 

@@ -60,6 +60,17 @@ shuf_status shuf__call_fail_lost(shuf *h)
                       h->connection.address.sun_path, ms / 1000, ms % 1000);
 }
 
+/* Adds to the message of the last attempt how long the call has tried. */
+static shuf_status fail_unreachable(shuf *h)
+{
+    const struct shuf__error last = h->error;
+    const uint64_t ms = reconnect_ns(h) / ns_per_ms;
+    if (ms == 0)
+        return last.status;
+    return shuf__fail(&h->error, last.status, "%s; the call tried for %" PRIu64 ".%03" PRIu64 " s",
+                      last.text, ms / 1000, ms % 1000);
+}
+
 /* True if the request needs a lease, and the connection of this lease is lost. */
 static bool lease_is_lost(const shuf *h, const struct shuf__exchange *exchange)
 {
@@ -67,12 +78,28 @@ static bool lease_is_lost(const shuf *h, const struct shuf__exchange *exchange)
            (h->connection.fd < 0 || h->connection.generation != exchange->generation);
 }
 
-static shuf_status fail_lost_lease(shuf *h)
+static const char *end_of_lease(const struct shuf__connection *connection, uint64_t generation)
+{
+    if (connection->closed_generation != generation)
+        return "the connection that held the lease was closed, or its daemon is gone";
+    switch (connection->closed_by) {
+    case SHUF__CLOSED_BY_DAEMON:
+        return "the daemon that held the lease is gone, or it closed the connection";
+    case SHUF__CLOSED_BY_TIMEOUT:
+        return "a timeout closed the connection that held the lease";
+    case SHUF__CLOSED_BY_SINK:
+        return "a sink that stopped a transfer closed the connection that held the lease";
+    case SHUF__CLOSED_BY_ERROR:
+        break;
+    }
+    return "an error closed the connection that held the lease";
+}
+
+static shuf_status fail_lost_lease(shuf *h, uint64_t generation)
 {
     return shuf__fail(&h->error, SHUF_NO_DAEMON,
-                      "socket %s: the daemon that held the lease is gone, and the lease with it; "
-                      "expected a new one",
-                      h->connection.address.sun_path);
+                      "socket %s: %s, and the lease ended; expected a new lease",
+                      h->connection.address.sun_path, end_of_lease(&h->connection, generation));
 }
 
 /* The delivered bytes of the whole result. The payload may be a part of it. */
@@ -117,6 +144,8 @@ shuf_status shuf__call_await_daemon(shuf *h)
     while (may_come(h, status) && shuf__wait_again(h, &h->next_daemon));
     if (status == SHUF_NO_DAEMON && h->lost_daemon)
         return shuf__call_fail_lost(h);
+    if (status == SHUF_NO_DAEMON)
+        return fail_unreachable(h);
     if (status != SHUF_OK)
         return status;
     h->lost_daemon = false;
@@ -124,13 +153,29 @@ shuf_status shuf__call_await_daemon(shuf *h)
     return SHUF_OK;
 }
 
+/* Also a handle that lost no daemon may have no connection: it never had one, or a timeout or a
+ * sink closed it. */
 static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
 {
-    report_event(h, exchange, SHUF_EVENT_LOST);
+    if (h->lost_daemon && !h->reported_loss) {
+        h->reported_loss = true;
+        report_event(h, exchange, SHUF_EVENT_LOST);
+    }
     if (shuf__call_await_daemon(h))
         return h->error.status;
-    report_event(h, exchange, SHUF_EVENT_FOUND);
+    if (h->reported_loss) {
+        h->reported_loss = false;
+        report_event(h, exchange, SHUF_EVENT_FOUND);
+    }
     return SHUF_OK;
+}
+
+/* The end of a part is reported by the call that fetches the parts. */
+static void finish(shuf *h, const struct shuf__exchange *exchange)
+{
+    h->error = (struct shuf__error){0};
+    if (exchange->payload_bytes > 0 && h->copying == 0)
+        report_event(h, exchange, SHUF_EVENT_PART);
 }
 
 shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
@@ -143,7 +188,7 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = exchange->delivered;
         if (lease_is_lost(h, exchange))
-            return fail_lost_lease(h);
+            return fail_lost_lease(h, exchange->generation);
         if (h->connection.fd < 0) {
             if (reconnect(h, exchange))
                 return h->error.status;
@@ -158,7 +203,7 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
             continue;
         }
         if (status == SHUF_OK)
-            h->error = (struct shuf__error){0};
+            finish(h, exchange);
         h->lost_daemon |= status == SHUF_NO_DAEMON;
         if (status != SHUF_NO_DAEMON || (h->reconnect_ms == 0 && exchange->generation == 0))
             return status;

@@ -5,11 +5,11 @@
  */
 #include "connection.h"
 
+#include "client_socket.h"
 #include "denied.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,19 +29,31 @@ uint64_t shuf__now_ns(void)
     return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
 }
 
-void shuf__connection_close(struct shuf__connection *connection)
+/* A handshake that fails leaves the cause of the earlier close: it held no leases. */
+void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by)
 {
     if (connection->fd < 0)
         return;
     close(connection->fd);
     connection->fd = -1;
     shuf__inbox_close(&connection->inbox);
+    if (connection->deadline_ns == 0) {
+        connection->closed_generation = connection->generation;
+        connection->closed_by = closed_by;
+    }
 }
 
 static uint64_t handshake_ns(const struct shuf__connection *connection)
 {
     const uint64_t most = SHUF__HANDSHAKE_MS * NS_PER_MS, timeout = connection->timeout_ns;
     return timeout > 0 && timeout < most ? timeout : most;
+}
+
+static enum shuf__closed_by closed_by(int cause)
+{
+    if (cause == EPIPE || cause == ECONNRESET)
+        return SHUF__CLOSED_BY_DAEMON;
+    return cause == EAGAIN ? SHUF__CLOSED_BY_TIMEOUT : SHUF__CLOSED_BY_ERROR;
 }
 
 /* Closes the connection and fails with the status that fits errno. */
@@ -53,7 +65,7 @@ static shuf_status fail_and_close(struct shuf__connection *connection, const cha
     const uint64_t limit_ns =
         connection->deadline_ns ? handshake_ns(connection) : connection->timeout_ns;
     const bool by_caller = limit_ns == connection->timeout_ns;
-    shuf__connection_close(connection);
+    shuf__connection_close(connection, closed_by(cause));
     switch (cause) {
     case EPIPE:
     case ECONNRESET:
@@ -72,7 +84,7 @@ static shuf_status fail_and_close(struct shuf__connection *connection, const cha
 
 static shuf_status close_with_error(struct shuf__connection *connection, struct shuf__error *error)
 {
-    shuf__connection_close(connection);
+    shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
     return error->status;
 }
 
@@ -208,8 +220,10 @@ static const uint8_t *receive_frame(struct shuf__connection *connection, size_t 
             return frame + SHUF__FRAME_HEADER;
         }
         if (result == SHUF__FRAME_BAD) {
-            shuf__fail(error, SHUF_PROTOCOL, "frame length %zu: expected 1 to %d", *length,
-                       SHUF__FRAME_MAX);
+            shuf__fail(error, SHUF_PROTOCOL,
+                       "socket %s: frame length %zu: expected 1 to %d; perhaps another program "
+                       "has this socket",
+                       connection->address.sun_path, *length, SHUF__FRAME_MAX);
             close_with_error(connection, error);
             return NULL;
         }
@@ -243,7 +257,10 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
         return error->status;
     *reply = shuf__reply_unpack(&connection->arena, message, length);
     if (!*reply) {
-        shuf__fail(error, SHUF_PROTOCOL, "frame of %zu bytes: not a reply", length);
+        shuf__fail(error, SHUF_PROTOCOL,
+                   "socket %s: frame of %zu bytes: not a reply; perhaps another program has "
+                   "this socket",
+                   connection->address.sun_path, length);
         return close_with_error(connection, error);
     }
     connection->unmap |= (*reply)->unmap;
@@ -331,7 +348,7 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
 {
     int cause = errno;
     const char *path = connection->address.sun_path;
-    shuf__connection_close(connection);
+    shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
     switch (cause) {
     case ENOENT:
     case ENOTDIR:
@@ -409,26 +426,13 @@ static shuf_status exchange_hello(struct shuf__connection *connection, struct sh
     return check_hello(connection, reply, error);
 }
 
-/* The descriptor never gets the number of a closed standard stream, because output to that stream
- * would then go to the daemon. */
-static int open_client_socket(void)
-{
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), cause = errno;
-    close(fd);
-    errno = cause;
-    return higher;
-}
-
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
 {
     assert(connection->fd < 0);
     if (connection->address.sun_path[0] == '\0')
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
     shuf__inbox_open(&connection->inbox);
-    connection->fd = open_client_socket();
+    connection->fd = shuf__client_socket();
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->generation++;

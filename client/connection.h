@@ -21,12 +21,22 @@ enum {
     SHUF__HANDSHAKE_MS = 10000,           /* a daemon that starts may wait for its GPU */
 };
 
+/* Who or what closed a connection. */
+enum shuf__closed_by {
+    SHUF__CLOSED_BY_ERROR,
+    SHUF__CLOSED_BY_DAEMON,
+    SHUF__CLOSED_BY_TIMEOUT,
+    SHUF__CLOSED_BY_SINK,
+};
+
 struct shuf__connection {
     int fd;              /* -1: none */
     uint64_t generation; /* counts connections; leases and block ids belong to one of them */
     uint64_t last_id;
     uint64_t timeout_ns;  /* of one wait for the daemon; 0: none, a computation may take long */
     uint64_t deadline_ns; /* of the handshake; 0: it is over */
+    uint64_t closed_generation; /* the last connection that was closed */
+    enum shuf__closed_by closed_by;
     struct sockaddr_un address;
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
     struct shuf__inbox inbox;
@@ -36,7 +46,7 @@ struct shuf__connection {
 
 /* Connects to ->address and exchanges Hello. */
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error);
-void shuf__connection_close(struct shuf__connection *connection);
+void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by);
 
 /* Sets the timeout of a wait, also of an open connection. Fails with SHUF_IO. */
 shuf_status shuf__connection_set_timeout(struct shuf__connection *connection, unsigned ms,

@@ -8,6 +8,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define NS_PER_MS UINT64_C(1000000)
+#define DISCARD_WAIT_NS (1000 * NS_PER_MS)
+
+enum {
+    DISCARD_MAX = 64 << 20
+}; /* bytes: more of them take longer than a new connection is worth */
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -47,10 +54,26 @@ static shuf_status fill_memory(struct shuf__connection *connection, struct shuf_
     return SHUF_OK;
 }
 
-static shuf_status stop(struct shuf__connection *connection, const struct shuf__exchange *exchange,
-                        struct shuf__error *error)
+/* Receives the bytes that nobody reads, so the connection and its leases stay. Waits for a daemon
+ * that hangs only DISCARD_WAIT_NS. */
+static void discard(struct shuf__connection *connection, uint64_t bytes)
 {
-    shuf__connection_close(connection); /* nobody reads the remaining payload */
+    struct shuf__error ignored;
+    const uint64_t timeout = connection->timeout_ns;
+    connection->timeout_ns = timeout > 0 ? least(timeout, DISCARD_WAIT_NS) : DISCARD_WAIT_NS;
+    if (skip_payload(connection, bytes, &ignored) == SHUF_TIMEOUT)
+        connection->closed_by = SHUF__CLOSED_BY_SINK;
+    shuf__connection_set_timeout(connection, (unsigned)(timeout / NS_PER_MS), &ignored);
+}
+
+/* `unread`: bytes of the payload that are not received yet. */
+static shuf_status stop(struct shuf__connection *connection, const struct shuf__exchange *exchange,
+                        uint64_t unread, struct shuf__error *error)
+{
+    if (unread > DISCARD_MAX)
+        shuf__connection_close(connection, SHUF__CLOSED_BY_SINK);
+    else
+        discard(connection, unread);
     return shuf__fail(error, SHUF_CANCELLED,
                       "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
                       exchange->delivered, exchange->payload_bytes);
@@ -72,7 +95,8 @@ static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__e
         const size_t whole = held - held % exchange->width;
         exchange->delivered += whole;
         if (whole > 0 && !exchange->sink(exchange->sink_context, buffer, whole))
-            return stop(connection, exchange, error);
+            return stop(connection, exchange,
+                        exchange->payload_bytes - exchange->delivered - (held - whole), error);
         report(exchange, whole);
         held -= whole;
         memmove(buffer, buffer + whole, held);
@@ -108,12 +132,12 @@ shuf_status shuf__exchange_run(struct shuf__connection *connection, struct shuf_
         return error->status;
     if (reply->status != SHUF_OK) {
         if (reply->id == 0) /* the error concerns the connection, and the daemon closes it */
-            shuf__connection_close(connection);
+            shuf__connection_close(connection, SHUF__CLOSED_BY_DAEMON);
         return shuf__reply_fail(reply, error);
     }
     if (exchange->read_reply(exchange, reply, error) ||
         check_payload_bytes(exchange, reply, error)) {
-        shuf__connection_close(connection);
+        shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
         return error->status;
     }
     return receive_payload(connection, exchange, error);

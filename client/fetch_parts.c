@@ -312,6 +312,8 @@ static shuf_status fetch_next(struct fetch_parts *f)
     if (prefetch_part(f, f->values + part.values))
         return f->handle->error.status;
     const shuf_status status = fetch_part(f, &part);
+    if (status == SHUF_CANCELLED)
+        own = (struct ahead){0}; /* the part has taken it */
     if (status != SHUF_OK)
         return retry_alone(f, &own, status);
     f->part.shared = own.shared;

@@ -27,6 +27,7 @@ struct shuf {
     unsigned depth;             /* of nested calls: a public call may make others */
     pid_t process;              /* the process that connected; no other may use the socket */
     unsigned reconnect_ms;
+    bool reported_loss; /* to the observer, which expects SHUF_EVENT_FOUND next */
     /* Of the public call that runs: */
     bool lost_daemon;              /* and has not reached another one since */
     struct shuf__wait next_daemon; /* begins with the first attempt after a loss */

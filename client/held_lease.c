@@ -150,7 +150,7 @@ static shuf_status reject_lease(shuf *h, struct lease_take *t)
 {
     struct shuf__error ignored;
     if (h->error.status == SHUF_PROTOCOL) {
-        shuf__connection_close(&h->connection);
+        shuf__connection_close(&h->connection, SHUF__CLOSED_BY_ERROR);
         return h->error.status;
     }
     shuf__release_message_init(&t->release, t->info.lease);

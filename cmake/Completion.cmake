@@ -13,6 +13,7 @@ function(shuf_completion_file program shell name directory)
     COMMAND ${program} --completion ${shell} >${file}
     DEPENDS ${program})
   add_custom_target(${program}-completion-${shell} ALL DEPENDS ${file})
+  set_property(GLOBAL APPEND PROPERTY SHUF_COMPLETIONS ${program}-completion-${shell})
   install(FILES ${file} DESTINATION ${directory})
 endfunction()
 

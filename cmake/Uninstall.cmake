@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: MIT
 #
-# cmake --build build --target uninstall: removes the files that the last installation wrote. Then
-# removes the directories of shufd that are empty. It does not remove an edited shufd.conf.
+# cmake --build build --target uninstall: removes the files that the last installation wrote, except
+# an edited shufd.conf. Then removes empty directories: below a private prefix all of them, elsewhere
+# those of shufd.
 #     cmake -DMANIFEST=build/install_manifest.txt -DSHUF_CONF=config/shufd.conf -P Uninstall.cmake
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "${MANIFEST}: missing, so nothing was installed from this build")
 endif()
 file(STRINGS "${MANIFEST}" files)
 file(SHA256 "${SHUF_CONF}" shipped)
+
+# The prefix is the folder of include/shuf.h. That of a system is not private.
+set(private ${files})
+list(FILTER private INCLUDE REGEX "/include/shuf[.]h$")
+string(REGEX REPLACE "/include/shuf[.]h$" "" private "${private}")
+if(private MATCHES "^(/usr(/.*)?|/|)$")
+  set(private "")
+else()
+  set(private "$ENV{DESTDIR}${private}")
+endif()
 foreach(name IN LISTS files)
   set(file "$ENV{DESTDIR}${name}")
   set(content ${shipped})
@@ -25,4 +36,13 @@ foreach(name IN LISTS files)
   if(directory MATCHES "/shufd?$" AND NOT left)
     file(REMOVE_RECURSE "${directory}")
   endif()
+  cmake_path(IS_PREFIX private "${directory}" below)
+  while(private AND below AND NOT directory STREQUAL private)
+    file(GLOB left "${directory}/*")
+    if(left)
+      break()
+    endif()
+    file(REMOVE_RECURSE "${directory}")
+    get_filename_component(directory "${directory}" DIRECTORY)
+  endwhile()
 endforeach()

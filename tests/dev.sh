@@ -34,7 +34,7 @@ expect() {
     }
 }
 
-# refuse TEXT: the last run must not have printed this
+# expect_not TEXT: the last run must not have printed this
 expect_not() {
     if grep -qF -- "$1" output; then
         echo "expected no '$1' in:" >&2
@@ -48,8 +48,10 @@ expect "dev: [17/629] Building C object x.o"
 expect "export PATH=$directory/prefix/bin:\$PATH"
 expect "export LD_LIBRARY_PATH=$directory/prefix/lib64"
 expect "export PKG_CONFIG_PATH=$directory/prefix/lib64/pkgconfig"
+expect "export CMAKE_PREFIX_PATH=$directory/prefix"
 expect_not nvcc
 grep -q -- "--preset release -DSHUF_CUDA=ON" build/commands
+grep -q -- "--build --preset release --target installed" build/commands
 
 cuda=$(printf '%s\nCMAKE_CUDA_COMPILER:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
 CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
@@ -65,6 +67,30 @@ if BREAK=1 PREFIX=$directory/prefix ./dev install >output 2>&1; then
 fi
 expect "x.c:1: error: broken"
 expect "dev: failed with status 1: cmake --build --preset release"
+
+# reject TEXT ARGUMENT...: ./dev must refuse these arguments with this text, and do nothing.
+reject() {
+    words=$1
+    shift
+    rm -f build/commands
+    if ./dev "$@" >output 2>&1 || [ -e build/commands ]; then
+        echo "./dev $*: expected a failure before it begins" >&2
+        exit 1
+    fi
+    expect "$words"
+}
+
+reject "dev: install: argument /some/dir: expected none; PREFIX=/some/dir ./dev install installs there" install /some/dir
+reject "dev: demo: argument --quick: expected none" demo --quick
+reject "dev: install: argument a: expected none" install a b
+reject "dev: package: argument --all: expected a directory" package --all
+reject "dev: bench: argument b: expected one directory" bench a b
+for command in install test demo package format; do
+    rm -f build/commands
+    ./dev $command --help >output 2>&1
+    expect "./dev install            build and install"
+    [ ! -e build/commands ]
+done
 
 # On a terminal, ./dev shows the output of cmake itself.
 if command -v script >/dev/null; then

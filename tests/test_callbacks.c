@@ -20,6 +20,7 @@ static const shuf_permutation large = {.n = LARGE_N, .seed = 7};
 struct events {
     unsigned count[SHUF_EVENT_PART + 1];
     uint64_t done[SHUF_EVENT_PART + 1];
+    uint64_t first; /* bytes of the first part */
     bool kills;
     uint64_t bytes; /* bytes received by the sink */
 };
@@ -28,6 +29,8 @@ static void note_event(void *context, shuf_event event, uint64_t done, uint64_t 
 {
     struct events *e = context;
     assert_int_equal(all, LARGE_BYTES);
+    if (event == SHUF_EVENT_PART && e->count[event] == 0)
+        e->first = done;
     e->count[event]++;
     e->done[event] = done;
 }
@@ -45,10 +48,12 @@ static bool count_bytes(void *context, const void *bytes, size_t size)
     return true;
 }
 
-static void expect_one_step(const struct events *e)
+/* One step of 64 MiB, and the end. */
+static void expect_step_and_end(const struct events *e)
 {
-    assert_int_equal(e->count[SHUF_EVENT_PART], 1);
-    assert_in_range(e->done[SHUF_EVENT_PART], STEP, STEP + MI);
+    assert_int_equal(e->count[SHUF_EVENT_PART], 2);
+    assert_in_range(e->first, STEP, STEP + MI);
+    assert_int_equal(e->done[SHUF_EVENT_PART], LARGE_BYTES);
 }
 
 static void observer_sees_parts_of_bytes(void **state)
@@ -61,14 +66,14 @@ static void observer_sees_parts_of_bytes(void **state)
     struct events to_memory = {.bytes = 0}, to_sink = {.bytes = 0}, leased = {.bytes = 0};
     shuf_set_observer(handle, note_event, &to_memory);
     client_expect(handle, shuf_permute(handle, &large, out, LARGE_BYTES, NULL), SHUF_OK, "");
-    expect_one_step(&to_memory);
+    expect_step_and_end(&to_memory);
     shuf_set_observer(handle, note_event, &to_sink);
     client_expect(handle, shuf_permute_each(handle, &large, count_bytes, &to_sink, NULL), SHUF_OK,
                   "");
-    expect_one_step(&to_sink);
+    expect_step_and_end(&to_sink);
     shuf_set_observer(handle, note_event, &leased);
     client_expect(handle, shuf_lease_take(handle, &large, &copy, &lease), SHUF_OK, "");
-    expect_one_step(&leased);
+    expect_step_and_end(&leased);
     shuf_close(handle);
     free(out);
 }
@@ -86,6 +91,112 @@ static void observer_sees_bytes_before_a_loss(void **state)
     assert_in_range(e.done[SHUF_EVENT_LOST], STEP, LARGE_BYTES - 1);
     assert_int_equal(e.done[SHUF_EVENT_FOUND], e.done[SHUF_EVENT_LOST]);
     shuf_close(handle);
+}
+
+/* ---- the end of a transfer ----------------------------------------------------------- */
+
+/* 80 MiB: in one part, and more than the call discards. */
+static const shuf_permutation wide = {.n = 10 * MI, .seed = 7, .dtype = SHUF_U64};
+
+static bool stop_at_once(void *context, const void *bytes, size_t size)
+{
+    (void)bytes;
+    *(uint64_t *)context += size;
+    return false;
+}
+
+static bool count_entry(void *context, const shuf_lease_entry *entry)
+{
+    (void)entry;
+    ++*(unsigned *)context;
+    return true;
+}
+
+static unsigned count_leases(shuf *handle)
+{
+    unsigned count = 0;
+    client_expect(handle, shuf_leases(handle, count_entry, &count), SHUF_OK, "");
+    return count;
+}
+
+/* A handle with a buffer, and an observer that counts events. */
+struct stopped {
+    shuf *handle;
+    shuf_lease *buffer;
+    uint64_t bytes;
+    unsigned events;
+};
+
+static void count_event(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)done;
+    (void)all;
+    *(unsigned *)context += event != SHUF_EVENT_PART;
+}
+
+static void open_stopped(struct stopped *s)
+{
+    *s = (struct stopped){.handle = client_open()};
+    client_expect(s->handle, shuf_buffer_take(s->handle, 4000, NULL, &s->buffer), SHUF_OK, "");
+    shuf_set_observer(s->handle, count_event, &s->events);
+}
+
+static shuf_status shuffle_buffer(struct stopped *s)
+{
+    static const shuf_records records = {.n = 1000, .record = 4, .seed = 7};
+    shuf_lease *shuffled = NULL;
+    const shuf_status status = shuf_shuffle_lease(s->handle, &records, s->buffer, NULL, &shuffled);
+    assert_true((status == SHUF_OK) == (shuffled != NULL));
+    return status;
+}
+
+static void expect_leases_kept(struct stopped *s, shuf_status got)
+{
+    client_expect(s->handle, got, SHUF_CANCELLED, "stopped by its sink");
+    assert_int_equal(count_leases(s->handle), 1);
+    client_expect(s->handle, shuffle_buffer(s), SHUF_OK, "");
+    assert_int_equal(s->events, 0);
+    assert_true(client_check(s->handle, &small));
+    shuf_close(s->handle);
+}
+
+/* The sink stops after the last byte, and long before it. */
+static void stopped_sink_keeps_leases(void **state)
+{
+    (void)state;
+    const shuf_numbers numbers = {.distribution = SHUF_GAUSS, .seed = 7, .count = MI, .std = 1};
+    const shuf_records records = {.n = MI, .record = 4, .seed = 7};
+    char *in = calloc(MI, 4);
+    struct stopped s;
+    open_stopped(&s);
+    expect_leases_kept(&s, shuf_permute_each(s.handle, &small, stop_at_once, &s.bytes, NULL));
+    assert_int_equal(s.bytes, 4000);
+    open_stopped(&s);
+    expect_leases_kept(&s, shuf_permute_each(s.handle, &(shuf_permutation){.n = 4 * MI},
+                                             stop_at_once, &s.bytes, NULL));
+    open_stopped(&s);
+    expect_leases_kept(&s, shuf_draw_each(s.handle, &numbers, stop_at_once, &s.bytes, NULL));
+    open_stopped(&s);
+    expect_leases_kept(
+        &s, shuf_shuffle_each(s.handle, &records, in, MI * 4, stop_at_once, &s.bytes, NULL));
+    free(in);
+}
+
+/* A call that has too many bytes left closes the connection. The next message says so, and no event
+ * reports a loss. */
+static void stopped_sink_ends_leases_of_a_long_transfer(void **state)
+{
+    (void)state;
+    struct stopped s;
+    open_stopped(&s);
+    client_expect(s.handle, shuf_permute_each(s.handle, &wide, stop_at_once, &s.bytes, NULL),
+                  SHUF_CANCELLED, "stopped by its sink");
+    client_expect(s.handle, shuffle_buffer(&s), SHUF_NO_DAEMON,
+                  "a sink that stopped a transfer closed the connection that held the lease");
+    assert_true(client_check(s.handle, &small));
+    client_expect(s.handle, shuffle_buffer(&s), SHUF_NO_DAEMON, "a sink that stopped");
+    assert_int_equal(s.events, 0);
+    shuf_close(s.handle);
 }
 
 /* ---- calls of the handle ----------------------------------------------------------- */
@@ -179,6 +290,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(observer_sees_parts_of_bytes),
         cmocka_unit_test(observer_sees_bytes_before_a_loss),
+        cmocka_unit_test(stopped_sink_keeps_leases),
+        cmocka_unit_test(stopped_sink_ends_leases_of_a_long_transfer),
         cmocka_unit_test(calls_in_callbacks_are_refused),
     };
     harness_backend = harness_backend_or_skip(argc, argv);

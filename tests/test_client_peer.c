@@ -161,7 +161,8 @@ static void wrong_greetings_are_errors(void **state)
         const char *words;
     } rows[] = {
         {sends_garbage, SHUF_PROTOCOL, "not a reply"},
-        {sends_http, SHUF_PROTOCOL, "frame length 1347703880: expected 1 to 65536"},
+        {sends_http, SHUF_PROTOCOL,
+         "frame length 1347703880: expected 1 to 65536; perhaps another program has this socket"},
         {sends_empty_frame, SHUF_PROTOCOL, "frame length 0"},
         {sends_long_frame, SHUF_PROTOCOL, "frame length 65537"},
         {welcomes_with_wrong_id, SHUF_PROTOCOL, "reply id 2: expected 1"},

@@ -79,6 +79,40 @@ static void loss_waits_one_reconnect_time(void **state)
     shuf_close(handle);
 }
 
+static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)done;
+    (void)all;
+    *(unsigned *)context += event == SHUF_EVENT_LOST;
+}
+
+/* Each message says how long the call has waited. One loss is one event, and a handle that never
+ * had a daemon has lost none. */
+static void later_calls_say_how_long_they_waited(void **state)
+{
+    (void)state;
+    shuf *handle = client_open(), *unconnected;
+    unsigned lost = 0, unconnected_lost = 0;
+    harness_kill(&harness_shared, SIGKILL);
+    assert_int_equal(shuf_connect(&unconnected, harness_shared.socket), SHUF_NO_DAEMON);
+    shuf_set_reconnect(handle, 200);
+    shuf_set_reconnect(unconnected, 200);
+    shuf_set_observer(handle, count_lost, &lost);
+    shuf_set_observer(unconnected, count_lost, &unconnected_lost);
+    client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
+                  "the daemon was lost, and no other came within 0.200 s");
+    for (int i = 0; i < 2; i++) {
+        client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
+                      "no daemon answers (Connection refused); the call tried for 0.200 s");
+        client_expect(unconnected, shuffle_once(unconnected, 4096), SHUF_NO_DAEMON,
+                      "; the call tried for 0.200 s");
+    }
+    assert_int_equal(lost, 1);
+    assert_int_equal(unconnected_lost, 0);
+    shuf_close(handle);
+    shuf_close(unconnected);
+}
+
 /* The timeout is shorter than the reconnect time, so it ends the call. */
 static void timeout_ends_wait_for_daemon(void **state)
 {
@@ -126,6 +160,8 @@ int main(int argc, char **argv)
     harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(loss_waits_one_reconnect_time, harness_start_shared,
+                                        harness_stop_shared),
+        cmocka_unit_test_setup_teardown(later_calls_say_how_long_they_waited, harness_start_shared,
                                         harness_stop_shared),
         cmocka_unit_test_setup_teardown(timeout_ends_wait_for_daemon, harness_start_shared,
                                         harness_stop_shared),

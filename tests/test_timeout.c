@@ -160,6 +160,32 @@ static void large_shuffle_is_not_repeated(void **state)
     shuf_close(handle);
 }
 
+/* The lease of a connection that a timeout closed: the message does not say that the daemon is
+ * gone, and no event reports a loss. */
+static void lease_ends_by_timeout(void **state)
+{
+    (void)state;
+    static const shuf_records records = {.n = 1000, .record = 4, .seed = 7};
+    shuf *handle = open_with_timeout(60000);
+    shuf_lease *buffer = NULL, *shuffled = NULL;
+    unsigned lost = 0;
+    client_expect(handle, shuf_buffer_take(handle, 4000, NULL, &buffer), SHUF_OK, "");
+    shuf_set_timeout(handle, TIMEOUT_MS);
+    shuf_set_observer(handle, count_lost, &lost);
+    stop_daemon();
+    client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT, "");
+    client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT, "");
+    continue_daemon();
+    shuf_set_timeout(handle, 60000);
+    for (int i = 0; i < 2; i++) {
+        client_expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
+                      SHUF_NO_DAEMON, "a timeout closed the connection that held the lease");
+        assert_true(client_check(handle, &small));
+    }
+    assert_int_equal(lost, 0);
+    shuf_close(handle);
+}
+
 static void connect_to_hung_daemon_is_an_error(void **state)
 {
     (void)state;
@@ -256,6 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(hung_daemon_is_an_error),
         cmocka_unit_test(release_at_hung_daemon_is_an_error),
         cmocka_unit_test(daemon_hangs_during_values),
+        cmocka_unit_test(lease_ends_by_timeout),
         cmocka_unit_test(connect_to_hung_daemon_is_an_error),
         cmocka_unit_test(shuffle_is_not_repeated),
         cmocka_unit_test(large_shuffle_is_not_repeated),

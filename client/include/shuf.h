@@ -89,8 +89,9 @@ SHUF_API const char *shuf_message(const shuf *handle);
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets how long a call that loses its daemon tries to reach the next one before it fails with
- * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. A call that loses 16 daemons in
- * a row without a new byte fails too. If a result comes in parts, and results of others fill the
+ * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. Each later call without a daemon
+ * tries as long again, and its message says how long. A call that loses 16 daemons in a row without
+ * a new byte fails too. If a result comes in parts, and results of others fill the
  * memory, the call waits as long before it fails with SHUF_BUSY. */
 SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
@@ -119,7 +120,10 @@ SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutat
 
 /* Receives the next `size` bytes of a result, in order, each byte once. They are whole values (or
  * records, of shuf_shuffle_each()), aligned for their type. `bytes` is valid during the call.
- * Return false to stop the transfer. */
+ * Return false to stop the transfer: the call fails with SHUF_CANCELLED. If at most 64 MiB are not
+ * received yet, it receives and ignores them, for a second at most. Otherwise it closes the
+ * connection, and the next call connects again. This ends all leases, buffers and prefetches of the
+ * handle, as a timeout does (shuf_set_timeout()). */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
 /* As shuf_permute(), but passes the values to `sink` in chunks of whole values, at most 256 KiB.
@@ -274,7 +278,8 @@ typedef struct shuf_lease_options {
  *
  * *lease must be NULL or a lease of this handle: the call gives this old lease back in the same
  * round trip, even if it fails. After a failure *lease is NULL. It stays unchanged only if an
- * argument is NULL, or if *lease is a lease of another handle.
+ * argument is NULL, if *lease is a lease of another handle, or if it is the input of
+ * shuf_shuffle_lease().
  *
  * The first mapping of device memory loads libcuda.so.1. Fails as shuf_permute(), and with
  * SHUF_INVALID (an unknown transport, or none that the daemon has), SHUF_DENIED (the transport is

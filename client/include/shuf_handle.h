@@ -18,9 +18,9 @@ extern "C" {
 typedef struct shuf shuf;
 
 typedef enum shuf_event {
-    SHUF_EVENT_LOST = 1, /* the daemon is lost: the call tries to reach the next one */
-    SHUF_EVENT_FOUND,    /* the call has reached a daemon again */
-    SHUF_EVENT_PART,     /* a part of a result is complete, or another 64 MiB of it have come */
+    SHUF_EVENT_LOST = 1, /* the call lost its daemon, and tries to reach the next one */
+    SHUF_EVENT_FOUND,    /* after a loss: a call has reached a daemon again */
+    SHUF_EVENT_PART,     /* another 64 MiB, a part or all of a result have come */
 } shuf_event;
 
 /* Called by the thread of the call, during the call. This process has `done` of the `all` bytes of

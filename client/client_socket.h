@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes the socket of a connection. The descriptor never gets the number of a closed standard
+ * stream, because output to that stream would then go to the daemon.
+ */
+#ifndef SHUF__CLIENT_SOCKET_H
+#define SHUF__CLIENT_SOCKET_H
+
+/* Returns a descriptor above those of the standard streams; -1 with errno. */
+int shuf__client_socket(void);
+
+#endif
