@@ -155,8 +155,8 @@ static int start_without_device(const struct harness *h)
     const int inherited = fcntl(h->passed.fd, F_DUPFD, 5); /* not closed by exec */
     assert_in_range(inherited, 5, 9);                      /* the shell takes only one digit */
     snprintf(descriptor, sizeof descriptor, "%d", inherited);
-    const char *const argv[] = {"sh", "-c", script, descriptor, SHUFD_PATH, "--no-config",
-                                "--backend", "cuda:GPU-none", NULL};
+    const char *const argv[] = {"sh",          "-c",        script,          descriptor, SHUFD_PATH,
+                                "--no-config", "--backend", "cuda:GPU-none", NULL};
     const int code = command_run(&c, 0, argv);
     assert_non_null(strstr(c.err.bytes, "backend cuda"));
     command_free(&c);
