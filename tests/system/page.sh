@@ -9,7 +9,7 @@ page_folder=/tmp/page # alice may write there
 start_page() {
     local folder=$tree$packages_inside number
     "$here/page.py" "$page" "$work/page"
-    sed -i 's/--backend cuda:%i/--backend cpu/' "$work/page"/*.sh
+    sed -i 's/--backend cuda\(:%i\)\?/--backend cpu/' "$work/page"/*.sh
     inside mkdir -p $page_folder /run/systemd/system/shufd@.service.d
     inside sh -c "cp $packages_inside/first/*.deb $page_folder && cp -r $packages_inside/second $page_folder/new"
     for file in "$work/page/files"/*; do

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -157,16 +158,18 @@ def test_private_daemon_that_cannot_start(tmp_path):
 
 
 def test_several_gpus_need_a_choice(tmp_path):
-    for name in "GPU-1", "GPU-2":
-        socket.socket(socket.AF_UNIX).bind(str(tmp_path / f"{name}.sock"))
+    gpus = tmp_path / "GPU-1.sock", tmp_path / "GPU-2.sock"
+    for path in gpus:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
     text = "import shufd\ntry: shufd.permute(10, seed=7)\nexcept shufd.NoDaemon as e: print(e)"
     environment = {"SHUFD_RUNTIME_DIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
-    result = python(text, **environment)
+    result = run_python(text, **environment)
     assert "choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET" in result.stdout
     assert "private daemon" not in result.stderr
-    (tmp_path / "GPU-2.sock").unlink()
-    (tmp_path / "GPU-1.sock").unlink()
-    assert "private daemon" in python(text, **environment).stderr
+    for path in gpus:
+        path.unlink()
+    assert "private daemon" in run_python(text, **environment).stderr
 
 
 def test_private_daemon_names_the_arguments_of_serve():
