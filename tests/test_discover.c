@@ -268,6 +268,25 @@ static void status_lists_all_daemons(void **state)
     assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
 }
 
+/* No daemon is missing, so shufctl names no command that starts or restarts one. */
+static void shufctl_asks_for_a_choice(void **state)
+{
+    (void)state;
+    struct command command;
+    const char *const doctor[] = {SHUFCTL_PATH, "doctor", NULL};
+    const char *const drop[] = {SHUFCTL_PATH, "drop", "--all", NULL};
+    unlink(sockets[2]);
+    assert_int_equal(command_run(&command, 0, doctor), 69);
+    assert_non_null(strstr(command.out.bytes, "-> each GPU has a daemon, so name one: for s in "));
+    assert_null(strstr(command.out.bytes, "start one"));
+    command_free(&command);
+    assert_int_equal(command_run(&command, 0, drop), 69);
+    assert_non_null(strstr(command.err.bytes, "several: choose one by CUDA_VISIBLE_DEVICES"));
+    assert_null(strstr(command.err.bytes, "start one"));
+    command_free(&command);
+    assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +295,7 @@ int main(void)
         cmocka_unit_test(indexes_select_daemon_in_pci_order),
         cmocka_unit_test(ambiguous_instances_are_an_error),
         cmocka_unit_test(status_lists_all_daemons),
+        cmocka_unit_test(shufctl_asks_for_a_choice),
     };
     if (getuid() != 0)
         return HARNESS_SKIP; /* another user's default is not in the directory */

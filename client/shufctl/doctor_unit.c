@@ -73,7 +73,8 @@ void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding 
         return;
     }
     snprintf(command, sizeof command,
-             "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus '%s' 2>&1", unit);
+             "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus '%s' 2>&1",
+             unit);
     FILE *properties = popen(command, "r");
     if (!properties) {
         shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl could not be run");
