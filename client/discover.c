@@ -95,5 +95,5 @@ void shuf__discover_explain(struct shuf__error *error)
     append(error, ", %.40s/shufd.sock, %.40s/GPU-*.sock (%s)", directory, directory,
            count == 0   ? "none"
            : count == 1 ? "one"
-                        : "several");
+                        : "several: choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET");
 }

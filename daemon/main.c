@@ -8,6 +8,7 @@
 #include "config/log.h"
 #include "exit.h"
 #include "handlers/service.h"
+#include "net/refuse.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "server.h"
@@ -175,6 +176,8 @@ int main(int argc, char **argv)
      * hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
         shuf__log(&log, SHUF__LOG_ERROR, "%s", shuf__config_locate(&config, &error));
+        if (!arguments.check && error.status == SHUF_DEVICE)
+            shuf__refuse_passed(&error);
         return shuf__exit_of_backend(&config, error.status);
     }
     if (arguments.check)

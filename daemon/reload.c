@@ -36,7 +36,8 @@ static void write_option(const char *key, char option[OPTION])
         *c = *c == '_' ? '-' : *c;
 }
 
-/* Logs the keys of the file that an option overrides with another value. Returns their number. */
+/* Logs the keys of the file that an option overrides with another value. Returns their number.
+ * Nobody chose a default value, so it needs no warning. */
 static unsigned log_overridden(const struct shuf__config *file, const struct shuf__config *fresh,
                                const struct shuf__log *log)
 {
@@ -44,7 +45,7 @@ static unsigned log_overridden(const struct shuf__config *file, const struct shu
     char option[OPTION];
     unsigned count = 0;
     for (size_t next = 0; shuf__config_diff(file, fresh, &next, &change);) {
-        if (!file->line[change.number])
+        if (!file->line[change.number] || shuf__config_is_default(file, change.number))
             continue;
         write_option(change.key, option);
         shuf__log(log, SHUF__LOG_WARNING,

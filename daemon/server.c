@@ -14,6 +14,7 @@
 #include "net/acceptor.h"
 #include "net/drain.h"
 #include "net/listener.h"
+#include "net/refuse.h"
 #include "reload.h"
 #include "report_start.h"
 #include "service_manager.h"
@@ -363,6 +364,8 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
 static int fail_start(struct shuf__server *server, int exit_code, struct shuf__error *error)
 {
     shuf__log(server->log, SHUF__LOG_ERROR, "%s", shuf__config_locate(server->config, error));
+    if (exit_code == EX_UNAVAILABLE && server->listener.fd >= 0)
+        shuf__refuse_backlog(server->listener.fd, error);
     return exit_code;
 }
 

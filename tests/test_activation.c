@@ -3,10 +3,13 @@
  * A daemon that a service manager has started for a socket. The daemon serves that socket and does
  * not touch its file. While no daemon runs, connections wait in the backlog.
  */
+#include "command.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,6 +145,47 @@ static void test_second_daemon_is_refused(void **state)
     stop(&h);
 }
 
+/* Starts a daemon that needs a GPU with the passed socket. Returns its exit status. */
+static int start_without_device(const struct harness *h)
+{
+    static const char script[] = "export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=shufd\n"
+                                 "exec \"$@\" 3<&\"$0\"";
+    char descriptor[16];
+    struct command c;
+    const int inherited = fcntl(h->passed.fd, F_DUPFD, 5); /* not closed by exec */
+    assert_in_range(inherited, 5, 9);                      /* the shell takes only one digit */
+    snprintf(descriptor, sizeof descriptor, "%d", inherited);
+    const char *const argv[] = {"sh",          "-c",        script,          descriptor, SHUFD_PATH,
+                                "--no-config", "--backend", "cuda:GPU-none", NULL};
+    const int code = command_run(&c, 0, argv);
+    assert_non_null(strstr(c.err.bytes, "backend cuda"));
+    command_free(&c);
+    close(inherited);
+    return code;
+}
+
+/* The waiting clients get the reason, and none is left, for which systemd would start the daemon
+ * again. */
+static void test_missing_device_is_told_to_clients(void **state)
+{
+    struct harness h;
+    struct wire *clients[3];
+    (void)state;
+    listen_as(&h, "shufd");
+    for (int i = 0; i < 3; i++) {
+        clients[i] = wire_open(&h);
+        wire_send_hello(clients[i], SHUF__PROTOCOL_VERSION);
+    }
+    assert_int_equal(start_without_device(&h), EX_UNAVAILABLE);
+    struct pollfd waiting = {.fd = h.passed.fd, .events = POLLIN};
+    assert_int_equal(poll(&waiting, 1, 0), 0);
+    for (int i = 0; i < 3; i++) {
+        wire_expect(clients[i], SHUF_DEVICE, "the daemon cannot start: backend cuda");
+        wire_close(clients[i]);
+    }
+    stop(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),
         cmocka_unit_test(test_second_daemon_is_refused),
+        cmocka_unit_test(test_missing_device_is_told_to_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

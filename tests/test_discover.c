@@ -16,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { DAEMONS = 3 };
@@ -207,10 +209,12 @@ static void ambiguous_instances_are_an_error(void **state)
                          .expected = NONE,
                          .words = "not set), CUDA context (none), CUDA_VISIBLE_DEVICES (index 1, "
                                   "which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID), "});
-    check_attempt((struct attempt){.device = NO_CUDA,
-                                   .hidden = HIDE_SYSTEM,
-                                   .expected = NONE,
-                                   .words = "/GPU-*.sock (several)"});
+    check_attempt((struct attempt){
+        .device = NO_CUDA,
+        .hidden = HIDE_SYSTEM,
+        .expected = NONE,
+        .words = "/GPU-*.sock (several: choose one by CUDA_VISIBLE_DEVICES=UUID or "
+                 "SHUFD_SOCKET)"});
     check_attempt((struct attempt){
         .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock (none)"});
 }
@@ -229,20 +233,57 @@ static void expect_status(int code, const char *const *words, const char *option
     command_free(&command);
 }
 
+/* Makes a socket that no process serves. */
+static void make_dead_socket(char path[128])
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(path, 128, "%.100s/dead", directory);
+    snprintf(address.sun_path, sizeof address.sun_path, "%.100s", path);
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+}
+
 static void status_lists_all_daemons(void **state)
 {
     (void)state;
     const char *const table[] = {"SOCKET", names[0], names[1], "shufd.sock", NULL};
     const char *const json[] = {"\"daemons\": [", sockets[0], sockets[1], sockets[2], NULL};
     const char *const one[] = {"daemon ", sockets[1], NULL};
+    char dead[128];
+    const char *const absent[] = {names[1], "shufd.sock  ", "no answer: socket ", NULL};
     expect_status(0, table, NULL);
     expect_status(0, json, "--json");
     unlink(sockets[0]);
     assert_int_equal(symlink("/nowhere", sockets[0]), 0); /* no socket: not listed */
     unlink(sockets[2]);
     expect_status(0, one, NULL);
+    make_dead_socket(dead);
+    assert_int_equal(symlink(dead, sockets[2]), 0);
+    expect_status(69, absent, NULL);
+    assert_int_equal(unlink(sockets[2]), 0);
+    unlink(dead);
     assert_int_equal(unlink(sockets[0]), 0);
     assert_int_equal(symlink(daemons[0].socket, sockets[0]), 0);
+    assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
+}
+
+/* No daemon is missing, so shufctl names no command that starts or restarts one. */
+static void shufctl_asks_for_a_choice(void **state)
+{
+    (void)state;
+    struct command command;
+    const char *const doctor[] = {SHUFCTL_PATH, "doctor", NULL};
+    const char *const drop[] = {SHUFCTL_PATH, "drop", "--all", NULL};
+    unlink(sockets[2]);
+    assert_int_equal(command_run(&command, 0, doctor), 69);
+    assert_non_null(strstr(command.out.bytes, "-> each GPU has a daemon, so name one: for s in "));
+    assert_null(strstr(command.out.bytes, "start one"));
+    command_free(&command);
+    assert_int_equal(command_run(&command, 0, drop), 69);
+    assert_non_null(strstr(command.err.bytes, "several: choose one by CUDA_VISIBLE_DEVICES"));
+    assert_null(strstr(command.err.bytes, "start one"));
+    command_free(&command);
     assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
 }
 
@@ -254,6 +295,7 @@ int main(void)
         cmocka_unit_test(indexes_select_daemon_in_pci_order),
         cmocka_unit_test(ambiguous_instances_are_an_error),
         cmocka_unit_test(status_lists_all_daemons),
+        cmocka_unit_test(shufctl_asks_for_a_choice),
     };
     if (getuid() != 0)
         return HARNESS_SKIP; /* another user's default is not in the directory */

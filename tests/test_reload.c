@@ -225,12 +225,18 @@ static void options_override_the_file(void **state)
     await_log(&h, "/s (set by --socket)\n");
     kill(c.pid, SIGHUP); /* the file and the option have the same value */
     await_log(&h, "conf: nothing has changed\n");
-    shufd_write(conf, "queue = 8\nclients = 9\nhost_cache = 1Gi\ncache_time = 5min\n");
+    shufd_write(conf, "queue = 8\nclients = 7\nhost_cache = 1Gi\nbackend = auto\n"
+                      "cache_time = 7min\n");
+    kill(c.pid, SIGHUP); /* the options override only default values */
+    await_log(&h, "reload: cache_time = 7min, before 10min\n");
+    shufd_write(conf, "queue = 8\nclients = 9\nhost_cache = 2Gi\ncache_time = 5min\n");
     kill(c.pid, SIGHUP);
     await_log(&h, "conf:2: clients = 9 is not used: the option --clients 7 of the command line");
-    await_log(&h, "conf:3: host_cache = 1Gi is not used: the option --host-cache 16Mi of ");
-    await_log(&h, "reload: cache_time = 5min, before 10min\n");
+    await_log(&h, "conf:3: host_cache = 2Gi is not used: the option --host-cache 16Mi of ");
+    await_log(&h, "reload: cache_time = 5min, before 7min\n");
     assert_false(log_has(&h, "clients = 9, before"));
+    assert_false(log_has(&h, "1Gi is not used"));
+    assert_false(log_has(&h, "backend = auto is not used"));
     expect_refusal(&h, "host memory, the limit is 16 MiB: start shufd with a larger --host-memory");
     kill(c.pid, SIGTERM);
     command_finish(&c);

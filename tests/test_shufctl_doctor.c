@@ -157,6 +157,35 @@ static void daemon_status_is_checked(void **state)
                    "systemctl");
 }
 
+static void expect_unit(char *properties, enum shuf__finding_level level, const char *text)
+{
+    struct shuf__finding finding = {0};
+    FILE *file = fmemopen(properties, strlen(properties), "r");
+    assert_non_null(file);
+    shuf__find_unit_state(&finding, "shufd@GPU-1.service", file);
+    fclose(file);
+    assert_int_equal(finding.level, level);
+    assert_string_equal(finding.text, text);
+    assert_int_equal(strstr(finding.advice, "journalctl --unit 'shufd@GPU-1.service'") != NULL,
+                     level == SHUF__FINDING_NOTE && strstr(text, "exit status") != NULL);
+}
+
+static void unit_state_is_explained(void **state)
+{
+    (void)state;
+    char active[] = "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n";
+    char failed[] = "Result=exit-code\nExecMainStatus=69\nActiveState=failed\nSubState=failed\n";
+    char again[] = "Result=exit-code\nExecMainStatus=1\nActiveState=activating\n"
+                   "SubState=auto-restart\n";
+    char refused[] = "System has not been booted with systemd as init system\n";
+    expect_unit(active, SHUF__FINDING_OK, "shufd@GPU-1.service: active (running)");
+    expect_unit(failed, SHUF__FINDING_NOTE,
+                "shufd@GPU-1.service: failed (failed), result exit-code, exit status 69");
+    expect_unit(again, SHUF__FINDING_NOTE,
+                "shufd@GPU-1.service: activating (auto-restart), result exit-code, exit status 1");
+    expect_unit(refused, SHUF__FINDING_NOTE, "systemctl says nothing about shufd@GPU-1.service");
+}
+
 /* ---- this machine ---- */
 
 static void doctor_with_daemon(void **state)
@@ -221,6 +250,7 @@ int main(int argc, char **argv)
                                         remove_machine),
         cmocka_unit_test_setup_teardown(kernel_settings_are_checked, make_machine, remove_machine),
         cmocka_unit_test_setup_teardown(daemon_status_is_checked, make_machine, remove_machine),
+        cmocka_unit_test(unit_state_is_explained),
         cmocka_unit_test(doctor_with_daemon),
         cmocka_unit_test(doctor_without_daemon),
         cmocka_unit_test(doctor_without_permission),

@@ -44,7 +44,7 @@ for unit in shufd.service shufd@.service; do
         fail "$unit: exposure '$found', expected at most $most_exposure"
     for needed in DevicePolicy=closed "DeviceAllow=char-nvidia rw" \
         "DeviceAllow=char-nvidia-uvm rw" "DeviceAllow=char-nvidiactl rw" Type=notify \
-        Restart=on-failure RestartSec=500ms "Wants=shufd-gpus.service nvidia-persistenced.service"; do
+        Restart=on-failure RestartSec=500ms "RestartPreventExitStatus=64 69 78" "Wants=shufd-gpus.service nvidia-persistenced.service"; do
         grep -qx "$needed" "$units/$unit" || fail "$unit: no line $needed"
     done
     # With these options the daemon would have no GPU, or could not tell its users apart.

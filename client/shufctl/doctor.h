@@ -8,6 +8,7 @@
 #include "shuf.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 enum shuf__finding_level {
     SHUF__FINDING_OK,
@@ -43,6 +44,12 @@ extern const struct shuf__check shuf__machine_checks[], shuf__daemon_checks[];
 /* Sets the finding; `advice` NULL: none. */
 void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, const char *advice,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The check of the unit of systemd that starts the daemon. */
+void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding);
+
+/* Its finding from the output of `systemctl show UNIT`. */
+void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties);
 
 /* Reads the beginning of ROOT/PATH as a string; false if it cannot be read. */
 bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,

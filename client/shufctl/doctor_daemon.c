@@ -46,6 +46,26 @@ static const char *origin_of(const struct shuf__patient *patient)
     return origin ? origin : "the daemon of this GPU";
 }
 
+static void advise_other(const struct shuf__patient *patient, char advice[SHUF__FINDING_TEXT])
+{
+    const char *socket = shuf_socket(patient->handle);
+    if (patient->status == SHUF_NO_DAEMON && !patient->given_socket &&
+        shuf__must_choose_daemon(socket))
+        snprintf(advice, SHUF__FINDING_TEXT,
+                 "each GPU has a daemon, so name one: for s in %.*s/GPU-*.sock; do shufctl doctor "
+                 "--socket \"$s\"; done",
+                 (int)(strrchr(socket, '/') - socket), socket);
+    else if (patient->status == SHUF_TIMEOUT && shuf__is_of_units(socket))
+        strcpy(advice, "the journal of the unit says whether the daemon starts or hangs; systemd "
+                       "ends one that hangs within a minute");
+    else if (patient->status == SHUF_TIMEOUT)
+        snprintf(advice, SHUF__FINDING_TEXT,
+                 "fuser --verbose %.128s names the process, as root: end it with SIGKILL", socket);
+    else if (patient->status == SHUF_DEVICE)
+        strcpy(advice, "shufd --check --backend cuda, as root, shows whether this build and this "
+                       "driver can use a GPU");
+}
+
 static void check_socket(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char command[SHUF__START_COMMAND], advice[SHUF__FINDING_TEXT] = "";
@@ -59,12 +79,8 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
     if (patient->status == SHUF_NO_DAEMON &&
         shuf__start_command(shuf_socket(patient->handle), patient->given_socket, command))
         snprintf(advice, sizeof advice, "start one: %.220s", command);
-    if (patient->status == SHUF_TIMEOUT)
-        snprintf(
-            advice, sizeof advice,
-            "fuser --verbose %.128s names the process, as root: end it with SIGKILL; systemd does "
-            "so within a minute",
-            shuf_socket(patient->handle));
+    else
+        advise_other(patient, advice);
     shuf__find(finding, SHUF__FINDING_FAULT, advice, "%s", shuf_message(patient->handle));
     if (patient->status == SHUF_DENIED)
         advise_group(patient, finding);
@@ -169,7 +185,6 @@ static void check_sandbox(const struct shuf__patient *patient, struct shuf__find
 }
 
 const struct shuf__check shuf__daemon_checks[] = {
-    {"socket", check_socket},   {"version", check_version},
-    {"device", check_device},   {"limits", check_limits},
-    {"memory", check_memory},   {"lending", check_lending},
-    {"sandbox", check_sandbox}, {NULL, NULL}};
+    {"unit", shuf__check_unit}, {"socket", check_socket},   {"version", check_version},
+    {"device", check_device},   {"limits", check_limits},   {"memory", check_memory},
+    {"lending", check_lending}, {"sandbox", check_sandbox}, {NULL, NULL}};

@@ -40,7 +40,7 @@ static void check_driver(const struct shuf__patient *patient, struct shuf__findi
     char text[256];
     if (!shuf__patient_read(patient, "/proc/driver/nvidia/version", text, sizeof text)) {
         shuf__find(finding, SHUF__FINDING_OK, NULL,
-                   "no NVIDIA driver is loaded; shufd computes on the CPU");
+                   "no NVIDIA driver is loaded: only the backend cpu works");
         return;
     }
     text[strcspn(text, "\n")] = '\0';

@@ -58,8 +58,7 @@ static void quote_word(const char *word, char *out)
     strcpy(out, "'");
 }
 
-/* True if the socket belongs to the units of systemd. */
-static bool is_of_units(const char *path)
+bool shuf__is_of_units(const char *path)
 {
     static const char directory[] = "/run/shufd/";
     return strncmp(path, directory, strlen(directory)) == 0 &&
@@ -72,12 +71,20 @@ static bool are_units_enabled(void)
     return access("/etc/systemd/system/multi-user.target.wants/shufd.target", F_OK) == 0;
 }
 
+bool shuf__must_choose_daemon(const char *path)
+{
+    struct sockaddr_un found[2];
+    return access(path, F_OK) != 0 && shuf__socket_list("GPU-", found, 2) > 1;
+}
+
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])
 {
     struct sockaddr_un address;
     struct shuf__error error;
     const char *variable = getenv("SHUFD_SOCKET");
-    if (is_of_units(path)) {
+    if (!given && shuf__must_choose_daemon(path))
+        return false;
+    if (shuf__is_of_units(path)) {
         strcpy(command, are_units_enabled()
                             ? "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as "
                               "root; if it fails again, journalctl --unit 'shufd*' says why"

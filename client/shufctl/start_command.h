@@ -11,8 +11,16 @@
 
 enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each byte quoted */
 
+/* True if the socket belongs to the units of systemd. */
+bool shuf__is_of_units(const char *path);
+
+/* True if there is no such socket, but several daemons of GPUs. Then no daemon is missing: the user
+ * must choose one. */
+bool shuf__must_choose_daemon(const char *path);
+
 /* Writes the command for a daemon on `path`. given: the value of --socket, or NULL. Returns false
- * if a daemon cannot serve there: the file is not a socket, or the directory is missing. */
+ * if a daemon cannot serve there: the file is not a socket, the directory is missing, or the user
+ * must choose a daemon. */
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND]);
 
 #endif

@@ -13,6 +13,7 @@
 #include "verbs.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -214,45 +215,81 @@ static void print_row(const char *socket, const shuf_daemon *d)
            shuf__units_time(up, d->uptime_ms * 1000000));
 }
 
-static void add_failure(struct listing *listing, const char *socket, const shuf *handle,
-                        shuf_status status)
+/* A daemon that is asked in a thread of its own, because one that starts or hangs takes seconds. */
+struct asked {
+    const char *socket;
+    pthread_t thread;
+    bool has_thread;
+    shuf *handle;
+    shuf_status status;
+    shuf_daemon daemon; /* if status is SHUF_OK */
+};
+
+static void *ask(void *context)
 {
-    const int code = shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
+    struct asked *asked = context;
+    asked->status = shuf_connect(&asked->handle, asked->socket);
+    if (asked->status == SHUF_OK)
+        asked->status = shuf_daemon_status(asked->handle, &asked->daemon);
+    return NULL;
+}
+
+static void ask_all(struct asked *asked, const struct sockaddr_un *sockets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        asked[i].socket = sockets[i].sun_path;
+        asked[i].has_thread = pthread_create(&asked[i].thread, NULL, ask, &asked[i]) == 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (asked[i].has_thread)
+            pthread_join(asked[i].thread, NULL);
+        else
+            ask(&asked[i]);
+}
+
+static void print_failure(const struct asked *asked)
+{
+    const char *text = shuf_message(asked->handle);
+    printf("%-45s no answer: %s\n", file_name(asked->socket), text);
+}
+
+static void add_failure(struct listing *listing, const struct asked *asked)
+{
     if (!listing->failed)
-        listing->code = code;
+        listing->code = shuf__exit_code(asked->status);
     listing->failed = true;
-    if (!listing->daemons)
+    if (!listing->daemons) {
+        print_failure(asked);
         return;
+    }
     json_t *object = json_object();
-    shuf__json_text(object, "socket", socket);
-    shuf__json_text(object, "error", shuf_message(handle));
+    shuf__json_text(object, "socket", asked->socket);
+    shuf__json_text(object, "error", shuf_message(asked->handle));
     json_array_append_new(listing->daemons, object);
 }
 
-static void list_daemon(struct listing *listing, const char *socket)
+static void list_daemon(struct listing *listing, const struct asked *asked)
 {
-    shuf *handle;
-    shuf_daemon daemon;
-    shuf_status status = shuf_connect(&handle, socket);
-    if (status == SHUF_OK)
-        status = shuf_daemon_status(handle, &daemon);
-    if (status != SHUF_OK)
-        add_failure(listing, socket, handle, status);
+    if (asked->status != SHUF_OK)
+        add_failure(listing, asked);
     else if (listing->daemons)
-        json_array_append_new(listing->daemons, status_to_json(handle, &daemon));
+        json_array_append_new(listing->daemons, status_to_json(asked->handle, &asked->daemon));
     else
-        print_row(socket, &daemon);
-    shuf_close(handle);
+        print_row(asked->socket, &asked->daemon);
 }
 
 static int list_daemons(const struct sockaddr_un *sockets, size_t count, bool json)
 {
+    static struct asked asked[MOST_DAEMONS];
     struct listing listing = {.daemons = json ? json_array() : NULL, .code = EX_OK};
+    ask_all(asked, sockets, count);
     if (!json)
         printf("%-45s %-24s %7s %5s %8s %-22s %s\n", "SOCKET", "DEVICE", "CLIENTS", "QUEUE",
                "SERVED", "   MEMORY", "UP");
-    for (size_t i = 0; i < count; i++)
-        list_daemon(&listing, sockets[i].sun_path);
+    for (size_t i = 0; i < count; i++) {
+        list_daemon(&listing, &asked[i]);
+        shuf_close(asked[i].handle);
+    }
     if (json) {
         json_t *object = json_object();
         json_object_set_new(object, "daemons", listing.daemons);

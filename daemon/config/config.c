@@ -404,6 +404,15 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
     return false;
 }
 
+bool shuf__config_is_default(const struct shuf__config *config, enum shuf__config_key key)
+{
+    struct shuf__config defaults;
+    char text[SHUF__NUMBER_TEXT], of_default[SHUF__NUMBER_TEXT];
+    shuf__config_init(&defaults);
+    return strcmp(value_text(&params[key], config, text),
+                  value_text(&params[key], &defaults, of_default)) == 0;
+}
+
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from)
 {
     for (size_t i = 0; i < PARAMS; i++)

@@ -98,6 +98,9 @@ struct shuf__config_change {
 bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
                        struct shuf__config_change *change);
 
+/* True if the key has its default value. */
+bool shuf__config_is_default(const struct shuf__config *config, enum shuf__config_key key);
+
 /* Copies the keys that can change while the daemon runs. */
 void shuf__config_update(struct shuf__config *config, const struct shuf__config *from);
 

@@ -4,6 +4,8 @@
  */
 #include "acceptor.h"
 
+#include "refuse.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +17,6 @@
 enum {
     ACCEPTS_PER_TURN = 8,
     ACCEPT_AGAIN_MS = 100,
-    READ = 4096,
     RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
 };
 
@@ -41,25 +42,9 @@ static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shu
     return error->status != SHUF_OK;
 }
 
-/* A new socket has room for one reply, so this never waits. If bytes of the client were unread at
- * close(), the client would get a reset instead of the reply. So it reads once, which is enough for
- * the Hello of every normal client. A client that sends more gets the reset. */
-static void refuse_connection(struct shuf__acceptor *acceptor, int fd,
-                              const struct shuf__error *error)
+static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__error *error)
 {
-    uint8_t bytes[READ];
-    char text[SHUF__ERROR_TEXT];
-    Shuf__Reply reply = SHUF__REPLY__INIT;
-    memcpy(text, error->text, sizeof text);
-    reply.status = (uint32_t)error->status;
-    reply.message = text;
-    size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
-    assert(size > 0);
-    if (send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size) {
-        shutdown(fd, SHUT_WR);
-        (void)!recv(fd, bytes, sizeof bytes, 0);
-    }
-    close(fd);
+    shuf__refuse_connection(fd, error);
     acceptor->sessions->stats->refused++;
     shuf__log_client(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error->text);
 }
@@ -68,7 +53,7 @@ static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
 {
     struct shuf__error error;
     if (is_full(acceptor, shuf__peer_of(fd).uid, &error))
-        refuse_connection(acceptor, fd, &error);
+        refuse(acceptor, fd, &error);
     else
         shuf__session_open(acceptor->sessions, fd);
 }

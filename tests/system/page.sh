@@ -9,7 +9,7 @@ page_folder=/tmp/page # alice may write there
 start_page() {
     local folder=$tree$packages_inside number
     "$here/page.py" "$page" "$work/page"
-    sed -i 's/--backend cuda:%i/--backend cpu/' "$work/page"/*.sh
+    sed -i 's/--backend cuda\(:%i\)\?/--backend cpu/' "$work/page"/*.sh
     inside mkdir -p $page_folder /run/systemd/system/shufd@.service.d
     inside sh -c "cp $packages_inside/first/*.deb $page_folder && cp -r $packages_inside/second $page_folder/new"
     for file in "$work/page/files"/*; do
@@ -49,7 +49,7 @@ test_page() {
         check "docs/node.md, line ${line%%.*}: $(grep -m 1 . "$script")" run_block "$script"
     done
     check "... a socket for each of eight GPUs" \
-        is "$(grep -oE '^GPU-[0-9a-f-]*\.sock .* threads' "$work/page.out" | cut -d ' ' -f 1 | sort -u | wc -l)" 8
+        is "$(grep -oE '^GPU-[0-9a-f-]*\.sock .* of [0-9]+ [KMGT]iB' "$work/page.out" | cut -d ' ' -f 1 | sort -u | wc -l)" 8
     check "... the permutation of ten" is "$(grep -xE '[0-9]' "$work/page.out" | tr '\n' ' ')" "4 0 5 1 2 9 6 8 7 3 "
     check "... equal fingerprints of eight daemons" output_matches '^ *8 fingerprint'
     check "... the same sample in Python" output_matches '^rank 3 of 8: 125000 samples, the first is ([0-9]+)$'

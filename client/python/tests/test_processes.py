@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -160,6 +161,21 @@ def test_private_daemon_start_failure(tmp_path):
     skip_with_default_daemon()
     text = "import shufd\ntry: shufd.serve(backend='cuda:99')\nexcept shufd.NoDaemon as e: print(e)"
     assert "shufd did not start: " in run_python(text).stdout
+
+
+def test_several_gpus_need_a_choice(tmp_path):
+    gpus = tmp_path / "GPU-1.sock", tmp_path / "GPU-2.sock"
+    for path in gpus:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    text = "import shufd\ntry: shufd.permute(10, seed=7)\nexcept shufd.NoDaemon as e: print(e)"
+    environment = {"SHUFD_RUNTIME_DIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    result = run_python(text, **environment)
+    assert "choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET" in result.stdout
+    assert "private daemon" not in result.stderr
+    for path in gpus:
+        path.unlink()
+    assert "private daemon" in run_python(text, **environment).stderr
 
 
 def test_private_daemon_names_the_arguments_of_serve():

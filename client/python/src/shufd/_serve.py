@@ -115,7 +115,8 @@ def serve(
     quiet          True: says nothing
 
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
-    with NoDaemon, and the reason, if it cannot start.
+    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of several GPUs
+    and the caller names none of them.
     """
     options = [f"--backend={backend}"]
     if host_memory is not None:
@@ -125,8 +126,18 @@ def serve(
     with _lock:
         try:
             return Client(None, reconnect=reconnect)
-        except NoDaemon:
+        except NoDaemon as error:
+            if _several_gpus():
+                raise NoDaemon(f"not started privately: {error}") from None
             return _serve_privately(options, reconnect, quiet)
+
+
+def _several_gpus() -> bool:
+    """True if the machine has daemons of several GPUs. Then a private daemon would compute on the
+    wrong device, and the caller would not notice it."""
+    folder = pathlib.Path(os.environ.get("SHUFD_RUNTIME_DIR") or "/run/shufd")
+    named = os.environ.get(_VARIABLE)
+    return not named and len(list(folder.glob("GPU-*.sock"))) > 1
 
 
 def _serve_privately(options: list[str], reconnect: float, quiet: bool) -> Client:

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The check of the systemd unit that starts the daemon: see doctor.h. It asks systemctl, because
+ * only systemd knows why a daemon that has ended does not come back.
+ */
+#include "doctor.h"
+#include "start_command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { UNIT = 160, VALUE = 64 };
+
+struct unit_state {
+    char active[VALUE], sub[VALUE], result[VALUE], code[VALUE];
+};
+
+/* Writes the name of the service of /run/shufd/NAME.sock. False: the socket is of no unit. */
+static bool find_unit(const char *path, char unit[UNIT])
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                       "0123456789-");
+    if (!shuf__is_of_units(path) || length == 0 || strcmp(name + length, ".sock") != 0)
+        return false;
+    if (strcmp(name, "shufd.sock") == 0)
+        strcpy(unit, "shufd.service");
+    else
+        snprintf(unit, UNIT, "shufd@%.*s.service", (int)length, name);
+    return true;
+}
+
+static void read_property(const char *line, const char *key, char value[VALUE])
+{
+    const size_t length = strlen(key);
+    if (strncmp(line, key, length) == 0)
+        snprintf(value, VALUE, "%.*s", (int)strcspn(line + length, "\n"), line + length);
+}
+
+static void read_state(FILE *properties, struct unit_state *state)
+{
+    char line[256];
+    while (fgets(line, sizeof line, properties)) {
+        read_property(line, "ActiveState=", state->active);
+        read_property(line, "SubState=", state->sub);
+        read_property(line, "Result=", state->result);
+        read_property(line, "ExecMainStatus=", state->code);
+    }
+}
+
+void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties)
+{
+    struct unit_state state = {0};
+    char advice[SHUF__FINDING_TEXT];
+    read_state(properties, &state);
+    const bool restarts = strcmp(state.sub, "auto-restart") == 0;
+    snprintf(advice, sizeof advice,
+             "journalctl --unit '%s' --lines 20, as root, names the reason of the failure", unit);
+    if (!state.active[0])
+        shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl says nothing about %s", unit);
+    else if (restarts || strcmp(state.active, "failed") == 0)
+        shuf__find(finding, SHUF__FINDING_NOTE, advice, "%s: %s (%s), result %s, exit status %s",
+                   unit, state.active, state.sub, state.result, state.code);
+    else
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "%s: %s (%s)", unit, state.active, state.sub);
+}
+
+void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char unit[UNIT], command[2 * UNIT];
+    if (!find_unit(shuf_socket(patient->handle), unit)) {
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "none: systemd has no unit for this socket");
+        return;
+    }
+    snprintf(command, sizeof command,
+             "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus '%s' 2>&1",
+             unit);
+    FILE *properties = popen(command, "r");
+    if (!properties) {
+        shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl could not be run");
+        return;
+    }
+    shuf__find_unit_state(finding, unit, properties);
+    pclose(properties);
+}

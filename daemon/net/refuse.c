@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See refuse.h. A service manager starts the daemon again as long as a connection is in the backlog
+ * of its socket, even if the client has gone. So a daemon that cannot start empties the backlog.
+ */
+#include "refuse.h"
+
+#include "activation.h"
+#include "message.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { READ = 4096 };
+
+/* A new socket has room for one reply, so this never waits. If bytes of the client were unread at
+ * close(), the client would get a reset instead of the reply. So it reads once, which is enough for
+ * the Hello of every normal client. A client that sends more gets the reset. */
+void shuf__refuse_connection(int fd, const struct shuf__error *error)
+{
+    uint8_t bytes[READ];
+    char text[SHUF__ERROR_TEXT];
+    Shuf__Reply reply = SHUF__REPLY__INIT;
+    memcpy(text, error->text, sizeof text);
+    reply.status = (uint32_t)error->status;
+    reply.message = text;
+    size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
+    assert(size > 0);
+    if (send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size) {
+        shutdown(fd, SHUT_WR);
+        (void)!recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    }
+    close(fd);
+}
+
+void shuf__refuse_backlog(int listening, const struct shuf__error *cause)
+{
+    struct shuf__error error;
+    int fd;
+    shuf__fail(&error, cause->status, "the daemon cannot start: %s", cause->text);
+    while ((fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+        shuf__refuse_connection(fd, &error);
+}
+
+void shuf__refuse_passed(const struct shuf__error *cause)
+{
+    struct shuf__error ignored;
+    int fd;
+    if (shuf__activation_take(&fd, &ignored) == SHUF_OK && fd >= 0)
+        shuf__refuse_backlog(fd, cause);
+}
