@@ -35,13 +35,13 @@
 enum { SIGNALS = 3 };
 
 enum {
-    RESERVED_DESCRIPTORS = 64, /* for the device's driver, the log and other files */
-    HTTP_DESCRIPTORS = 40,     /* for the HTTP server and its clients */
-    DESCRIPTORS_PER_CLIENT = 3,
-    DEVICE_FAILED_MS = 1000, /* for the last replies after the device has failed */
-    FORCED_END_MS = 5000,    /* in which the running job notices that it is cancelled */
-    STATUS_TEXT = 512,       /* one line for the service manager */
-    END_MS = 10000,          /* in which the kernel frees the memory */
+    RESERVED_DESCRIPTORS = 64,  /* for the device's driver, the log and other files */
+    HTTP_DESCRIPTORS = 40,      /* for the HTTP server and its clients */
+    DESCRIPTORS_PER_CLIENT = 3, /* its socket, its process and a reply */
+    DEVICE_FAILED_MS = 1000,    /* for the last replies after the device has failed */
+    FORCED_END_MS = 5000,       /* in which the running job notices that it is cancelled */
+    STATUS_TEXT = 512,          /* one line for the service manager */
+    END_MS = 10000,             /* in which the kernel frees the memory */
 };
 
 struct shuf__server {
@@ -201,8 +201,7 @@ static void on_end_signal(uv_signal_t *handle, int number)
     drain(server, shuf__config_ms(server->config->drain_timeout));
 }
 
-/* The results on a failed device may be wrong. So the daemon ends, and its service manager starts
- * another one. */
+/* Results on a failed device may be wrong. The service manager starts another daemon. */
 static void on_device_failed(void *context, const struct shuf__error *error)
 {
     struct shuf__server *server = context;
@@ -249,8 +248,7 @@ static uint64_t open_files(void)
     return (uint64_t)files.rlim_cur;
 }
 
-/* Each client may need three descriptors: for its socket, its process and a reply. The blocks get
- * the rest, which must be at least one for each client. */
+/* The blocks get the descriptors that clients do not need, at least one for each client. */
 static void share_descriptors(struct shuf__server *server)
 {
     uint64_t files = open_files(), configured = server->config->clients;
@@ -328,8 +326,7 @@ static shuf_status start_handles(struct shuf__server *server, struct shuf__error
     return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;
 }
 
-/* Call after the device is open. Before, the loop does not run, and a signal must end the process
- * if the device hangs. */
+/* Call after the device is open. Before, the loop does not run, and signals end the process. */
 static shuf_status start_signals(struct shuf__server *server, struct shuf__error *error)
 {
     int result = 0;
