@@ -288,14 +288,14 @@ typedef struct shuf_lease_options {
 SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
-/* Gives the lease back, frees it and sets *lease to NULL. It does so even if it fails, because the
- * daemon does not know the lease or the timeout is over. The program must not read the values any
- * more, because the library may unmap them and the daemon may overwrite them. The library keeps the
- * mappings of blocks of at most 4 MiB for later leases: at most 16 MiB of host memory and 160 MiB
- * of device memory. The daemon cannot use this memory for other results. If the daemon is short of
- * memory, the next call unmaps all of it. `lease` and *lease may be NULL. If the daemon is lost,
- * the call still succeeds. A copy of the pointer is invalid afterwards: a second release through it
- * is a double free. */
+/* Gives the lease back, frees it and sets *lease to NULL. The call fails if the daemon does not
+ * know the lease, or if the timeout is over. Even then it frees the lease. The program must not
+ * read the values any more: the library may unmap them, and the daemon may overwrite them. The
+ * library keeps the mappings of blocks of at most 4 MiB for later leases: at most 16 MiB of host
+ * memory and 160 MiB of device memory. The daemon cannot use this memory for other results. If the
+ * daemon is short of memory, the next call unmaps all of it. `lease` and *lease may be NULL. If the
+ * daemon is lost, the call still succeeds. A copy of the pointer is invalid afterwards: a second
+ * release through it is a double free. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or

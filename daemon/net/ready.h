@@ -42,8 +42,9 @@ void shuf__ready_init(struct shuf__ready_queue *queue);
 bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *session, uint32_t uid);
 void shuf__ready_leave(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
-/* Both do nothing if the session is in the queue, or is not. */
+/* Does nothing if the session is in the queue already. */
 void shuf__ready_add(struct shuf__ready_queue *queue, struct shuf__ready *session);
+/* Does nothing if the session is not in the queue. */
 void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
 /* Takes the session whose turn it is out of the queue. NULL: none is ready. */

@@ -3,12 +3,13 @@
  * See exchange.h. The plan has four lists: the counts to each rank, the counts from each rank, the
  * order in which the rank reads its input, and the place of each arrival in its output.
  *
- * Records between two ranks go in the order of their places in the output. So the order is that of
- * the input's places, whatever the ranks, and it needs a sort: first into windows of places, then
- * each window in a thread's cache. The places of the arrivals need none: places in ascending order
- * are appended to the list of the rank from which they come.
+ * Records between two ranks are sent in the order of their places in the output. Each rank has
+ * consecutive places, so one sort of the input by place gives the order for all ranks. The sort
+ * first puts the records into windows of places. Then a thread sorts each window in its cache. The
+ * places of the arrivals need no sort, because the threads visit the output in ascending order and
+ * append each place to the list of the rank that sends the record.
  *
- * A thread evaluates its share twice: to count, and to write where the counts say.
+ * A thread evaluates its share twice: first to count, then to write at the counted indexes.
  */
 #include "host/exchange.h"
 
@@ -331,7 +332,8 @@ static void place_arrivals(struct run *run)
 
 /* ---- Memory ---- */
 
-/* As many windows as keep the average of their records, in powers of two of the places. */
+/* At most one window for WINDOW_LEAST records, and at most WINDOWS_MOST. The places of a window are
+ * a power of two, so a shift gives the window of a place. */
 static struct windows windows_of(const struct shuf__plan *plan, uint64_t records)
 {
     struct windows w = {0, 0};

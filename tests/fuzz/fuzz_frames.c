@@ -66,7 +66,7 @@ struct expected {
     size_t left;
 };
 
-/* As docs/protocol.md has it, and in no words of the daemon. */
+/* Reads a frame as docs/protocol.md defines it, without code of the daemon. */
 static enum shuf__frame_result parse(const struct expected *expected, size_t *length)
 {
     uint32_t field;

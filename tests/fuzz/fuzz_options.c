@@ -73,7 +73,8 @@ void __wrap_argp_state_help(const struct argp_state *state, FILE *out, unsigned 
     leave(state, EX_OK);
 }
 
-/* --help and --usage of argp itself print and end; the flags leave these to the wrong options. */
+/* argp's own --help and --usage would print and exit. ARGP_NO_HELP removes both options, so argp
+ * refuses them like any unknown option. */
 error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
                           int *index, void *input)
 {

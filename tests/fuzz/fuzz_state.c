@@ -546,7 +546,7 @@ static uint64_t draw_lease(const struct client *c, struct fuzz_bytes *bytes)
     return c->held > 0 && number < 220 ? c->leases[number % c->held].lease : c->prefetched;
 }
 
-/* The fields that Permute, Stream, Shuffle and Allocate share. */
+/* The fields that more than one of Permute, Stream, Shuffle and Allocate have. */
 struct common {
     Shuf__Transport accept[2];
     size_t accepts;
