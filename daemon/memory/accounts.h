@@ -56,9 +56,9 @@ bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
 /* The most that one user may have of `limit` if the other users have `others`. A sixteenth of the
- * limit is for root. Another sixteenth is for users who have little, because their parts of the rest
- * may be too small. Such a user may have a 1024th of the limit, or 4 MiB or 4 blocks if that is
- * more; of the connections, a 256th. */
+ * limit is for root. Another sixteenth is for users who have little, because their parts of the
+ * rest may be too small. Such a user may have a 1024th of the limit, or 4 MiB or 4 blocks if that
+ * is more; of the connections, a 256th. */
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);

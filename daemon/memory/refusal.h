@@ -15,8 +15,8 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
                                     struct shuf__error *error);
 
 /* Says why there is no room even if `freed` were freed. Fails with SHUF_NO_MEMORY if the size is
- * above the largest limit. Fails with SHUF_BUSY if the memory is in use: by other users, by the user
- * itself, or by other programs. The message tells what to do. */
+ * above the largest limit. Fails with SHUF_BUSY if the memory is in use: by other users, by the
+ * user itself, or by other programs. The message tells what to do. */
 shuf_status shuf__refuse_allocation(struct shuf__allocations *allocations,
                                     const struct shuf__need *need, const struct shuf__freed *freed,
                                     struct shuf__error *error);
