@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of ready sessions: each has a request to handle, or its socket has room for more of a
- * reply. Users share the time of the loop's thread as they share the device (engine/turns.h). The
- * user whose sessions have used the least time is next. So even a user with many busy connections
- * delays another user by only one request. The sessions of a user take turns in order. All calls
- * are on the loop's thread.
+ * The queue of ready sessions. A session is ready if it has a request to handle, or if its socket
+ * has room for more of a reply. Users share the time of the loop's thread as they share the device
+ * (engine/turns.h). The user whose sessions have used the least time is next. So even a user with
+ * many busy connections delays another user by only one request. The sessions of a user take turns
+ * in order. All calls are on the loop's thread.
  */
 #ifndef SHUFD_READY_H
 #define SHUFD_READY_H

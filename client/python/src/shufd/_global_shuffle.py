@@ -185,7 +185,7 @@ def _describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any
         _positive("epoch", settings["epoch"], 0)
         if (settings["seed"] is None) == (settings["key"] is None):
             raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
-    except Exception as error:  # told to the others, which would wait
+    except Exception as error:  # the other ranks must hear of it, or they would wait
         return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, str(error))
     tensors = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
@@ -353,26 +353,27 @@ def global_shuffle(
     budget: int = 256 << 20,
     client: Any = None,
 ) -> Any:
-    """Shuffles the records of all ranks together: the outputs of the ranks, one after the other, are
-    Client.shuffle() of their inputs, one after the other. All ranks of the group call it.
+    """Shuffles the records of all ranks together. Put the inputs of all ranks one after the other, in
+    the order of the ranks: Client.shuffle() of them gives the outputs of all ranks, in the same order.
+    All ranks of the group call this function.
 
-    data         a tensor of records along its first dimension, or a list, tuple or dict of tensors with
-                 as many records, which stay together; of any type and shape, and on each rank of
-                 another number of records, also none
-    group        None: all ranks of torch.distributed; without it this process alone
+    data         a tensor of records along its first dimension; or a list, tuple or dict of tensors with
+                 the same number of records. Records with the same index stay together. The tensors have
+                 any type and shape. Ranks may have different numbers of records, also 0.
+    group        None: all ranks of torch.distributed, or without torch.distributed only this process
     seed, epoch, key
                  as in Client.permute()
-    output_size  the records that this rank gets; None: as many as it has
-    inverse      undoes global_shuffle(); `output_size` is then the size before it
+    output_size  the number of records that this rank gets; None: as many as it has
+    inverse      undoes global_shuffle(); `output_size` is then the number before that shuffle
     algorithm    "primefold"
     budget       bytes of temporary memory on this rank beside data, result and plan; a round has at
                  least one record for each pair of ranks
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 
     Returns new tensors in the same structure. The plan takes 8 bytes a record in the memory of the
-    daemon, and as much again while it is computed. Where arguments of the ranks differ, all ranks fail
+    daemon, and another 8 bytes while it is computed. If arguments of the ranks differ, all ranks fail
     with the same Mismatch, which names the rank and the field. Other errors: Invalid, those of
-    Client.permute(), and IOFailure where the exchange fails, as when a rank has ended.
+    Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
     ranks = Ranks(group)
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
@@ -387,7 +388,7 @@ def global_shuffle(
     try:
         plan = _take_plan(client, ranks, sizes, outputs, settings)
         moves = [Move(ranks, plan, leaf, outputs[ranks.rank]) for leaf in leaves]
-    except Exception as error:  # told to the others, which would wait
-        failure = error.with_traceback(None)  # whose frames would keep the lease
+    except Exception as error:  # the other ranks must hear of it, or they would wait
+        failure = error.with_traceback(None)  # its frames would keep the lease
     rounds = _begin(ranks, failure, [move.count_rounds(budget) for move in moves])
     return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])
