@@ -37,12 +37,13 @@ struct shuf__account {
 /* All users that have something. */
 struct shuf__accounts {
     LIST_HEAD(, shuf__account) list;
-    struct shuf__amount memory; /* of what the others leave; 0: no limits */
+    struct shuf__amount memory; /* the part that a user may have of the rest; 0: no limits */
 };
 
 void shuf__accounts_init(struct shuf__accounts *accounts);
 
-/* A reference to the account of the user, which is made if there is none. NULL: out of memory. */
+/* Returns a reference to the account of the user. Makes the account if there is none. NULL: out of
+ * memory. */
 struct shuf__account *shuf__account_of(struct shuf__accounts *accounts, uint32_t uid);
 void shuf__account_unref(struct shuf__account *account);
 
@@ -57,8 +58,9 @@ bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t ui
 
 /* The most that one user may have of `limit` if the other users have `others`. A sixteenth of the
  * limit is for root. Another sixteenth is for users who have little, because their parts of the
- * rest may be too small. Such a user may have a 1024th of the limit, or 4 MiB or 4 blocks if that
- * is more; of the connections, a 256th. */
+ * rest may be too small. Such a user may have a 1024th of the bytes, or 4 MiB if that is more. It
+ * may have a 1024th of the blocks, or 4 blocks if that is more. It may have a 256th of the
+ * connections, or one. */
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);

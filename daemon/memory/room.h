@@ -18,7 +18,7 @@ struct shuf__need {
 /* The bytes and blocks that a request could have in addition if some blocks were freed. */
 struct shuf__freed {
     uint64_t bytes, blocks;
-    uint64_t own_bytes, own_blocks; /* of these, the user's own */
+    uint64_t own_bytes, own_blocks; /* the part of these that is charged to the user */
 };
 
 /* Whether one more block of the needed size fits these limits. `freed` NULL: no block is freed. */
