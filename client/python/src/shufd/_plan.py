@@ -14,7 +14,7 @@ Numbers = npt.NDArray[Any]
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What one rank sends and receives: read-only arrays of uint32, or of uint64 for ranks of 2^32
+    """The records that one rank sends and receives: read-only arrays of uint32, or of uint64 for ranks of 2^32
     records or more. Both ends of a pair of ranks have the same records in the same order."""
 
     to: Numbers  #: how many records go to each rank
