@@ -13,7 +13,7 @@
 
 enum {
     DISCARD_MAX = 64 << 20
-}; /* bytes: more of them take longer than a new connection is worth */
+}; /* bytes: a new connection takes less time than the receipt of more */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -54,8 +54,8 @@ static shuf_status fill_memory(struct shuf__connection *connection, struct shuf_
     return SHUF_OK;
 }
 
-/* Receives the bytes that nobody reads, so the connection and its leases stay. Waits for a daemon
- * that hangs only DISCARD_WAIT_NS. */
+/* Receives and drops the rest of the payload, so that the connection and its leases stay. If the
+ * daemon hangs, waits only DISCARD_WAIT_NS. */
 static void discard(struct shuf__connection *connection, uint64_t bytes)
 {
     struct shuf__error ignored;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    PART_LEAST = 2 << 20, /* bytes: the daemon's smallest block */
+    PART_LEAST = 2 << 20, /* bytes: the smallest block of device memory */
     PART_MOST = 64 << 20, /* more is not faster, except with compaction */
     PARTS_IN_BUDGET =
         6, /* the daemon sends one, computes one and keeps some idle; rank indexes take room too */

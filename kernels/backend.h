@@ -25,7 +25,8 @@ struct shuf__rank_index_limits;
 
 /* One computation and its inputs. */
 struct shuf__computation {
-    struct shuf__request request; /* a PERMUTATION, STREAM or SHUFFLE; LOOK_UP: look-ups only */
+    /* A PERMUTATION, STREAM, SHUFFLE or EXCHANGE; for look-ups only, also a LOOK_UP. */
+    struct shuf__request request;
     /* SHUFFLE: the block with the records, in the same kind of memory (host or device) as the block
      * that the computation fills. The two blocks differ. The computation only reads this one. */
     const struct shuf__block *input;

@@ -218,8 +218,6 @@ static void failed_computation_frees_workspace(void **state)
     expect_workspace(1, 1, 1);
 }
 
-/* A buffer may not exceed the available memory, even if the device has more memory in total. */
-
 /* A buffer may not exceed the available memory, although the backend has more in total. */
 static void buffer_above_available_memory_is_refused(void **state)
 {

@@ -193,7 +193,7 @@ static void many_windows(void **state)
 
 /* ---- One rank of a large world ---- */
 
-/* The rank whose part has the position. */
+/* The rank whose part contains the position. */
 static uint64_t rank_at(const struct shuf__plan *plan, uint64_t position, bool output)
 {
     for (uint64_t r = 0;; r++) {
@@ -203,7 +203,8 @@ static uint64_t rank_at(const struct shuf__plan *plan, uint64_t position, bool o
     }
 }
 
-/* The numbers of a list are each in order, and belong to the rank that their counts say. */
+/* The counts divide a list into one part for each rank. The numbers of a part are in order and
+ * belong to its rank. */
 static void check_list(const struct shuf__plan *plan, const shuf_primefold *f, bool sends,
                        const uint64_t *counts, const uint64_t *list)
 {
@@ -242,7 +243,7 @@ static void check_rank(uint64_t n, uint64_t world, uint64_t rank, bool inverse,
     free(numbers.memory);
 }
 
-/* Positions of 32 and of 64 bits, up to 2^62; a rank has few of them. */
+/* Positions of 32 and of 64 bits, up to 2^62. The checked rank has few records. */
 static void large_n(void **state)
 {
     (void)state;
@@ -296,7 +297,7 @@ static void cancelled(void **state)
     free(out);
 }
 
-/* 16 bytes a record with its plan, and counters. */
+/* Plan and workspace take 16 bytes for each record, and counters. */
 static void memory(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A user who takes all that the daemon gives it, in every way, leaves other users and root a result
- * and a lease, and has its part back when it gives back or leaves.
+ * One user takes as much as the daemon grants, in every way. Other users and root still get a
+ * result and a lease. The user can have its whole part again after it gives memory back, or
+ * disconnects.
  */
 #include "shuf.h"
 #include "support/child.h"
@@ -71,8 +72,8 @@ static int start_with_few_leases(void **state)
     return 0;
 }
 
-/* The limit of open files leaves few blocks. The daemon inherits it. It cannot be raised again, so
- * this is for the last test. */
+/* A low limit of open files, which the daemon inherits, allows few blocks. The limit cannot be
+ * raised again, so only the last test sets it. */
 static int start_with_few_blocks(void **state)
 {
     const struct rlimit few = {FILES, FILES};
@@ -90,8 +91,8 @@ static int stop(void **state)
 
 /* ---- ways to take memory ---- */
 
-/* Requests until one is refused, and returns how many were not. The text of the refusal must have
- * these words. */
+/* Sends requests until one is refused, and returns how many succeeded. The text of the refusal must
+ * have these words. */
 typedef uint64_t take(struct wire *w, uint64_t seed, const char *words);
 
 static shuf_status status_of(const Shuf__Reply *reply, const char *words)
@@ -136,7 +137,8 @@ static uint64_t take_big_and_small(struct wire *w, uint64_t seed, const char *wo
     return big + take_small(w, seed, words);
 }
 
-/* The results are released, but stay mapped. Of one size the daemon keeps 128 MiB. */
+/* The results are released, but stay mapped. The daemon keeps at most 128 MiB of idle results of
+ * one size. */
 static uint64_t take_mappings(struct wire *w, uint64_t seed, const char *words)
 {
     uint64_t taken = 0;
@@ -153,7 +155,7 @@ static uint64_t take_mappings(struct wire *w, uint64_t seed, const char *words)
             wire_map(w, bytes);
         wire_release(w, lease, 0);
         if (!is_fresh && own == SHUF__TRANSPORT__TRANSPORT_MEMFD)
-            return taken; /* a block is used again: there are no more */
+            return taken; /* the daemon reuses a block, so it grants no new ones */
         if (taken == 256)
             return taken;
     }
@@ -194,7 +196,8 @@ struct greed {
     const char *words;
 };
 
-/* Takes all, says so, gives all back on a word, says so, and ends on another. */
+/* Takes all it can, and reports that. Gives all back at the parent's first message, and reports
+ * that. Ends at the second message. */
 static void be_greedy(int channel, void *context)
 {
     const struct greed *greed = context;
@@ -228,7 +231,7 @@ static void give_back(const struct child *child)
     child_receive(child->channel);
 }
 
-/* Never BUSY: a lease, a result and another lease, of a size that is there for everybody. */
+/* A lease, a result and another lease, of a size that every user may have. Never BUSY. */
 static void be_modest(int channel, void *context)
 {
     struct wire *w = wire_greet(&h);
@@ -249,7 +252,7 @@ static void expect_room_for(uid_t uid)
     child_join(&child);
 }
 
-/* A copy may be larger than all that its user can have: libshuf asks for parts. */
+/* A copy may be larger than the limit of its user, because libshuf asks for parts. */
 static void copy_in_parts(int channel, void *context)
 {
     enum { N = 6 << 20 };
@@ -279,7 +282,7 @@ static void expect_room_for_others(void)
     expect_room_for(0);
 }
 
-/* The row of a user, without one: zeros. */
+/* The row of a user in the status. All fields are 0 if the user has no row. */
 static Shuf__User row_of(uid_t uid)
 {
     Shuf__User row = SHUF__USER__INIT;
@@ -308,7 +311,8 @@ static Shuf__User row_of(uid_t uid)
 
 /* ---- one user takes all ---- */
 
-/* A sixteenth is for root, and one for those who have little: 0.75 of 14/16 of 256 MiB. */
+/* A sixteenth is for root, and another for users who have little. So the user gets 0.75 of 14/16 of
+ * 256 MiB. */
 enum { MOST_OF_FIRST = 168, MOST_OF_SECOND = 42 };
 
 static void expect_to_leave_room(const struct greed *greed)
@@ -324,7 +328,7 @@ static void expect_to_leave_room(const struct greed *greed)
     AWAIT_ROW(GREEDY_UID, r, r.leases == 0 && r.bytes == r.idle);
     child_kill(&child);
     AWAIT_ROW(GREEDY_UID, r, r.clients == 0 && r.bytes == r.idle);
-    child = start_greedy(GREEDY_UID, greed); /* its part is there again */
+    child = start_greedy(GREEDY_UID, greed); /* it can have its part again */
     expect_room_for_others();
     child_kill(&child);
 }
@@ -377,7 +381,7 @@ static void two_users_leave_room_for_a_third(void **state)
     child_kill(&second);
 }
 
-/* When a part of the rest is too small, a user who has little has 4 MiB. */
+/* If its part of the rest is too small, a user still gets 4 MiB. */
 static void many_users_leave_room_for_one_more(void **state)
 {
     (void)state;
@@ -406,7 +410,7 @@ static void use_half(int channel, void *context)
     wire_close(w);
 }
 
-/* What nobody holds is evicted for others: the second user gets as much as alone. */
+/* Idle results are evicted for other users, so the second user gets as much as if it were alone. */
 static void idle_results_are_in_nobodys_way(void **state)
 {
     (void)state;
@@ -469,7 +473,7 @@ static void ask_for_too_much(int channel, void *context)
     wire_close(w);
 }
 
-/* Root may have all. */
+/* Root may have all of the memory. */
 static void one_request_beyond_the_limit_of_a_user(void **state)
 {
     (void)state;
@@ -490,7 +494,7 @@ static void lease_more_than_half(int channel, void *context)
     wire_close(w);
 }
 
-/* The block that is kept ready is larger than what a user may have. */
+/* The warm block is larger than the limit of a user. */
 static void a_ready_block_is_no_exception(void **state)
 {
     (void)state;
@@ -530,7 +534,7 @@ static void leases_of_all_connections(void **state)
     child_kill(&child);
 }
 
-/* Three quarters of 144 less two sixteenths. */
+/* Three quarters of 14/16 of the 144 blocks. */
 static void blocks(void **state)
 {
     (void)state;

@@ -187,15 +187,15 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
 /* ---- Ranks -------------------------------------------------------------- */
 
 /* The plan of an exchange for one rank: lists of numbers of one type, one after the other. The type
- * is SHUF_U32 where it holds all of them, else SHUF_U64.
+ * is SHUF_U32 if it holds all numbers, else SHUF_U64.
  *
  *     to[world]        how many records go to each rank
- *     from[world]      how many come from each rank
- *     order[input]     number of the own record that is sent as k-th: first all for rank 0
- *     places[output]   place in the own output of the k-th arrival: first all of rank 0
+ *     from[world]      how many records come from each rank
+ *     order[input]     order[k]: the own record to send as number k; first all for rank 0
+ *     places[output]   places[k]: the own place for arrival k; first all from rank 0
  *
- * Both ends of a pair of ranks have the same records in the same order, so the counts are all that
- * an all-to-all needs. Work and memory follow the records of the rank, not n. Plans are in host
+ * Sender and receiver have the records between them in the same order, so an all-to-all needs only
+ * the counts. Work and memory grow with the records of the rank, not with n. Plans are in host
  * memory. The functions correspond to shuf_permutation_shape() and shuf_permute(), and have the
  * same errors. See also shuf_exchange_lease() and shuf_exchange_prefetch() below. */
 SHUF_API shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
@@ -288,14 +288,14 @@ typedef struct shuf_lease_options {
 SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                                      const shuf_lease_options *options, shuf_lease **lease);
 
-/* Gives the lease back, frees it and sets *lease to NULL. It does so even if it fails, because the
- * daemon does not know the lease or the timeout is over. The program must not read the values any
- * more, because the library may unmap them and the daemon may overwrite them. The library keeps the
- * mappings of blocks of at most 4 MiB for later leases: at most 16 MiB of host memory and 160 MiB
- * of device memory. The daemon cannot use this memory for other results. If the daemon is short of
- * memory, the next call unmaps all of it. `lease` and *lease may be NULL. If the daemon is lost,
- * the call still succeeds. A copy of the pointer is invalid afterwards: a second release through it
- * is a double free. */
+/* Gives the lease back, frees it and sets *lease to NULL. The call fails if the daemon does not
+ * know the lease, or if the timeout is over. Even then it frees the lease. The program must not
+ * read the values any more: the library may unmap them, and the daemon may overwrite them. The
+ * library keeps the mappings of blocks of at most 4 MiB for later leases: at most 16 MiB of host
+ * memory and 160 MiB of device memory. The daemon cannot use this memory for other results. If the
+ * daemon is short of memory, the next call unmaps all of it. `lease` and *lease may be NULL. If the
+ * daemon is lost, the call still succeeds. A copy of the pointer is invalid afterwards: a second
+ * release through it is a double free. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or

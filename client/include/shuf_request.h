@@ -63,7 +63,7 @@ typedef enum {
 
 /* The method of GAUSS. Streams of different methods are independent. */
 typedef enum {
-    SHUF_TABLE = 0,      /* sums of table entries; the fastest */
+    SHUF_TABLE = 0,      /* sums of table entries; on a GPU the faster method */
     SHUF_BOX_MULLER = 1, /* Box-Muller: the exact normal distribution, except for rounding */
 } shuf_method;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The handlers of requests. Each kind of request has one handler, in a file of its own; dispatch.c
- * has their table. A handler replies, or submits a job and lets the session wait for it.
+ * The handlers of requests. Each kind of request has one handler, in a file of its own. The
+ * table of kinds is SHUF__REQUEST_KINDS in proto/request_kinds.h. A handler replies, or submits a
+ * job and lets the session wait for it.
  */
 #ifndef SHUFD_HANDLERS_H
 #define SHUFD_HANDLERS_H

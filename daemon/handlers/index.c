@@ -21,8 +21,9 @@ enum { ON_LOOP = 1024 }; /* look-ups that take 30 us, or 100 us if the prime is 
 struct look_up_job {
     struct shuf__session_job job;
     struct shuf__cache *cache;
-    struct shuf__cache_entry *rank_index; /* while the job runs; NULL: it needs none */
-    struct shuf__request request;         /* a LOOK_UP */
+    /* A reference while the job runs. NULL: the job needs no rank index. */
+    struct shuf__cache_entry *rank_index;
+    struct shuf__request request; /* a LOOK_UP */
     uint32_t uid;
     size_t count;
     uint64_t place[]; /* the positions or values of the request; the answers replace them */

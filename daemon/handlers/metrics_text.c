@@ -55,8 +55,8 @@ static void write_resident(struct shuf__exposition *x)
 
 /* ---- requests ---- */
 
-/* Whether the metrics have this kind: the protocol has it, or it is 0, a frame without a request.
- */
+/* Whether the metrics have this kind. They have all kinds of the protocol, and 0 for a frame
+ * without a request. */
 static bool is_kind(unsigned kind)
 {
     return kind == 0 || strcmp(shuf__request_kind_name(kind), "none") != 0;

@@ -29,7 +29,8 @@ static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf_
 
 /* ---- 2. choose the memory and the outputs ---- */
 
-/* The records of a shuffle stay on their side, and every backend makes plans on the host. */
+/* The result of a shuffle must be on the side of its input, host or device. Every backend makes
+ * plans of exchanges on the host. */
 static bool find_beside(const struct shuf__result_request *r, struct shuf__beside *beside)
 {
     const struct shuf__allocation *input = r->input ? r->input->allocation : NULL;
@@ -57,7 +58,7 @@ static shuf_status choose_transport(struct shuf__result_request *r, struct shuf_
     return SHUF_OK;
 }
 
-/* Fingerprint and sums need a result that is ready. So a reply with them has no event. */
+/* A fingerprint and sums need the computed values. So a reply with them has no event. */
 static void choose_outputs(struct shuf__result_request *r)
 {
     const struct shuf__reply_options *options = &r->options;
@@ -125,7 +126,7 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
-/* Lists of the request belong to the message, which ends before a job does. */
+/* The request's lists belong to the message, which is freed before a job ends. So copies them. */
 static void use_request_of_entry(struct shuf__result_request *r)
 {
     if (r->key.request.kind == SHUF__EXCHANGE)
@@ -269,6 +270,6 @@ void shuf__serve_result(struct shuf__session *session, const Shuf__Request *mess
         shuf__session_fail(session, &error);
         shuf__engine_report(session->all->engine, &error);
     }
-    if (r.input) /* if an entry needs the input, it has a reference of its own */
+    if (r.input) /* an entry that needs the input has its own reference */
         shuf__cache_entry_unref(r.input);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles a Permute, Stream, Shuffle or Allocate, from its message to its reply.
+ * Handles a Permute, Stream, Shuffle, Exchange or Allocate, from its message to its reply.
  */
 #ifndef SHUFD_RESULT_H
 #define SHUFD_RESULT_H

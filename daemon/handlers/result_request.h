@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of a Permute, Stream, Shuffle or Allocate between its message and its reply.
+ * The state of a Permute, Stream, Shuffle, Exchange or Allocate between its message and its reply.
  */
 #ifndef SHUFD_RESULT_REQUEST_H
 #define SHUFD_RESULT_REQUEST_H

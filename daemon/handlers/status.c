@@ -24,7 +24,7 @@ static int compare_users(const void *a, const void *b)
     return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
 }
 
-/* The process that has most on the side with more. */
+/* The mapped bytes of both sides, and the process that has most bytes mapped on one side. */
 static void describe_mapped(const struct shuf__account *account, Shuf__User *user)
 {
     const uint64_t *most = account->most_mapped;

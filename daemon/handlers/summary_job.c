@@ -20,8 +20,8 @@
  * large enough to keep the device busy. */
 enum { TILE_HOST = 8 << 20, TILE_DEVICE = 64 << 20, TILE_LEAST = SHUF__BLOCK_UNIT };
 
-/* Most bytes of a result in one job, which takes a few seconds on a few processors. Other requests
- * of the user wait meanwhile. */
+/* Most bytes of a result in one job. The user's other requests wait for the job, which takes a few
+ * seconds on a few processors. */
 #define MOST_BYTES (UINT64_C(16) << 30)
 
 struct summary_job {

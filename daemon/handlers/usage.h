@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The present number of connections and leases, and the memory, of each user.
+ * The memory of each user, and its present number of connections and leases.
  */
 #ifndef SHUFD_USAGE_H
 #define SHUFD_USAGE_H
@@ -24,7 +24,7 @@ struct shuf__usages {
     size_t count;
 };
 
-/* The first 32 users found, or only one; `only` SHUF__NO_USER: all. */
+/* The first 32 users found. If `only` is not SHUF__NO_USER, only this user. */
 void shuf__usages_read(const struct shuf__service *service, uint32_t only,
                        struct shuf__usages *usages);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum {
-    RESERVE = 16, /* a sixteenth is for root, and another one for users who have little */
+    RESERVE = 16, /* a sixteenth is for root, and another sixteenth for users who have little */
     LITTLE = 1024,
     LITTLE_OF_CLIENTS = 256,
     FEW = 128,
@@ -76,7 +76,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* `enough`: what is of use to a user, if a few users can have it. */
+/* `enough`: the least that is useful to a user. At most a 128th of the limit, so several users can
+ * have it. */
 static uint64_t little_of(uint64_t limit, uint64_t enough)
 {
     const uint64_t part = limit / LITTLE;

@@ -217,7 +217,7 @@ static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__nee
     return slow < used ? slow : used; /* readers may share a result */
 }
 
-/* Whether more memory has become idle. No reader is cut off in vain. */
+/* Cuts off a slow reader, but only if its memory can make room. Returns whether it did. */
 static bool cut_off_reader(struct shuf__pool *pool, const struct shuf__need *need)
 {
     struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__NO_USER),
@@ -228,7 +228,7 @@ static bool cut_off_reader(struct shuf__pool *pool, const struct shuf__need *nee
            pool->cut_off_reader(pool->reader_context, shuf__side_of(need->kind));
 }
 
-/* The mappings of clients without a lease may be in the way. */
+/* Counts a shortage, so that clients unmap the blocks that they have mapped without a lease. */
 static shuf_status refuse(struct shuf__pool *pool, const struct shuf__need *need,
                           struct shuf__error *error)
 {

@@ -114,7 +114,8 @@ enum shuf__side shuf__side_of(enum shuf__memory kind);
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error);
 
-/* The same, unless that was done a moment ago: for requests that only read the limits. */
+/* Like shuf__allocations_measure(), for requests that only read the limits. Does nothing if the
+ * last reading can be used again (reading.h). */
 void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind);
 
 /* The size of an allocation for `bytes` bytes: rounded up, within the limit, so that the block can

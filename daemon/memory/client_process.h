@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tracks the blocks that each client process may have mapped. The daemon tracks a process from its
- * first block until it has reported all its blocks as unmapped, or is dead. The end of its
- * connection is not enough, because the process may live on with its mappings. Its death also ends
- * its connection, even if another process has inherited the socket. All calls are on the loop's
- * thread.
+ * first block until the process is dead or has reported all its blocks as unmapped. The end of the
+ * connection is not enough, because the process may live on with its mappings. The death of the
+ * process also ends its connection, even if another process has inherited the socket. All calls are
+ * on the loop's thread.
  */
 #ifndef SHUFD_CLIENT_PROCESS_H
 #define SHUFD_CLIENT_PROCESS_H
@@ -29,8 +29,8 @@ struct shuf__client {
     struct shuf__client_processes *all;
     pid_t pid; /* 0: the process is in a PID namespace that the daemon does not see */
     uid_t uid;
-    bool same_namespace;                  /* the process is known to be in the daemon's one */
-    struct shuf__client_process *process; /* NULL: it has no block */
+    bool same_namespace; /* the process is known to be in the daemon's PID namespace */
+    struct shuf__client_process *process; /* NULL: the client has no block */
     void (*died)(struct shuf__client *client);
 };
 
@@ -57,7 +57,7 @@ void shuf__client_unmapped(struct shuf__client *client, uint64_t block);
 void shuf__client_unmapped_all(struct shuf__client *client);
 
 /* Counts the blocks without references that processes still have mapped, into the accounts and
- * allocations->mapped, unless that was done a moment ago. */
+ * allocations->mapped. Does nothing if the last counts can be used again (reading.h). */
 void shuf__mapped_bytes_read(struct shuf__allocations *allocations);
 
 /* Call when the connection ends. The process may live on. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A reading of the system's memory or of many blocks costs time, and clients may cause one with
- * each request. So a reading that took long is used again for 20 times as long: readings take a
- * twentieth of the loop's time at most. The time is that of the thread, so a busy machine does not
- * make readings old.
+ * each request. So the result of a slow reading is used again for 20 times the time that it took.
+ * Readings thus take at most a twentieth of the loop's time. The measured time is CPU time of the
+ * thread, so a reading does not count as slow because the machine is busy.
  */
 #ifndef SHUFD_READING_H
 #define SHUFD_READING_H
@@ -14,8 +14,10 @@
 #include <uv.h>
 
 enum {
-    SHUF__QUICK_READING_NS = 10000, /* of some files of the system */
-    SHUF__QUICK_WALK_NS = 200000,   /* over blocks: clients look for the effect of their requests */
+    SHUF__QUICK_READING_NS = 10000, /* for some files of the system */
+    /* For a walk over blocks. This limit is higher, because a client expects that the next reading
+     * shows the effect of its request. */
+    SHUF__QUICK_WALK_NS = 200000,
 };
 
 struct shuf__reading {
@@ -30,7 +32,7 @@ static inline uint64_t shuf__reading_thread_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* One that took no more than `quick_ns` is made anew each time. */
+/* Whether the last reading can be used again. Never if it took at most `quick_ns`. */
 static inline bool shuf__reading_is_fresh(const struct shuf__reading *reading, uint64_t quick_ns)
 {
     return reading->took_ns > quick_ns && uv_hrtime() - reading->end_ns < 20 * reading->took_ns;

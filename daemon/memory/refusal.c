@@ -45,7 +45,7 @@ static struct two_texts texts_of(uint64_t a, uint64_t b)
     return texts;
 }
 
-/* A setting that somebody may raise. */
+/* A setting that the message advises to raise. */
 struct setting {
     const char *key, *option;
     bool has_option; /* which overrides the file */
@@ -211,7 +211,8 @@ static shuf_status refuse_user(struct shuf__allocations *allocations, const stru
         shares->bytes > 0 ? "release a lease, or try again" : "try again, or ask for a part");
 }
 
-/* Blocks that may have no room left, beside `freed`. */
+/* Fails if there are too many blocks even without those of `freed`: of all users, or of this one.
+ */
 static shuf_status check_blocks(const struct shuf__allocations *allocations,
                                 const struct shuf__need *need, const struct shuf__freed *freed,
                                 struct shuf__error *error)
@@ -231,8 +232,9 @@ static shuf_status check_blocks(const struct shuf__allocations *allocations,
                       need->uid, shares.most_blocks, shares.blocks);
 }
 
-/* With SHUF_BUSY the allocation fits when other results are gone, or other programs use less. No
- * client can wait for its own leases. */
+/* After SHUF_BUSY a later try may succeed: when other results are gone, or other programs use less
+ * memory. If the user's own leases use the memory, waiting does not help, so the message says that.
+ */
 shuf_status shuf__refuse_allocation(struct shuf__allocations *allocations,
                                     const struct shuf__need *need, const struct shuf__freed *freed,
                                     struct shuf__error *error)

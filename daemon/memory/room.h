@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether there is room for one more block: in the budget of its side, in the number of blocks, and
- * in what its user may have (accounts.h). On the loop's thread.
+ * Whether there is room for one more block. It must fit three limits: the budget of its side, the
+ * number of blocks, and the limits of its user (accounts.h). All calls are on the loop's thread.
  */
 #ifndef SHUFD_ROOM_H
 #define SHUFD_ROOM_H
@@ -15,14 +15,13 @@ struct shuf__need {
     uint64_t size;
 };
 
-/* What there would be besides, if blocks were freed. */
+/* The bytes and blocks that a request could have in addition if some blocks were freed. */
 struct shuf__freed {
     uint64_t bytes, blocks;
-    uint64_t own_bytes, own_blocks; /* of these, the user's own */
+    uint64_t own_bytes, own_blocks; /* the part of these that is charged to the user */
 };
 
-/* Whether one more of that size is within the budget, the limit of their number, and the limits of
- * the user. `freed` NULL: nothing. */
+/* Whether one more block of the needed size fits these limits. `freed` NULL: no block is freed. */
 bool shuf__room_has(const struct shuf__allocations *allocations, const struct shuf__need *need,
                     const struct shuf__freed *freed);
 
@@ -33,12 +32,12 @@ struct shuf__shares {
     uint64_t others_bytes;
 };
 
-/* `more`: bytes that are in the budget, but of nobody. */
+/* `more`: bytes that are charged to the budget, but to no user. */
 struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocations,
                                       const struct shuf__need *need,
                                       const struct shuf__freed *freed, uint64_t more);
 
-/* Whether that user may have a block that is in the budget already. */
+/* Whether the user may have a block that is charged to the budget already, but to no user. */
 bool shuf__room_may_have(const struct shuf__allocations *allocations,
                          const struct shuf__need *need);
 

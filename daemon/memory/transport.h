@@ -23,8 +23,8 @@ struct shuf__beside {
 
 /* Picks the accepted transport with the least copying that the backend has and the client may use;
  * NONE if the request accepts none. Sets *kind to the kind of memory that the transport needs, on
- * the side of `input` if there is one. Fails with SHUF_INVALID, or with SHUF_DENIED if the client
- * may not use any of the transports that it accepts. */
+ * the side of `beside` unless it is NULL. Fails with SHUF_INVALID, or with SHUF_DENIED if the
+ * client may not use any of the transports that it accepts. */
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
                                  const struct shuf__beside *beside, Shuf__Transport *transport,

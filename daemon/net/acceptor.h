@@ -13,9 +13,9 @@ struct shuf__acceptor {
     struct shuf__sessions *sessions;
     const struct shuf__listener *listener;
     uint64_t limit;              /* sessions at a time */
-    struct shuf__amount of_user; /* of those that the others leave to a user without privileges */
+    struct shuf__amount of_user; /* the part of the remaining sessions that one user may have */
     uv_poll_t poll;
-    uv_timer_t again; /* accepts again, after there were no descriptors */
+    uv_timer_t again; /* accepts again, after a shortage of descriptors */
 };
 
 /* Fails, with an error of libuv, when the system has no descriptors. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of ready sessions: each has a request to handle, or its socket has room for more of a
- * reply. Users share the time of the loop's thread as they share the device (engine/turns.h). The
- * user whose sessions have used the least time is next. So even a user with many busy connections
- * delays another user by only one request. The sessions of a user take turns in order. All calls
- * are on the loop's thread.
+ * The queue of ready sessions. A session is ready if it has a request to handle, or if its socket
+ * has room for more of a reply. Users share the time of the loop's thread as they share the device
+ * (engine/turns.h). The user whose sessions have used the least time is next. So even a user with
+ * many busy connections delays another user by only one request. The sessions of a user take turns
+ * in order. All calls are on the loop's thread.
  */
 #ifndef SHUFD_READY_H
 #define SHUFD_READY_H
@@ -42,8 +42,9 @@ void shuf__ready_init(struct shuf__ready_queue *queue);
 bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *session, uint32_t uid);
 void shuf__ready_leave(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
-/* Both do nothing if the session is in the queue, or is not. */
+/* Does nothing if the session is in the queue already. */
 void shuf__ready_add(struct shuf__ready_queue *queue, struct shuf__ready *session);
+/* Does nothing if the session is not in the queue. */
 void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
 /* Takes the session whose turn it is out of the queue. NULL: none is ready. */

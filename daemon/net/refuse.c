@@ -15,9 +15,9 @@
 
 enum { READ = 4096 };
 
-/* A new socket has room for one reply, so this never waits. If bytes of the client were unread at
- * close(), the client would get a reset instead of the reply. So it reads once, which is enough for
- * the Hello of every normal client. A client that sends more gets the reset. */
+/* A new socket has room for one reply, so send() never waits. If bytes of the client are unread at
+ * close(), the client gets a reset instead of the reply. So this function reads once, which is
+ * enough for the Hello of every normal client. A client that sends more gets the reset. */
 void shuf__refuse_connection(int fd, const struct shuf__error *error)
 {
     uint8_t bytes[READ];

@@ -3,12 +3,13 @@
  * See exchange.h. The plan has four lists: the counts to each rank, the counts from each rank, the
  * order in which the rank reads its input, and the place of each arrival in its output.
  *
- * Records between two ranks go in the order of their places in the output. So the order is that of
- * the input's places, whatever the ranks, and it needs a sort: first into windows of places, then
- * each window in a thread's cache. The places of the arrivals need none: places in ascending order
- * are appended to the list of the rank from which they come.
+ * Records between two ranks are sent in the order of their places in the output. Each rank has
+ * consecutive places, so one sort of the input by place gives the order for all ranks. The sort
+ * first puts the records into windows of places. Then a thread sorts each window in its cache. The
+ * places of the arrivals need no sort, because the threads visit the output in ascending order and
+ * append each place to the list of the rank that sends the record.
  *
- * A thread evaluates its share twice: to count, and to write where the counts say.
+ * A thread evaluates its share twice: first to count, then to write at the counted indexes.
  */
 #include "host/exchange.h"
 
@@ -22,10 +23,10 @@
 
 enum {
     BATCH = 2048,             /* positions that are evaluated together */
-    WINDOW_LEAST = 16384,     /* records of a window on the average; at most twice as many */
-    WINDOWS_MOST = 1 << 13,   /* to write to more at a time is slow: a TLB has fewer pages */
-    BUCKETS = 4096,           /* of a window */
-    SHARE_LEAST = 16 * BATCH, /* records that are worth a thread */
+    WINDOW_LEAST = 16384,     /* records of a window on the average, or up to twice as many */
+    WINDOWS_MOST = 1 << 13,   /* writes to more windows at a time are slow: a TLB has fewer pages */
+    BUCKETS = 4096,           /* in which a window is sorted */
+    SHARE_LEAST = 16 * BATCH, /* records for which a thread is worth its start */
     SPANS_A_RANK = 4,
 };
 
@@ -51,9 +52,9 @@ struct run {
     void *to, *from, *order, *places;
     /* In the workspace. */
     uint64_t *keys;     /* the places of the input's records, in the order of the plan */
-    uint64_t *bounds;   /* where each rank begins in the output or the input, and n */
+    uint64_t *bounds;   /* the first position of each rank in the output or the input; then n */
     uint64_t *first;    /* the rank at the first position of each span of the input */
-    uint64_t *counters; /* for each thread: of each window, or of each rank */
+    uint64_t *counters; /* each thread has one for each window, or for each rank */
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
 };
@@ -196,7 +197,7 @@ static void sort_window(const struct run *run, uint64_t first, uint64_t end)
     insert_all(run, first, end);
 }
 
-/* After take_input(), the counter of the last thread is at the end of each window. */
+/* After take_input(), the last thread's counter of a window is the end of the window. */
 static void sort_windows(struct run *run)
 {
     const uint64_t *ends = run->counters + (uint64_t)(run->senders - 1) * run->windows.count;
@@ -264,8 +265,8 @@ static void order_input(struct run *run)
 
 /* ---- The places of the arrivals ---- */
 
-/* The last rank that begins at `position` or before, so not one that is empty there. It is one of
- * the ranks first to last. */
+/* The rank whose part contains the position. It is one of the ranks `first` to `last`. If empty
+ * ranks begin at the same position, the last one has it. */
 static uint64_t find_rank(const struct run *run, uint64_t position, uint64_t first, uint64_t last)
 {
     const uint64_t *bounds = run->bounds + first;
@@ -278,14 +279,14 @@ static uint64_t find_rank(const struct run *run, uint64_t position, uint64_t fir
     return (uint64_t)(bounds - run->bounds);
 }
 
-/* A span has few ranks, unless most ranks are small. */
+/* Searches only the ranks of the position's span. These are few, unless most ranks are small. */
 static uint64_t rank_of(const struct run *run, uint64_t position)
 {
     const uint64_t *first = &run->first[position >> run->span_bits];
     return find_rank(run, position, first[0], first[1]);
 }
 
-/* Beyond the last span is the last rank. */
+/* first[spans] is the last rank, so the search in the last span has an end. */
 static void find_first_ranks(const struct run *run)
 {
     const uint64_t n = run->plan->permutation.n, last = run->plan->world - 1;
@@ -331,7 +332,8 @@ static void place_arrivals(struct run *run)
 
 /* ---- Memory ---- */
 
-/* As many windows as keep the average of their records, in powers of two of the places. */
+/* About one window for WINDOW_LEAST records or more, and at most WINDOWS_MOST. The places of a
+ * window are a power of two, so a shift gives the window of a place. */
 static struct windows windows_of(const struct shuf__plan *plan, uint64_t records)
 {
     struct windows w = {0, 0};
@@ -344,7 +346,7 @@ static struct windows windows_of(const struct shuf__plan *plan, uint64_t records
     return w;
 }
 
-/* Each thread has `least` records at least. */
+/* The number of threads: few records get fewer threads, each with about `least` records. */
 static int threads_for(int threads, uint64_t records, uint64_t least)
 {
     const uint64_t most = records / least + 1;

@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* The workspace of an EXCHANGE: it does not work with less. 8 bytes a record of the rank's input,
- * and counters. */
+/* The workspace that an EXCHANGE needs: 8 bytes for each record of the rank's input, and counters.
+ * No smaller workspace is possible. */
 uint64_t shuf__exchange_bytes(int threads, const struct shuf__plan *plan);
 
 /* Fills `out`. The computation has its workspace. False if cancelled. */

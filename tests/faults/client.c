@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program of libshuf for the fault tests: it makes every kind of call, and checks the values of
- * those that succeed. Exit status: 0, all succeeded; 2, some failed, each with a status and a
- * message; 3, a wrong value, or a failure without a message.
+ * A program that uses libshuf, for the fault tests. It makes every kind of call, and checks the
+ * values of successful calls. Its exit status is 0 if all calls succeeded. It is 2 if some failed,
+ * each with a status and a message. It is 3 after a wrong value or a failure without a message.
  */
 #include "shuf.h"
 #include "shuf/primefold.h"
@@ -51,7 +51,7 @@ static void permute(shuf *h)
         check_permutation(values, "permute");
 }
 
-/* Too large for the loop's thread. */
+/* So large that a lane computes it, and not the loop's thread. */
 static void permute_in_lane(shuf *h)
 {
     static const shuf_permutation large = {.n = LATE_N, .algorithm = "philox24"};

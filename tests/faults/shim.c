@@ -56,7 +56,7 @@ static bool is_early(const void *memory)
     return (const uint8_t *)memory >= early && (const uint8_t *)memory < early + sizeof early;
 }
 
-/* By system calls of its own, which are not counted. */
+/* Uses system calls directly, because the shim would count calls of open() and write(). */
 static void write_report(const char *text)
 {
     const long fd =
@@ -67,7 +67,7 @@ static void write_report(const char *text)
     syscall(SYS_close, fd);
 }
 
-/* "malloc in libuv.so.1" */
+/* Writes a text such as "malloc in libuv.so.1". */
 static void report_failure(const char *name, const void *caller)
 {
     char text[128];
@@ -197,7 +197,7 @@ EXPORT int open(const char *path, int flags, ...)
     return fails("open", EMFILE) ? -1 : real(path, flags, mode);
 }
 
-/* The system never refuses to tell flags, or to end a lease. */
+/* These commands never fail: to read flags, and to end a file lease. */
 EXPORT int fcntl(int fd, int command, ...)
 {
     REAL(fcntl)
@@ -210,7 +210,7 @@ EXPORT int fcntl(int fd, int command, ...)
     return !succeeds && fails("fcntl", EINVAL) ? -1 : real(fd, command, argument);
 }
 
-/* Pipes and eventfds of a process never fail; libuv relies on that. */
+/* Reads and writes of pipes and eventfds never fail here, because libuv relies on them. */
 static bool can_fail(int fd)
 {
     struct stat status;
@@ -352,7 +352,7 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
     return fails("setsockopt", ENOBUFS) ? -1 : real(fd, level, name, value, size);
 }
 
-/* ---- Names: the name service of glibc crashes without memory ------------------------ */
+/* ---- Names: the real functions of glibc crash if they get no memory ------------------ */
 
 EXPORT struct passwd *getpwuid(uid_t uid)
 {
@@ -383,7 +383,7 @@ EXPORT int getpwuid_r(uid_t uid, struct passwd *user, char *text, size_t size,
     return error;
 }
 
-/* AddressSanitizer calls it in each new thread, and ends the process if it fails. */
+/* AddressSanitizer calls this function in each new thread, and ends the process if it fails. */
 EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
 {
     REAL(pthread_getattr_np)
@@ -437,7 +437,7 @@ EXPORT int inotify_add_watch(int fd, const char *path, uint32_t mask)
     return fails("inotify_add_watch", ENOSPC) ? -1 : real(fd, path, mask);
 }
 
-/* Of glibc 2.36 and older, pidfd_open() has no function. */
+/* glibc before 2.36 has no function pidfd_open(), so shufd uses syscall() for it. */
 EXPORT long syscall(long number, ...)
 {
     static long (*real)(long, ...);

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
 
-/* A mutation of libFuzzer; in the ordinary tests, of run_corpus.c. */
+/* Mutates the bytes. libFuzzer has this function; in the ordinary tests run_corpus.c has it. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 /* Ends the process unless the condition holds. libFuzzer then keeps the input. */
@@ -27,7 +27,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
         }                                                                       \
     } while (0)
 
-/* The rest of the input. Behind its end all bytes are 0. */
+/* The rest of the input. A read beyond its end gives 0. */
 struct fuzz_bytes {
     const uint8_t *at;
     size_t left;

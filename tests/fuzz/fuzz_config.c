@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Configuration files: a file is refused with one line, or the printed configuration, read again,
- * is the same.
+ * Configuration files. The parser refuses a file with one line. Else the printed configuration is
+ * read again, and must be the same.
  */
 #include "config/config.h"
 #include "error.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Frames as the daemon reads them: the inbox finds the same messages however the bytes are divided,
- * and a message that is unpacked, packed and unpacked again stays the same, but for unknown fields.
+ * Frames as the daemon reads them. The inbox must find the same messages for every division of the
+ * bytes. A message that is unpacked, packed and unpacked again must stay the same, except for its
+ * unknown fields.
  */
 #include "fuzz.h"
 #include "message.h"
@@ -27,7 +28,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
     return wire_mutate_frames(data, size, room, seed);
 }
 
-/* protobuf-c packs the tags of unknown fields in another way than it reads them. */
+/* Removes the unknown fields, because protobuf-c does not pack their tags as it has read them. */
 static void drop_unknown_fields(ProtobufCMessage *message)
 {
     const ProtobufCMessageDescriptor *type = message->descriptor;
@@ -53,7 +54,7 @@ static void check_message(const uint8_t *bytes, size_t length)
     if (request)
         drop_unknown_fields((ProtobufCMessage *)(uintptr_t)&request->base);
     const size_t size = request ? shuf__message_pack(&request->base, once, sizeof once) : 0;
-    if (size == 0) /* empty, or longer than the frame because its varints were short */
+    if (size == 0) /* empty, or packed it is longer than a frame may be */
         return;
     request = shuf__request_unpack(&arena, once + SHUF__FRAME_HEADER, size - SHUF__FRAME_HEADER);
     fuzz_require(request != NULL);
@@ -66,7 +67,7 @@ struct expected {
     size_t left;
 };
 
-/* As docs/protocol.md has it, and in no words of the daemon. */
+/* Reads a frame as docs/protocol.md defines it, without code of the daemon. */
 static enum shuf__frame_result parse(const struct expected *expected, size_t *length)
 {
     uint32_t field;
@@ -79,7 +80,7 @@ static enum shuf__frame_result parse(const struct expected *expected, size_t *le
     return expected->left < 4 + *length ? SHUF__FRAME_PARTIAL : SHUF__FRAME_WHOLE;
 }
 
-/* Takes the messages that are whole. Returns false at a bad one. */
+/* Takes all complete messages. Returns false if one is bad. */
 static bool take_messages(struct expected *expected)
 {
     enum shuf__frame_result found;
@@ -110,7 +111,7 @@ static void empty_socket(void)
         ;
 }
 
-/* Sends the bytes in pieces whose sizes depend on the bytes. */
+/* Sends the bytes in pieces. The bytes themselves choose the sizes of the pieces. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct expected expected = {data, size};

@@ -24,7 +24,7 @@ enum {
 };
 
 static const char *const names[SETS] = {"scalar", "avx2", "avx512"};
-static struct shuf__backend *sets[SETS]; /* NULL: this processor has no such instructions */
+static struct shuf__backend *sets[SETS]; /* NULL: this processor lacks the instructions */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -45,7 +45,7 @@ struct row {
     shuf_primefold primefold;
     shuf_philox24 philox24;
     shuf_lcg lcg;
-    uint64_t *values; /* of a small compacted row: all of it */
+    uint64_t *values; /* all values of a compacted row, which is small */
 };
 
 static uint64_t evaluate(const struct row *row, uint64_t x)
@@ -125,7 +125,7 @@ static void require_ok(shuf_status status, const struct shuf__error *error)
     abort();
 }
 
-/* Memory of exact size, so that AddressSanitizer sees a write behind it. */
+/* Memory of exactly the needed size, so AddressSanitizer finds a write beyond its end. */
 static struct shuf__block make_block(uint64_t bytes)
 {
     void *memory = NULL;
@@ -183,7 +183,7 @@ static void check_result(const struct shuf__request *request)
 
 /* ---- The requests --------------------------------------------------------------- */
 
-/* The plain loop is slow where values are left out, so these domains are small. */
+/* The plain loop is slow for algorithms that leave values out, so their domains are small. */
 static struct shuf__permutation take_permutation(struct fuzz_bytes *bytes)
 {
     struct shuf__permutation p = {.algorithm =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header of an .npy: it is refused with one printable line, or gives sizes that fit together.
+ * The header of an .npy file. The parser refuses it with one printable line, or returns sizes that
+ * fit together.
  */
 #include "error.h"
 #include "fuzz.h"
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (npy.header < npy.dict)
         return 0;
     const size_t length = npy.header - npy.dict;
-    char *dict = malloc(length + 1); /* of exact size for the sanitizer, but for malloc(0) */
+    char *dict = malloc(length + 1); /* no larger, so a sanitizer finds reads beyond it */
     fuzz_require(dict != NULL);
     memcpy(dict, data + npy.dict, length);
     if (shuf__npy_read(dict, length, &npy, why))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Command lines of shufctl, one word a line: the parser ends the process with a status and one
- * line, or gives a request that the library takes. Where the process would end, the target jumps
- * back: it replaces exit() and argp's functions by the linker's --wrap.
+ * Command lines of shufctl, one word a line. The parser ends the process with a status and one
+ * line, or returns a request that the library accepts. The linker's --wrap replaces exit() and
+ * functions of argp. So the target jumps back instead of ending the process.
  */
 #include "draw_options.h"
 #include "error.h"
@@ -21,7 +21,7 @@
 enum { WORDS = 64, LINE = 2048 };
 
 static jmp_buf back;
-static bool is_running; /* the target, not libFuzzer */
+static bool is_running; /* the target runs, so libFuzzer did not call exit() */
 static int code;
 static char line[LINE];
 
@@ -45,7 +45,8 @@ _Noreturn void __wrap_exit(int status)
     longjmp(back, 1);
 }
 
-/* argp's own memory, which it would free: in glibc its address is behind the state. */
+/* Frees argp's own memory, because the jump skips argp's free(). In glibc its address follows the
+ * state in memory. */
 static _Noreturn void leave(const struct argp_state *state, int status)
 {
     void *storage;
@@ -73,7 +74,8 @@ void __wrap_argp_state_help(const struct argp_state *state, FILE *out, unsigned 
     leave(state, EX_OK);
 }
 
-/* --help and --usage of argp itself print and end; the flags leave these to the wrong options. */
+/* argp's own --help and --usage would print and exit. ARGP_NO_HELP removes both options, so argp
+ * refuses them like any unknown option. */
 error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
                           int *index, void *input)
 {
@@ -160,7 +162,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    stderr = fopen("/dev/null", "w"); /* of the option parser; a sanitizer writes to its number */
+    /* Hides the lines of the option parser. A sanitizer still writes to descriptor 2. */
+    stderr = fopen("/dev/null", "w");
     fuzz_require(stderr != NULL);
     argp_err_exit_status = EX_USAGE;
     return 0;

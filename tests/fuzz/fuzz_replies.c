@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies as the client reads them: whatever the daemon sends, a call of libshuf ends with a
- * status, and with a printable line where it fails. The input names the call and a descriptor, and
- * has the bytes that the daemon sends. --wrap replaces connect() and send(), so the first
- * connection leads to these bytes, a reply for each request, and no other connection succeeds.
+ * Replies as the client reads them. For any bytes of the daemon, a call of libshuf must end with a
+ * status, and a failed call with a printable line. The input selects the call and a descriptor. The
+ * rest of the input is the bytes of the daemon. --wrap replaces connect() and send(). So the client
+ * reads these bytes on its first connection, one reply for each request. Later connections fail.
  */
 #include "fuzz.h"
 #include "message.h"
@@ -23,10 +23,10 @@ enum { NO_HELLO = 0x80, HEAD = 2, N = 100, BLOCK = 4096 };
 
 static int client_end = -1; /* until it is taken */
 
-/* The daemon: its end of the connection, and the bytes that it has not sent. */
+/* The daemon's end of the connection, and the bytes that it has not sent yet. */
 static int daemon_end;
 static struct fuzz_bytes rest;
-static uint8_t descriptor; /* the kind of the one beside the first bytes; 0: it is sent */
+static uint8_t descriptor; /* the kind to send with the first bytes; 0: nothing to send */
 
 /* ---- The connection ---------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t length)
     return 0;
 }
 
-/* Pauses take no time, but the clock of the client shows it. */
+/* A pause ends at once, but the client's clock advances by its length. */
 static uint64_t paused_ns;
 
 int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
@@ -78,7 +78,7 @@ static int make_memfd(off_t size, int seals)
     return fd;
 }
 
-/* The descriptors beside the first bytes. */
+/* The descriptors to send with the first bytes. Returns their number. */
 static int make_descriptors(uint8_t kind, int fds[2])
 {
     switch (kind % 8) {

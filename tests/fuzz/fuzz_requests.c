@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests as the daemon checks them: a message is refused with a status and one line, or it
- * becomes a request within the ranges that core/request.h promises.
+ * Requests as the daemon checks them. The parser refuses a message with a status and one line, or
+ * returns a request within the ranges that core/request.h promises.
  */
 #include "fuzz.h"
 #include "parse.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon's state machine: the input is a script of steps of four clients, such as requests,
- * releases, maps, closes and failing allocations. The daemon's parts serve them in this process, by
- * a CPU backend whose memory can be short. After each step the books must balance and the leased
- * values must be right, and at the end nothing may be left.
+ * The daemon's state machine. The input is a script of steps of four clients, such as requests,
+ * releases, maps, closes and failing allocations. The daemon's modules serve the clients in this
+ * process, with a CPU backend that can run out of memory. After each step the counts of the daemon
+ * must agree, and the leased values must be right. At the end no allocation may be left.
  */
 #include "backend.h"
 #include "fuzz.h"
@@ -21,7 +21,7 @@
 
 enum {
     CLIENTS = 4,
-    LEASES = 16, /* the daemon's limit, and prefetches and copies never count */
+    LEASES = 16, /* the daemon's limit; a prefetch or a copy uses none of it */
     WAITING = 8, /* requests of a client without a reply */
     MAPS = 8,    /* of results that a client has released */
     STEPS = 60,
@@ -320,7 +320,7 @@ static void take_reply(struct client *c, const uint8_t *bytes, size_t length)
 {
     const Shuf__Reply *reply = shuf__reply_unpack(&arena, bytes, length);
     fuzz_require(reply != NULL);
-    if (reply->id == 0) { /* to bytes that are no request */
+    if (reply->id == 0) { /* the reply to bytes that are no request */
         fuzz_require(reply->status != SHUF_OK);
         return;
     }
@@ -342,7 +342,7 @@ static void take_reply(struct client *c, const uint8_t *bytes, size_t length)
         take_result(c, &w, reply);
 }
 
-/* Takes what came: payload first, then whole frames. */
+/* Takes the received bytes: the payload first, then complete frames. */
 static void take_bytes(struct client *c)
 {
     uint8_t *inbox = inboxes[c - clients], *payload = payloads[c - clients];
@@ -378,7 +378,7 @@ static void take_descriptors(struct client *c, struct msghdr *message)
         }
 }
 
-/* Returns whether anything came. */
+/* Returns whether any bytes arrived. */
 static bool read_client(struct client *c)
 {
     union {
@@ -537,7 +537,7 @@ static void end_client(struct fuzz_bytes *bytes)
     close_client(draw_client(bytes));
 }
 
-/* A lease of the client, a prefetched one, or an id of nobody. */
+/* The id of a lease of the client, of its prefetched lease, or of no lease. */
 static uint64_t draw_lease(const struct client *c, struct fuzz_bytes *bytes)
 {
     const uint8_t number = fuzz_u8(bytes);
@@ -546,7 +546,7 @@ static uint64_t draw_lease(const struct client *c, struct fuzz_bytes *bytes)
     return c->held > 0 && number < 220 ? c->leases[number % c->held].lease : c->prefetched;
 }
 
-/* The fields that Permute, Stream, Shuffle and Allocate share. */
+/* The fields that more than one of Permute, Stream, Shuffle and Allocate have. */
 struct common {
     Shuf__Transport accept[2];
     size_t accepts;
@@ -760,7 +760,8 @@ static void ask(struct fuzz_bytes *bytes)
     send_request(c, &request, &(struct waiting){0});
 }
 
-/* Some bytes of the script itself. The client waits for nothing any more. */
+/* Sends some bytes of the script itself, and closes the client. Skips clients that wait for
+ * replies, because those replies would be lost. */
 static void send_garbage(struct fuzz_bytes *bytes)
 {
     struct client *c = draw_client(bytes);
@@ -808,7 +809,7 @@ static void (*const steps[])(struct fuzz_bytes *) = {
 
 enum { STEP_KINDS = sizeof steps / sizeof *steps };
 
-/* Nothing is left once the clients are gone and the idle results are dropped. */
+/* Closes all clients and drops all idle results. Then checks that no allocation is left. */
 static void check_end(void)
 {
     for (int i = 0; i < CLIENTS; i++)
@@ -828,7 +829,7 @@ static void check_end(void)
     fuzz_require(service.cache.tree == NULL);
 }
 
-/* A step with its highest bit set is not waited for, so that the next ones meet its work. */
+/* If the highest bit of a step is set, the next steps run while the daemon still works on it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_bytes bytes = {data, size};

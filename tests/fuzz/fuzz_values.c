@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The values of options and keys: a parser refuses a text with one line that names the field, or
- * gives a value in its range. Text that the printers make of the value is read as the same value.
+ * The values of options and keys. A parser refuses a text with one line that names the field, or
+ * returns a value in its range. Printed and parsed again, the value must be the same.
  */
 #include "algorithm.h"
 #include "amount.h"

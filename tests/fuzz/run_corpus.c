@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a fuzz target without libFuzzer, as an ordinary test: on each file of the folders and files
- * that the command line names, and on some mutations of each.
+ * Runs a fuzz target as an ordinary test, without libFuzzer. The command line names files and
+ * folders. The target runs on each of their files, and on some mutations of each file.
  */
 #include "fuzz.h"
 #include "support/random.h"
@@ -46,7 +46,7 @@ static size_t mutate(size_t size)
     return LLVMFuzzerMutate(input, size, ROOM);
 }
 
-/* The target gets a copy of exact size, so that a sanitizer sees a read behind its end. */
+/* The target gets a copy of exact size, so a sanitizer finds a read beyond its end. */
 static void run(size_t size)
 {
     uint8_t *copy = malloc(size + (size == 0));

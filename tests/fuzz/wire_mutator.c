@@ -33,7 +33,7 @@ struct span {
 };
 
 struct field {
-    struct span all, value; /* the value of bytes is without its length */
+    struct span all, value; /* for bytes, `value` does not include the length */
     uint64_t number;
     enum wire_type type;
 };
@@ -91,7 +91,7 @@ static bool get_value(const uint8_t *bytes, size_t size, size_t *at, struct fiel
     return true;
 }
 
-/* Returns the number of fields, or -1 where the bytes are no message. */
+/* Returns the number of fields, or -1 if the bytes are no message. */
 static int find_fields(const uint8_t *bytes, size_t size, struct field fields[FIELDS])
 {
     int count = 0;
@@ -197,7 +197,7 @@ static void put_span(struct output *out, const uint8_t *bytes, struct span span)
 
 enum change { CHANGE, DELETE, REPEAT, SWAP, ADD, CHANGES };
 
-/* Most changes are of a value. */
+/* Most mutations change a value. */
 static enum change draw_change(void)
 {
     const uint64_t number = draw(CHANGES + 5);

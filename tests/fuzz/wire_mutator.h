@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Mutations of protobuf messages and of streams of frames that keep their structure: the lengths
- * of frames and of nested messages stay right, so that the mutated values reach the code behind
- * the parser.
+ * Mutations of protobuf messages and of streams of frames. The lengths of frames and of nested
+ * messages stay right. So the parser accepts the bytes, and the mutated values reach further code.
  */
 #ifndef SHUF__TEST_WIRE_MUTATOR_H
 #define SHUF__TEST_WIRE_MUTATOR_H
@@ -10,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Both change `size` bytes in memory of `room` bytes, and return the new size. */
+/* Both functions change the `size` bytes, which may grow to `room` bytes, and return the new size.
+ */
 size_t wire_mutate_message(uint8_t *message, size_t size, size_t room, unsigned seed);
 size_t wire_mutate_frames(uint8_t *stream, size_t size, size_t room, unsigned seed);
 

@@ -368,7 +368,7 @@ class Client:
         key       the name of a key of the daemon instead of the seed
         generator a shufd.Stream instead of these; the call advances it
         dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes)
-        method    "table", the fastest, or "box-muller", the exact law except for rounding
+        method    "table", faster on a GPU, or "box-muller", the exact law except for rounding
         device, progress
                   as in permute()
         Returns a read-only array without a copy. Errors: as permute().
@@ -440,15 +440,15 @@ class Client:
         return _daemon.status(self._connection())
 
     def leases(self) -> list[dict[str, Any]]:
-        """The leases of this user, or for root of all users, ordered by id: a dict of id, pid, uid,
-        transport, age in seconds, bytes, and the request."""
+        """The leases of this user, the oldest first. Root and the daemon's user get those of all users.
+        A lease is a dict of id, pid, uid, transport, age in seconds, bytes, and the request."""
         return _daemon.leases(self._connection())
 
     def drop(self, *, everybody: bool = False) -> dict[str, int]:
         """Frees the unused results, which the daemon keeps for reuse. Frees those of this user, or
-        with `everybody` those of all users; only root may do that. Arrays stay valid. Returns the
-        number of results and the bytes of host and device memory that were freed. Errors:
-        Denied."""
+        with `everybody` those of all users; only root and the daemon's user may do that. Arrays stay
+        valid. Returns the number of results and the bytes of host and device memory that were
+        freed. Errors: Denied."""
         return _daemon.drop(self._connection(), everybody)
 
 

@@ -19,15 +19,15 @@ import torch.distributed as dist
 from . import _errors
 from ._plan import Plan, Round, round_of
 
-VERSION = 1  # of the meaning of the messages between ranks
-_INDEX_BYTES = 8  # of a record in a round: torch indexes with int64
+VERSION = 1  # of the messages between ranks
+_INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
 
 
 # ---- The process group ---------------------------------------------------------------------------
 
 
 class Ranks:
-    """The ranks of a process group; without torch.distributed this process alone."""
+    """The ranks of a process group. Without torch.distributed, this process is the only rank."""
 
     def __init__(self, group: Any) -> None:
         self.group = group
@@ -54,7 +54,7 @@ class Ranks:
         return values
 
     def _exchanges_on_device(self, device: torch.device) -> bool:
-        """Whether the engine has an all-to-all for tensors there. gloo sends between pairs."""
+        """Whether the engine has an all-to-all for tensors on the device. gloo only sends between pairs."""
         engine = dist.get_backend(self.group)
         return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
 
@@ -156,7 +156,8 @@ def _row_bytes(tensor: torch.Tensor) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Arguments:
-    """What the ranks compare before anything else: the fields up to `tensors` are equal on all."""
+    """The arguments of one rank. All ranks compare them first. The fields before `records` must be
+    equal on all ranks."""
 
     version: int
     seed: int | None
@@ -175,7 +176,7 @@ _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structu
 
 
 def _describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any) -> Arguments:
-    """The arguments of this rank. What is wrong with them goes to the others, too."""
+    """The arguments of this rank. If they are wrong, `error` says why, so all ranks fail."""
     try:
         leaves = _leaves(data)
         records = _count_records(leaves)
@@ -184,7 +185,7 @@ def _describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any
         _positive("epoch", settings["epoch"], 0)
         if (settings["seed"] is None) == (settings["key"] is None):
             raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
-    except Exception as error:  # told to the others, which would wait
+    except Exception as error:  # the other ranks must hear of it, or they would wait
         return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, str(error))
     tensors = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
@@ -203,7 +204,8 @@ def _positive(name: str, value: Any, least: int) -> int:
 
 
 def _differences(field: str, own: Any, first: Any) -> tuple[str, Any, Any]:
-    """The field that differs, of this rank and of the first. Of tensors the first that differs."""
+    """The name of the field that differs, its value on this rank, and its value on rank 0. For the
+    tensors, those of the first tensor that differs."""
     if field != "tensors":
         return field, own, first
     if len(own) != len(first):
@@ -216,8 +218,8 @@ def _differences(field: str, own: Any, first: Any) -> tuple[str, Any, Any]:
 
 
 def _agree(all_arguments: list[Arguments]) -> None:
-    """Fails where the arguments of a rank are wrong, or differ from those of the first: in the same
-    words on every rank."""
+    """Fails if the arguments of a rank are wrong, or differ from those of rank 0. Every rank fails
+    with the same text."""
     for rank, arguments in enumerate(all_arguments):
         if arguments.error:
             raise _errors.Invalid(f"global_shuffle: rank {rank}: {arguments.error}")
@@ -231,7 +233,7 @@ def _agree(all_arguments: list[Arguments]) -> None:
 
 
 def _sizes(all_arguments: list[Arguments]) -> tuple[list[int], list[int]]:
-    """The records that each rank has, and those that it gets."""
+    """The number of records that each rank has, and the number that it gets."""
     sizes = [a.records for a in all_arguments]
     outputs = [a.records if a.output_size is None else a.output_size for a in all_arguments]
     if sum(outputs) != sum(sizes):
@@ -259,7 +261,8 @@ def _take_plan(
 
 
 def _begin(ranks: Ranks, failure: Exception | None, own_rounds: list[int]) -> list[int]:
-    """The number of rounds for each tensor, when all ranks have their plans and their memory."""
+    """Waits until all ranks have their plans and their memory. Returns the number of rounds for each
+    tensor. Fails on every rank if one has failed."""
     why = failure and (type(failure).__name__, str(failure))
     replies = ranks.gather((why, own_rounds))
     for rank, (failed, _) in enumerate(replies):
@@ -282,8 +285,8 @@ class Move:
         self.out = torch.empty((output_size, *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
 
     def count_rounds(self, budget: int) -> int:
-        """Two rounds are under way at a time, so each may use half of the budget. More rounds than
-        records between two ranks would be empty."""
+        """Two rounds are under way at a time, so each may use half of the budget. There are at most as
+        many rounds as records between two ranks, because further rounds would be empty."""
         needed = (len(self.plan.order) + len(self.plan.places)) * (self.row + _INDEX_BYTES)
         most: int = max(1, *self.to, *self.arriving)
         return 1 if needed <= budget else min(most, int(-(-2 * needed // budget)))
@@ -312,7 +315,7 @@ class Move:
         return finish
 
     def run(self, rounds: int) -> torch.Tensor:
-        """Gathers the records of a round while those of the round before are under way."""
+        """Exchanges all rounds. While the records of one round are sent, gathers those of the next."""
         if self.row == 0:
             return self.out
         before: Callable[[], None] | None = None
@@ -350,26 +353,27 @@ def global_shuffle(
     budget: int = 256 << 20,
     client: Any = None,
 ) -> Any:
-    """Shuffles the records of all ranks together: the outputs of the ranks, one after the other, are
-    Client.shuffle() of their inputs, one after the other. All ranks of the group call it.
+    """Shuffles the records of all ranks together. Put the inputs of all ranks one after the other, in
+    the order of the ranks: Client.shuffle() of them gives the outputs of all ranks, in the same order.
+    All ranks of the group call this function.
 
-    data         a tensor of records along its first dimension, or a list, tuple or dict of tensors with
-                 as many records, which stay together; of any type and shape, and on each rank of
-                 another number of records, also none
-    group        None: all ranks of torch.distributed; without it this process alone
+    data         a tensor of records along its first dimension; or a list, tuple or dict of tensors with
+                 the same number of records. Records with the same index stay together. The tensors have
+                 any type and shape. Ranks may have different numbers of records, also 0.
+    group        None: all ranks of torch.distributed, or without torch.distributed only this process
     seed, epoch, key
                  as in Client.permute()
-    output_size  the records that this rank gets; None: as many as it has
-    inverse      undoes global_shuffle(); `output_size` is then the size before it
+    output_size  the number of records that this rank gets; None: as many as it has
+    inverse      undoes global_shuffle(); `output_size` is then the number before that shuffle
     algorithm    "primefold"
     budget       bytes of temporary memory on this rank beside data, result and plan; a round has at
                  least one record for each pair of ranks
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 
     Returns new tensors in the same structure. The plan takes 8 bytes a record in the memory of the
-    daemon, and as much again while it is computed. Where arguments of the ranks differ, all ranks fail
+    daemon, and another 8 bytes while it is computed. If arguments of the ranks differ, all ranks fail
     with the same Mismatch, which names the rank and the field. Other errors: Invalid, those of
-    Client.permute(), and IOFailure where the exchange fails, as when a rank has ended.
+    Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
     ranks = Ranks(group)
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
@@ -384,7 +388,7 @@ def global_shuffle(
     try:
         plan = _take_plan(client, ranks, sizes, outputs, settings)
         moves = [Move(ranks, plan, leaf, outputs[ranks.rank]) for leaf in leaves]
-    except Exception as error:  # told to the others, which would wait
-        failure = error.with_traceback(None)  # whose frames would keep the lease
+    except Exception as error:  # the other ranks must hear of it, or they would wait
+        failure = error.with_traceback(None)  # its frames would keep the lease
     rounds = _begin(ranks, failure, [move.count_rounds(budget) for move in moves])
     return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])

@@ -14,13 +14,13 @@ Numbers = npt.NDArray[Any]
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What one rank sends and receives: read-only arrays of uint32, or of uint64 for ranks of 2^32
-    records or more. Both ends of a pair of ranks have the same records in the same order."""
+    """The records that one rank sends and receives: read-only arrays of uint32, or of uint64 for ranks of 2^32
+    records or more. Sender and receiver have the records between them in the same order."""
 
     to: Numbers  #: how many records go to each rank
     arriving: Numbers  #: how many records come from each rank
-    order: Numbers  #: number of the own record that is sent as k-th: first all for rank 0
-    places: Numbers  #: place in the own output of the k-th arrival: first all of rank 0
+    order: Numbers  #: order[k]: the own record to send as number k; first all for rank 0
+    places: Numbers  #: places[k]: the own place for arrival k; first all from rank 0
 
     @staticmethod
     def of(values: Numbers, world: int, own: int) -> Plan:
