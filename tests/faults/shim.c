@@ -470,7 +470,7 @@ static unsigned long number_of(const char *name)
     return text ? strtoul(text, NULL, 10) : 0;
 }
 
-__attribute__((constructor)) static void begin(void)
+static void begin(void)
 {
     const char *program = getenv("SHUF_FAULT_PROGRAM");
     if (!program || strcmp(program, program_invocation_short_name) != 0)
@@ -478,6 +478,28 @@ __attribute__((constructor)) static void begin(void)
     report = getenv("SHUF_FAULT_REPORT");
     fails_at = number_of("SHUF_FAULT_AT");
     is_active = true;
+}
+
+typedef int start_function(int, char **, char **);
+static start_function *real_main;
+
+static int counted_main(int argc, char **argv, char **environment)
+{
+    begin();
+    return real_main(argc, argv, environment);
+}
+
+int __libc_start_main(start_function *, int, char **, void (*)(void), void (*)(void),
+                      void (*)(void), void *);
+
+/* Counts from main() on. The calls before it are those of constructors in libraries: the one of the
+ * CUDA runtime crashes without memory. */
+EXPORT int __libc_start_main(start_function *program, int argc, char **argv, void (*init)(void),
+                             void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+    REAL(__libc_start_main)
+    real_main = program;
+    return real(counted_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
 __attribute__((destructor)) static void end(void)
