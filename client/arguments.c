@@ -62,8 +62,8 @@ shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments)
     return NULL;
 }
 
-/* Runs only at the end of a call. The reply that asks for it may also name a block whose mapping is
- * idle, and the call still uses this mapping. */
+/* Call it only at the end of a call. The reply that asks to unmap idle blocks may also lease a
+ * block whose mapping is still idle, and the call uses this mapping. */
 static void unmap_idle(shuf *handle)
 {
     const struct shuf__error kept = handle->error;

@@ -29,7 +29,8 @@ uint64_t shuf__now_ns(void)
     return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
 }
 
-/* A handshake that fails leaves the cause of the earlier close: it held no leases. */
+/* A new connection whose handshake fails has no leases. So its end does not change the cause that
+ * is kept for the leases of the connection before. */
 void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by)
 {
     if (connection->fd < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An amount of memory, as the configuration gives it: bytes, or a part of all the memory.
+ * An amount as the configuration gives it: a number, or a part of the whole. It is of bytes of
+ * memory, or of connections.
  */
 #ifndef SHUF__AMOUNT_H
 #define SHUF__AMOUNT_H

@@ -161,7 +161,7 @@ static void force(struct shuf__server *server, const char *why)
 
 static void on_drain_timeout(uv_timer_t *timer)
 {
-    force(timer->data, "drain_timeout is over");
+    force(timer->data, "the time to drain is over");
 }
 
 static void report_stopping(const struct shuf__server *server, uint64_t timeout_ms)

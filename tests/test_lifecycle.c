@@ -116,8 +116,9 @@ static void test_drain_timeout_ends_drain(void **state)
     wire_await_queued(&h, 1);
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
     shufd_read(h.log, log, sizeof log);
-    assert_non_null(strstr(log, " error: terminated abnormally: drain_timeout is over, 1 client "
-                                "cut off\n"));
+    assert_non_null(strstr(log,
+                           " error: terminated abnormally: the time to drain is over, 1 client "
+                           "cut off\n"));
     wire_close(w);
     assert_true(harness_stop(&h));
 }

@@ -19,7 +19,7 @@ typedef char shuf__config_TEXT[108];
 typedef char shuf__config_ENDPOINT[108]; /* endpoint.h */
 typedef char shuf__config_TEXTFILE[108]; /* the path of a file of metrics */
 typedef uint64_t shuf__config_NUMBER;
-typedef struct shuf__amount shuf__config_AMOUNT; /* of memory */
+typedef struct shuf__amount shuf__config_AMOUNT; /* amount.h */
 typedef uint64_t shuf__config_DURATION;          /* nanoseconds */
 typedef uint64_t shuf__config_MODE;              /* permission bits */
 typedef uint64_t shuf__config_LEVEL;             /* enum shuf__log_level */

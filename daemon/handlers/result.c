@@ -133,7 +133,7 @@ static void use_request_of_entry(struct shuf__result_request *r)
         r->key.request = r->waiter.entry->key.request;
 }
 
-/* There is none for the summary of a large result. */
+/* Adds no entry for the summary of a large result. */
 static shuf_status find_or_add_entry(struct shuf__result_request *r, struct shuf__error *error)
 {
     struct shuf__cache *cache = &shuf__service_of(r->session)->cache;

@@ -87,8 +87,8 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         return direction == Direction::forward ? fraction + keys.addend : fraction;
     }
 
-    /* The distance is not reduced modulo p, because a reduction would add an error of one more
-     * rounding. Without it the code multiplies only positions, and every position is below p. */
+    /* The distance is not reduced modulo p, because the rounding of a reduced distance would add to
+     * the error of each position. */
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t)
     {
         return stride * times;

@@ -78,7 +78,7 @@ __device__ __forceinline__ void repair_indices(const Form &f, uint32_t first, ui
     for (uint32_t i = lane; i < part.all; i += 32) {
         const uint32_t bit = list[i] / 32, of = list[i] % 32;
         const uint32_t position = first + (of - lane) * group + bit / group * stride + bit % group;
-        /* A walk from a place that is not in the output might never end. */
+        /* Cycle walking from a position at n or beyond might never end. */
         right[list[i]] = position < f.n ? cycle_walk(f, f.row, position) : 0;
     }
     __syncwarp();
