@@ -219,6 +219,39 @@ static void ambiguous_instances_are_an_error(void **state)
         .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock (none)"});
 }
 
+/* A daemon that could not start has lost its socket; the daemons of two other GPUs answer. */
+static void missing_daemon_of_named_gpu_is_named(void **state)
+{
+    (void)state;
+    static const char lost[] = "/GPU-*.sock (several, but no daemon of this GPU: ";
+    char other[128], unknown[160];
+    snprintf(other, sizeof other, "%.60s/GPU-other.sock", directory);
+    assert_int_equal(symlink(daemons[2].socket, other), 0);
+    snprintf(unknown, sizeof unknown, "CUDA_VISIBLE_DEVICES (index 0: %s), ", names[1]);
+    const int hidden = HIDE_SYSTEM | 2;
+    check_attempt((struct attempt){.device = 1, .hidden = hidden, .expected = NONE, .words = lost});
+    check_attempt((struct attempt){
+        .device = NO_CUDA, .visible = names[1], .hidden = hidden, .expected = NONE, .words = lost});
+    check_attempt((struct attempt){.device = NO_CUDA,
+                                   .visible = "0",
+                                   .order = "PCI_BUS_ID",
+                                   .hidden = hidden,
+                                   .expected = NONE,
+                                   .words = unknown});
+    check_attempt((struct attempt){.device = NO_CUDA,
+                                   .visible = "9",
+                                   .order = "PCI_BUS_ID",
+                                   .hidden = hidden,
+                                   .expected = NONE,
+                                   .words = "(index 9: no such GPU; this machine has 2)"});
+    check_attempt((struct attempt){.device = NO_CUDA,
+                                   .visible = "GPU-",
+                                   .hidden = hidden,
+                                   .expected = NONE,
+                                   .words = "(several: choose one by "});
+    assert_int_equal(unlink(other), 0);
+}
+
 /* ---- shufctl ---- */
 
 static void expect_status(int code, const char *const *words, const char *option)
@@ -294,6 +327,7 @@ int main(void)
         cmocka_unit_test(visible_devices_select_daemon),
         cmocka_unit_test(indexes_select_daemon_in_pci_order),
         cmocka_unit_test(ambiguous_instances_are_an_error),
+        cmocka_unit_test(missing_daemon_of_named_gpu_is_named),
         cmocka_unit_test(status_lists_all_daemons),
         cmocka_unit_test(shufctl_asks_for_a_choice),
     };
