@@ -301,6 +301,37 @@ static void status_lists_all_daemons(void **state)
     assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
 }
 
+static void want_socket(const char *units, const char *unit)
+{
+    char path[240];
+    snprintf(path, sizeof path, "%s/shufd.target.wants/%s", units, unit);
+    assert_int_equal(symlink("/usr/lib/systemd/system/shufd@.socket", path), 0);
+}
+
+static void status_lists_wanted_sockets(void **state)
+{
+    (void)state;
+    const char *const all[] = {"GPU-lost.sock ", "no answer: socket ", names[0], "shufd.sock ",
+                               NULL};
+    const char *const json[] = {"/GPU-lost.sock\"", "\"error\": ", NULL};
+    const char *const found[] = {names[0], NULL};
+    char units[100], path[160];
+    snprintf(units, sizeof units, "%s/units", directory);
+    snprintf(path, sizeof path, "%s/shufd.target.wants", units);
+    assert_true(mkdir(units, 0755) == 0 && mkdir(path, 0755) == 0);
+    setenv("SHUFD_UNITS", units, 1);
+    want_socket(units, "shufd.socket"); /* its socket is there */
+    want_socket(units, "other.service");
+    expect_status(0, found, NULL);
+    want_socket(units, "shufd@GPU-lost.socket");
+    expect_status(69, all, NULL);
+    expect_status(69, json, "--json");
+    snprintf(path, sizeof path, "%s/shufd@GPU-lost.socket", units);
+    assert_int_equal(symlink("/dev/null", path), 0); /* masked */
+    expect_status(0, found, NULL);
+    unsetenv("SHUFD_UNITS");
+}
+
 /* No daemon is missing, so shufctl names no command that starts or restarts one. */
 static void shufctl_asks_for_a_choice(void **state)
 {
@@ -329,6 +360,7 @@ int main(void)
         cmocka_unit_test(ambiguous_instances_are_an_error),
         cmocka_unit_test(missing_daemon_of_named_gpu_is_named),
         cmocka_unit_test(status_lists_all_daemons),
+        cmocka_unit_test(status_lists_wanted_sockets),
         cmocka_unit_test(shufctl_asks_for_a_choice),
     };
     if (getuid() != 0)
