@@ -301,33 +301,42 @@ static void status_lists_all_daemons(void **state)
     assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
 }
 
-static void want_socket(const char *units, const char *unit)
+static void make_folder(const char *parent, const char *name)
 {
     char path[240];
-    snprintf(path, sizeof path, "%s/shufd.target.wants/%s", units, unit);
-    assert_int_equal(symlink("/usr/lib/systemd/system/shufd@.socket", path), 0);
+    snprintf(path, sizeof path, "%s/%s", parent, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void make_link(const char *units, const char *name, const char *target)
+{
+    char path[240];
+    snprintf(path, sizeof path, "%s/%s", units, name);
+    assert_int_equal(symlink(target, path), 0);
 }
 
 static void status_lists_wanted_sockets(void **state)
 {
     (void)state;
+    static const char unit[] = "/usr/lib/systemd/system/shufd@.socket";
     const char *const all[] = {"GPU-lost.sock ", "no answer: socket ", names[0], "shufd.sock ",
                                NULL};
     const char *const json[] = {"/GPU-lost.sock\"", "\"error\": ", NULL};
     const char *const found[] = {names[0], NULL};
-    char units[100], path[160];
+    char units[100];
     snprintf(units, sizeof units, "%s/units", directory);
-    snprintf(path, sizeof path, "%s/shufd.target.wants", units);
-    assert_true(mkdir(units, 0755) == 0 && mkdir(path, 0755) == 0);
+    make_folder(directory, "units");
+    make_folder(units, "shufd.target.wants");
+    make_folder(units, "multi-user.target.wants");
     setenv("SHUFD_UNITS", units, 1);
-    want_socket(units, "shufd.socket"); /* its socket is there */
-    want_socket(units, "other.service");
-    expect_status(0, found, NULL);
-    want_socket(units, "shufd@GPU-lost.socket");
+    make_link(units, "shufd.target.wants/shufd@GPU-lost.socket", unit);
+    expect_status(0, found, NULL); /* the target is not enabled */
+    make_link(units, "multi-user.target.wants/shufd.target", unit);
     expect_status(69, all, NULL);
     expect_status(69, json, "--json");
-    snprintf(path, sizeof path, "%s/shufd@GPU-lost.socket", units);
-    assert_int_equal(symlink("/dev/null", path), 0); /* masked */
+    make_link(units, "shufd@GPU-lost.socket", "/dev/null");    /* masked */
+    make_link(units, "shufd.target.wants/shufd.socket", unit); /* its socket is there */
+    make_link(units, "shufd.target.wants/other.service", unit);
     expect_status(0, found, NULL);
     unsetenv("SHUFD_UNITS");
 }

@@ -31,6 +31,18 @@ static size_t list_roots(const char *roots[ROOTS])
     return strcmp(shuf__socket_directory(), SHUF__SOCKET_DIRECTORY) == 0 ? ROOTS : 0;
 }
 
+/* An operator may run single sockets without the target. */
+static bool is_target_enabled(const char *const roots[], size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char path[UNIT_PATH], target[2];
+        snprintf(path, sizeof path, "%s/multi-user.target.wants/shufd.target", roots[i]);
+        if (readlink(path, target, sizeof target) > 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_masked(const char *unit)
 {
     const char *roots[ROOTS];
@@ -85,6 +97,8 @@ size_t shuf__wanted_sockets_add(struct sockaddr_un *addresses, size_t count, siz
 {
     const char *roots[ROOTS];
     const size_t number = list_roots(roots);
+    if (!is_target_enabled(roots, number))
+        return count;
     for (size_t i = 0; i < number; i++)
         count = add_of_root(roots[i], addresses, count, most);
     return count;

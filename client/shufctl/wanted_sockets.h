@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sockets that systemd should have made, from the links of shufd.target. A socket whose daemon
+ * The sockets that systemd should have made, if shufd.target is enabled. A socket whose daemon
  * could not start several times has failed, and systemd has removed its file.
  */
 #ifndef SHUF__WANTED_SOCKETS_H
