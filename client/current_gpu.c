@@ -97,8 +97,12 @@ static void take_index(unsigned long index, struct shuf__gpu_hint *hint)
     if (count > 0 && !is_by_place(count))
         snprintf(hint->why, sizeof hint->why,
                  "index %lu, which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID", index);
-    else if (index < (unsigned long)count)
+    else if (index < (unsigned long)count) {
         read_uuid(path, names[index]->d_name, hint->id);
+        snprintf(hint->why, sizeof hint->why, "index %lu: %s", index, hint->id);
+    } else if (count > 0)
+        snprintf(hint->why, sizeof hint->why, "index %lu: no such GPU; this machine has %d", index,
+                 count);
     for (int i = 0; i < count; i++)
         free(names[i]);
     free(names);

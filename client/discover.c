@@ -75,17 +75,27 @@ static void explain_own(struct shuf__error *error)
         append(error, ", $XDG_RUNTIME_DIR (%.40s/shufd.sock)", own);
 }
 
+/* named: the GPU that the process names, or "" */
+static const char *explain_instances(const char *named)
+{
+    struct sockaddr_un found[ENOUGH];
+    const size_t count = shuf__socket_list(instances, found, ENOUGH);
+    if (count < ENOUGH)
+        return count == 0 ? "none" : "one";
+    if (*named && shuf__socket_list(named, found, ENOUGH) == 0)
+        return "several, but no daemon of this GPU: systemctl --failed may show why";
+    return "several: choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET";
+}
+
 void shuf__discover_explain(struct shuf__error *error)
 {
     struct shuf__gpu_hint context, environment;
-    struct sockaddr_un found[ENOUGH];
     if (names_socket()) {
         append(error, "; $SHUFD_SOCKET sets this path");
         return;
     }
     shuf__gpu_of_context(&context);
     shuf__gpu_of_environment(&environment);
-    const size_t count = shuf__socket_list(instances, found, ENOUGH);
     const char *directory = shuf__socket_directory();
     append(error,
            "; tried in this order: $SHUFD_SOCKET (not set), CUDA context (%s), "
@@ -93,7 +103,5 @@ void shuf__discover_explain(struct shuf__error *error)
            context.why, environment.why);
     explain_own(error);
     append(error, ", %.40s/shufd.sock, %.40s/GPU-*.sock (%s)", directory, directory,
-           count == 0   ? "none"
-           : count == 1 ? "one"
-                        : "several: choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET");
+           explain_instances(*context.id ? context.id : environment.id));
 }

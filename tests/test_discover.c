@@ -219,6 +219,39 @@ static void ambiguous_instances_are_an_error(void **state)
         .device = NO_CUDA, .hidden = HIDE_ALL, .expected = NONE, .words = "/GPU-*.sock (none)"});
 }
 
+/* A daemon that could not start has lost its socket; the daemons of two other GPUs answer. */
+static void missing_daemon_of_named_gpu_is_named(void **state)
+{
+    (void)state;
+    static const char lost[] = "/GPU-*.sock (several, but no daemon of this GPU: ";
+    char other[128], unknown[160];
+    snprintf(other, sizeof other, "%.60s/GPU-other.sock", directory);
+    assert_int_equal(symlink(daemons[2].socket, other), 0);
+    snprintf(unknown, sizeof unknown, "CUDA_VISIBLE_DEVICES (index 0: %s), ", names[1]);
+    const int hidden = HIDE_SYSTEM | 2;
+    check_attempt((struct attempt){.device = 1, .hidden = hidden, .expected = NONE, .words = lost});
+    check_attempt((struct attempt){
+        .device = NO_CUDA, .visible = names[1], .hidden = hidden, .expected = NONE, .words = lost});
+    check_attempt((struct attempt){.device = NO_CUDA,
+                                   .visible = "0",
+                                   .order = "PCI_BUS_ID",
+                                   .hidden = hidden,
+                                   .expected = NONE,
+                                   .words = unknown});
+    check_attempt((struct attempt){.device = NO_CUDA,
+                                   .visible = "9",
+                                   .order = "PCI_BUS_ID",
+                                   .hidden = hidden,
+                                   .expected = NONE,
+                                   .words = "(index 9: no such GPU; this machine has 2)"});
+    check_attempt((struct attempt){.device = NO_CUDA,
+                                   .visible = "GPU-",
+                                   .hidden = hidden,
+                                   .expected = NONE,
+                                   .words = "(several: choose one by "});
+    assert_int_equal(unlink(other), 0);
+}
+
 /* ---- shufctl ---- */
 
 static void expect_status(int code, const char *const *words, const char *option)
@@ -268,6 +301,46 @@ static void status_lists_all_daemons(void **state)
     assert_int_equal(symlink(daemons[2].socket, sockets[2]), 0);
 }
 
+static void make_folder(const char *parent, const char *name)
+{
+    char path[240];
+    snprintf(path, sizeof path, "%s/%s", parent, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void make_link(const char *units, const char *name, const char *target)
+{
+    char path[240];
+    snprintf(path, sizeof path, "%s/%s", units, name);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void status_lists_wanted_sockets(void **state)
+{
+    (void)state;
+    static const char unit[] = "/usr/lib/systemd/system/shufd@.socket";
+    const char *const all[] = {"GPU-lost.sock ", "no answer: socket ", names[0], "shufd.sock ",
+                               NULL};
+    const char *const json[] = {"/GPU-lost.sock\"", "\"error\": ", NULL};
+    const char *const found[] = {names[0], NULL};
+    char units[100];
+    snprintf(units, sizeof units, "%s/units", directory);
+    make_folder(directory, "units");
+    make_folder(units, "shufd.target.wants");
+    make_folder(units, "multi-user.target.wants");
+    setenv("SHUFD_UNITS", units, 1);
+    make_link(units, "shufd.target.wants/shufd@GPU-lost.socket", unit);
+    expect_status(0, found, NULL); /* the target is not enabled */
+    make_link(units, "multi-user.target.wants/shufd.target", unit);
+    expect_status(69, all, NULL);
+    expect_status(69, json, "--json");
+    make_link(units, "shufd@GPU-lost.socket", "/dev/null");    /* masked */
+    make_link(units, "shufd.target.wants/shufd.socket", unit); /* its socket is there */
+    make_link(units, "shufd.target.wants/other.service", unit);
+    expect_status(0, found, NULL);
+    unsetenv("SHUFD_UNITS");
+}
+
 /* No daemon is missing, so shufctl names no command that starts or restarts one. */
 static void shufctl_asks_for_a_choice(void **state)
 {
@@ -294,7 +367,9 @@ int main(void)
         cmocka_unit_test(visible_devices_select_daemon),
         cmocka_unit_test(indexes_select_daemon_in_pci_order),
         cmocka_unit_test(ambiguous_instances_are_an_error),
+        cmocka_unit_test(missing_daemon_of_named_gpu_is_named),
         cmocka_unit_test(status_lists_all_daemons),
+        cmocka_unit_test(status_lists_wanted_sockets),
         cmocka_unit_test(shufctl_asks_for_a_choice),
     };
     if (getuid() != 0)

@@ -11,6 +11,7 @@
 #include "units.h"
 #include "user.h"
 #include "verbs.h"
+#include "wanted_sockets.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -298,12 +299,15 @@ static int list_daemons(const struct sockaddr_un *sockets, size_t count, bool js
     return listing.code;
 }
 
-/* The user's own daemon and those of the machine. */
+/* The user's own daemon and those of the machine. If the machine has a socket, its units run, and
+ * those without a socket have failed. */
 static size_t find_daemons(struct sockaddr_un sockets[MOST_DAEMONS])
 {
     struct sockaddr_un own;
     struct shuf__error ignored;
     size_t count = shuf__socket_list("", sockets, MOST_DAEMONS - 1);
+    if (count > 0)
+        count = shuf__wanted_sockets_add(sockets, count, MOST_DAEMONS - 1);
     if (shuf__socket_address(NULL, SHUF__SOCKET_CONNECT, &own, &ignored) != SHUF_OK ||
         access(own.sun_path, F_OK) != 0)
         return count;

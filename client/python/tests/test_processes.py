@@ -172,6 +172,7 @@ def test_several_gpus_need_a_choice(tmp_path):
     environment = {"SHUFD_RUNTIME_DIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
     result = run_python(text, **environment)
     assert "choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET" in result.stdout
+    assert "start a daemon" not in result.stdout and "serve()" not in result.stdout
     assert "private daemon" not in result.stderr
     for path in gpus:
         path.unlink()

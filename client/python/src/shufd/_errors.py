@@ -88,11 +88,13 @@ BY_STATUS: dict[str, type[Error]] = {
 }
 
 HOW_TO_START = "; start a daemon with `shufd &`, or call shufd.serve()"
+_SEVERAL = "/GPU-*.sock (several"  # libshuf: daemons run, but the process must choose one
 
 
 def make(status: str, message: str, was_connected: bool) -> Error:
     """The exception for a status of libshuf, such as "NO_DAEMON"."""
     cls = BY_STATUS.get(status, Error)
     if cls is NoDaemon:
-        return (DaemonLost if was_connected else NoDaemon)(message + HOW_TO_START)
+        advice = "" if _SEVERAL in message else HOW_TO_START
+        return (DaemonLost if was_connected else NoDaemon)(message + advice)
     return cls(message)
