@@ -329,6 +329,21 @@ def test_used_indices_of_prefetching_loader(client):
     assert torch.cat(seen).tolist() + list(sampler) == expected_indices(client, 1000, 2, 0, False, 3, 1)[0]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_used_indices_of_a_smaller_last_batch(client, workers):
+    """1003 indices on 2 ranks are 502 for each: 10 batches of 50, and one of 2."""
+    sampler = make_sampler(client, 1003, 2, 0, epoch=1)
+    loader = torch.utils.data.DataLoader(Numbers(1003), batch_size=50, sampler=sampler, num_workers=workers)
+    for steps, batch in enumerate(loader, 1):
+        assert sampler.state_dict(used=steps * 50)["position"] == min(1003, steps * 100)
+    assert steps == 11 and len(batch) == 2
+    list(itertools.islice(sampler, 501))
+    with pytest.raises(shufd.Invalid, match="used: 502: expected 0 to 501"):
+        sampler.state_dict(used=502)
+    with pytest.raises(shufd.Invalid, match="used: -1: expected 0 to 501"):
+        sampler.state_dict(used=-1)
+
+
 @pytest.mark.parametrize("kind", ["sampler", "batch_sampler"])
 @pytest.mark.parametrize("workers, more", [
     (0, {}), (0, {"pin_memory": True}), (2, {}), (2, {"persistent_workers": True, "pin_memory": True}),

@@ -200,9 +200,11 @@ class Resumable:
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
         used  the indices of this rank that the job has used since the iteration began. By default
-              all drawn indices, which are too many if a DataLoader's workers draw ahead.
+              all drawn indices, which are too many if a DataLoader's workers draw ahead. When the
+              iteration has drawn its last index, a larger number means its end: steps * batch_size
+              is larger after a last batch that is smaller.
 
-        Fails with Invalid if `used` is more than the drawn indices.
+        Fails with Invalid if `used` is more than the drawn indices before that.
         """
         if used is not None:
             position = self._position_of(_integer("used", used))
@@ -212,7 +214,8 @@ class Resumable:
 
     def _position_of(self, used: int) -> int:
         most = 0 if self._cursor is None else self._cursor.step
-        if not 0 <= used <= most:
+        has_ended = self._cursor is not None and most == len(self._cursor.share)
+        if used < 0 or (used > most and not has_ended):
             raise _errors.Invalid(
                 f"used: {used}: expected 0 to {most}, the indices drawn since the iteration began"
             )
