@@ -178,6 +178,24 @@ def test_several_gpus_need_a_choice(tmp_path):
     assert "private daemon" in run_python(text, **environment).stderr
 
 
+@pytest.mark.parametrize("environment", [{}, {"SHUFD_SOCKET": "/nonexistent/s"}], ids=["none", "dead"])
+def test_ranks_start_no_private_daemons(environment):
+    skip_with_default_daemon()
+    for call in ("permute(10, seed=7)", "verify()", "normal(size=3, seed=7)"):
+        text = f"import shufd\ntry: shufd.{call}\nexcept shufd.NoDaemon as e: print(e)"
+        result = run_python(text, RANK="1", WORLD_SIZE="4", **environment)
+        assert "not started privately for one of 4 ranks: start a daemon on each machine" in result.stdout
+        assert "shufd.serve()" not in result.stdout and result.stderr == ""
+    text = "import shufd; print(shufd.permute(10, seed=7))"
+    assert "private daemon" in run_python(text, RANK="0", WORLD_SIZE="1", **environment).stderr
+
+
+def test_ranks_use_the_running_daemon(daemon):
+    text = "import shufd; print(shufd.permute(10, seed=7))"
+    result = run_python(text, RANK="1", WORLD_SIZE="4", SHUFD_SOCKET=daemon.socket)
+    assert result.stdout == "[4 0 5 1 2 9 6 8 7 3]\n" and result.stderr == ""
+
+
 def test_private_daemon_names_the_arguments_of_serve():
     skip_with_default_daemon()
     text = (
