@@ -122,6 +122,46 @@ def test_sampler_resumes_at_every_step(client, world, drop_last):
             assert list(resumed) == list(make_sampler(client, n, world, rank, drop_last, epoch=3))
 
 
+@pytest.mark.parametrize("kind", ["distributed", "drop_last", "random", "replacement"])
+def test_state_after_an_epoch_continues_with_the_next(client, kind):
+    """A loop over epochs saves its state after each epoch. The next run begins with the next epoch."""
+
+    def make():
+        if kind in ("random", "replacement"):
+            return shufd.torch.RandomSampler(Numbers(23), kind == "replacement", seed=3, client=client)
+        return make_sampler(client, 23, 3, 1, kind == "drop_last")
+
+    def epochs_of(sampler, epochs, through_batches):
+        for epoch in range(sampler.epoch, epochs):
+            sampler.set_epoch(epoch)
+            source = shufd.torch.BatchSampler(sampler, 4, False) if through_batches else [sampler]
+            yield epoch, [i for batch in source for i in batch]
+
+    whole = list(epochs_of(make(), 4, False))
+    assert len(whole) == 4 and whole[0][1] != whole[1][1]
+    for ended, through_batches in itertools.product(range(4), (False, True)):
+        sampler = make()
+        assert list(epochs_of(sampler, ended + 1, through_batches)) == whole[: ended + 1]
+        assert sampler.epoch == ended
+        state = json.loads(json.dumps(sampler.state_dict()))
+        resumed = make()
+        resumed.load_state_dict(state)
+        assert resumed.state_dict() == state and resumed.epoch == ended + 1
+        assert list(epochs_of(resumed, 4, through_batches)) == whole[ended + 1 :]
+
+
+def test_epoch_without_a_step_for_more_ranks_is_ended(client):
+    """With drop_last, 7 of 23 positions are left after 4 steps of 4 ranks: too few for 8 ranks."""
+    sampler = make_sampler(client, 23, 4, 0, drop_last=True, epoch=2)
+    list(itertools.islice(sampler, 4))
+    state = sampler.state_dict()
+    for world, epoch in ((7, 2), (8, 3)):
+        resumed = make_sampler(client, 23, world, 0, drop_last=True)
+        resumed.load_state_dict(state)
+        assert state["position"] == 16 and resumed.epoch == epoch
+    assert make_sampler(client, 3, 4, 0, drop_last=True, epoch=2).epoch == 2  # always empty
+
+
 def test_state_is_the_same_on_all_ranks(client):
     samplers = [make_sampler(client, 1000, 4, rank) for rank in range(4)]
     states = []
@@ -376,6 +416,30 @@ def test_stateful_data_loader(client, workers, more, kind):
         assert [batch.tolist() for batch in resumed] == whole[steps:]
         resumed_sampler.set_epoch(5)
         assert sum((b.tolist() for b in resumed), []) == expected_indices(client, 600, 3, 1, False, 3, 5)[0]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_data_loader_at_the_end_of_an_epoch(client, workers):
+    loaders = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def make():
+        sampler = make_sampler(client, 100, 2, 1)
+        return sampler, loaders.StatefulDataLoader(Numbers(100), 8, sampler=sampler, num_workers=workers)
+
+    def indices(loader):
+        return [i for batch in loader for i in batch.tolist()]
+
+    sampler, loader = make()
+    sampler.set_epoch(4)
+    assert len(indices(loader)) == 50
+    state = pickle.loads(pickle.dumps(loader.state_dict()))
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    got = []
+    for epoch in (5, 6):
+        sampler.set_epoch(epoch)
+        got.append(indices(loader))
+    assert got == [expected_indices(client, 100, 2, 1, False, 3, epoch)[0] for epoch in (5, 6)]
 
 
 def test_next_epoch_is_prefetched(client):

@@ -165,8 +165,26 @@ class Resumable:
     nothing."""
 
     def __init__(self) -> None:
+        self._epoch = 0
         self._resume = 0  # the global position where the next iteration begins
         self._cursor: Cursor | None = None  # of the iteration that began last
+
+    @property
+    def epoch(self) -> int:
+        """The epoch to continue with: that of the sampler, or the next one if a loaded state is at the
+        end of its epoch."""
+        return self._epoch + (self._cursor is None and self._is_end(self._resume))
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def _share(self, start: int) -> Share:
+        """The positions of this rank from `start` on."""
+        raise NotImplementedError
+
+    def _is_end(self, position: int) -> bool:
+        return position > 0 and len(self._share(position)) == 0
 
     def _begin(self) -> Cursor:
         """Begins an iteration."""
@@ -183,8 +201,7 @@ class Resumable:
         raise NotImplementedError
 
     def _move(self, epoch: int, position: int) -> None:
-        self.epoch = epoch
-        self._resume, self._cursor = position, None
+        self._epoch, self._resume, self._cursor = epoch, position, None
 
     def _chunks(self) -> Iterator[Iterator[int]]:
         cursor = self._begin()
@@ -223,7 +240,8 @@ class Resumable:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, whatever the number of ranks was.
-        Takes constant time. Fails with Invalid for a state of other data, seed or algorithm."""
+        Takes constant time. If the state is at the end of its epoch, `epoch` is the next one. Fails
+        with Invalid for a state of other data, seed or algorithm."""
         expected = self._description()
         for name in set(expected) - {"epoch"}:
             if state_dict.get(name) != expected[name]:
@@ -237,6 +255,8 @@ class Resumable:
                 f"state: epoch {epoch}, position {position}: expected an epoch of 0 or more, and a position "
                 f"of 0 to {most}"
             )
+        if self._epoch == epoch + 1 and self._is_end(position):
+            epoch, position = epoch + 1, 0  # StatefulDataLoader loads its state after set_epoch()
         self._move(epoch, position)
 
     def __getstate__(self) -> dict[str, Any]:
