@@ -196,6 +196,16 @@ def test_ranks_use_the_running_daemon(daemon):
     assert result.stdout == "[4 0 5 1 2 9 6 8 7 3]\n" and result.stderr == ""
 
 
+def test_threads_of_a_private_daemon():
+    """A launcher such as torchrun sets OMP_NUM_THREADS=1 for its ranks. The daemon uses its processors."""
+    skip_with_default_daemon()
+    allowed = sorted(os.sched_getaffinity(0))
+    for processors in (allowed, allowed[:1]):
+        text = f"import os, shufd; os.sched_setaffinity(0, {processors}); print(shufd.serve().status()['device'])"
+        device = run_python(text, OMP_NUM_THREADS="1").stdout
+        assert device.endswith(f", {len(processors)} thread{'s' if len(processors) > 1 else ''}\n")
+
+
 def test_private_daemon_names_the_arguments_of_serve():
     skip_with_default_daemon()
     text = (
