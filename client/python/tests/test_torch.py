@@ -548,6 +548,10 @@ def test_wrong_states_are_refused(daemon):
                         ("position", None), ("epoch", -1), ("epoch", 2**64), ("epoch", 0.5)):  # fmt: skip
         with pytest.raises(shufd.Invalid, match="state: "):
             sampler.load_state_dict({**state, name: value})
+    for wrong in (None, [], "state", 5):
+        for loads in (sampler, shufd.torch.BatchSampler(sampler, 2, False)):
+            with pytest.raises(shufd.Invalid, match=r"state: .*: expected a dict of state_dict\(\)"):
+                loads.load_state_dict(wrong)
     sampler.load_state_dict({**state, "position": 1001})
     assert list(sampler) == []
 

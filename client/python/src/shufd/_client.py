@@ -83,17 +83,28 @@ class Client:
 
     def _take(
         self, function: Callable[..., int], request: Any, size: int, title: str, progress: bool | None,
-        options: Any = _request.HOST,
+        device: Any = None,
     ) -> Lease:
         """Takes a lease of about `size` values."""
         connection = self._connection()
-        if size < _wait.LONG and not progress:
-            return Lease(connection, connection.take(function, request, options))
+        options = _request.HOST if device is None else _request.DEVICE
+        try:
+            if size < _wait.LONG and not progress:
+                return Lease(connection, connection.take(function, request, options))
+            return _wait.run(
+                lambda: Lease(connection, connection.take(function, request, options)), title, progress,
+                self._forget,
+            )  # fmt: skip
+        except Invalid:
+            self._check_device(device)
+            raise
 
-        def take() -> Lease:
-            return Lease(connection, connection.take(function, request, options))
-
-        return _wait.run(take, title, progress, self._forget)
+    def _check_device(self, device: Any) -> None:
+        """Fails if the daemon has no GPU for `device`. The message of the daemon names transports."""
+        if device is not None and (backend := self.status()["backend"]) != "cuda":
+            raise Invalid(
+                f"device: {device!r}: this daemon has the backend {backend}; expected None, or a daemon with a GPU"
+            ) from None
 
     def _result(self, lease: Lease, kind: Any, shape: tuple[int, ...] | None, device: Any) -> Any:
         if device is not None:
@@ -152,10 +163,10 @@ class Client:
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        where, options = (None, _request.HOST) if device is None else device_of(device)
+        where = None if device is None else device_of(device)
         lease = self._take(
             lib.shuf_lease_take, request, n if epochs is None else n * len(epochs), "permute", progress,
-            options,
+            device,
         )
         shape = (lease.rows, lease.count) if epochs is not None else None
         return self._result(lease, lease.dtype, shape, where)
@@ -185,8 +196,15 @@ class Client:
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        options = _request.HOST if device is None else device_of(device)[1]
-        self._connection().call(lib.shuf_prefetch, request, options)
+        options = _request.HOST
+        if device is not None:
+            device_of(device)  # checks it
+            options = _request.DEVICE
+        try:
+            self._connection().call(lib.shuf_prefetch, request, options)
+        except Invalid:
+            self._check_device(device)
+            raise
 
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
@@ -425,8 +443,8 @@ class Client:
             seed, stream, offset = generator.seed, generator.stream, generator.offset
         count = math.prod(int(k) for k in shape)
         request = _request.numbers(distribution, seed, key, stream, offset, count, dtype, **law)
-        where, options = (None, _request.HOST) if device is None else device_of(device)
-        lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, options)
+        where = None if device is None else device_of(device)
+        lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, device)
         if generator is not None:
             generator.advance(count)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)

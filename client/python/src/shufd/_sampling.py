@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import operator
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -242,6 +242,8 @@ class Resumable:
         """Lets the next iteration continue at the place of a state, whatever the number of ranks was.
         Takes constant time. If the state is at the end of its epoch, `epoch` is the next one. Fails
         with Invalid for a state of other data, seed or algorithm."""
+        if not isinstance(state_dict, Mapping):
+            raise _errors.Invalid(f"state: {state_dict!r}: expected a dict of state_dict()")
         expected = self._description()
         for name in set(expected) - {"epoch"}:
             if state_dict.get(name) != expected[name]:
