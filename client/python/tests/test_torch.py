@@ -276,6 +276,19 @@ def test_random_sampler(client):
     assert list(shufd.torch.RandomSampler(Numbers(1000), generator=generator, client=client)) == first
 
 
+def test_default_seed_follows_manual_seed(client):
+    def drawn(seed):
+        torch.manual_seed(seed)
+        sampler = shufd.torch.RandomSampler(Numbers(1000), client=client)
+        return list(sampler), torch.rand(3).tolist()
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    torch.manual_seed(1)
+    one, two = (shufd.torch.RandomSampler(Numbers(1000), client=client) for _ in range(2))
+    assert one.seed != two.seed
+    assert torch.initial_seed() == 1
+
+
 @pytest.mark.parametrize("num_samples", [10, 1000, 2345])
 @pytest.mark.parametrize("replacement", [False, True])
 def test_random_sampler_resumes(client, replacement, num_samples):

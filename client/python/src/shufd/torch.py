@@ -115,7 +115,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
     replacement    True: independent draws, computed in this process
     num_samples    by default n; more than n without replacement: further permutations
     generator      a torch.Generator, whose initial seed becomes `seed`
-    seed           0 to 2^64 - 1; by default of `generator`, else a random one
+    seed           0 to 2^64 - 1; by default of `generator`, else drawn from torch's default generator
+                   by the constructor, so that torch.manual_seed() decides it
     client, algorithm
                    as in DistributedSampler
 
@@ -136,7 +137,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         _sampling.Resumable.__init__(self)
         torch.utils.data.RandomSampler.__init__(self, data_source, replacement, num_samples, generator)
         if seed is None:
-            seed = generator.initial_seed() if generator is not None else torch.seed()
+            seed = generator.initial_seed() if generator is not None else _drawn_seed()
         self.seed = int(seed) % 2**64
         self.algorithm = algorithm
         self._client = client
@@ -204,6 +205,11 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
             f"shufd.torch.RandomSampler(n={len(self.data_source)}, num_samples={self.num_samples}, "
             f"replacement={self.replacement}, seed={self.seed}, epoch={self.epoch})"
         )
+
+
+def _drawn_seed() -> int:
+    """A seed from torch's default generator, drawn as torch's RandomSampler draws its own."""
+    return int(torch.empty((), dtype=torch.int64).random_().item())
 
 
 class BatchSampler(torch.utils.data.BatchSampler):
