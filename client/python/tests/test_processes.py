@@ -184,7 +184,7 @@ def test_ranks_start_no_private_daemons(environment):
     for call in ("permute(10, seed=7)", "verify()", "normal(size=3, seed=7)"):
         text = f"import shufd\ntry: shufd.{call}\nexcept shufd.NoDaemon as e: print(e)"
         result = run_python(text, RANK="1", WORLD_SIZE="4", **environment)
-        assert "not started privately for one of 4 ranks: start a daemon on each machine" in result.stdout
+        assert "start a daemon with `shufd &` on each machine; not started privately for one of 4 ranks" in result.stdout
         assert "shufd.serve()" not in result.stdout and result.stderr == ""
     text = "import shufd; print(shufd.permute(10, seed=7))"
     assert "private daemon" in run_python(text, RANK="0", WORLD_SIZE="1", **environment).stderr
@@ -242,7 +242,7 @@ def test_lost_daemon_is_an_error(killable_daemon):
     with shufd.connect(killable_daemon.socket, reconnect=0.3) as client:
         array = client.permute(1000, 7)
         killable_daemon.kill()
-        with pytest.raises(shufd.DaemonLost, match="shufd"):
+        with pytest.raises(shufd.DaemonLost, match="start a daemon with `shufd &`$"):
             client.permute(1000, 8)
         assert array.sum() == 499_500
         killable_daemon.start()

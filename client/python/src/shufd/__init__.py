@@ -19,7 +19,7 @@ from . import local
 from ._client import Client
 from ._device import DeviceArray
 from ._errors import (
-    HOW_TO_START,
+    OR_SERVE,
     Busy,
     Cancelled,
     Closed,
@@ -80,10 +80,8 @@ def _connect_rank(world: int) -> Client:
     try:
         return connect()
     except NoDaemon as error:
-        reason = str(error).removesuffix(HOW_TO_START)
-        raise NoDaemon(
-            f"{reason}; not started privately for one of {world} ranks: start a daemon on each machine with `shufd &`"
-        ) from None
+        reason = str(error).removesuffix(OR_SERVE)
+        raise NoDaemon(f"{reason} on each machine; not started privately for one of {world} ranks") from None
 
 
 def permute(n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:

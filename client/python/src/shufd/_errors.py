@@ -87,12 +87,14 @@ BY_STATUS: dict[str, type[Error]] = {
     "INTERNAL": InternalError,
 }
 
-HOW_TO_START = "; start a daemon with `shufd &`, or call shufd.serve()"
+HOW_TO_START = "; start a daemon with `shufd &`"
+OR_SERVE = ", or call shufd.serve()"
 
 
 def make(status: str, message: str, was_connected: bool) -> Error:
     """The exception for a status of libshuf, such as "NO_DAEMON"."""
     cls = BY_STATUS.get(status, Error)
     if cls is NoDaemon:
-        return (DaemonLost if was_connected else NoDaemon)(message + HOW_TO_START)
+        lost = message + HOW_TO_START
+        return DaemonLost(lost) if was_connected else NoDaemon(lost + OR_SERVE)
     return cls(message)
