@@ -222,6 +222,7 @@ def test_bad_requests_are_refused(client, daemon):
         "seed: 7, key: 'k': expected one": lambda: client.index(1, 10, 7, key="k"),
         "key: '': expected the name": lambda: client.permute(10, key=""),
         "dtype: 'float': expected one of u32, u64, i64": lambda: client.permute(10, 7, dtype="float"),
+        "epoch: 5, epochs: range.0, 2.: expected one": lambda: client.permute(10, 7, 5, epochs=range(2)),
         "epochs: range": lambda: client.permute(10, 7, epochs=range(0, 9, 2)),
         'algorithm "x": expected': lambda: client.permute(10, 7, algorithm="x"),
         "stride 0": lambda: client.permute(10, 7, stride=0),

@@ -245,6 +245,9 @@ def test_bad_arguments_are_refused(client):
     for rank in (4, 5, -1):
         with pytest.raises(ValueError, match=f"rank: {rank}: expected 0 to num_replicas - 1"):
             shufd.torch.DistributedSampler(Numbers(10), 4, rank)
+    for world, rank in ((0, None), (0, 0), (-1, 0)):
+        with pytest.raises(shufd.Invalid, match=f"num_replicas: {world}: expected 1 or more"):
+            shufd.torch.DistributedSampler(Numbers(10), world, rank)
     with pytest.raises(shufd.Invalid, match="expected a sampler of shufd.torch"):
         shufd.torch.BatchSampler(range(10), 2, False)
     with pytest.raises(ValueError):

@@ -140,7 +140,8 @@ class Client:
         seed, epoch
                   0 to 2^64 - 1; each pair selects another permutation
         key       the name of a key of the daemon instead of the seed
-        epochs    a range with step 1: one row for each epoch, shape (len(epochs), count)
+        epochs    instead of an epoch a range with step 1: one row for each epoch, shape
+                  (len(epochs), count)
         rank, world, drop_last
                   only the values that torch's DistributedSampler gives to this rank: with drop_last
                   n // world, else ceil(n / world), padded from the beginning

@@ -132,6 +132,8 @@ def permutation(
     if dtype is not None:
         request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
     if epochs is not None:
+        if epoch != 0:
+            raise Invalid(f"epoch: {epoch}, epochs: {epochs!r}: expected one of the two")
         _set_epochs(request, epochs)
     if shard == _NO_SHARD and part == _NO_PART:
         return request
