@@ -208,7 +208,9 @@ def test_bit_generator(client):
 def test_bad_requests_are_refused(client, daemon):
     cases = {
         "n 0: expected 1": lambda: client.permute(0, 7),
-        "n: 18446744073709551616: expected 0 to": lambda: client.permute(2**64, 7),
+        r"n: 18446744073709551616: expected 1 to 2\^62$": lambda: client.permute(2**64, 7),
+        r"n: -1: expected 1 to 2\^62$": lambda: client.index(0, -1, 7),
+        r"n: -2: expected 1 to 2\^62$": lambda: shufd.local.index(0, -2, 7),
         "seed: -1: expected 0 to": lambda: client.permute(10, -1),
         "seed: 1.5: expected an integer": lambda: client.permute(10, 1.5),
         "rank 4: expected less than world": lambda: client.permute(10, 7, rank=4, world=4),
@@ -226,7 +228,8 @@ def test_bad_requests_are_refused(client, daemon):
         "epochs: range": lambda: client.permute(10, 7, epochs=range(0, 9, 2)),
         'algorithm "x": expected': lambda: client.permute(10, 7, algorithm="x"),
         "stride 0": lambda: client.permute(10, 7, stride=0),
-        "at.0. 10: expected less than n": lambda: client.index([10], 10, 7),
+        r"^positions\[1\] 10: expected less than n": lambda: client.index([9, 10], 10, 7),
+        r"^values\[0\] 11: expected less than n": lambda: client.inverse_index([11], 10, 7),
         "positions: -1: expected 0": lambda: client.index([-1], 10, 7),
         "positions: type float64": lambda: client.index([1.5], 10, 7),
         "device: 'tpu'": lambda: client.permute(10, 7, device="tpu"),
@@ -237,7 +240,14 @@ def test_bad_requests_are_refused(client, daemon):
         "n 0": lambda: client.shuffle(np.empty((0, 3)), 7),
         "seed: None, key: None, generator: None": lambda: client.normal(size=3),
         "method: 'x'": lambda: client.normal(size=3, seed=1, method="x"),
-        "std": lambda: client.normal(0, -1, 3, seed=1),
+        "^scale -1: expected 2": lambda: client.normal(0, -1, 3, seed=1),
+        "^scale nan: expected 2": lambda: client.normal(0, float("nan"), 3, seed=1),
+        "^loc inf: expected -2": lambda: client.normal(float("inf"), 1, 3, seed=1),
+        "loc 1, scale 1e.06": lambda: client.normal(1, 1e6, 3, seed=1, dtype="f16"),
+        "^size 0: expected at least 1": lambda: client.uniform(size=0, seed=1),
+        "^size 4611686018427387905: expected at most 4611686018427387904 from offset 0": lambda: client.uniform(
+            size=2**62 + 1, seed=1
+        ),
         "low: 1": lambda: client.uniform(1, 2, 3, seed=1, dtype="u32"),
     }
     for text, call in cases.items():

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from . import _daemon, _dtype, _fork, _lifeline, _request, _wait
 from ._connection import Connection
 from ._device import DeviceArray, device_of
-from ._errors import Closed, Invalid
+from ._errors import Closed, Invalid, renamed
 from ._lease import Lease
 from ._plan import Plan
 from ._shuf import ffi, lib
@@ -253,16 +253,20 @@ class Client:
         algorithm: str,
     ) -> Any:
         request = _request.whole(n, seed, key, epoch, algorithm)
-        places = as_u64("values" if direction else "positions", at)
+        name = "values" if direction else "positions"
+        places = as_u64(name, at)
         out = np.empty(places.shape, np.uint64)
-        self._connection().call(
-            lib.shuf_index,
-            request,
-            direction,
-            ffi.from_buffer("uint64_t[]", places.reshape(-1)),
-            places.size,
-            ffi.from_buffer("uint64_t[]", out.reshape(-1)),
-        )
+        try:
+            self._connection().call(
+                lib.shuf_index,
+                request,
+                direction,
+                ffi.from_buffer("uint64_t[]", places.reshape(-1)),
+                places.size,
+                ffi.from_buffer("uint64_t[]", out.reshape(-1)),
+            )
+        except Invalid as error:
+            raise renamed(error, at=name) from None
         return out if out.ndim else int(out)
 
     # ---- Arrays ------------------------------------------------------------------------------
@@ -445,7 +449,10 @@ class Client:
         count = math.prod(int(k) for k in shape)
         request = _request.numbers(distribution, seed, key, stream, offset, count, dtype, **law)
         where = None if device is None else device_of(device)
-        lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, device)
+        try:
+            lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, device)
+        except Invalid as error:
+            raise renamed(error, mean="loc", std="scale", count="size") from None
         if generator is not None:
             generator.advance(count)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)

@@ -7,6 +7,8 @@ value. Each class is also the nearest built-in class, so `except ValueError` cat
 
 from __future__ import annotations
 
+import re
+
 
 class Error(Exception):
     """The base of all errors of this package."""
@@ -98,3 +100,11 @@ def make(status: str, message: str, was_connected: bool) -> Error:
         lost = message + HOW_TO_START
         return DaemonLost(lost) if was_connected else NoDaemon(lost + OR_SERVE)
     return cls(message)
+
+
+def renamed(error: Invalid, **names: str) -> Invalid:
+    """The error of libshuf about a value, with a field's name replaced by that of Python's argument."""
+    fields = "|".join(names)
+    return Invalid(
+        re.sub(rf"\b({fields})(?=\[| [-\d.]| nan\b| inf\b)", lambda field: names[field[0]], str(error))
+    )
