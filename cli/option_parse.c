@@ -92,6 +92,14 @@ static bool offer(void *nearest, const struct argp_option *o)
     return false;
 }
 
+/* A count of values is --count with the random streams, and --n with the permutations. */
+static bool offer_count(void *nearest, const struct argp_option *o)
+{
+    if (o->name && strcmp(o->name, "count") == 0)
+        ((struct shuf__nearest *)nearest)->name = o->name;
+    return false;
+}
+
 int shuf__option_refuse_unknown(const struct argp *argp, const char *program, const char *option)
 {
     char word[64];
@@ -99,6 +107,8 @@ int shuf__option_refuse_unknown(const struct argp *argp, const char *program, co
     struct shuf__nearest nearest = {.text = word};
     snprintf(word, sizeof word, "%.*s", (int)s.length, s.word);
     every_option(argp, offer, &nearest);
+    if (!nearest.name && strcmp(word, "n") == 0)
+        every_option(argp, offer_count, &nearest);
     fprintf(stderr, "%s: unrecognized option '%.64s'; ", program, option);
     if (nearest.name)
         fprintf(stderr, "did you mean --%s?\n", nearest.name);

@@ -48,6 +48,8 @@ static void wrong_options_are_explained(void **state)
         {"permute --sede 7", 64, "unrecognized option '--sede'; did you mean --seed?"},
         {"permute --sede=7", 64, "unrecognized option '--sede=7'; did you mean --seed?"},
         {"permute -n 10 --seed 7", 64, "unrecognized option '-n'; did you mean --n?"},
+        {"gauss --n 10 --seed 7", 64, "unrecognized option '--n'; did you mean --count?"},
+        {"uniform -n 10 --seed 7", 64, "unrecognized option '-n'; did you mean --count?"},
         {"permute -seed 7", 64, "unrecognized option '-seed'; did you mean --seed?"},
         {"permute -x", 64, "unrecognized option '-x'; shufctl permute --help lists the options"},
         {"permute --out --bogus --sede 7", 64, "unrecognized option '--sede'"},

@@ -13,9 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Not omp_get_max_threads(): it obeys OMP_NUM_THREADS, which a launcher such as torchrun sets to 1
+ * for its ranks. */
 int shuf__host_threads(unsigned requested)
 {
-    return requested ? (int)requested : omp_get_max_threads();
+    return requested ? (int)requested : omp_get_num_procs();
 }
 
 /* Asks for huge pages, because a computation uses thousands of scattered places of a workspace. */

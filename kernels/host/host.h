@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* The number of threads to use; 0 asks for all processors. */
+/* The number of threads to use; 0 asks for all processors that this process may use. */
 int shuf__host_threads(unsigned requested);
 
 /* Checks the free memory, then allocates a block of host memory. Without the check the kernel would

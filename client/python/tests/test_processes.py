@@ -179,6 +179,34 @@ def test_several_gpus_need_a_choice(tmp_path):
     assert "private daemon" in run_python(text, **environment).stderr
 
 
+@pytest.mark.parametrize("environment", [{}, {"SHUFD_SOCKET": "/nonexistent/s"}], ids=["none", "dead"])
+def test_ranks_start_no_private_daemons(environment):
+    skip_with_default_daemon()
+    for call in ("permute(10, seed=7)", "verify()", "normal(size=3, seed=7)"):
+        text = f"import shufd\ntry: shufd.{call}\nexcept shufd.NoDaemon as e: print(e)"
+        result = run_python(text, RANK="1", WORLD_SIZE="4", **environment)
+        assert "start a daemon with `shufd &` on each machine; not started privately for one of 4 ranks" in result.stdout
+        assert "shufd.serve()" not in result.stdout and result.stderr == ""
+    text = "import shufd; print(shufd.permute(10, seed=7))"
+    assert "private daemon" in run_python(text, RANK="0", WORLD_SIZE="1", **environment).stderr
+
+
+def test_ranks_use_the_running_daemon(daemon):
+    text = "import shufd; print(shufd.permute(10, seed=7))"
+    result = run_python(text, RANK="1", WORLD_SIZE="4", SHUFD_SOCKET=daemon.socket)
+    assert result.stdout == "[4 0 5 1 2 9 6 8 7 3]\n" and result.stderr == ""
+
+
+def test_threads_of_a_private_daemon():
+    """A launcher such as torchrun sets OMP_NUM_THREADS=1 for its ranks. The daemon uses its processors."""
+    skip_with_default_daemon()
+    allowed = sorted(os.sched_getaffinity(0))
+    for processors in (allowed, allowed[:1]):
+        text = f"import os, shufd; os.sched_setaffinity(0, {processors}); print(shufd.serve().status()['device'])"
+        device = run_python(text, OMP_NUM_THREADS="1").stdout
+        assert device.endswith(f", {len(processors)} thread{'s' if len(processors) > 1 else ''}\n")
+
+
 def test_private_daemon_names_the_arguments_of_serve():
     skip_with_default_daemon()
     text = (
@@ -215,7 +243,7 @@ def test_lost_daemon_is_an_error(killable_daemon):
     with shufd.connect(killable_daemon.socket, reconnect=0.3) as client:
         array = client.permute(1000, 7)
         killable_daemon.kill()
-        with pytest.raises(shufd.DaemonLost, match="shufd"):
+        with pytest.raises(shufd.DaemonLost, match="start a daemon with `shufd &`$"):
             client.permute(1000, 8)
         assert array.sum() == 499_500
         killable_daemon.start()

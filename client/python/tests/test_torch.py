@@ -122,6 +122,46 @@ def test_sampler_resumes_at_every_step(client, world, drop_last):
             assert list(resumed) == list(make_sampler(client, n, world, rank, drop_last, epoch=3))
 
 
+@pytest.mark.parametrize("kind", ["distributed", "drop_last", "random", "replacement"])
+def test_state_after_an_epoch_continues_with_the_next(client, kind):
+    """A loop over epochs saves its state after each epoch. The next run begins with the next epoch."""
+
+    def make():
+        if kind in ("random", "replacement"):
+            return shufd.torch.RandomSampler(Numbers(23), kind == "replacement", seed=3, client=client)
+        return make_sampler(client, 23, 3, 1, kind == "drop_last")
+
+    def epochs_of(sampler, epochs, through_batches):
+        for epoch in range(sampler.epoch, epochs):
+            sampler.set_epoch(epoch)
+            source = shufd.torch.BatchSampler(sampler, 4, False) if through_batches else [sampler]
+            yield epoch, [i for batch in source for i in batch]
+
+    whole = list(epochs_of(make(), 4, False))
+    assert len(whole) == 4 and whole[0][1] != whole[1][1]
+    for ended, through_batches in itertools.product(range(4), (False, True)):
+        sampler = make()
+        assert list(epochs_of(sampler, ended + 1, through_batches)) == whole[: ended + 1]
+        assert sampler.epoch == ended
+        state = json.loads(json.dumps(sampler.state_dict()))
+        resumed = make()
+        resumed.load_state_dict(state)
+        assert resumed.state_dict() == state and resumed.epoch == ended + 1
+        assert list(epochs_of(resumed, 4, through_batches)) == whole[ended + 1 :]
+
+
+def test_epoch_without_a_step_for_more_ranks_is_ended(client):
+    """With drop_last, 7 of 23 positions are left after 4 steps of 4 ranks: too few for 8 ranks."""
+    sampler = make_sampler(client, 23, 4, 0, drop_last=True, epoch=2)
+    list(itertools.islice(sampler, 4))
+    state = sampler.state_dict()
+    for world, epoch in ((7, 2), (8, 3)):
+        resumed = make_sampler(client, 23, world, 0, drop_last=True)
+        resumed.load_state_dict(state)
+        assert state["position"] == 16 and resumed.epoch == epoch
+    assert make_sampler(client, 3, 4, 0, drop_last=True, epoch=2).epoch == 2  # always empty
+
+
 def test_state_is_the_same_on_all_ranks(client):
     samplers = [make_sampler(client, 1000, 4, rank) for rank in range(4)]
     states = []
@@ -205,6 +245,9 @@ def test_bad_arguments_are_refused(client):
     for rank in (4, 5, -1):
         with pytest.raises(ValueError, match=f"rank: {rank}: expected 0 to num_replicas - 1"):
             shufd.torch.DistributedSampler(Numbers(10), 4, rank)
+    for world, rank in ((0, None), (0, 0), (-1, 0)):
+        with pytest.raises(shufd.Invalid, match=f"num_replicas: {world}: expected 1 or more"):
+            shufd.torch.DistributedSampler(Numbers(10), world, rank)
     with pytest.raises(shufd.Invalid, match="expected a sampler of shufd.torch"):
         shufd.torch.BatchSampler(range(10), 2, False)
     with pytest.raises(ValueError):
@@ -234,6 +277,19 @@ def test_random_sampler(client):
     assert isinstance(sampler, torch.utils.data.RandomSampler) and len(sampler) == 1000
     generator = torch.Generator().manual_seed(5)
     assert list(shufd.torch.RandomSampler(Numbers(1000), generator=generator, client=client)) == first
+
+
+def test_default_seed_follows_manual_seed(client):
+    def drawn(seed):
+        torch.manual_seed(seed)
+        sampler = shufd.torch.RandomSampler(Numbers(1000), client=client)
+        return list(sampler), torch.rand(3).tolist()
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    torch.manual_seed(1)
+    one, two = (shufd.torch.RandomSampler(Numbers(1000), client=client) for _ in range(2))
+    assert one.seed != two.seed
+    assert torch.initial_seed() == 1
 
 
 @pytest.mark.parametrize("num_samples", [10, 1000, 2345])
@@ -329,6 +385,21 @@ def test_used_indices_of_prefetching_loader(client):
     assert torch.cat(seen).tolist() + list(sampler) == expected_indices(client, 1000, 2, 0, False, 3, 1)[0]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_used_indices_of_a_smaller_last_batch(client, workers):
+    """1003 indices on 2 ranks are 502 for each: 10 batches of 50, and one of 2."""
+    sampler = make_sampler(client, 1003, 2, 0, epoch=1)
+    loader = torch.utils.data.DataLoader(Numbers(1003), batch_size=50, sampler=sampler, num_workers=workers)
+    for steps, batch in enumerate(loader, 1):
+        assert sampler.state_dict(used=steps * 50)["position"] == min(1003, steps * 100)
+    assert steps == 11 and len(batch) == 2
+    list(itertools.islice(sampler, 501))
+    with pytest.raises(shufd.Invalid, match="used: 502: expected 0 to 501"):
+        sampler.state_dict(used=502)
+    with pytest.raises(shufd.Invalid, match="used: -1: expected 0 to 501"):
+        sampler.state_dict(used=-1)
+
+
 @pytest.mark.parametrize("kind", ["sampler", "batch_sampler"])
 @pytest.mark.parametrize("workers, more", [
     (0, {}), (0, {"pin_memory": True}), (2, {}), (2, {"persistent_workers": True, "pin_memory": True}),
@@ -361,6 +432,30 @@ def test_stateful_data_loader(client, workers, more, kind):
         assert [batch.tolist() for batch in resumed] == whole[steps:]
         resumed_sampler.set_epoch(5)
         assert sum((b.tolist() for b in resumed), []) == expected_indices(client, 600, 3, 1, False, 3, 5)[0]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_data_loader_at_the_end_of_an_epoch(client, workers):
+    loaders = pytest.importorskip("torchdata.stateful_dataloader")
+
+    def make():
+        sampler = make_sampler(client, 100, 2, 1)
+        return sampler, loaders.StatefulDataLoader(Numbers(100), 8, sampler=sampler, num_workers=workers)
+
+    def indices(loader):
+        return [i for batch in loader for i in batch.tolist()]
+
+    sampler, loader = make()
+    sampler.set_epoch(4)
+    assert len(indices(loader)) == 50
+    state = pickle.loads(pickle.dumps(loader.state_dict()))
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    got = []
+    for epoch in (5, 6):
+        sampler.set_epoch(epoch)
+        got.append(indices(loader))
+    assert got == [expected_indices(client, 100, 2, 1, False, 3, epoch)[0] for epoch in (5, 6)]
 
 
 def test_next_epoch_is_prefetched(client):
@@ -469,6 +564,10 @@ def test_wrong_states_are_refused(daemon):
                         ("position", None), ("epoch", -1), ("epoch", 2**64), ("epoch", 0.5)):  # fmt: skip
         with pytest.raises(shufd.Invalid, match="state: "):
             sampler.load_state_dict({**state, name: value})
+    for wrong in (None, [], "state", 5):
+        for loads in (sampler, shufd.torch.BatchSampler(sampler, 2, False)):
+            with pytest.raises(shufd.Invalid, match=r"state: .*: expected a dict of state_dict\(\)"):
+                loads.load_state_dict(wrong)
     sampler.load_state_dict({**state, "position": 1001})
     assert list(sampler) == []
 

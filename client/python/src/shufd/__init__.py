@@ -19,6 +19,7 @@ from . import local
 from ._client import Client
 from ._device import DeviceArray
 from ._errors import (
+    OR_SERVE,
     Busy,
     Cancelled,
     Closed,
@@ -36,6 +37,7 @@ from ._errors import (
     Timeout,
     VersionMismatch,
 )
+from ._ranks import launched_ranks
 from ._serve import serve
 from ._shuf import ffi as _ffi
 from ._shuf import lib as _lib
@@ -63,12 +65,23 @@ def connect(path: str | None = None, *, reconnect: float = 10.0) -> Client:
 
 
 def default_client() -> Client:
-    """The client of the functions of this module: serve(), called once."""
+    """The client of the functions of this module: serve(), called once. With several ranks
+    connect(), because each rank would start a daemon of its own."""
     global _default
     with _default_lock:
         if _default is None or _default._closed:
-            _default = serve()
+            world = launched_ranks()
+            _default = serve() if world == 1 else _connect_rank(world)
         return _default
+
+
+def _connect_rank(world: int) -> Client:
+    """A client of the running daemon for one of several ranks."""
+    try:
+        return connect()
+    except NoDaemon as error:
+        reason = str(error).removesuffix(OR_SERVE)
+        raise NoDaemon(f"{reason} on each machine; not started privately for one of {world} ranks") from None
 
 
 def permute(n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from . import _daemon, _dtype, _fork, _lifeline, _request, _wait
 from ._connection import Connection
 from ._device import DeviceArray, device_of
-from ._errors import Closed, Invalid
+from ._errors import Closed, Invalid, renamed
 from ._lease import Lease
 from ._plan import Plan
 from ._shuf import ffi, lib
@@ -83,17 +83,28 @@ class Client:
 
     def _take(
         self, function: Callable[..., int], request: Any, size: int, title: str, progress: bool | None,
-        options: Any = _request.HOST,
+        device: Any = None,
     ) -> Lease:
         """Takes a lease of about `size` values."""
         connection = self._connection()
-        if size < _wait.LONG and not progress:
-            return Lease(connection, connection.take(function, request, options))
+        options = _request.HOST if device is None else _request.DEVICE
+        try:
+            if size < _wait.LONG and not progress:
+                return Lease(connection, connection.take(function, request, options))
+            return _wait.run(
+                lambda: Lease(connection, connection.take(function, request, options)), title, progress,
+                self._forget,
+            )  # fmt: skip
+        except Invalid:
+            self._check_device(device)
+            raise
 
-        def take() -> Lease:
-            return Lease(connection, connection.take(function, request, options))
-
-        return _wait.run(take, title, progress, self._forget)
+    def _check_device(self, device: Any) -> None:
+        """Fails if the daemon has no GPU for `device`. The message of the daemon names transports."""
+        if device is not None and (backend := self.status()["backend"]) != "cuda":
+            raise Invalid(
+                f"device: {device!r}: this daemon has the backend {backend}; expected None, or a daemon with a GPU"
+            ) from None
 
     def _result(self, lease: Lease, kind: Any, shape: tuple[int, ...] | None, device: Any) -> Any:
         if device is not None:
@@ -129,7 +140,8 @@ class Client:
         seed, epoch
                   0 to 2^64 - 1; each pair selects another permutation
         key       the name of a key of the daemon instead of the seed
-        epochs    a range with step 1: one row for each epoch, shape (len(epochs), count)
+        epochs    instead of an epoch a range with step 1: one row for each epoch, shape
+                  (len(epochs), count)
         rank, world, drop_last
                   only the values that torch's DistributedSampler gives to this rank: with drop_last
                   n // world, else ceil(n / world), padded from the beginning
@@ -152,10 +164,10 @@ class Client:
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        where, options = (None, _request.HOST) if device is None else device_of(device)
+        where = None if device is None else device_of(device)
         lease = self._take(
             lib.shuf_lease_take, request, n if epochs is None else n * len(epochs), "permute", progress,
-            options,
+            device,
         )
         shape = (lease.rows, lease.count) if epochs is not None else None
         return self._result(lease, lease.dtype, shape, where)
@@ -185,8 +197,15 @@ class Client:
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        options = _request.HOST if device is None else device_of(device)[1]
-        self._connection().call(lib.shuf_prefetch, request, options)
+        options = _request.HOST
+        if device is not None:
+            device_of(device)  # checks it
+            options = _request.DEVICE
+        try:
+            self._connection().call(lib.shuf_prefetch, request, options)
+        except Invalid:
+            self._check_device(device)
+            raise
 
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
@@ -234,16 +253,20 @@ class Client:
         algorithm: str,
     ) -> Any:
         request = _request.whole(n, seed, key, epoch, algorithm)
-        places = as_u64("values" if direction else "positions", at)
+        name = "values" if direction else "positions"
+        places = as_u64(name, at)
         out = np.empty(places.shape, np.uint64)
-        self._connection().call(
-            lib.shuf_index,
-            request,
-            direction,
-            ffi.from_buffer("uint64_t[]", places.reshape(-1)),
-            places.size,
-            ffi.from_buffer("uint64_t[]", out.reshape(-1)),
-        )
+        try:
+            self._connection().call(
+                lib.shuf_index,
+                request,
+                direction,
+                ffi.from_buffer("uint64_t[]", places.reshape(-1)),
+                places.size,
+                ffi.from_buffer("uint64_t[]", out.reshape(-1)),
+            )
+        except Invalid as error:
+            raise renamed(error, at=name) from None
         return out if out.ndim else int(out)
 
     # ---- Arrays ------------------------------------------------------------------------------
@@ -425,8 +448,11 @@ class Client:
             seed, stream, offset = generator.seed, generator.stream, generator.offset
         count = math.prod(int(k) for k in shape)
         request = _request.numbers(distribution, seed, key, stream, offset, count, dtype, **law)
-        where, options = (None, _request.HOST) if device is None else device_of(device)
-        lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, options)
+        where = None if device is None else device_of(device)
+        try:
+            lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, device)
+        except Invalid as error:
+            raise renamed(error, mean="loc", std="scale", count="size") from None
         if generator is not None:
             generator.advance(count)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _fork, _request
+from . import _fork
 from ._errors import Closed, DeviceError, Invalid
 from ._lease import Lease
 from ._shuf import ffi, lib
@@ -51,14 +51,13 @@ def shufpy_dlpack_owner_free(owner: Any) -> None:
     _owners.pop(int(ffi.cast("uintptr_t", owner)), None)
 
 
-def device_of(device: Any) -> tuple[int, Any]:
-    """Returns the ordinal of a device such as "cuda", "cuda:0", torch.device("cuda") or 0 (-1 for
-    any), and the options of a lease on this device."""
+def device_of(device: Any) -> int:
+    """The ordinal of a device such as "cuda", "cuda:0", torch.device("cuda") or 0; -1 for any."""
     text = str(device)
     kind, _, ordinal = ("cuda", ":", text) if text.isdigit() else text.partition(":")
     if kind != "cuda" or not (ordinal == "" or ordinal.isdigit()):
         raise Invalid(f'device: {device!r}: expected None, "cuda" or "cuda:" with a number')
-    return (int(ordinal) if ordinal else -1), _request.DEVICE
+    return int(ordinal) if ordinal else -1
 
 
 def _ordinal_of(address: int) -> int:

@@ -7,6 +7,8 @@ value. Each class is also the nearest built-in class, so `except ValueError` cat
 
 from __future__ import annotations
 
+import re
+
 
 class Error(Exception):
     """The base of all errors of this package."""
@@ -87,14 +89,22 @@ BY_STATUS: dict[str, type[Error]] = {
     "INTERNAL": InternalError,
 }
 
-HOW_TO_START = "; start a daemon with `shufd &`, or call shufd.serve()"
-_SEVERAL = "/GPU-*.sock (several"  # libshuf: daemons run, but the process must choose one
+HOW_TO_START = "; start a daemon with `shufd &`"
+OR_SERVE = ", or call shufd.serve()"
 
 
 def make(status: str, message: str, was_connected: bool) -> Error:
     """The exception for a status of libshuf, such as "NO_DAEMON"."""
     cls = BY_STATUS.get(status, Error)
     if cls is NoDaemon:
-        advice = "" if _SEVERAL in message else HOW_TO_START
-        return (DaemonLost if was_connected else NoDaemon)(message + advice)
+        lost = message + HOW_TO_START
+        return DaemonLost(lost) if was_connected else NoDaemon(lost + OR_SERVE)
     return cls(message)
+
+
+def renamed(error: Invalid, **names: str) -> Invalid:
+    """The error of libshuf about a value, with a field's name replaced by that of Python's argument."""
+    fields = "|".join(names)
+    return Invalid(
+        re.sub(rf"\b({fields})(?=\[| [-\d.]| nan\b| inf\b)", lambda field: names[field[0]], str(error))
+    )

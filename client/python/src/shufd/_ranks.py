@@ -32,11 +32,19 @@ def _of_launcher() -> tuple[int, int] | None:
     return None
 
 
+def launched_ranks() -> int:
+    """The number of ranks that the launcher started; 1 without a launcher."""
+    found = _of_launcher()
+    return 1 if found is None else found[1]
+
+
 def rank_and_world(rank: int | None = None, world: int | None = None) -> tuple[int, int]:
     """The rank of this process and the number of ranks. A missing argument comes from the launcher.
     Without a launcher and without arguments, there is one rank. Fails with Invalid if one of the
     two is unknown, or if the launcher has another number of ranks, because two ranks would then
     draw the same indices."""
+    if world is not None and world < 1:
+        raise Invalid(f"num_replicas: {world}: expected 1 or more")
     if rank is None or world is None:
         found = _of_launcher()
         if rank is None and world in (None, 1) and found is None:

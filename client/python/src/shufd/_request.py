@@ -45,7 +45,7 @@ def _explain(values: Mapping[str, Any]) -> NoReturn:
         except TypeError:
             raise Invalid(f"{name}: {value!r}: expected an integer") from None
         if not 0 <= number < 2**64:
-            raise Invalid(f"{name}: {number}: expected 0 to 2^64 - 1")
+            raise Invalid(f"{name}: {number}: expected {'1 to 2^62' if name == 'n' else '0 to 2^64 - 1'}")
     raise Invalid(f"request: expected integers, got {dict(values)!r}")
 
 
@@ -132,6 +132,8 @@ def permutation(
     if dtype is not None:
         request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
     if epochs is not None:
+        if epoch != 0:
+            raise Invalid(f"epoch: {epoch}, epochs: {epochs!r}: expected one of the two")
         _set_epochs(request, epochs)
     if shard == _NO_SHARD and part == _NO_PART:
         return request

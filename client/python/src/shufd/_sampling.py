@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import operator
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -165,8 +165,26 @@ class Resumable:
     nothing."""
 
     def __init__(self) -> None:
+        self._epoch = 0
         self._resume = 0  # the global position where the next iteration begins
         self._cursor: Cursor | None = None  # of the iteration that began last
+
+    @property
+    def epoch(self) -> int:
+        """The epoch to continue with: that of the sampler, or the next one if a loaded state is at the
+        end of its epoch."""
+        return self._epoch + (self._cursor is None and self._is_end(self._resume))
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def _share(self, start: int) -> Share:
+        """The positions of this rank from `start` on."""
+        raise NotImplementedError
+
+    def _is_end(self, position: int) -> bool:
+        return position > 0 and len(self._share(position)) == 0
 
     def _begin(self) -> Cursor:
         """Begins an iteration."""
@@ -183,8 +201,7 @@ class Resumable:
         raise NotImplementedError
 
     def _move(self, epoch: int, position: int) -> None:
-        self.epoch = epoch
-        self._resume, self._cursor = position, None
+        self._epoch, self._resume, self._cursor = epoch, position, None
 
     def _chunks(self) -> Iterator[Iterator[int]]:
         cursor = self._begin()
@@ -200,9 +217,11 @@ class Resumable:
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
         used  the indices of this rank that the job has used since the iteration began. By default
-              all drawn indices, which are too many if a DataLoader's workers draw ahead.
+              all drawn indices, which are too many if a DataLoader's workers draw ahead. When the
+              iteration has drawn its last index, a larger number means its end: steps * batch_size
+              is larger after a last batch that is smaller.
 
-        Fails with Invalid if `used` is more than the drawn indices.
+        Fails with Invalid if `used` is more than the drawn indices before that.
         """
         if used is not None:
             position = self._position_of(_integer("used", used))
@@ -212,7 +231,8 @@ class Resumable:
 
     def _position_of(self, used: int) -> int:
         most = 0 if self._cursor is None else self._cursor.step
-        if not 0 <= used <= most:
+        has_ended = self._cursor is not None and most == len(self._cursor.share)
+        if used < 0 or (used > most and not has_ended):
             raise _errors.Invalid(
                 f"used: {used}: expected 0 to {most}, the indices drawn since the iteration began"
             )
@@ -220,7 +240,10 @@ class Resumable:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, whatever the number of ranks was.
-        Takes constant time. Fails with Invalid for a state of other data, seed or algorithm."""
+        Takes constant time. If the state is at the end of its epoch, `epoch` is the next one. Fails
+        with Invalid for a state of other data, seed or algorithm."""
+        if not isinstance(state_dict, Mapping):
+            raise _errors.Invalid(f"state: {state_dict!r}: expected a dict of state_dict()")
         expected = self._description()
         for name in set(expected) - {"epoch"}:
             if state_dict.get(name) != expected[name]:
@@ -234,6 +257,8 @@ class Resumable:
                 f"state: epoch {epoch}, position {position}: expected an epoch of 0 or more, and a position "
                 f"of 0 to {most}"
             )
+        if self._epoch == epoch + 1 and self._is_end(position):
+            epoch, position = epoch + 1, 0  # StatefulDataLoader loads its state after set_epoch()
         self._move(epoch, position)
 
     def __getstate__(self) -> dict[str, Any]:

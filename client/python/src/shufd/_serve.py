@@ -114,6 +114,9 @@ def serve(
     reconnect      seconds; as in connect()
     quiet          True: says nothing
 
+    Each rank of a job that calls this function first may start a daemon of its own. The functions of
+    the module do not start one if the launcher has several ranks.
+
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
     with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of several GPUs
     and the caller names none of them.

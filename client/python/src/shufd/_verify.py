@@ -41,7 +41,7 @@ def verify(
 
     group  None: all ranks. Without torch.distributed there is nothing to compare.
     Returns the fingerprint, 16 hexadecimal digits. Fails with Mismatch, which names the nodes that
-    differ from the first rank, on every rank.
+    differ from the first rank, on every rank; with NoDaemon on a rank without a running daemon.
     """
     own = _description(client, n, seed, epoch, algorithm)
     try:

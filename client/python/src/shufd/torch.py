@@ -75,25 +75,27 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     def set_epoch(self, epoch: int) -> None:
         """Selects the permutation of the next iteration. The epoch of a loaded state continues at its
         place, any other begins at its beginning."""
-        if epoch != self.epoch:
+        if epoch != self._epoch:
             self._move(epoch, 0)
+
+    def _share(self, start: int) -> Share:
+        return Share(len(self.dataset), self.rank, self.num_replicas, self.drop_last, start)
 
     def _order(self, epoch: int) -> Epoch:
         return Epoch(len(self.dataset), self.seed, epoch, self.algorithm, self.shuffle)
 
     def _cursor_from(self, start: int) -> Cursor:
-        order = self._order(self.epoch)
-        share = Share(order.n, self.rank, self.num_replicas, self.drop_last, start)
+        order, share = self._order(self._epoch), self._share(start)
         if len(share) == 0:
             return Cursor(share, _sampling.nothing)
         if self._client is None:
             self._client = connect() if self.num_replicas > 1 else default_client()
         cursor = Cursor(share, _sampling.order_of(self._client, order))
-        _sampling.prefetch(self._client, self._order(self.epoch + 1))
+        _sampling.prefetch(self._client, self._order(self._epoch + 1))
         return cursor
 
     def _description(self) -> dict[str, Any]:
-        return _sampling.state_of(self._order(self.epoch))
+        return _sampling.state_of(self._order(self._epoch))
 
     def __iter__(self) -> Iterator[int]:
         return _sampling.Resumable.__iter__(self)
@@ -113,7 +115,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
     replacement    True: independent draws, computed in this process
     num_samples    by default n; more than n without replacement: further permutations
     generator      a torch.Generator, whose initial seed becomes `seed`
-    seed           0 to 2^64 - 1; by default of `generator`, else a random one
+    seed           0 to 2^64 - 1; by default of `generator`, else drawn from torch's default generator
+                   by the constructor, so that torch.manual_seed() decides it
     client, algorithm
                    as in DistributedSampler
 
@@ -134,17 +137,16 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         _sampling.Resumable.__init__(self)
         torch.utils.data.RandomSampler.__init__(self, data_source, replacement, num_samples, generator)
         if seed is None:
-            seed = generator.initial_seed() if generator is not None else torch.seed()
+            seed = generator.initial_seed() if generator is not None else _drawn_seed()
         self.seed = int(seed) % 2**64
-        self.epoch = 0
         self.algorithm = algorithm
         self._client = client
         self._began = False  # an iteration of this epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the order of the next iteration."""
-        if epoch != self.epoch or self._began:
-            self._move(epoch, self._resume if epoch == self.epoch else 0)
+        if epoch != self._epoch or self._began:
+            self._move(epoch, self._resume if epoch == self._epoch else 0)
 
     def _move(self, epoch: int, position: int) -> None:
         super()._move(epoch, position)
@@ -153,14 +155,16 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
     def _cursor_from(self, start: int) -> Cursor:
         if self._began or start >= self.num_samples:
             start = 0
-            self.epoch += 1
+            self._epoch += 1
         self._began = True
-        share = Share(self.num_samples, 0, 1, False, start)
-        return Cursor(share, self._draws if self.replacement else self._passes(self.epoch))
+        return Cursor(self._share(start), self._draws if self.replacement else self._passes(self._epoch))
+
+    def _share(self, start: int) -> Share:
+        return Share(self.num_samples, 0, 1, False, start)
 
     def _draws(self, first: int, count: int, stride: int) -> Indices:
         """Independent draws: value number i of the stream that the epoch selects decides index i."""
-        bits = BitGenerator(self.seed, self.epoch, first).random_raw(count)
+        bits = BitGenerator(self.seed, self._epoch, first).random_raw(count)
         out = np.empty(count, np.uint64)
         lib.shufpy_scale(
             ffi.from_buffer("uint64_t[]", bits), count, len(self.data_source),
@@ -190,7 +194,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         return read
 
     def _description(self) -> dict[str, Any]:
-        order = Epoch(len(self.data_source), self.seed, self.epoch, self.algorithm)
+        order = Epoch(len(self.data_source), self.seed, self._epoch, self.algorithm)
         return _sampling.state_of(order, num_samples=self.num_samples, replacement=self.replacement)
 
     def __iter__(self) -> Iterator[int]:
@@ -201,6 +205,11 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
             f"shufd.torch.RandomSampler(n={len(self.data_source)}, num_samples={self.num_samples}, "
             f"replacement={self.replacement}, seed={self.seed}, epoch={self.epoch})"
         )
+
+
+def _drawn_seed() -> int:
+    """A seed from torch's default generator, drawn as torch's RandomSampler draws its own."""
+    return int(torch.empty((), dtype=torch.int64).random_().item())
 
 
 class BatchSampler(torch.utils.data.BatchSampler):
