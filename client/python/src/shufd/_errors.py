@@ -91,14 +91,16 @@ BY_STATUS: dict[str, type[Error]] = {
 
 HOW_TO_START = "; start a daemon with `shufd &`"
 OR_SERVE = ", or call shufd.serve()"
+_SEVERAL = "/GPU-*.sock (several"  # libshuf: daemons run, but the process must choose one
 
 
 def make(status: str, message: str, was_connected: bool) -> Error:
     """The exception for a status of libshuf, such as "NO_DAEMON"."""
     cls = BY_STATUS.get(status, Error)
     if cls is NoDaemon:
-        lost = message + HOW_TO_START
-        return DaemonLost(lost) if was_connected else NoDaemon(lost + OR_SERVE)
+        if was_connected:
+            return DaemonLost(message + HOW_TO_START)
+        return NoDaemon(message if _SEVERAL in message else message + HOW_TO_START + OR_SERVE)
     return cls(message)
 
 
