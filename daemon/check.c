@@ -8,6 +8,7 @@
 #include "handlers/service.h"
 #include "memory/transport.h"
 #include "net/listener.h"
+#include "units.h"
 
 #include <stdio.h>
 #include <sysexits.h>
@@ -49,6 +50,17 @@ static void warn_of_budget(const struct limits *limits, const struct shuf__log *
               small ? "only small results fit" : "no result fits");
 }
 
+static void warn_of_total(const struct limits *limits, uint64_t total, const struct shuf__log *log)
+{
+    const bool is_host = limits->kind == SHUF__MEMORY_MEMFD;
+    char memory[SHUF__NUMBER_TEXT], has[SHUF__UNITS_TEXT];
+    shuf__log(log, SHUF__LOG_WARNING,
+              "%s %s: more than %s has, %s; expected less, or a part such as %s",
+              limits->memory_key, shuf__amount_text(memory, limits->memory),
+              is_host ? "the machine or the control group" : "the GPU",
+              shuf__units_memory(has, total), is_host ? "25%" : "10%");
+}
+
 static void warn_of_pool(const struct limits *limits, const struct shuf__log *log)
 {
     char pool[SHUF__NUMBER_TEXT], memory[SHUF__NUMBER_TEXT];
@@ -71,6 +83,8 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
     const bool is_used = limits->memory.number > 0 || backend->ops->own == limits->kind;
     if (most < SHUF__BLOCK_UNIT && is_used)
         warn_of_budget(limits, log);
+    else if (most > total)
+        warn_of_total(limits, total, log);
     else if (shuf__amount_bytes(limits->pool, total / limits->sharers) > most)
         warn_of_pool(limits, log);
 }

@@ -185,7 +185,7 @@ static void test_key_options(void **state)
     shufd_expect_exit(help, EX_OK, "--device-cache=SIZE");
 }
 
-static bool start_warns(const char *memory)
+static bool start_warns(const char *memory, const char *warning)
 {
     struct harness h;
     char log[4096];
@@ -193,7 +193,7 @@ static bool start_warns(const char *memory)
     assert_true(harness_start(&h, "cpu", options));
     shufd_await(h.log, log, sizeof log, "listening on ");
     assert_true(harness_stop(&h));
-    return strstr(log, ": below 2 MiB ");
+    return strstr(log, warning);
 }
 
 /* A limit below one block would fail with the first request, so shufd warns at its start. */
@@ -203,9 +203,20 @@ static void test_small_budget_warns(void **state)
     const char *check[] = {"--backend",     "cpu", "--socket", "/tmp/none",
                            "--host-memory", "1Mi", "--check",  NULL};
     shufd_expect_exit(check, EX_OK, "host_memory 1Mi: below 2 MiB only small results fit");
-    assert_true(start_warns("1Mi"));
-    assert_true(start_warns("0%"));
-    assert_false(start_warns("2Mi"));
+    assert_true(start_warns("1Mi", ": below 2 MiB "));
+    assert_true(start_warns("0%", ": below 2 MiB "));
+    assert_false(start_warns("2Mi", ": below 2 MiB "));
+}
+
+static void test_budget_beyond_machine_warns(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",     "cpu",   "--socket", "/tmp/none",
+                           "--host-memory", "100Ti", "--check",  NULL};
+    shufd_expect_exit(check, EX_OK,
+                      "host_memory 100Ti: more than the machine or the control group has, ");
+    assert_true(start_warns("100Ti", "host_memory 100Ti: more than the machine "));
+    assert_false(start_warns("100%", ": more than "));
 }
 
 /* --check warns of a pool that exceeds the memory limit, because the daemon could never fill it. */
@@ -482,6 +493,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_key_options),
         cmocka_unit_test(test_small_budget_warns),
+        cmocka_unit_test(test_budget_beyond_machine_warns),
         cmocka_unit_test(test_large_pool_warns),
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),
