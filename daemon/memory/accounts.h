@@ -57,7 +57,7 @@ bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t ui
 
 /* The most that one user may have of `limit`, of which the others have `others`. A sixteenth is for
  * root. Another one is for users who have little, a 1024th or 4 MiB: the parts of what is left
- * would soon be too small. */
+ * would soon be too small. A number of clients is never exceeded. */
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);
