@@ -10,6 +10,7 @@
 #include "net/listener.h"
 #include "units.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <sysexits.h>
 
@@ -35,44 +36,58 @@ static int fail_check(const struct shuf__config *config, const struct shuf__log 
 /* The limits of one side (host or device memory). `sharers` daemons divide its memory. */
 struct limits {
     enum shuf__memory kind;
-    const char *memory_key, *pool_key;
+    const char *memory_key, *pool_key, *standard;
     struct shuf__amount memory, pool;
     uint64_t sharers;
 };
 
-static void warn_of_budget(const struct limits *limits, const struct shuf__log *log)
+void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
+                          const char *format, ...)
+{
+    struct shuf__error warning = {.status = SHUF_INVALID};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(warning.text, sizeof warning.text, format, args);
+    va_end(args);
+    shuf__log(log, SHUF__LOG_WARNING, "%s", shuf__config_locate(config, &warning));
+}
+
+static void warn_of_budget(const struct limits *limits, const struct shuf__config *config,
+                           const struct shuf__log *log)
 {
     char text[SHUF__NUMBER_TEXT];
     const bool small = limits->kind == SHUF__MEMORY_MEMFD && limits->memory.number > 0;
-    shuf__log(log, SHUF__LOG_WARNING,
-              "%s %s: below 2 MiB %s; expected 2Mi or more, as in the default", limits->memory_key,
-              shuf__amount_text(text, limits->memory),
-              small ? "only small results fit" : "no result fits");
+    shuf__warn_of_config(config, log,
+                         "%s %s: below 2 MiB %s; expected 2Mi or more, or a part such as %s",
+                         limits->memory_key, shuf__amount_text(text, limits->memory),
+                         small ? "only small results fit" : "no result fits", limits->standard);
 }
 
-static void warn_of_total(const struct limits *limits, uint64_t total, const struct shuf__log *log)
+static void warn_of_total(const struct limits *limits, uint64_t total,
+                          const struct shuf__config *config, const struct shuf__log *log)
 {
-    const bool is_host = limits->kind == SHUF__MEMORY_MEMFD;
     char memory[SHUF__NUMBER_TEXT], has[SHUF__UNITS_TEXT];
-    shuf__log(log, SHUF__LOG_WARNING,
-              "%s %s: more than %s has, %s; expected less, or a part such as %s",
-              limits->memory_key, shuf__amount_text(memory, limits->memory),
-              is_host ? "the machine or the control group" : "the GPU",
-              shuf__units_memory(has, total), is_host ? "25%" : "10%");
+    shuf__warn_of_config(
+        config, log, "%s %s: more than %s has, %s; expected less, or a part such as %s",
+        limits->memory_key, shuf__amount_text(memory, limits->memory),
+        limits->kind == SHUF__MEMORY_MEMFD ? "the machine or the control group" : "the GPU",
+        shuf__units_memory(has, total), limits->standard);
 }
 
-static void warn_of_pool(const struct limits *limits, const struct shuf__log *log)
+static void warn_of_pool(const struct limits *limits, const struct shuf__config *config,
+                         const struct shuf__log *log)
 {
     char pool[SHUF__NUMBER_TEXT], memory[SHUF__NUMBER_TEXT];
-    shuf__log(log, SHUF__LOG_WARNING,
-              "%s %s: more than %s = %s, which limits it; expected the size of the largest result",
-              limits->pool_key, shuf__amount_text(pool, limits->pool), limits->memory_key,
-              shuf__amount_text(memory, limits->memory));
+    shuf__warn_of_config(
+        config, log,
+        "%s %s: more than %s = %s, which limits it; expected the size of the largest result",
+        limits->pool_key, shuf__amount_text(pool, limits->pool), limits->memory_key,
+        shuf__amount_text(memory, limits->memory));
 }
 
 /* Accepts 0 on the side where the backend does not keep its own results: it can be intended. */
 static void check_limits(struct shuf__backend *backend, const struct limits *limits,
-                         const struct shuf__log *log)
+                         const struct shuf__config *config, const struct shuf__log *log)
 {
     struct shuf__error ignored;
     uint64_t available, total;
@@ -82,11 +97,11 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
     const uint64_t most = shuf__amount_bytes(limits->memory, total / limits->sharers);
     const bool is_used = limits->memory.number > 0 || backend->ops->own == limits->kind;
     if (most < SHUF__BLOCK_UNIT && is_used)
-        warn_of_budget(limits, log);
+        warn_of_budget(limits, config, log);
     else if (most > total)
-        warn_of_total(limits, total, log);
+        warn_of_total(limits, total, config, log);
     else if (shuf__amount_bytes(limits->pool, total / limits->sharers) > most)
-        warn_of_pool(limits, log);
+        warn_of_pool(limits, config, log);
 }
 
 void shuf__check_file_leases(const struct shuf__log *log)
@@ -100,13 +115,22 @@ void shuf__check_file_leases(const struct shuf__log *log)
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
-    const struct limits host = {SHUF__MEMORY_MEMFD, "host_memory",
-                                "host_warm",        config->host_memory,
-                                config->host_warm,  shuf__service_sharers(NULL)};
-    const struct limits device = {SHUF__MEMORY_CUDA_FD,  "device_memory",     "device_warm",
-                                  config->device_memory, config->device_warm, 1};
-    check_limits(backend, &host, log);
-    check_limits(backend, &device, log);
+    const struct limits host = {SHUF__MEMORY_MEMFD,
+                                "host_memory",
+                                "host_warm",
+                                "25%",
+                                config->host_memory,
+                                config->host_warm,
+                                shuf__service_sharers(NULL)};
+    const struct limits device = {SHUF__MEMORY_CUDA_FD,
+                                  "device_memory",
+                                  "device_warm",
+                                  "10%",
+                                  config->device_memory,
+                                  config->device_warm,
+                                  1};
+    check_limits(backend, &host, config, log);
+    check_limits(backend, &device, config, log);
 }
 
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)

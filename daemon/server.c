@@ -261,9 +261,9 @@ static void share_descriptors(struct shuf__server *server)
     shuf__acceptor_set_limits(&server->acceptor, limit, server->config->user_clients);
     server->service.allocations.max_count = room > theirs ? room - theirs : 1;
     if (limit < configured)
-        shuf__log(server->log, SHUF__LOG_WARNING,
-                  "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files", configured,
-                  limit);
+        shuf__warn_of_config(server->config, server->log,
+                             "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files",
+                             configured, limit);
 }
 
 static void reload_keys(struct shuf__server *server)

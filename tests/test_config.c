@@ -208,6 +208,24 @@ static void test_small_budget_warns(void **state)
     assert_false(start_warns("2Mi", ": below 2 MiB "));
 }
 
+/* A warning about a value of the file names its line. */
+static void test_warnings_name_the_line(void **state)
+{
+    (void)state;
+    char file[] = "/tmp/shufd-warning-XXXXXX", expected[128];
+    const int fd = mkstemp(file);
+    assert_true(fd >= 0 && dprintf(fd, "\nhost_memory = 1Mi\n") > 0);
+    close(fd);
+    const char *check[] = {"--backend", "cpu", "--socket", "/tmp/none",
+                           "--config",  file,  "--check",  NULL};
+    snprintf(expected, sizeof expected,
+             "%s:2: host_memory 1Mi: below 2 MiB only small results fit; expected 2Mi or more, or "
+             "a part such as 25%%",
+             file);
+    shufd_expect_exit(check, EX_OK, expected);
+    unlink(file);
+}
+
 static void test_budget_beyond_machine_warns(void **state)
 {
     (void)state;
@@ -493,6 +511,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_key_options),
         cmocka_unit_test(test_small_budget_warns),
+        cmocka_unit_test(test_warnings_name_the_line),
         cmocka_unit_test(test_budget_beyond_machine_warns),
         cmocka_unit_test(test_large_pool_warns),
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
