@@ -112,6 +112,19 @@ void shuf__check_file_leases(const struct shuf__log *log)
                   "lent (memfd); expected fs.leases-enable = 1, and a kernel with F_SETLEASE");
 }
 
+/* A part without its % would be a few bytes. 0 means no limit. */
+static void check_user_memory(const struct shuf__config *config, const struct shuf__log *log)
+{
+    const struct shuf__amount memory = config->user_memory;
+    char text[SHUF__NUMBER_TEXT];
+    if (!memory.percent && memory.number > 0 && memory.number < SHUF__BLOCK_UNIT)
+        shuf__warn_of_config(
+            config, log,
+            "user_memory %s: below 2 MiB a user has only the least memory, 4 MiB or "
+            "less; expected 2Mi or more, or a part such as 75%%",
+            shuf__amount_text(text, memory));
+}
+
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
@@ -131,6 +144,7 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
                                   1};
     check_limits(backend, &host, config, log);
     check_limits(backend, &device, config, log);
+    check_user_memory(config, log);
 }
 
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)

@@ -208,6 +208,21 @@ static void test_small_budget_warns(void **state)
     assert_false(start_warns("2Mi", ": below 2 MiB "));
 }
 
+static void test_small_user_memory_warns(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",     "cpu", "--socket", "/tmp/none",
+                           "--user-memory", "50",  "--check",  NULL};
+    char text[1024];
+    shufd_expect_exit(check, EX_OK, "user_memory 50: below 2 MiB a user has only");
+    static const char *const intended[] = {"50%", "0", "2Mi"};
+    for (size_t i = 0; i < sizeof intended / sizeof intended[0]; i++) {
+        check[5] = intended[i];
+        assert_int_equal(harness_run(check, text, sizeof text), 0);
+        assert_null(strstr(text, "user_memory"));
+    }
+}
+
 /* A warning about a value of the file names its line. */
 static void test_warnings_name_the_line(void **state)
 {
@@ -511,6 +526,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_key_options),
         cmocka_unit_test(test_small_budget_warns),
+        cmocka_unit_test(test_small_user_memory_warns),
         cmocka_unit_test(test_warnings_name_the_line),
         cmocka_unit_test(test_budget_beyond_machine_warns),
         cmocka_unit_test(test_large_pool_warns),
