@@ -6,13 +6,18 @@
 #include "check.h"
 
 #include "handlers/service.h"
+#include "handlers/service_name.h"
 #include "memory/transport.h"
 #include "net/listener.h"
 #include "units.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 int shuf__exit_of_socket(shuf_status status)
 {
@@ -147,6 +152,34 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
     check_user_memory(config, log);
 }
 
+/* The daemon serves without metrics if it cannot make their file or their socket. The directory may
+ * have %i too. */
+static void check_place(const struct shuf__config *config, const char *key, const char *path,
+                        const struct shuf__log *log)
+{
+    char name[SHUF__SERVICE_NAME], place[PATH_MAX];
+    shuf__service_name_of(*config->socket ? config->socket : "shufd.sock", name);
+    if (!shuf__service_name_expand(path, name, place, sizeof place))
+        return;
+    char *const slash = strrchr(place, '/');
+    strcpy(slash ? slash + (slash == place) : place, slash ? "" : ".");
+    if (access(place, W_OK | X_OK) != 0)
+        shuf__warn_of_config(
+            config, log,
+            "%s%s: directory %.200s: %s; expected one that uid %u may write to, or "
+            "one that the unit makes (RuntimeDirectory=)",
+            key, path, place, strerror(errno), (unsigned)geteuid());
+}
+
+static void check_metrics(const struct shuf__config *config, const struct shuf__log *log)
+{
+    static const char prefix[] = "unix:";
+    if (strncmp(config->metrics, prefix, strlen(prefix)) == 0)
+        check_place(config, "metrics unix:", config->metrics + strlen(prefix), log);
+    if (*config->metrics_file)
+        check_place(config, "metrics_file ", config->metrics_file, log);
+}
+
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
 {
     struct shuf__backend *backend;
@@ -160,6 +193,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
     shuf__check_budgets(backend, config, log);
     shuf__check_file_leases(log);
+    check_metrics(config, log);
     backend->ops->close(backend);
     return EX_OK;
 }
