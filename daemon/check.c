@@ -6,11 +6,18 @@
 #include "check.h"
 
 #include "handlers/service.h"
+#include "handlers/service_name.h"
 #include "memory/transport.h"
 #include "net/listener.h"
+#include "units.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 int shuf__exit_of_socket(shuf_status status)
 {
@@ -34,33 +41,58 @@ static int fail_check(const struct shuf__config *config, const struct shuf__log 
 /* The limits of one side (host or device memory). `sharers` daemons divide its memory. */
 struct limits {
     enum shuf__memory kind;
-    const char *memory_key, *pool_key;
+    const char *memory_key, *pool_key, *standard;
     struct shuf__amount memory, pool;
     uint64_t sharers;
 };
 
-static void warn_of_budget(const struct limits *limits, const struct shuf__log *log)
+void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
+                          const char *format, ...)
+{
+    struct shuf__error warning = {.status = SHUF_INVALID};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(warning.text, sizeof warning.text, format, args);
+    va_end(args);
+    shuf__log(log, SHUF__LOG_WARNING, "%s", shuf__config_locate(config, &warning));
+}
+
+static void warn_of_budget(const struct limits *limits, const struct shuf__config *config,
+                           const struct shuf__log *log)
 {
     char text[SHUF__NUMBER_TEXT];
     const bool small = limits->kind == SHUF__MEMORY_MEMFD && limits->memory.number > 0;
-    shuf__log(log, SHUF__LOG_WARNING,
-              "%s %s: below 2 MiB %s; expected 2Mi or more, as in the default", limits->memory_key,
-              shuf__amount_text(text, limits->memory),
-              small ? "only small results fit" : "no result fits");
+    shuf__warn_of_config(config, log,
+                         "%s %s: below 2 MiB %s; expected 2Mi or more, or a part such as %s",
+                         limits->memory_key, shuf__amount_text(text, limits->memory),
+                         small ? "only small results fit" : "no result fits", limits->standard);
 }
 
-static void warn_of_pool(const struct limits *limits, const struct shuf__log *log)
+static void warn_of_total(const struct limits *limits, uint64_t total,
+                          const struct shuf__config *config, const struct shuf__log *log)
+{
+    char memory[SHUF__NUMBER_TEXT], has[SHUF__UNITS_TEXT];
+    shuf__warn_of_config(
+        config, log, "%s %s: more than %s has, %s; expected less, or a part such as %s",
+        limits->memory_key, shuf__amount_text(memory, limits->memory),
+        limits->kind == SHUF__MEMORY_MEMFD ? "the machine or the control group" : "the GPU",
+        shuf__units_memory(has, total), limits->standard);
+}
+
+static void warn_of_pool(const struct limits *limits, const struct shuf__config *config,
+                         const struct shuf__log *log)
 {
     char pool[SHUF__NUMBER_TEXT], memory[SHUF__NUMBER_TEXT];
-    shuf__log(log, SHUF__LOG_WARNING,
-              "%s %s: more than %s = %s, which limits it; expected the size of the largest result",
-              limits->pool_key, shuf__amount_text(pool, limits->pool), limits->memory_key,
-              shuf__amount_text(memory, limits->memory));
+    shuf__warn_of_config(
+        config, log,
+        "%s %s: more than %s = %s, which limits it; expected the size of the largest result",
+        limits->pool_key, shuf__amount_text(pool, limits->pool), limits->memory_key,
+        shuf__amount_text(memory, limits->memory));
 }
 
 /* Accepts 0 on the side where the backend does not keep its own results: it can be intended. */
 static void check_limits(struct shuf__backend *backend, const struct limits *limits,
-                         const struct shuf__log *log)
+                         const struct shuf__config *config, const struct shuf__log *log)
 {
     struct shuf__error ignored;
     uint64_t available, total;
@@ -70,9 +102,11 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
     const uint64_t most = shuf__amount_bytes(limits->memory, total / limits->sharers);
     const bool is_used = limits->memory.number > 0 || backend->ops->own == limits->kind;
     if (most < SHUF__BLOCK_UNIT && is_used)
-        warn_of_budget(limits, log);
+        warn_of_budget(limits, config, log);
+    else if (most > total)
+        warn_of_total(limits, total, config, log);
     else if (shuf__amount_bytes(limits->pool, total / limits->sharers) > most)
-        warn_of_pool(limits, log);
+        warn_of_pool(limits, config, log);
 }
 
 void shuf__check_file_leases(const struct shuf__log *log)
@@ -83,16 +117,67 @@ void shuf__check_file_leases(const struct shuf__log *log)
                   "lent (memfd); expected fs.leases-enable = 1, and a kernel with F_SETLEASE");
 }
 
+/* A part without its % would be a few bytes. 0 means no limit. */
+static void check_user_memory(const struct shuf__config *config, const struct shuf__log *log)
+{
+    const struct shuf__amount memory = config->user_memory;
+    char text[SHUF__NUMBER_TEXT];
+    if (!memory.percent && memory.number > 0 && memory.number < SHUF__BLOCK_UNIT)
+        shuf__warn_of_config(
+            config, log,
+            "user_memory %s: below 2 MiB a user has only the least memory, 4 MiB or "
+            "less; expected 2Mi or more, or a part such as 75%%",
+            shuf__amount_text(text, memory));
+}
+
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
-    const struct limits host = {SHUF__MEMORY_MEMFD, "host_memory",
-                                "host_warm",        config->host_memory,
-                                config->host_warm,  shuf__service_sharers(NULL)};
-    const struct limits device = {SHUF__MEMORY_CUDA_FD,  "device_memory",     "device_warm",
-                                  config->device_memory, config->device_warm, 1};
-    check_limits(backend, &host, log);
-    check_limits(backend, &device, log);
+    const struct limits host = {SHUF__MEMORY_MEMFD,
+                                "host_memory",
+                                "host_warm",
+                                "25%",
+                                config->host_memory,
+                                config->host_warm,
+                                shuf__service_sharers(NULL)};
+    const struct limits device = {SHUF__MEMORY_CUDA_FD,
+                                  "device_memory",
+                                  "device_warm",
+                                  "10%",
+                                  config->device_memory,
+                                  config->device_warm,
+                                  1};
+    check_limits(backend, &host, config, log);
+    check_limits(backend, &device, config, log);
+    check_user_memory(config, log);
+}
+
+/* The daemon serves without metrics if it cannot make their file or their socket. The directory may
+ * have %i too. */
+static void check_place(const struct shuf__config *config, const char *key, const char *path,
+                        const struct shuf__log *log)
+{
+    char name[SHUF__SERVICE_NAME], place[PATH_MAX];
+    shuf__service_name_of(*config->socket ? config->socket : "shufd.sock", name);
+    if (!shuf__service_name_expand(path, name, place, sizeof place))
+        return;
+    char *const slash = strrchr(place, '/');
+    strcpy(slash ? slash + (slash == place) : place, slash ? "" : ".");
+    if (access(place, W_OK | X_OK) != 0)
+        shuf__warn_of_config(
+            config, log,
+            "%s%s: directory %.200s: %s; expected one that uid %u may write to, or "
+            "one that the unit makes (RuntimeDirectory=)",
+            key, path, place, strerror(errno), (unsigned)geteuid());
+}
+
+static void check_metrics(const struct shuf__config *config, const struct shuf__log *log)
+{
+    static const char prefix[] = "unix:";
+    if (strncmp(config->metrics, prefix, strlen(prefix)) == 0)
+        check_place(config, "metrics unix:", config->metrics + strlen(prefix), log);
+    if (*config->metrics_file)
+        check_place(config, "metrics_file ", config->metrics_file, log);
 }
 
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
@@ -108,6 +193,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
     shuf__check_budgets(backend, config, log);
     shuf__check_file_leases(log);
+    check_metrics(config, log);
     backend->ops->close(backend);
     return EX_OK;
 }

@@ -13,7 +13,12 @@
  * the exit code, which is EX_OK if the daemon could start. Else it logs the reason. */
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 
-/* Logs a warning if a budget is too small for any result, or smaller than its warm block. */
+/* Logs a warning that begins with a key, after the file and the line of the key. */
+void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
+                          const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Logs a warning if a budget is too small for any result, or smaller than its warm block, or
+ * if the limit of a user is that small. */
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log);
 

@@ -18,6 +18,7 @@
 #include "reload.h"
 #include "report_start.h"
 #include "service_manager.h"
+#include "signal_guard.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -94,8 +95,7 @@ static void settle(struct shuf__server *server)
         return;
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
-    if (!shuf__engine_is_idle(
-            server->engine)) /* on_engine_idle() continues when the blocks are freed */
+    if (!shuf__engine_is_idle(server->engine)) /* on_engine_idle() continues after the frees */
         return;
     server->ended = true;
     close_handles(server);
@@ -261,9 +261,9 @@ static void share_descriptors(struct shuf__server *server)
     shuf__acceptor_set_limits(&server->acceptor, limit, server->config->user_clients);
     server->service.allocations.max_count = room > theirs ? room - theirs : 1;
     if (limit < configured)
-        shuf__log(server->log, SHUF__LOG_WARNING,
-                  "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files", configured,
-                  limit);
+        shuf__warn_of_config(server->config, server->log,
+                             "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files",
+                             configured, limit);
 }
 
 static void reload_keys(struct shuf__server *server)
@@ -329,7 +329,7 @@ static shuf_status start_handles(struct shuf__server *server, struct shuf__error
 /* Call after the device is open. Before, the loop does not run, and signals end the process. */
 static shuf_status start_signals(struct shuf__server *server, struct shuf__error *error)
 {
-    int result = 0;
+    int result = shuf__signal_guard_start();
     for (int i = 0; i < SIGNALS && result == 0; i++)
         result = uv_signal_start(&server->signals[i], signals[i].handler, signals[i].number);
     return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;

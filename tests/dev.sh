@@ -98,3 +98,23 @@ if command -v script >/dev/null; then
     expect "[17/629]"
     expect_not "dev: [17/629]"
 fi
+
+# The packages, by a fake dpkg-buildpackage.
+cat >bin/dpkg-buildpackage <<'END'
+#!/bin/sh
+echo "[3/9] Building C object y.o"
+sleep 3
+[ -z "${BREAK-}" ] || { echo "y.c:1: error: broken"; exit 1; }
+touch ../y.deb ../y.changes
+END
+printf '#!/bin/sh\n' >bin/lintian
+chmod +x bin/*
+./dev package packages >output 2>&1
+expect "dev: [3/9] Building C object y.o"
+expect "dev: lintian: no errors"
+expect "/packages/y.deb"
+status=0
+BREAK=1 ./dev package packages >output 2>&1 || status=$?
+[ "$status" -eq 1 ]
+expect "y.c:1: error: broken"
+expect_not "lintian: no errors"

@@ -144,12 +144,35 @@ static void instances_share_host_memory(void **state)
     unsetenv("SHUFD_INSTANCES");
 }
 
+/* ---- more than the machine has ----------------------------------------------------------- */
+
+static void refuse_permutation(uint64_t n, shuf_status status, const char *words)
+{
+    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, status, words);
+}
+
+/* The limit exceeds the memory. A request that fits the limit alone can never have its memory; one
+ * that other programs keep from it can. */
+static void requests_beyond_the_machine_never_fit(void **state)
+{
+    assert_int_equal(start_with(state, "100Ti"), 0);
+    refuse_permutation(50 * MI, SHUF_NO_MEMORY,
+                       "needs 200 MiB of host memory, the machine or the control group has 160 MiB "
+                       "and lends 150 MiB at most: ask for a part of the result");
+    refuse_permutation(38 * MI, SHUF_NO_MEMORY, "needs 152 MiB of host memory");
+    refuse_permutation(37 * MI, SHUF_BUSY, "other programs leave 100 MiB");
+    assert_int_equal(stop(state), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(written_buffer_pages_count, start, stop),
         cmocka_unit_test_setup_teardown(workspaces_count, start, stop),
         cmocka_unit_test(instances_share_host_memory),
+        cmocka_unit_test(requests_beyond_the_machine_never_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,7 @@ static void test_key_options(void **state)
     shufd_expect_exit(help, EX_OK, "--device-cache=SIZE");
 }
 
-static bool start_warns(const char *memory)
+static bool start_warns(const char *memory, const char *warning)
 {
     struct harness h;
     char log[4096];
@@ -193,7 +193,7 @@ static bool start_warns(const char *memory)
     assert_true(harness_start(&h, "cpu", options));
     shufd_await(h.log, log, sizeof log, "listening on ");
     assert_true(harness_stop(&h));
-    return strstr(log, ": below 2 MiB ");
+    return strstr(log, warning);
 }
 
 /* A limit below one block would fail with the first request, so shufd warns at its start. */
@@ -203,9 +203,75 @@ static void test_small_budget_warns(void **state)
     const char *check[] = {"--backend",     "cpu", "--socket", "/tmp/none",
                            "--host-memory", "1Mi", "--check",  NULL};
     shufd_expect_exit(check, EX_OK, "host_memory 1Mi: below 2 MiB only small results fit");
-    assert_true(start_warns("1Mi"));
-    assert_true(start_warns("0%"));
-    assert_false(start_warns("2Mi"));
+    assert_true(start_warns("1Mi", ": below 2 MiB "));
+    assert_true(start_warns("0%", ": below 2 MiB "));
+    assert_false(start_warns("2Mi", ": below 2 MiB "));
+}
+
+static void test_small_user_memory_warns(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",     "cpu", "--socket", "/tmp/none",
+                           "--user-memory", "50",  "--check",  NULL};
+    char text[1024];
+    shufd_expect_exit(check, EX_OK, "user_memory 50: below 2 MiB a user has only");
+    static const char *const intended[] = {"50%", "0", "2Mi"};
+    for (size_t i = 0; i < sizeof intended / sizeof intended[0]; i++) {
+        check[5] = intended[i];
+        assert_int_equal(harness_run(check, text, sizeof text), 0);
+        assert_null(strstr(text, "user_memory"));
+    }
+}
+
+static void test_missing_place_of_metrics_warns(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",      "cpu",
+                           "--socket",       "/tmp/none",
+                           "--metrics",      "unix:/nowhere/%i.sock",
+                           "--metrics-file", "/nowhere/%i/a.prom",
+                           "--check",        NULL};
+    char text[2048];
+    shufd_expect_exit(check, EX_OK,
+                      "metrics unix:/nowhere/%i.sock: directory /nowhere: No such file");
+    shufd_expect_exit(check, EX_OK,
+                      "metrics_file /nowhere/%i/a.prom: directory /nowhere/none: No such file");
+    check[5] = "unix:/tmp/%i.sock";
+    check[7] = "/a.prom";
+    assert_int_equal(harness_run(check, text, sizeof text), 0);
+    if (geteuid() == 0)
+        assert_null(strstr(text, "metrics"));
+    else
+        assert_null(strstr(text, "metrics unix:/tmp"));
+}
+
+/* A warning about a value of the file names its line. */
+static void test_warnings_name_the_line(void **state)
+{
+    (void)state;
+    char file[] = "/tmp/shufd-warning-XXXXXX", expected[128];
+    const int fd = mkstemp(file);
+    assert_true(fd >= 0 && dprintf(fd, "\nhost_memory = 1Mi\n") > 0);
+    close(fd);
+    const char *check[] = {"--backend", "cpu", "--socket", "/tmp/none",
+                           "--config",  file,  "--check",  NULL};
+    snprintf(expected, sizeof expected,
+             "%s:2: host_memory 1Mi: below 2 MiB only small results fit; expected 2Mi or more, or "
+             "a part such as 25%%",
+             file);
+    shufd_expect_exit(check, EX_OK, expected);
+    unlink(file);
+}
+
+static void test_budget_beyond_machine_warns(void **state)
+{
+    (void)state;
+    const char *check[] = {"--backend",     "cpu",   "--socket", "/tmp/none",
+                           "--host-memory", "100Ti", "--check",  NULL};
+    shufd_expect_exit(check, EX_OK,
+                      "host_memory 100Ti: more than the machine or the control group has, ");
+    assert_true(start_warns("100Ti", "host_memory 100Ti: more than the machine "));
+    assert_false(start_warns("100%", ": more than "));
 }
 
 /* --check warns of a pool that exceeds the memory limit, because the daemon could never fill it. */
@@ -482,6 +548,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_command_line),
         cmocka_unit_test(test_key_options),
         cmocka_unit_test(test_small_budget_warns),
+        cmocka_unit_test(test_small_user_memory_warns),
+        cmocka_unit_test(test_missing_place_of_metrics_warns),
+        cmocka_unit_test(test_warnings_name_the_line),
+        cmocka_unit_test(test_budget_beyond_machine_warns),
         cmocka_unit_test(test_large_pool_warns),
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),

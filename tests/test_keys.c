@@ -437,6 +437,23 @@ static void wrong_key_file_stops_start(void **state)
     remove_key(h, "c");
 }
 
+/* The line of an empty `keys =` is not the cause. */
+static void wrong_credentials_name_their_variable(void **state)
+{
+    const struct harness *h = *state;
+    char conf[HARNESS_PATH + 16], socket[HARNESS_PATH + 8];
+    snprintf(conf, sizeof conf, "%s/empty.conf", h->directory);
+    snprintf(socket, sizeof socket, "%s/wrong", h->directory);
+    const char *const arguments[] = {"--config",  conf,  "--socket", socket,
+                                     "--backend", "cpu", "--check",  NULL};
+    shufd_write(conf, "keys =\n");
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1), 0);
+    shufd_expect_exit(arguments, 78,
+                      "error: $CREDENTIALS_DIRECTORY: keys /nowhere: No such file or directory");
+    unsetenv("CREDENTIALS_DIRECTORY");
+    unlink(conf);
+}
+
 /* ---- the memory with the bits of keys ---- */
 
 /* Whether the daemon's memory from `start` to `end` has these 16 bytes. */
@@ -595,6 +612,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(reload_adds_and_changes_keys),
         cmocka_unit_test(failed_reload_keeps_keys),
         cmocka_unit_test(wrong_key_file_stops_start),
+        cmocka_unit_test(wrong_credentials_name_their_variable),
         cmocka_unit_test(key_bits_stay_in_locked_mapping),
         cmocka_unit_test(shufctl_uses_keys),
     };

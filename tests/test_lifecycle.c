@@ -103,6 +103,33 @@ static void test_second_signal_ends_drain(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Each signal after the first may come at any moment of the end. */
+static void end_with_signals(unsigned gap_us, unsigned count)
+{
+    struct harness h;
+    char log[8192], lock[sizeof h.socket + 8];
+    wire_start(&h, harness_backend, "drain_timeout = 1h\n");
+    for (unsigned i = 0; i < count; i++) {
+        kill(h.pid, SIGTERM);
+        usleep(gap_us);
+    }
+    shufd_expect_code(harness_kill(&h, 0), EX_OK);
+    shufd_read(h.log, log, sizeof log);
+    assert_non_null(strstr(log, " info: ended, "));
+    snprintf(lock, sizeof lock, "%s.lock", h.socket);
+    assert_true(access(lock, F_OK) != 0);
+    assert_true(harness_stop(&h));
+}
+
+static void test_more_signals_do_not_cut_the_end(void **state)
+{
+    (void)state;
+    for (unsigned gap_us = 0; gap_us <= 30000; gap_us += 1000)
+        end_with_signals(gap_us, 2);
+    for (int i = 0; i < 3; i++)
+        end_with_signals(50, 1000);
+}
+
 static void test_drain_timeout_ends_drain(void **state)
 {
     (void)state;
@@ -462,6 +489,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_idle_drain_is_quick),
         cmocka_unit_test(test_second_signal_ends_drain),
+        cmocka_unit_test(test_more_signals_do_not_cut_the_end),
         cmocka_unit_test(test_drain_timeout_ends_drain),
         cmocka_unit_test(test_unread_reply_delays_end_briefly),
         cmocka_unit_test(test_stale_socket_is_replaced),

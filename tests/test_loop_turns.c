@@ -257,6 +257,24 @@ static unsigned open_all(uid_t uid, struct wire **w, const char *text)
     }
 }
 
+/* A 256th of the connections is for every user, but here would exceed the number. */
+static int start_with_few(void **state)
+{
+    (void)state;
+    return start_with("socket_mode = 0666\nclients = 1024\nuser_clients = 2\n");
+}
+
+static void number_of_user_clients_is_exact(void **state)
+{
+    struct wire *w[8];
+    (void)state;
+    const unsigned count =
+        open_all(HOSTILE_UID, w, "user_clients 2: beside the other users, user 61000 may have 2 ");
+    assert_int_equal(count, 2);
+    for (unsigned i = 0; i < count; i++)
+        wire_close(w[i]);
+}
+
 static void connections_of_a_user_are_limited(void **state)
 {
     enum { CLIENTS = 64, RESERVE = 4, USERS = 3 };
@@ -289,6 +307,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(floods_do_not_delay_other_users, start_for_floods, stop),
         cmocka_unit_test_setup_teardown(connections_of_a_user_are_limited, start_small, stop),
+        cmocka_unit_test_setup_teardown(number_of_user_clients_is_exact, start_with_few, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void start_unix(const char *more)
 {
     static char conf[HARNESS_PATH + 8];
     static const char *const extra[] = {"--config", conf, NULL};
-    char text[1024];
+    char text[1024], log[4096];
     assert_true(harness_prepare(&h, harness_backend, extra));
     snprintf(conf, sizeof conf, "%s/conf", h.directory);
     snprintf(path, sizeof path, "%s/%s.http", h.directory, "s");
@@ -50,6 +50,8 @@ static void start_unix(const char *more)
              more);
     shufd_write(conf, text);
     assert_true(harness_restart(&h));
+    snprintf(text, sizeof text, "metrics on unix:%s\n", path);
+    shufd_await(h.log, log, sizeof log, text);
 }
 
 /* Runs curl on the Unix socket; the caller frees the output. */

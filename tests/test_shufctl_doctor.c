@@ -154,7 +154,7 @@ static void daemon_status_is_checked(void **state)
     expect_finding(checks, "sandbox", &patient, SHUF__FINDING_OK, "are filtered", "");
     make_file("/proc/7/status", "Name: shufd\nNoNewPrivs:\t0\nSeccomp:\t0\n");
     expect_finding(checks, "sandbox", &patient, SHUF__FINDING_NOTE, "without the sandbox",
-                   "systemctl");
+                   "stop it and use the daemons of shufd.target");
 }
 
 static void expect_unit(char *properties, enum shuf__finding_level level, const char *text)

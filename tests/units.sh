@@ -77,6 +77,26 @@ for entry in $(grep '^[a-z@]' "$source/systemd/syscall-filter.txt" | grep -v '^d
     fail "SystemCallFilter: no call of $entry was ever seen"
 done
 
+# ---- Reload --------------------------------------------------------------------
+
+# Runs the command of ExecReload= as systemd does: with few variables, and with $$ for $. It may use no
+# other program, and only calls that the filter admits.
+reload=$(sed -n 's/^ExecReload=//p' "$units/shufd.service" | sed 's/\$\$/$/g')
+trace=$build/units-test.trace
+ready=$build/units-test.ready
+rm -f "$ready"
+sh -c 'trap "exit 42" HUP; : >"$1"; for i in $(seq 100); do sleep 0.1; done' sh "$ready" &
+until [ -e "$ready" ]; do sleep 0.05; done
+eval "env -i PATH=/nonexistent MAINPID=$! $(command -v strace) -f -o $trace $reload" ||
+    fail "ExecReload: exit code $?"
+code=0
+wait $! || code=$?
+[ "$code" -eq 42 ] || fail "ExecReload: no SIGHUP came, the exit code is $code"
+[ "$(grep -c 'execve(' "$trace")" -eq 1 ] || fail "ExecReload: starts another program"
+for call in $(sed -n 's/^[0-9]* *\([a-z_0-9]*\)(.*/\1/p' "$trace" | sort -u); do
+    grep -qx "$call" "$admitted" || fail "SystemCallFilter: refuses $call, which ExecReload calls"
+done
+
 # ---- The generator -------------------------------------------------------------
 
 generator=$prefix/lib/systemd/system-generators/shufd-generator

@@ -180,8 +180,13 @@ static void check_sandbox(const struct shuf__patient *patient, struct shuf__find
         shuf__find(finding, SHUF__FINDING_OK, NULL,
                    "the daemon gains no privileges, and its system calls are filtered");
     else
-        shuf__find(finding, SHUF__FINDING_NOTE, "systemctl enable --now shufd.target, as root",
-                   "the daemon runs without the sandbox of its unit");
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   shuf__is_of_units(shuf_socket(patient->handle))
+                       ? "systemctl restart shufd.target, as root; shufd.service(8) lists the "
+                         "settings"
+                       : "none if this daemon serves only its own user; else stop it and use the "
+                         "daemons of shufd.target, which have a sandbox",
+                   "the daemon runs without the sandbox of a unit");
 }
 
 const struct shuf__check shuf__daemon_checks[] = {

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -159,14 +160,25 @@ static const char *keys_directory(const struct shuf__config *config)
     return *config->keys ? config->keys : getenv("CREDENTIALS_DIRECTORY");
 }
 
+/* The error names the variable if the file does not name the directory. */
+static shuf_status load_keys(struct shuf__keyring *keyring, const struct shuf__config *config,
+                             struct shuf__error *error)
+{
+    char text[SHUF__ERROR_TEXT];
+    const shuf_status status = shuf__keyring_load(keyring, keys_directory(config), error);
+    if (status == SHUF_OK || *config->keys)
+        return status;
+    memcpy(text, error->text, sizeof text);
+    return shuf__fail(error, status, "$CREDENTIALS_DIRECTORY: %.480s", text);
+}
+
 shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error)
 {
     struct shuf__keyring keyring;
-    const char *directory = keys_directory(config);
-    if (!directory)
+    if (!keys_directory(config))
         return SHUF_OK;
     shuf__keyring_init(&keyring);
-    const shuf_status status = shuf__keyring_load(&keyring, directory, error);
+    const shuf_status status = load_keys(&keyring, config, error);
     shuf__keyring_close(&keyring);
     return status;
 }
@@ -179,7 +191,7 @@ shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__
         shuf__keyring_close(&service->keyring);
         return SHUF_OK;
     }
-    if (shuf__keyring_load(&service->keyring, directory, error))
+    if (load_keys(&service->keyring, service->config, error))
         return error->status;
     const unsigned count = service->keyring.set.count;
     shuf__log(service->log, SHUF__LOG_INFO, "%u named key%s from %s", count, shuf__plural(count),

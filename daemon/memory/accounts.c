@@ -108,6 +108,7 @@ uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others)
 
 uint64_t shuf__share_of_clients(struct shuf__amount part, uint64_t limit, uint64_t others)
 {
-    const uint64_t little = limit / LITTLE_OF_CLIENTS;
-    return share(part, limit, others, little > 0 ? little : 1);
+    uint64_t little = limit / LITTLE_OF_CLIENTS;
+    little = little > 0 ? little : 1;
+    return share(part, limit, others, part.percent ? little : least_of(little, part.number));
 }

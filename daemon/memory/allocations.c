@@ -85,6 +85,11 @@ static uint64_t limited_bytes_of(const struct shuf__budget *budget, struct shuf_
     return bytes < budget->max_limit ? bytes : budget->max_limit;
 }
 
+uint64_t shuf__budget_usable(const struct shuf__budget *budget)
+{
+    return budget->total - budget->total / RESERVE;
+}
+
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error)
 {
@@ -99,7 +104,7 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
     budget->available = available;
     budget->total = total;
     uint64_t ours = budget->used - budget->uncommitted + budget->releasing,
-             reserve = total / RESERVE,
+             reserve = total - shuf__budget_usable(budget),
              could_be_ours = ours + (available > reserve ? available - reserve : 0);
     budget->max_limit = bytes_of(budget, budget->configured, total);
     budget->idle_limit = limited_bytes_of(budget, budget->configured_idle, total);

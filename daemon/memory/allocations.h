@@ -110,6 +110,9 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
 
 enum shuf__side shuf__side_of(enum shuf__memory kind);
 
+/* What results can have of the memory if nothing else uses it. */
+uint64_t shuf__budget_usable(const struct shuf__budget *budget);
+
 /* Updates the limits of that side's budget. */
 shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enum shuf__memory kind,
                                       struct shuf__error *error);

@@ -22,10 +22,11 @@ static const struct shuf__budget *budget_of(const struct shuf__allocations *allo
 
 /* The words of the messages for the two sides. */
 static const struct side_words {
-    const char *memory, *key, *option;
+    const char *memory, *key, *option, *owner;
 } words[SHUF__SIDES] = {
-    [SHUF__SIDE_HOST] = {"host memory", "host_memory", "--host-memory"},
-    [SHUF__SIDE_DEVICE] = {"device memory", "device_memory", "--device-memory"},
+    [SHUF__SIDE_HOST] = {"host memory", "host_memory", "--host-memory",
+                         "the machine or the control group"},
+    [SHUF__SIDE_DEVICE] = {"device memory", "device_memory", "--device-memory", "the GPU"},
 };
 
 /* Two quantities as text. If they differ but round to the same text, both are written in bytes. */
@@ -87,6 +88,27 @@ static shuf_status too_large(const struct shuf__allocations *allocations, uint64
                       texts.a, words[side].memory, with, texts.b, advice);
 }
 
+/* The most that results can have if nothing else uses the memory. 0 as the total: not measured. */
+static uint64_t most_of_all(const struct shuf__budget *budget)
+{
+    const uint64_t most = shuf__budget_usable(budget);
+    return budget->total > 0 && most < budget->max_limit ? most : budget->max_limit;
+}
+
+static shuf_status too_large_for_machine(const struct shuf__budget *budget, uint64_t size,
+                                         const char *with, enum shuf__memory kind,
+                                         struct shuf__error *error)
+{
+    const enum shuf__side side = shuf__side_of(kind);
+    const struct two_texts texts = texts_of(size, shuf__budget_usable(budget));
+    char total[SHUF__UNITS_TEXT];
+    return shuf__fail(error, SHUF_NO_MEMORY,
+                      "the request needs %s of %s%s, %s has %s and lends %s at most: ask for a "
+                      "part of the result",
+                      texts.a, words[side].memory, with, words[side].owner,
+                      shuf__units_memory(total, budget->total), texts.b);
+}
+
 /* ---- the limits of a user ---- */
 
 static void advise_user_memory(const struct shuf__allocations *allocations, char text[ADVICE])
@@ -112,7 +134,7 @@ static shuf_status too_large_for_user(const struct shuf__allocations *allocation
 static uint64_t most_of_user(const struct shuf__allocations *allocations,
                              const struct shuf__need *need)
 {
-    const uint64_t limit = budget_of(allocations, need->kind)->max_limit;
+    const uint64_t limit = most_of_all(budget_of(allocations, need->kind));
     return shuf__account_is_limited(&allocations->accounts, need->uid)
                ? shuf__share_of_bytes(&allocations->accounts, limit, 0)
                : limit;
@@ -122,10 +144,12 @@ static shuf_status check_size(const struct shuf__allocations *allocations,
                               const struct shuf__need *need, uint64_t size, const char *with,
                               struct shuf__error *error)
 {
-    const uint64_t limit = budget_of(allocations, need->kind)->max_limit,
-                   most = most_of_user(allocations, need);
+    const struct shuf__budget *budget = budget_of(allocations, need->kind);
+    const uint64_t limit = budget->max_limit, most = most_of_user(allocations, need);
     if (size > limit)
         return too_large(allocations, size, with, limit, need->kind, error);
+    if (size > most_of_all(budget))
+        return too_large_for_machine(budget, size, with, need->kind, error);
     if (size > most)
         return too_large_for_user(allocations, size, with, most, need, error);
     return SHUF_OK;
@@ -190,7 +214,7 @@ static void write_mapped(struct shuf__allocations *allocations, const struct shu
 static bool would_fit(const struct shuf__allocations *allocations, const struct shuf__need *need,
                       const struct shuf__shares *shares)
 {
-    const uint64_t limit = budget_of(allocations, need->kind)->max_limit,
+    const uint64_t limit = most_of_all(budget_of(allocations, need->kind)),
                    most = shuf__share_of_bytes(&allocations->accounts, limit, shares->others_bytes);
     return shares->bytes <= most && need->size <= most - shares->bytes;
 }

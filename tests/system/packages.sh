@@ -89,6 +89,9 @@ test_purge() {
     inside rm -rf '/etc/systemd/system/shufd@.service.d'
     inside systemctl start shufd.target
     check "the group of shufd has other members" inside sh -c 'getent group shufd | grep erin'
+    inside sed -i 's/^leases =.*/leases = none/' /etc/shufd/shufd.conf
+    inside systemctl restart shufd.service 2>/dev/null || true
+    check "the daemon has failed" is "$(inside systemctl is-failed shufd.service)" failed
     check "the packages are purged, without a word on the group" purge_quietly
     check "... with all files" is "$(shuf_files)" "$files_before"
     check "... the user and the group" not inside sh -c 'getent passwd shufd || getent group shufd'
