@@ -69,33 +69,53 @@ static void take_over(struct shuf__config *config, const struct shuf__config *fi
     log->rate = config->log_rate;
 }
 
-/* The options were accepted at the start, so setting them again cannot fail. */
-static void reload(struct shuf__config *config, struct shuf__config *file,
-                   struct shuf__config *fresh, struct shuf__log *log)
+static shuf_status keep(struct shuf__log *log, enum shuf__log_level level,
+                        const struct shuf__error *fault)
 {
-    struct shuf__error error;
-    if (shuf__config_load_file(file, &config->source, &error)) {
-        shuf__log(log, SHUF__LOG_ERROR, "reload: %s; nothing changes", error.text);
-        return;
-    }
-    if (!file->file[0]) { /* perhaps an editor is about to write it */
-        shuf__log(log, SHUF__LOG_WARNING,
-                  "reload: there is no configuration file; nothing changes");
-        return;
-    }
-    *fresh = *file;
-    const shuf_status status = shuf__config_set_options(fresh, &error);
-    assert(status == SHUF_OK);
-    (void)status;
-    take_over(config, file, fresh, log);
+    shuf__log(log, level, "reload: %s; nothing changes", fault->text);
+    return fault->status;
 }
 
-void shuf__reload(struct shuf__config *config, struct shuf__log *log)
+/* The options were accepted at the start, so setting them again cannot fail. */
+static shuf_status reload(struct shuf__config *config, struct shuf__config *file,
+                          struct shuf__config *fresh, struct shuf__log *log,
+                          struct shuf__error *fault)
+{
+    if (shuf__config_load_file(file, &config->source, fault))
+        return keep(log, SHUF__LOG_ERROR, fault);
+    if (!file->file[0]) { /* perhaps an editor is about to write it */
+        shuf__fail(fault, SHUF_IO, "there is no configuration file");
+        return keep(log, SHUF__LOG_WARNING, fault);
+    }
+    *fresh = *file;
+    const shuf_status status = shuf__config_set_options(fresh, fault);
+    assert(status == SHUF_OK);
+    take_over(config, file, fresh, log);
+    return status;
+}
+
+static shuf_status reload_file(struct shuf__config *config, struct shuf__log *log,
+                               struct shuf__error *fault)
 {
     struct shuf__config *both = malloc(2 * sizeof *both);
-    if (both)
-        reload(config, &both[0], &both[1], log);
-    else
-        shuf__log(log, SHUF__LOG_ERROR, "reload: out of memory; nothing changes");
+    if (!both) {
+        shuf__fail(fault, SHUF_NO_MEMORY, "out of memory");
+        return keep(log, SHUF__LOG_ERROR, fault);
+    }
+    const shuf_status status = reload(config, &both[0], &both[1], log, fault);
     free(both);
+    return status;
+}
+
+void shuf__reload(struct shuf__config *config, struct shuf__service *service, struct shuf__log *log,
+                  struct shuf__error *fault)
+{
+    struct shuf__error error;
+    if (reload_file(config, log, fault) == SHUF_OK)
+        fault->text[0] = '\0';
+    shuf__service_configure(service);
+    if (shuf__service_load_keys(service, &error) == SHUF_OK)
+        return;
+    shuf__log(log, SHUF__LOG_ERROR, "reload: %s; no key changes", error.text);
+    *fault = error;
 }

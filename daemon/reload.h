@@ -7,9 +7,12 @@
 
 #include "config/config.h"
 #include "config/log.h"
+#include "handlers/service.h"
 
-/* Changes the keys of *config that can change, and logs one line for each key that differs. If
- * nothing changes, it logs the reason. The caller applies the new values. */
-void shuf__reload(struct shuf__config *config, struct shuf__log *log);
+/* Changes the keys of *config that can change, and logs one line for each key that differs. Gives
+ * the new values to the service, and reads the named keys again. If something cannot be read, it
+ * keeps the old values, logs the reason and writes it to *fault; else fault->text is "". */
+void shuf__reload(struct shuf__config *config, struct shuf__service *service, struct shuf__log *log,
+                  struct shuf__error *fault);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ORIGIN = 192, STATUS_TEXT = 512 };
+enum { ORIGIN = 192, STATUS_TEXT = 1024 };
 
 static void write_origin(const char *path, const struct shuf__config *config, char text[ORIGIN])
 {
@@ -36,10 +36,12 @@ void shuf__report_socket(const struct shuf__listener *listener, const struct shu
     shuf__log(log, SHUF__LOG_INFO, "listening on %s (%s)", path, origin);
 }
 
-void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend)
+void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend,
+                        const char *fault)
 {
     char status[STATUS_TEXT];
-    snprintf(status, sizeof status, "Serving on %s, backend %s: %s", listener->address.sun_path,
-             backend->ops->name, backend->device);
+    snprintf(status, sizeof status, "Serving on %s, backend %s: %s%s%s", listener->address.sun_path,
+             backend->ops->name, backend->device, *fault ? "; the last reload failed: " : "",
+             fault);
     shuf__service_manager_ready(status);
 }

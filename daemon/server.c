@@ -233,7 +233,7 @@ static void start_accepting(struct shuf__server *server)
     shuf__acceptor_start(&server->acceptor);
     shuf__report_socket(&server->listener, server->config, server->log);
     shuf__exports_start(&server->exports, &server->service);
-    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine));
+    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine), "");
     shuf__heartbeat_start(&server->heartbeat, server->engine);
 }
 
@@ -266,27 +266,19 @@ static void share_descriptors(struct shuf__server *server)
                              configured, limit);
 }
 
-static void reload_keys(struct shuf__server *server)
-{
-    struct shuf__error error;
-    if (shuf__service_load_keys(&server->service, &error))
-        shuf__log(server->log, SHUF__LOG_ERROR, "reload: %s; no key changes", error.text);
-}
-
 static void on_reload_signal(uv_signal_t *handle, int number)
 {
     struct shuf__server *server = handle->data;
+    struct shuf__error fault;
     (void)number;
     if (server->draining) /* a reload would tell the service manager that the daemon serves */
         return;
     shuf__service_manager_reloading();
-    shuf__reload(server->config, server->log);
-    shuf__service_configure(&server->service);
-    reload_keys(server);
+    shuf__reload(server->config, &server->service, server->log, &fault);
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
-    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine));
+    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine), fault.text);
 }
 
 static const struct {

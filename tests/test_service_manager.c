@@ -7,6 +7,7 @@
 #include "fake_backend.h"
 #include "service_manager.h"
 #include "support/cmocka_all.h"
+#include "support/shufd.h"
 #include "wire.h"
 
 #include <poll.h>
@@ -140,6 +141,30 @@ static void test_reload_is_reported(void **state)
     close(manager);
 }
 
+/* Only the journal and this status show the mistake, because the reload itself succeeds. */
+static void test_failed_reload_is_in_the_status(void **state)
+{
+    struct harness h;
+    char conf[HARNESS_PATH + 16], text[MESSAGE];
+    (void)state;
+    open_manager();
+    wire_start(&h, "cpu", "leases = 5\n");
+    unsetenv("NOTIFY_SOCKET");
+    assert_true(receive_message(text, HARNESS_WAIT_MS));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    for (int correct = 0; correct < 2; correct++) {
+        shufd_write(conf, correct ? "leases = 6\n" : "leases = none\n");
+        kill(h.pid, SIGHUP);
+        assert_true(receive_message(text, HARNESS_WAIT_MS)); /* RELOADING */
+        assert_true(receive_message(text, HARNESS_WAIT_MS));
+        assert_memory_equal(text, "READY=1\n", 8);
+        assert_int_equal(strstr(text, "; the last reload failed: ") == NULL, correct);
+        assert_int_equal(strstr(text, "conf:1: leases none: expected ") == NULL, correct);
+    }
+    assert_true(harness_stop(&h));
+    close(manager);
+}
+
 static void test_heartbeat_of_an_idle_device(void **state)
 {
     struct harness h;
@@ -240,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_start_and_end_are_reported, fake_backend_reset),
         cmocka_unit_test(test_reload_is_reported),
+        cmocka_unit_test(test_failed_reload_is_in_the_status),
         cmocka_unit_test_setup(test_heartbeat_of_an_idle_device, fake_backend_reset),
         cmocka_unit_test_setup(test_heartbeat_of_a_busy_device, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),

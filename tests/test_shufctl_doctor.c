@@ -178,7 +178,14 @@ static void unit_state_is_explained(void **state)
     char again[] = "Result=exit-code\nExecMainStatus=1\nActiveState=activating\n"
                    "SubState=auto-restart\n";
     char refused[] = "System has not been booted with systemd as init system\n";
+    char mistaken[] =
+        "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
+        "StatusText=Serving on s, backend cpu: c; the last reload failed: f:1: leases "
+        "none: expected 1\n";
     expect_unit(active, SHUF__FINDING_OK, "shufd@GPU-1.service: active (running)");
+    expect_unit(mistaken, SHUF__FINDING_NOTE,
+                "shufd@GPU-1.service: active (running), the last reload failed: f:1: leases none: "
+                "expected 1");
     expect_unit(failed, SHUF__FINDING_NOTE,
                 "shufd@GPU-1.service: failed (failed), result exit-code, exit status 69");
     expect_unit(again, SHUF__FINDING_NOTE,

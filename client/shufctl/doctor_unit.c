@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { UNIT = 160, VALUE = 64 };
+enum { UNIT = 160, VALUE = 64, FAULT = 256 };
 
 struct unit_state {
     char active[VALUE], sub[VALUE], result[VALUE], code[VALUE];
+    char fault[FAULT]; /* of the last reload */
 };
 
 /* Writes the name of the service of /run/shufd/NAME.sock. False: the socket is of no unit. */
@@ -37,30 +38,44 @@ static void read_property(const char *line, const char *key, char value[VALUE])
         snprintf(value, VALUE, "%.*s", (int)strcspn(line + length, "\n"), line + length);
 }
 
+/* The daemon writes the reason into the status of its unit. */
+static void read_fault(const char *line, char fault[FAULT])
+{
+    static const char words[] = "; the last reload failed: ";
+    const char *found = strncmp(line, "StatusText=", 11) == 0 ? strstr(line, words) : NULL;
+    if (found)
+        snprintf(fault, FAULT, "%.*s", (int)strcspn(found + 2, "\n"), found + 2);
+}
+
 static void read_state(FILE *properties, struct unit_state *state)
 {
-    char line[256];
+    char line[1200];
     while (fgets(line, sizeof line, properties)) {
         read_property(line, "ActiveState=", state->active);
         read_property(line, "SubState=", state->sub);
         read_property(line, "Result=", state->result);
         read_property(line, "ExecMainStatus=", state->code);
+        read_fault(line, state->fault);
     }
 }
 
 void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties)
 {
     struct unit_state state = {0};
-    char advice[SHUF__FINDING_TEXT];
+    char advice[SHUF__FINDING_TEXT], reload[SHUF__FINDING_TEXT];
     read_state(properties, &state);
     const bool restarts = strcmp(state.sub, "auto-restart") == 0;
     snprintf(advice, sizeof advice,
              "journalctl --unit '%s' --lines 20, as root, names the reason of the failure", unit);
+    snprintf(reload, sizeof reload, "correct the file, then systemctl reload '%s', as root", unit);
     if (!state.active[0])
         shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl says nothing about %s", unit);
     else if (restarts || strcmp(state.active, "failed") == 0)
         shuf__find(finding, SHUF__FINDING_NOTE, advice, "%s: %s (%s), result %s, exit status %s",
                    unit, state.active, state.sub, state.result, state.code);
+    else if (state.fault[0])
+        shuf__find(finding, SHUF__FINDING_NOTE, reload, "%s: %s (%s), %s", unit, state.active,
+                   state.sub, state.fault);
     else
         shuf__find(finding, SHUF__FINDING_OK, NULL, "%s: %s (%s)", unit, state.active, state.sub);
 }
@@ -72,9 +87,10 @@ void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding 
         shuf__find(finding, SHUF__FINDING_OK, NULL, "none: systemd has no unit for this socket");
         return;
     }
-    snprintf(command, sizeof command,
-             "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus '%s' 2>&1",
-             unit);
+    snprintf(
+        command, sizeof command,
+        "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus,StatusText '%s' 2>&1",
+        unit);
     FILE *properties = popen(command, "r");
     if (!properties) {
         shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl could not be run");
