@@ -573,7 +573,8 @@ def test_wrong_states_are_refused(daemon):
 
 
 def rank_main(rank, world, port, socket, seed, out):
-    """A rank of test_verify."""
+    """A rank of test_verify. Without a seed, it has no daemon."""
+    socket, seed = (socket, seed) if seed is not None else ("/nonexistent/s", 7)
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), SHUFD_SOCKET=socket)
     os.environ.update(RANK="6", WORLD_SIZE="7")  # wrong on purpose: torch.distributed overrides these variables
     torch.distributed.init_process_group("gloo", rank=rank, world_size=world)
@@ -587,7 +588,7 @@ def rank_main(rank, world, port, socket, seed, out):
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("seeds", [(7, 7, 7), (7, 7, 8)])
+@pytest.mark.parametrize("seeds", [(7, 7, 7), (7, 7, 8), (7, None, 7)])
 def test_verify(daemon, seeds):
     import multiprocessing
     import socket
@@ -613,7 +614,10 @@ def test_verify(daemon, seeds):
     texts = {result for _, result, _, _ in results}
     assert len(texts) == 1
     text = texts.pop()
-    if len(set(seeds)) == 1:
+    if None in seeds:
+        assert text.startswith(f"NoDaemon: rank 1 on {socket.gethostname()}: ")
+        assert "not started privately for one of 3 ranks" in text
+    elif len(set(seeds)) == 1:
         assert text == f"{shufd.default_client().fingerprint(1000, 7):016x}"
     else:
         assert text.startswith(f"Mismatch: rank 2 on {socket.gethostname()}: seed 8, expected 7 as on rank 0")

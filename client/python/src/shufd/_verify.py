@@ -7,7 +7,8 @@ import json
 import socket
 from typing import Any
 
-from ._errors import Mismatch
+from . import _errors
+from ._errors import Error, Mismatch
 
 _N = 1_000_003
 _rounds: dict[int, int] = {}  # of a store: verify() was called so many times
@@ -41,18 +42,29 @@ def verify(
 
     group  None: all ranks. Without torch.distributed there is nothing to compare.
     Returns the fingerprint, 16 hexadecimal digits. Fails with Mismatch, which names the nodes that
-    differ from the first rank, on every rank; with NoDaemon on a rank without a running daemon.
+    differ from the first rank, on every rank. If a rank has no daemon, or its daemon refuses the
+    request, every rank fails with the error of this rank.
     """
-    own = _description(client, n, seed, epoch, algorithm)
+    dist = _distributed()
+    try:
+        own = _description(client, n, seed, epoch, algorithm)
+    except Error as error:
+        if dist is None:
+            raise
+        own = {"error": [type(error).__name__, str(error)]}  # told to the others, which would wait
+    if dist is not None:
+        ranks = list(range(dist.get_world_size())) if group is None else dist.get_process_group_ranks(group)
+        _compare(dist, ranks, own)
+    return str(own["fingerprint"])
+
+
+def _distributed() -> Any:
+    """torch.distributed, or None if it is not initialised."""
     try:
         import torch.distributed as dist
     except ImportError:
-        return str(own["fingerprint"])
-    if not (dist.is_available() and dist.is_initialized()):
-        return str(own["fingerprint"])
-    ranks = list(range(dist.get_world_size())) if group is None else dist.get_process_group_ranks(group)
-    _compare(dist, ranks, own)
-    return str(own["fingerprint"])
+        return None
+    return dist if dist.is_available() and dist.is_initialized() else None
 
 
 def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
@@ -62,6 +74,10 @@ def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
     mine = {"node": socket.gethostname(), **own}
     store.set(f"{key}/{dist.get_rank()}", json.dumps(mine))
     found = {rank: json.loads(store.get(f"{key}/{rank}")) for rank in ranks}
+    for rank, other in found.items():
+        if "error" in other:
+            name, message = other["error"]
+            raise getattr(_errors, name, Error)(f"rank {rank} on {other['node']}: {message}")
     expected = {k: v for k, v in found[ranks[0]].items() if k != "node"}
     wrong = [
         f"rank {rank} on {other['node']}: {name} {other[name]}, expected {value} as on rank {ranks[0]} "
