@@ -12,11 +12,11 @@
 
 /* ---- Sizes ----------------------------------------------------------------------- */
 
-static struct shuf__range equal_part(uint64_t n, uint64_t world, uint64_t rank)
+struct shuf__range shuf__equal_part(uint64_t n, uint64_t parts, uint64_t index)
 {
-    const uint64_t less = n / world, larger = n % world;
-    return (struct shuf__range){rank * less + (rank < larger ? rank : larger),
-                                less + (rank < larger)};
+    const uint64_t less = n / parts, larger = n % parts;
+    return (struct shuf__range){index * less + (index < larger ? index : larger),
+                                less + (index < larger)};
 }
 
 struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output)
@@ -24,7 +24,7 @@ struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank,
     const uint64_t *sizes = output && plan->output ? plan->output : plan->input;
     uint64_t first = 0;
     if (!sizes)
-        return equal_part(plan->permutation.n, plan->world, rank);
+        return shuf__equal_part(plan->permutation.n, plan->world, rank);
     for (uint64_t r = 0; r < rank; r++)
         first += sizes[r];
     return (struct shuf__range){first, sizes[rank]};

@@ -153,6 +153,10 @@ shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
  * plan. The type is U32 where it holds every number of the plan, else U64. */
 shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__error *error);
 
+/* Part number `index` of the positions [0, n) in `parts` parts. The first n % parts of them have
+ * one position more than the others. */
+struct shuf__range shuf__equal_part(uint64_t n, uint64_t parts, uint64_t index);
+
 /* The positions of a rank in the input (`output` false) or in the output. */
 struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output);
 

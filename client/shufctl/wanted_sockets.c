@@ -20,8 +20,7 @@ enum { UNIT_PATH = 512, ROOTS = 3 };
 static const char *const machine[ROOTS] = {"/etc/systemd/system", "/run/systemd/system",
                                            "/run/systemd/generator"};
 
-/* SHUFD_UNITS replaces the folders for tests. Sockets outside /run/shufd have no
- * units. */
+/* SHUFD_UNITS replaces the folders for tests. Sockets outside /run/shufd have no units. */
 static size_t list_roots(const char *roots[ROOTS])
 {
     roots[0] = getenv("SHUFD_UNITS");

@@ -23,8 +23,8 @@
 
 enum {
     BATCH = 2048,             /* positions that are evaluated together */
-    WINDOW_LEAST = 16384,     /* records of a window on the average, or up to twice as many */
-    WINDOWS_MOST = 1 << 13,   /* writes to more windows at a time are slow: a TLB has fewer pages */
+    WINDOW_LEAST = 16384,     /* a window has one to two times as many records, on average */
+    WINDOWS_MOST = 1 << 13,   /* writes to more windows at a time need more pages than a TLB has */
     BUCKETS = 4096,           /* in which a window is sorted */
     SHARE_LEAST = 16 * BATCH, /* records for which a thread is worth its start */
     SPANS_A_RANK = 4,
@@ -92,9 +92,7 @@ static void evaluate(const struct run *run, const union shuf__bijection *f, uint
 /* The share of thread number `index` of `threads`. */
 static struct shuf__range share_of(uint64_t count, int threads, int index)
 {
-    const uint64_t all = (uint64_t)threads, i = (uint64_t)index;
-    const uint64_t less = count / all, larger = count % all;
-    return (struct shuf__range){i * less + (i < larger ? i : larger), less + (i < larger)};
+    return shuf__equal_part(count, (uint64_t)threads, (uint64_t)index);
 }
 
 /* Turns the counts of each thread into the index of its first number, by list and then by thread.
