@@ -21,7 +21,7 @@ namespace tuning = shuf::tuning;
 
 /* ---- Not stored ---- */
 
-/* What a thread does with four values instead of storing them. */
+/* Sums four values of a thread instead of storing them. */
 template <typename Number> struct Use {
     using Sum = typename Number::Value;
     static __device__ __forceinline__ void add(Sum &sum, const Sum (&y)[4])

@@ -160,7 +160,7 @@ struct shuf__range shuf__equal_part(uint64_t n, uint64_t parts, uint64_t index);
 /* The positions of a rank in the input (`output` false) or in the output. */
 struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output);
 
-/* Copies the lists that the request refers to, so that it can outlive its message. False: out of
+/* Copies the lists of sizes, so the request stays valid after its message is freed. False: out of
  * memory. shuf__request_disown() frees the copies. */
 bool shuf__request_own(struct shuf__request *request);
 void shuf__request_disown(struct shuf__request *request);

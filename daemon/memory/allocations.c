@@ -234,8 +234,8 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
-/* The kernel knows the mappings of host memory. The mappings of device memory are known only from
- * the clients, which report what they have unmapped. */
+/* The kernel knows the mappings of host memory. For device memory, the daemon knows only the blocks
+ * that clients report as unmapped. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)

@@ -8,7 +8,7 @@
 
 #include "allocations.h"
 
-/* Memory that somebody needs. */
+/* A block that a request needs. */
 struct shuf__need {
     uint32_t uid; /* SHUF__NO_USER: nobody's limits hold */
     enum shuf__memory kind;
@@ -25,7 +25,7 @@ struct shuf__freed {
 bool shuf__room_has(const struct shuf__allocations *allocations, const struct shuf__need *need,
                     const struct shuf__freed *freed);
 
-/* What the user of the need has, and the most that it may have. */
+/* The memory that the user has, and the most that it may have. */
 struct shuf__shares {
     uint64_t bytes, most_bytes;
     uint64_t blocks, most_blocks;

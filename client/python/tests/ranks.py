@@ -18,7 +18,7 @@ from shufd import _global_shuffle
 _groups = {}  # of the first ranks, by their number
 
 
-# ---- What a rank runs ----------------------------------------------------------------------------
+# ---- The work of a rank ---------------------------------------------------------------------------
 
 
 def tensor_of(rows, dtype):
