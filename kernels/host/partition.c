@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * See partition.h.
+ * See partition.h. Part b of the output block has 1 << bits places, from b << bits on. It receives
+ * as many records as it has places. So the first pass can collect the records in the output block
+ * itself, in the order of their arrival. A list in the workspace has the place of each record in
+ * its part.
  *
- * Part b of the output block has the places from b << bits on, 1 << bits of them. It receives as
- * many records as it has places, so the first pass collects the records in the output block itself,
- * in the order of their arrival. A list in the workspace has the place of each record in its part.
+ * *First pass.* A thread collects a few records of every part, with their places, in its cache. It
+ * writes them in whole cache lines, past the caches. In each part it reserves room for a chunk of
+ * records at a time. At its end the thread fills its last chunk of each part with copies of its
+ * last record there. A copy is harmless, because it goes to the same place. Chunks that do not fit
+ * their part go to spare room in the workspace.
  *
- * A thread collects a few records of every part, with their places, in its cache. It writes them in
- * whole cache lines, past the caches. It claims room for a chunk of records at a time. At its end
- * it fills its last chunk of each part with copies of its last record. A copy is harmless, because
- * it goes to the same place. Chunks that do not fit their part go to spare room in the workspace.
- *
- * In the second pass a thread sorts a part in its own cache and writes it back.
+ * *Second pass.* A thread sorts a part in its own cache and writes it back.
  */
 #include "host/partition.h"
 
