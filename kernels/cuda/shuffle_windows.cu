@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shuffles of arrays that are larger than the L2 cache, in three passes that read and write memory
- * in order. A direct gather would load each record from another page of memory.
- *
- * The input is divided into windows that fit the L2. Each window has a list of indices. A tile of
- * output places adds a run of indices to each list. The passes:
+ * in order. A direct gather would load each record from another page of memory. The input is
+ * divided into windows that fit the L2. Each window has a list of indices. A tile of output places
+ * adds a run of indices to each list. The order of the runs does not matter. The passes:
  *
  *     partition  sorts the indices of a tile by window, and appends each run to the list of its
  *                window; each place keeps the number of its index in the sorted tile
  *     gather     loads the records in the order of the lists, so it uses one window at a time
  *     unpermute  takes the records of a tile from their runs, and sorts them in shared memory
  *
- * A list has as many indices as its window has records, so the places of all lists are known in
- * advance. Tiles append their runs in any order, which does not change the output.
+ * A list has as many indices as its window has records. So the place of each list is known.
  */
 #include "shuffle.cuh"
 
@@ -118,8 +116,7 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
     repair_indices(f, first, again, scratch, x);
 }
 
-/* The ranks of a group's indices, 16 bits each. A rank counts the earlier indices of the tile in
- * the same window. */
+/* A rank, of 16 bits, counts the earlier indices of the tile in the same window. */
 struct Ranks {
     uint32_t pair[group / 2];
 
@@ -138,11 +135,9 @@ struct Ranks {
     }
 };
 
-/* Reserves room in the lists for the runs of a tile. For each window w:
- *
- *     on entry    count[w] = the number of the tile's indices in window w
- *     on return   count[w] = the start of run w in the sorted tile
- *                 less[w]  = the start of run w in its list - count[w] */
+/* Reserves room in the lists for the runs of a tile. On entry, count[w] is the number of the tile's
+ * indices in window w. On return, count[w] is the start of run w in the sorted tile, and less[w] is
+ * the start of run w in its list, minus count[w]. */
 __device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, uint32_t *count,
                                         uint32_t *less)
 {
@@ -240,8 +235,7 @@ __device__ __forceinline__ void store_past(Packed *to, const Packed &pack)
     __stcs(reinterpret_cast<WordOf<Packed> *>(to), reinterpret_cast<const WordOf<Packed> &>(pack));
 }
 
-/* A load that only the L2 caches. It fetches a whole line, because the other records of the line
- * are needed soon. */
+/* A load that only the L2 caches, of a whole line: its other records are needed soon. */
 template <typename Record> __device__ __forceinline__ Record load_of_window(const Record *from)
 {
     if constexpr (sizeof(Record) == 8) {

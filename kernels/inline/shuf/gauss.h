@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normally distributed random numbers: 32 sums of 32 table look-ups, by a Hadamard transform. The
- * method follows A. P. Goucher, "Training a random Gaussian generator" (cp4space, 2022).
- * docs/spec.md, "Gaussian streams", defines the values and gives the reasons.
+ * Normally distributed random numbers: a Hadamard transform makes 32 sums of 32 roughly normal
+ * numbers, the *entries*. The method follows A. P. Goucher, "Training a random Gaussian generator"
+ * (cp4space, 2022). docs/spec.md, "Gaussian streams", defines the values and gives the reasons.
  *
  *     entry   x_q = a number of one table + a number of another table + a uniform number
- *     sum     s_p = the sum of all 32 entries, each with the sign + or - of row p of the matrix
+ *     sum     s_p = the sum of all 32 entries, each with the sign of row p of the matrix
  *     value   z_p = +-(s_p + dither), scaled; a random word gives the sign and the dither
  *
- * An entry is roughly normal. A sum of 32 entries is much nearer to a normal number (central limit
- * theorem). A block is the 32 values of one transform.
+ * A sum of 32 entries is much nearer to a normal number than one entry (central limit theorem). A
+ * block is the 32 values of one transform.
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
  *     double x = shuf_gauss_f64(&g, i);
