@@ -24,8 +24,8 @@ double shuf__chi_squared_p(struct shuf__chi_squared x);
 /* Two-sided; z is standard normal. */
 double shuf__normal_p(double z);
 
-/* For `heads` of `tosses` of a fair coin. The p-value is two-sided and exact. The test is
- * conservative: counts are integers, so a p-value below alpha has a probability below alpha. */
+/* For `heads` of `tosses` of a fair coin. Two-sided and exact. The test is conservative: counts are
+ * integers, so the probability of a p-value below alpha is at most alpha. */
 double shuf__coin_p(uint64_t heads, uint64_t tosses);
 
 /* Pearson's statistic for counts of independent observations. Neighbouring cells are joined until
