@@ -91,8 +91,8 @@ static void varphilox(struct bench *b, uint64_t n, uint64_t epoch)
     shuffle_by(b, SHUF_ALGORITHM_PHILOX24, n, epoch);
 }
 
-/* Whether the output is in the order f(0), f(1), ..., without the values of n or more. The index of
- * an item is the x with f(x) = item. The item is right if f(x) >= n for all x between the index of
+/* The right order is f(0), f(1), ..., without the values of n or more. The index of an item is the x
+ * with f(x) = item. The item at position `at` is right if f(x) >= n for all x between the index of
  * the item before it and its own index. */
 static bool is_varphilox(const uint64_t *out, uint64_t n, uint64_t at)
 {
