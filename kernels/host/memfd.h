@@ -25,7 +25,7 @@ extern "C" {
  * does not notice a lack of memory: the caller must check the free memory first. Fails with
  * SHUF_NO_MEMORY or SHUF_IO. */
 shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error);
-/* The same for a block that a client may write to. */
+/* Allocates such a block that a client may write to. */
 shuf_status shuf__memfd_alloc_writable(uint64_t bytes, struct shuf__block *block,
                                        struct shuf__error *error);
 void shuf__memfd_free(struct shuf__block *block);

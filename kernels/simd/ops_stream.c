@@ -107,7 +107,7 @@ static inline void transform(vector x[SHUF_GAUSS_BLOCK])
         transform_4(x + i);
 }
 
-/* The same as shuf__gauss_entry(), for position p. */
+/* Does the same as shuf__gauss_entry(), for position p of each lane's block. */
 static inline vector entry(vector w, vector lane, int p)
 {
     const int32_t *table = &shuf_gauss_table[0][0];
@@ -151,7 +151,7 @@ static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned fir
     b->s[0] = V(add_epi32)(b->s[0], all(SHUF_GAUSS_BLOCK / 2));
 }
 
-/* The same as shuf_gauss_block_f64(). */
+/* Does the same as shuf_gauss_block_f64(), for half of the lanes. */
 static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int p, int half)
 {
     const vector dither = VI(and)(b->word[p], all((1u << SHUF_GAUSS_DITHER) - 1));
@@ -176,7 +176,7 @@ static __attribute__((noinline)) double small_double(const shuf_gauss *g, const 
     return shuf__gauss_double(g, &one, (unsigned)p);
 }
 
-/* The same as shuf__float_sticky(). No rest may be 0. */
+/* Does the same as shuf__float_sticky(). No rest may be 0. */
 static inline floats sticky_32(floats x, floats rest)
 {
     const vector differ = V(srai_epi32)(VI(xor)(bits_of_floats(x), bits_of_floats(rest)), 31);

@@ -34,7 +34,7 @@ double shuf__coin_p(uint64_t heads, uint64_t tosses);
 enum { SHUF__LEAST_EXPECTED = 25 };
 struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells);
 
-/* The same with the limit `least` only. */
+/* Does the same as shuf__pearson(), but only with the limit `least` for each cell. */
 struct shuf__chi_squared shuf__pearson_least(const uint64_t *count, const double *p, size_t cells,
                                              double least);
 
