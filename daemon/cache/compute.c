@@ -177,13 +177,13 @@ static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_e
     return error->status;
 }
 
-static shuf_status compute_small(struct shuf__backend *backend, struct shuf__cache_entry *entry,
-                                 const struct shuf__compute_options *options, bool *over,
+static shuf_status compute_quick(struct shuf__backend *backend, struct shuf__cache_entry *entry,
+                                 const struct shuf__compute_options *options, bool *complete,
                                  struct shuf__error *error)
 {
     SHUF__RANGE_BEGIN("shufd: compute at once");
     const shuf_status status =
-        shuf__entry_compute_small(backend, entry, options, &entry->summary, over, error);
+        shuf__entry_compute_quick(backend, entry, options, &entry->summary, complete, error);
     SHUF__RANGE_END();
     return status;
 }
@@ -194,24 +194,24 @@ static bool can_compute_now(const struct shuf__cache_entry *entry)
 }
 
 shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
-                              const struct shuf__compute_options *options, bool *there,
+                              const struct shuf__compute_options *options, bool *has_all,
                               struct shuf__error *error)
 {
-    bool over;
+    bool complete;
     struct shuf__backend *backend;
-    *there = shuf__summary_has(entry, options);
-    if (*there || !can_compute_now(entry) ||
+    *has_all = shuf__summary_has(entry, options);
+    if (*has_all || !can_compute_now(entry) ||
         !(backend = shuf__engine_borrow(entry->cache->engine)) ||
-        !shuf__entry_is_small(backend, entry, options))
+        !shuf__entry_is_quick(backend, entry, options))
         return SHUF_OK;
     if (!entry->allocation && !shuf__cache_entry_acquire(entry, SHUF__ACQUIRE_SPARE, NULL))
         return SHUF_OK;
-    if (compute_small(backend, entry, options, &over, error))
+    if (compute_quick(backend, entry, options, &complete, error))
         return error->status;
-    if (!over)
+    if (!complete)
         return hand_over(backend, entry, error);
     shuf__entry_become_ready(entry);
-    *there = true;
+    *has_all = true;
     shuf__entry_note_memory(entry);
     return SHUF_OK;
 }

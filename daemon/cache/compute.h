@@ -27,10 +27,10 @@ struct shuf__waiter {
 };
 
 /* Computes a small entry on the loop's thread, if memory is ready for it and the loop's backend is
- * free. Sets *there if the entry is ready and its summary has all parts that `options` requests.
+ * free. Sets *has_all if the entry is ready and its summary has all parts that `options` requests.
  * Fails only if the device fails. */
 shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
-                              const struct shuf__compute_options *options, bool *there,
+                              const struct shuf__compute_options *options, bool *has_all,
                               struct shuf__error *error);
 
 /* Submits a job for the waiter's entry, or joins the job of this entry. Fails with SHUF_BUSY when

@@ -102,8 +102,8 @@ static struct shuf__job_memory memory_of(const struct shuf__cache_entry *entry,
 shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary *summary,
                              struct shuf__error *error)
 {
-    for (bool over = false; !over;)
-        if (backend->ops->wait(backend, UINT64_MAX, &over, &summary->device_ns, error))
+    for (bool complete = false; !complete;)
+        if (backend->ops->wait(backend, UINT64_MAX, &complete, &summary->device_ns, error))
             return error->status;
     return SHUF_OK;
 }
@@ -112,7 +112,7 @@ shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary
 
 /* Whether the missing parts of the summary take little time. Fingerprints and sums do not: they use
  * all cores. Samples in device memory do not either: they take as long as a computation. */
-static bool is_small_summary(const struct shuf__cache_entry *entry,
+static bool is_quick_summary(const struct shuf__cache_entry *entry,
                              const struct shuf__compute_options *options)
 {
     const struct shuf__summary *has = &entry->summary;
@@ -120,48 +120,48 @@ static bool is_small_summary(const struct shuf__cache_entry *entry,
            !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.memory));
 }
 
-bool shuf__entry_is_small(const struct shuf__backend *backend,
+bool shuf__entry_is_quick(const struct shuf__backend *backend,
                           const struct shuf__cache_entry *entry,
                           const struct shuf__compute_options *options)
 {
-    if (shuf__key_is_buffer(&entry->key) || !is_small_summary(entry, options))
+    if (shuf__key_is_buffer(&entry->key) || !is_quick_summary(entry, options))
         return false;
     return entry->ready || (shuf__side_of(entry->key.memory) == shuf__side_of(backend->ops->own) &&
                             shuf__backend_is_quick(backend->ops, &entry->key.request) &&
                             workspace_of(entry, backend).best == 0);
 }
 
-static shuf_status launch_small(struct shuf__backend *backend,
+static shuf_status launch_quick(struct shuf__backend *backend,
                                 const struct shuf__cache_entry *entry, struct shuf__error *error)
 {
     struct shuf__computation computation = computation_of(entry, NULL);
     return launch_with_key(backend, entry, &computation, error);
 }
 
-shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
+shuf_status shuf__entry_compute_quick(struct shuf__backend *backend,
                                       const struct shuf__cache_entry *entry,
                                       const struct shuf__compute_options *options,
-                                      struct shuf__summary *summary, bool *over,
+                                      struct shuf__summary *summary, bool *complete,
                                       struct shuf__error *error)
 {
-    *over = entry->ready;
-    if (!*over && (launch_small(backend, entry, error) ||
-                   backend->ops->wait(backend, timeout_ns, over, &summary->device_ns, error)))
+    *complete = entry->ready;
+    if (!*complete && (launch_quick(backend, entry, error) ||
+                   backend->ops->wait(backend, timeout_ns, complete, &summary->device_ns, error)))
         return error->status;
-    return *over ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
+    return *complete ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
 }
 
 static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
                                           struct shuf__backend *backend)
 {
-    bool over;
+    bool complete;
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     const struct shuf__cache_entry *entry = job->entry;
-    if (!entry->allocation->block.memory || !shuf__entry_is_small(backend, entry, &job->options))
+    if (!entry->allocation->block.memory || !shuf__entry_is_quick(backend, entry, &job->options))
         return SHUF__LOOP_NOTHING;
     shuf_status status =
-        shuf__entry_compute_small(backend, entry, &job->options, &job->summary, &over, &job->error);
-    if (status == SHUF_OK && !over) {
+        shuf__entry_compute_quick(backend, entry, &job->options, &job->summary, &complete, &job->error);
+    if (status == SHUF_OK && !complete) {
         shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
         return SHUF__LOOP_LAUNCHED;
     }

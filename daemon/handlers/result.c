@@ -212,11 +212,11 @@ static void note_computed(const struct shuf__result_request *r)
 
 static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf__error *error)
 {
-    bool there;
+    bool has_all;
     const bool was_ready = r->waiter.entry->ready;
-    if (shuf__compute_now(r->waiter.entry, &r->waiter.options, &there, error))
+    if (shuf__compute_now(r->waiter.entry, &r->waiter.options, &has_all, error))
         return error->status;
-    if (!there)
+    if (!has_all)
         return submit_and_wait(r, error);
     if (!was_ready)
         note_computed(r);

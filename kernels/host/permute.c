@@ -181,14 +181,14 @@ static void evaluate_direct(const struct run *run, const union shuf__bijection *
                             size_t count, struct shuf__tile *tile, char *out)
 {
     const struct shuf__permutation *p = run->p;
-    const bool there = run->narrow == (run->width == 4);
+    const bool has_width = run->narrow == (run->width == 4);
     if (run->narrow)
         run->simd->narrow[p->algorithm](f, (uint32_t)x0, (uint32_t)p->stride,
-                                        there ? (uint32_t *)out : tile->narrow, count);
+                                        has_width ? (uint32_t *)out : tile->narrow, count);
     else
-        run->simd->wide[p->algorithm](f, x0, p->stride, there ? (uint64_t *)out : tile->wide,
+        run->simd->wide[p->algorithm](f, x0, p->stride, has_width ? (uint64_t *)out : tile->wide,
                                       count);
-    if (!there)
+    if (!has_width)
         copy_values(run, tile, 0, 1, out, count);
 }
 
