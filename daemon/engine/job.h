@@ -15,7 +15,9 @@ struct shuf__lane;
 struct shuf__lanes;
 struct shuf__turn_user;
 
-enum { SHUF__UID_DAEMON = UINT32_MAX }; /* jobs of the daemon itself; no user has this number */
+/* The uid of jobs and memory of the daemon itself. It has no account and no limits, and takes turns
+ * like a user. It is not the uid of the daemon's process, and (uid_t)-1 is no user's uid. */
+enum { SHUF__UID_DAEMON = UINT32_MAX };
 
 /* The part of a job that the loop's thread has done. */
 enum shuf__loop_result {

@@ -138,9 +138,9 @@ static bool evict(struct shuf__pool *pool, const struct shuf__need *need, bool a
 {
     bool any = false;
     const enum shuf__side side = shuf__side_of(need->kind);
-    struct shuf__need anybody = *need;
-    anybody.uid = SHUF__NO_USER;
-    if (shuf__room_has(pool->allocations, &anybody, NULL))
+    struct shuf__need unlimited = *need;
+    unlimited.uid = SHUF__UID_DAEMON;
+    if (shuf__room_has(pool->allocations, &unlimited, NULL))
         any = evict_from(pool, side, need, all, true);
     any |= evict_from(pool, side, need, all, false);
     if (lacks_blocks(pool, need, NULL))
@@ -220,7 +220,7 @@ static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__nee
 /* Cuts off a slow reader, but only if its memory can make room. Returns whether it did. */
 static bool cut_off_reader(struct shuf__pool *pool, const struct shuf__need *need)
 {
-    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__NO_USER),
+    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__ALL_USERS),
                                 .own_bytes = slow_bytes(pool, need, need->uid)};
     freed.blocks = freed.bytes > 0;
     freed.own_blocks = freed.own_bytes > 0;
@@ -262,7 +262,7 @@ void shuf__pool_hold_to_limits(struct shuf__pool *pool)
     static const enum shuf__memory kinds[SHUF__SIDES] = {
         [SHUF__SIDE_HOST] = SHUF__MEMORY_MEMFD, [SHUF__SIDE_DEVICE] = SHUF__MEMORY_CUDA_PRIVATE};
     for (int side = 0; side < SHUF__SIDES; side++) {
-        const struct shuf__need nothing = {.uid = SHUF__NO_USER, .kind = kinds[side]};
+        const struct shuf__need nothing = {.uid = SHUF__UID_DAEMON, .kind = kinds[side]};
         shuf__pool_hold_to_limit(pool, (enum shuf__side)side);
         give_up_warm(pool, &nothing);
         evict(pool, &nothing, true);
@@ -272,7 +272,7 @@ void shuf__pool_hold_to_limits(struct shuf__pool *pool)
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     const struct shuf__need need = {
-        .uid = SHUF__NO_USER, .kind = allocation->kind, .size = allocation->bytes};
+        .uid = SHUF__UID_DAEMON, .kind = allocation->kind, .size = allocation->bytes};
     const enum shuf__side side = shuf__side_of(need.kind);
     struct shuf__budget *budget = &pool->allocations->budgets[side];
     shuf__allocation_drop(allocation);

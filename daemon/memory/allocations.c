@@ -204,7 +204,7 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     struct shuf__allocation *allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return NULL;
-    if (uid != SHUF__NO_USER &&
+    if (uid != SHUF__UID_DAEMON &&
         !(allocation->account = shuf__account_of(&allocations->accounts, uid))) {
         free(allocation);
         return NULL;

@@ -31,7 +31,7 @@ struct shuf__allocation {
     uint64_t bytes;           /* charged */
     uint64_t committed;       /* bytes known to have physical memory; at most `bytes` */
     uint32_t uid;
-    struct shuf__account *account; /* a reference; NULL: SHUF__NO_USER */
+    struct shuf__account *account; /* a reference; NULL: SHUF__UID_DAEMON */
     enum shuf__memory kind;
     bool buffer;          /* a client writes to the block */
     bool client_writable; /* the client may have written to the block already */
@@ -133,7 +133,7 @@ uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
 
-/* Charges the memory of SHUF__NO_USER to a user. False: out of memory. */
+/* Charges memory of the daemon itself (SHUF__UID_DAEMON) to a user. False: out of memory. */
 bool shuf__allocation_give(struct shuf__allocation *allocation, uint32_t uid);
 
 /* The system has committed memory for at least the first `bytes` bytes: all bytes of a device

@@ -42,8 +42,8 @@ struct shuf__pool {
      * May be NULL. */
     bool (*abandon_warm)(void *context, enum shuf__side side);
     void *warm_context;
-    /* The bytes on that side of results that clients of a user, or of all (SHUF__NO_USER), read
-     * slowly. May be NULL. */
+    /* The bytes of the results on that side that the clients of a user read slowly. `uid` may be
+     * SHUF__ALL_USERS. May be NULL. */
     uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side, uint32_t uid);
     /* Ends the use of such a result by the slowest client. False if there is none. */
     bool (*cut_off_reader)(void *context, enum shuf__side side);

@@ -10,7 +10,7 @@
 
 /* A block that a request needs. */
 struct shuf__need {
-    uint32_t uid; /* SHUF__NO_USER: nobody's limits hold */
+    uint32_t uid; /* SHUF__UID_DAEMON: the limits of users do not apply */
     enum shuf__memory kind;
     uint64_t size;
 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * See user_counts.h.
+ * See user_totals.h.
  */
-#include "user_counts.h"
+#include "user_totals.h"
 
-struct shuf__user_count *shuf__user_count_of(struct shuf__user_counts *counts, uint32_t uid)
+struct shuf__user_total *shuf__user_total_of(struct shuf__user_totals *totals, uint32_t uid)
 {
-    for (size_t i = 0; i < counts->users; i++)
-        if (counts->row[i].uid == uid)
-            return &counts->row[i];
-    if (counts->users == SHUF__USER_ROWS - 1)
-        return &counts->row[SHUF__USER_ROWS - 1];
-    struct shuf__user_count *fresh = &counts->row[counts->users++];
+    for (size_t i = 0; i < totals->users; i++)
+        if (totals->row[i].uid == uid)
+            return &totals->row[i];
+    if (totals->users == SHUF__USER_TOTALS - 1)
+        return &totals->row[SHUF__USER_TOTALS - 1];
+    struct shuf__user_total *fresh = &totals->row[totals->users++];
     fresh->uid = uid;
     return fresh;
 }
