@@ -168,8 +168,8 @@ struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank,
 bool shuf__request_own(struct shuf__request *request);
 void shuf__request_disown(struct shuf__request *request);
 
-/* Fails with SHUF_INVALID if the records of the shuffle are more than its input. The input is
- * `lease`, which has `has` bytes.
+/* Fails with SHUF_INVALID if the records of the shuffle need more bytes than its input has. The
+ * input is `lease`, which has `has` bytes.
  */
 shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint64_t lease,
                                       uint64_t has, struct shuf__error *error);

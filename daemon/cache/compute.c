@@ -22,8 +22,9 @@ static void finish_event_waiters(struct shuf__entry_job *job)
     }
 }
 
-/* The caller sets the job of the entry to NULL before. `finished` may lead to a new request, and so
- * to a new job for the same entry. A waiter that needs more of the summary waits for another job.
+/* The caller must set entry->job to NULL first, because `finished` may lead to a new request, and
+ * so to a new job for the entry. If a waiter needs a part of the summary that this job has not
+ * computed, it waits for another job.
  */
 static void finish_waiters(struct shuf__entry_job *job)
 {
@@ -160,7 +161,8 @@ void shuf__compute_unref(struct shuf__cache_entry *entry)
 
 /* ---- at once, on the loop's thread ---- */
 
-/* The computation is launched but takes longer than expected, so a lane's thread waits for it. */
+/* The computation is launched but takes longer than expected, so a lane's thread waits for it.
+ * Without memory for a job, the loop's thread waits and the request fails. */
 static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_entry *entry,
                              struct shuf__error *error)
 {

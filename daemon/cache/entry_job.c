@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How long the loop waits for a small computation, which takes a few microseconds if no other
- * program uses the device. */
+/* How long the loop waits for a quick computation. It takes a few microseconds if no other program
+ * uses the device. */
 static const uint64_t timeout_ns = 50000;
 
 /* ---- states ---- */
@@ -108,10 +108,11 @@ shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary
     return SHUF_OK;
 }
 
-/* ---- small computations, on the loop's thread ---- */
+/* ---- quick computations, on the loop's thread ---- */
 
-/* Whether the missing parts of the summary take little time. Fingerprints and sums do not: they use
- * all cores. Samples in device memory do not either: they take as long as a computation. */
+/* Whether the loop may compute the missing parts of the summary. It computes no fingerprint and no
+ * sums, because these use all cores. It reads no samples from device memory, because that takes as
+ * long as a computation. */
 static bool is_quick_summary(const struct shuf__cache_entry *entry,
                              const struct shuf__compute_options *options)
 {
@@ -145,8 +146,9 @@ shuf_status shuf__entry_compute_quick(struct shuf__backend *backend,
                                       struct shuf__error *error)
 {
     *complete = entry->ready;
-    if (!*complete && (launch_quick(backend, entry, error) ||
-                   backend->ops->wait(backend, timeout_ns, complete, &summary->device_ns, error)))
+    if (!*complete &&
+        (launch_quick(backend, entry, error) ||
+         backend->ops->wait(backend, timeout_ns, complete, &summary->device_ns, error)))
         return error->status;
     return *complete ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
 }
@@ -159,8 +161,8 @@ static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
     const struct shuf__cache_entry *entry = job->entry;
     if (!entry->allocation->block.memory || !shuf__entry_is_quick(backend, entry, &job->options))
         return SHUF__LOOP_NOTHING;
-    shuf_status status =
-        shuf__entry_compute_quick(backend, entry, &job->options, &job->summary, &complete, &job->error);
+    shuf_status status = shuf__entry_compute_quick(backend, entry, &job->options, &job->summary,
+                                                   &complete, &job->error);
     if (status == SHUF_OK && !complete) {
         shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
         return SHUF__LOOP_LAUNCHED;
@@ -194,8 +196,8 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
     return launch_with_key(backend, entry, &computation, &job->error);
 }
 
-/* If the event cannot be made, the job fails. It waits for the launched computation first, because
- * that still writes to the block. */
+/* If the event cannot be made, the job fails. First it waits for the launched computation, which
+ * still writes to the block. */
 static shuf_status make_event(struct shuf__entry_job *job, struct shuf__backend *backend)
 {
     struct shuf__error ignored;
@@ -259,8 +261,8 @@ shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
     return shuf__workspace_check_fit(entry->cache->pool, &memory, error);
 }
 
-/* Whether the input of a shuffle is ready, or its job is still at work. That job ends before this
- * one. */
+/* Whether the input of a shuffle is ready or is still being computed. The job of the input ends
+ * before this job, because a user's jobs run one after the other. */
 static bool has_input(const struct shuf__cache_entry *entry)
 {
     return !entry->input || entry->input->ready || entry->input->job;

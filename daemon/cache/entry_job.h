@@ -72,12 +72,12 @@ void shuf__entry_become_ready(struct shuf__cache_entry *entry);
 
 /* ---- on the thread that has the backend ---- */
 
-/* Whether computing the entry takes less time than waking another thread. */
+/* Whether computing the entry is quick (compute.h). */
 bool shuf__entry_is_quick(const struct shuf__backend *backend,
                           const struct shuf__cache_entry *entry,
                           const struct shuf__compute_options *options);
 
-/* Computes a small entry that has its memory. *complete is false if the computation is launched but
+/* Computes a quick entry that has its memory. *complete is false if the computation is launched but
  * takes longer than expected. */
 shuf_status shuf__entry_compute_quick(struct shuf__backend *backend,
                                       const struct shuf__cache_entry *entry,

@@ -112,7 +112,7 @@ struct shuf__config_help {
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key);
 
-/* Converts a duration for a timer. Only 0 gives 0: a shorter time than 1 ms gives 1 ms. */
+/* Converts a duration to milliseconds for a timer. Rounds up, so only 0 gives 0. */
 static inline uint64_t shuf__config_ms(shuf__config_DURATION nanoseconds)
 {
     return (nanoseconds + 999999) / 1000000;

@@ -26,7 +26,8 @@ enum shuf__loop_result {
     SHUF__LOOP_LAUNCHED, /* the loop's backend computes; a lane calls `run` with it to wait */
 };
 
-/* The struct that the job works on embeds it. It must not move until `done` is called. */
+/* The caller embeds the job in the struct of its work. The job must not move until `done` is
+ * called. */
 struct shuf__engine_job {
     uint32_t uid; /* the user of the job; the caller sets it */
     /* On the loop's thread, when it is the job's turn: acquires the memory that the job needs.
