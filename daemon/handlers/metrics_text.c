@@ -54,8 +54,8 @@ static void write_resident(struct shuf__exposition *x)
 
 /* ---- requests ---- */
 
-/* Whether the metrics have this kind. They have all kinds of the protocol, and 0 for a frame
- * without a request. */
+/* Whether the metrics have rows of this kind: a kind of the protocol, or 0 for a frame that is not
+ * a request. */
 static bool is_kind(unsigned kind)
 {
     return kind == 0 || strcmp(shuf__request_kind_name(kind), "none") != 0;

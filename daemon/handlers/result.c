@@ -82,7 +82,7 @@ static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error 
                                session->fd, &r->key.request.key, error);
 }
 
-/* Call before the computation, so that nothing is computed in vain. */
+/* Call it before the computation, because a request above the limit fails. */
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
 {
@@ -126,7 +126,8 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
-/* The request's lists belong to the message, which is freed before a job ends. So copies them. */
+/* The lists of an exchange belong to the message, which is freed before a job ends. So the request
+ * takes the lists of its entry, which are copies. */
 static void use_request_of_entry(struct shuf__result_request *r)
 {
     if (r->key.request.kind == SHUF__EXCHANGE)

@@ -160,7 +160,7 @@ static const char *keys_directory(const struct shuf__config *config)
     return *config->keys ? config->keys : getenv("CREDENTIALS_DIRECTORY");
 }
 
-/* The error names the variable if the file does not name the directory. */
+/* If $CREDENTIALS_DIRECTORY gives the directory, the error names this variable. */
 static shuf_status load_keys(struct shuf__keyring *keyring, const struct shuf__config *config,
                              struct shuf__error *error)
 {

@@ -8,8 +8,8 @@
 #include "engine/engine.h"
 #include "net/session.h"
 
-/* The first member of a struct from malloc(). The caller sets engine_job.run (and .begin), release
- * and reply. */
+/* A struct from malloc() has it as its first member. The caller sets release, reply and
+ * engine_job.run, and may set engine_job.begin. */
 struct shuf__session_job {
     struct shuf__pending pending;
     struct shuf__engine_job engine_job;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Status: describes the daemon, its load, and its users. It reads only counters, so it answers at
- * once even if the device is busy. Users see their own row and the totals. Root and the daemon's
+ * Status: describes the daemon, its load, and its users. It does not use the device, so it answers
+ * at once even if the device is busy. Users see their own row and the totals. Root and the daemon's
  * user see all rows.
  */
 #include "handlers.h"

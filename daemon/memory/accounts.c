@@ -106,8 +106,9 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* `enough`: the least that is useful to a user. At most a 128th of the limit, so several users can
- * have it. */
+/* The amount that a user may have even if others hold nearly everything: a 1024th of the limit, or
+ * `enough` if that is more. `enough` is at most a 128th of the limit, so several users can have it.
+ */
 static uint64_t little_of(uint64_t limit, uint64_t enough)
 {
     const uint64_t part = limit / LITTLE;

@@ -72,11 +72,12 @@ bool shuf__uid_is_privileged(uint32_t uid);
 /* Whether that user has limits of memory and blocks. SHUF__UID_DAEMON has none. */
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
-/* The most that one user may have of `limit` if the other users have `others`. A sixteenth of the
- * limit is for root. Another sixteenth is for users who have little, because their parts of the
- * rest may be too small. Such a user may have a 1024th of the bytes, or 4 MiB if that is more. It
- * may have a 1024th of the blocks, or 4 blocks if that is more. It may have a 256th of the
- * connections, or one. */
+/* The most that one user may have of `limit` if the other users have `others`. A user may have a
+ * part, such as 75%, of what the others leave of 14/16 of the limit. One sixteenth is only for root
+ * and the daemon's user. The other one is for users whose part would be too small. Such a user may
+ * have a 1024th of the bytes or 4 MiB, a 1024th of the blocks or 4 blocks, and a 256th of the
+ * connections or one, whichever is more. If the limit is small, a 128th of it replaces the 4 MiB
+ * and the 4 blocks. */
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);

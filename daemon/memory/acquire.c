@@ -6,10 +6,10 @@
 
 #include "refusal.h"
 
-/* A size class is full above 64 idle allocations or above 128 MiB, but never with only one. If it
- * is full, a request overwrites the least recently used result instead of allocating a block. Small
- * results are cheap to compute again, and clients already have these few blocks mapped. For a large
- * result, new memory takes longer than the computation. */
+/* A size class (pool.h) is full above 64 idle allocations or above 128 MiB, but never with only one
+ * allocation. If the class is full, a request overwrites its least recently used result instead of
+ * allocating a block. Small results are cheap to compute again, and clients already have these few
+ * blocks mapped. For a large result, new memory takes longer than the computation. */
 enum { KEEP_MOST = 64 };
 static const uint64_t keep_bytes = UINT64_C(128) << 20;
 
@@ -52,9 +52,10 @@ static bool is_full(const struct shuf__size_class *class)
     return class->count > KEEP_MOST || class->count > (keep < 1 ? 1 : keep);
 }
 
-/* The least recently used allocation whose block may be rewritten. While the class is full, drops
- * the allocations that may not be rewritten, else their number would grow without limit. A full
- * class has more than one allocation, so one remains. */
+/* Finds the least recently used allocation whose block may be rewritten. While the class is full,
+ * it evicts the allocations that may not be rewritten. Otherwise their number would grow without
+ * limit. A full class has at least two allocations, so this never empties the class, which would
+ * free it. */
 static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
                                                 struct shuf__size_class *class)
 {
@@ -68,8 +69,9 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
     return allocation;
 }
 
-/* Besides spare allocations and those of a full class, a request may overwrite an allocation of the
- * warm block's size. A second block of this size would take long to touch. */
+/* Whether a request may overwrite the allocation although it could get new memory. It may if the
+ * allocation is spare, its class is full, or it has the size of the warm block. Touching a second
+ * block of that size would take long. */
 static bool may_replace(const struct shuf__allocation *allocation,
                         const struct shuf__size_class *class)
 {
@@ -104,7 +106,8 @@ static struct shuf__need need_of(const struct shuf__memory_request *request, uin
     return (struct shuf__need){.uid = request->uid, .kind = request->kind, .size = size};
 }
 
-/* Whether even a block without bytes is one too many. */
+/* Whether a limit on the number of blocks is reached, so that not even a block without bytes fits.
+ */
 static bool lacks_blocks(const struct shuf__pool *pool, const struct shuf__need *need,
                          const struct shuf__freed *freed)
 {
@@ -117,7 +120,8 @@ static enum shuf__side other_side(enum shuf__memory kind)
     return shuf__side_of(kind) == SHUF__SIDE_HOST ? SHUF__SIDE_DEVICE : SHUF__SIDE_HOST;
 }
 
-/* Evicts idle allocations, least recently used first, until there is room. */
+/* Evicts idle allocations of one side, least recently used first, until there is room. With `own`
+ * it evicts only those of the need's user. */
 static bool evict_from(struct shuf__pool *pool, enum shuf__side side, const struct shuf__need *need,
                        bool all, bool own)
 {
@@ -167,8 +171,8 @@ static void add_evictable(const struct shuf__pool *pool, enum shuf__side side,
     }
 }
 
-/* Whether eviction would free enough beside `freed`, to which it is added: nothing is evicted in
- * vain. */
+/* Whether eviction would make room, together with `freed`. Adds the memory that it would free to
+ * *freed. Callers ask first, so that nothing is evicted in vain. */
 static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *need, bool all,
                         struct shuf__freed *freed)
 {
@@ -181,7 +185,7 @@ static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *
     return shuf__room_has(pool->allocations, need, freed);
 }
 
-/* Memory without contents goes first, if the size can fit at all. */
+/* Gives up the warm block before any result is evicted. Does nothing if the size can never fit. */
 static void give_up_warm(struct shuf__pool *pool, const struct shuf__need *need)
 {
     const enum shuf__side side = shuf__side_of(need->kind);
@@ -206,7 +210,7 @@ static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, boo
     return shuf__room_has(pool->allocations, need, NULL);
 }
 
-/* What slow readers of any user, or of the need's user, have. */
+/* The bytes of results that the clients of `uid` read slowly. `uid` may be SHUF__ALL_USERS. */
 static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__need *need,
                            uint32_t uid)
 {

@@ -87,14 +87,15 @@ struct shuf__allocations {
     uv_timer_t sweep; /* the next sweep of pending_free */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
-    uint64_t buffers;   /* of `count` */
-    uint64_t shortages; /* the times that memory was short: clients unmap what they can */
-    uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    uint64_t buffers; /* of `count` */
+    uint64_t
+        shortages; /* number of times that memory was short; clients then unmap unused blocks */
+    uint64_t max_count;                   /* limit of `count`: each may need a descriptor */
     struct shuf__reading buffers_reading; /* of the bytes that clients have written to buffers */
     struct shuf__reading mapped_reading;  /* client_process.h */
     uint64_t mapped[SHUF__SIDES];         /* of all users, at that reading */
-    /* For messages: the configuration file, and the program that started this one, or NULL or "";
-     * the sides whose limit is an option of the command line. */
+    /* For messages. `config_file` and `starter` (the program that started the daemon) are NULL or
+     * "" if there is none. The flags say which limits are options of the command line. */
     const char *config_file, *starter;
     bool has_option[SHUF__SIDES], has_user_option;
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
@@ -110,7 +111,7 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
 
 enum shuf__side shuf__side_of(enum shuf__memory kind);
 
-/* What results can have of the memory if nothing else uses it. */
+/* The bytes that results can use if nothing else uses the memory: all except a sixteenth. */
 uint64_t shuf__budget_usable(const struct shuf__budget *budget);
 
 /* Updates the limits of that side's budget. */

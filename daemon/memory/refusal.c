@@ -210,7 +210,7 @@ static void write_mapped(struct shuf__allocations *allocations, const struct shu
                  shuf__units_memory(bytes, allocations->mapped[side]));
 }
 
-/* It would have the memory if other programs had none. */
+/* Whether the request would fit the user's share if other programs used no memory. */
 static bool would_fit(const struct shuf__allocations *allocations, const struct shuf__need *need,
                       const struct shuf__shares *shares)
 {

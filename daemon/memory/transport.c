@@ -131,8 +131,8 @@ static bool is_made(const struct shuf__backend *backend, const struct shuf__besi
            (!beside || shuf__side_of(kind) == shuf__side_of(beside->kind));
 }
 
-/* The kind of memory for a transport that accepts any kind: the kind of the input, or without an
- * input the backend's own kind. */
+/* The kind of memory for a transport that works with any kind: the backend's own kind, or the kind
+ * of `beside` if that is on the other side. */
 static enum shuf__memory any_kind(const struct shuf__backend *backend,
                                   const struct shuf__beside *beside)
 {

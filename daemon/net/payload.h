@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bytes that follow a reply, sent in chunks: the values of a cache entry, or a text. If the
- * host can read their memory, they are sent from there. Otherwise the engine copies them to two
- * small buffers in turn, the stages. So a client that reads slowly costs the daemon little memory.
+ * host can read the memory of the values, they are sent from there. Otherwise the engine copies
+ * them to two small buffers in turn, the stages. So a client that reads slowly costs the daemon
+ * little memory.
  */
 #ifndef SHUFD_PAYLOAD_H
 #define SHUFD_PAYLOAD_H

@@ -2,7 +2,7 @@
  *
  * Clients that read their replies slowly keep the results in memory. They may do so until another
  * request needs the memory. Then the slowest client is cut off. Its libshuf repeats the request,
- * from the first byte that it has not read.
+ * and continues at the first byte that it has not read.
  */
 #ifndef SHUFD_SLOW_READERS_H
 #define SHUFD_SLOW_READERS_H

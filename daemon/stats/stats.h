@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The counts for the metrics of requests, their times, and users. Other parts of the daemon keep
- * the counts of other metrics. The counts are plain integers, because only the loop's thread uses
- * them.
+ * The counts for the metrics of requests, of their times, and of users. Other metrics read counts
+ * that other parts of the daemon keep. The counts are plain integers, because only the loop's
+ * thread uses them.
  */
 #ifndef SHUFD_STATS_H
 #define SHUFD_STATS_H
