@@ -69,9 +69,9 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
     return allocation;
 }
 
-/* Whether a request may overwrite the allocation although it could get new memory. It may if the
- * allocation is spare, its class is full, or it has the size of the warm block. Touching a second
- * block of that size would take long. */
+/* Whether a request may overwrite the allocation although there may be room for a new one. It may
+ * if the allocation is spare, its class is full, or it has the size of the warm block. Touching a
+ * second block of that size would take long. */
 static bool may_replace(const struct shuf__allocation *allocation,
                         const struct shuf__size_class *class)
 {
