@@ -40,8 +40,8 @@ enum shuf__request_kind {
 
 /* Row r is the permutation of [0, n) for the seed and the epoch (epoch + r) mod 2^64. Value i of a
  * row stands at position (offset + i * stride) mod n. Only the last value of a padded shard can
- * stand past the end of the row and wrap to its front. 1 <= n <= 2^62, rows >= 1, offset < n, 1 <=
- * stride <= 2^62. count is 0 only if no value of a shard is left. */
+ * stand past the end of the row and wrap to its front. n and stride are from 1 to 2^62. rows is at
+ * least 1. offset is below n. count is 0 only if no value of a shard is left. */
 struct shuf__permutation {
     uint64_t n, seed, epoch, rows;
     uint64_t seed_high; /* the second word of a named key, else 0: see shuf__request_set_key() */
@@ -81,7 +81,7 @@ struct shuf__look_up {
  * by 1 at most, and the larger ones are first. If `output` is NULL, it is the same as `input`. rank
  * < world. */
 struct shuf__plan {
-    struct shuf__permutation permutation; /* whole, one row; with random access */
+    struct shuf__permutation permutation; /* one whole row, of an algorithm with random access */
     uint64_t rank, world;
     const uint64_t *input, *output; /* lists of the message, or copies by shuf__request_own() */
     bool inverse;

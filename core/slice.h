@@ -2,7 +2,7 @@
  *
  * The positions of a row that belong to a slice (request.h), for host and device. Value i of the
  * slice stands at position offset + i * stride. Only the last value of a padded shard can stand
- * past the end of the row; it wraps to the front. A caller that has a part of the row calls
+ * past the end of the row. This value wraps to the front. A caller that has a part of the row calls
  * shuf__slice_hits() with the position of the part. If the slice wraps, the caller makes a second
  * call with this position + n.
  */

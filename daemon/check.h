@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checks of --check, which do not start the daemon, and the exit codes, which a start also
- * uses.
+ * The checks of the option --check, which does not start the daemon. A start uses the same exit
+ * codes.
  */
 #ifndef SHUFD_CHECK_H
 #define SHUFD_CHECK_H
@@ -18,8 +18,8 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
                           const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Logs a warning for each of these: a budget below 2 MiB, a budget above the memory of the machine
- * or the GPU, a warm block above its budget, a `user_memory` below 2 MiB. */
+/* Logs a warning for each budget that is below 2 MiB, or above the memory of the machine or the
+ * GPU. Also warns about a warm block above its budget, and about a `user_memory` below 2 MiB. */
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log);
 

@@ -11,7 +11,7 @@
 
 enum {
     SHUF__LOOK_UPS_MAX = 8000,   /* places of one Index; request and reply then fit a frame */
-    SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write, so that it fits a frame */
+    SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write, which then fits a frame */
 };
 
 shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__request *request,

@@ -46,7 +46,7 @@ struct shuf__config {
 #undef SHUF__PARAM
     char file[SHUF__CONFIG_PATH]; /* the file that was read; "": none */
     int line[SHUF__CONFIG_KEYS];  /* the line of the file that sets this key; 0: none */
-    char root[108];               /* tests put it before paths in /proc and /sys; else "" */
+    char root[108]; /* ""; tests set it to a folder that replaces / for /proc and /sys */
     struct shuf__config_source source;
 };
 

@@ -23,7 +23,7 @@ struct shuf__session_job {
 struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_job);
 
 /* Submits the job and lets the session wait for it. The job is freed after its reply. Fails with
- * SHUF_BUSY when the queue is full; then the caller still owns the job. */
+ * SHUF_BUSY when the queue is full. After a failure the caller still owns the job. */
 shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__session *session,
                                      struct shuf__error *error);
 

@@ -75,9 +75,9 @@ bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t ui
 /* The most that one user may have of `limit` if the other users have `others`. A user may have a
  * part, such as 75%, of what the others leave of 14/16 of the limit. One sixteenth is only for root
  * and the daemon's user. The other one is for users whose part would be too small. Such a user may
- * have a 1024th of the bytes or 4 MiB, a 1024th of the blocks or 4 blocks, and a 256th of the
- * connections or one, whichever is more. If the limit is small, a 128th of it replaces the 4 MiB
- * and the 4 blocks. */
+ * have a 1024th of the bytes, and at least 4 MiB; a 1024th of the blocks, and at least 4; a 256th
+ * of the connections, and at least one. If the limit is small, a 128th of it replaces the 4 MiB and
+ * the 4 blocks. */
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);

@@ -172,7 +172,7 @@ static void add_evictable(const struct shuf__pool *pool, enum shuf__side side,
 }
 
 /* Whether eviction would make room, together with `freed`. Adds the memory that it would free to
- * *freed. Callers ask first, so that nothing is evicted in vain. */
+ * *freed. A caller asks first, because it evicts nothing if the room would still be too small. */
 static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *need, bool all,
                         struct shuf__freed *freed)
 {

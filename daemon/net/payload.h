@@ -62,8 +62,8 @@ void shuf__payload_advance(struct shuf__payload *payload, size_t sent);
  * Do not call it during a fetch. */
 void shuf__payload_abandon(struct shuf__payload *payload, const char *why);
 
-/* Gives the entry, the text and the stages back. During a fetch it does nothing and returns false;
- * then call it again after `ready`. */
+/* Gives the entry, the text and the stages back. During a fetch it does nothing and returns false.
+ * The caller must call it again after `ready`. */
 bool shuf__payload_end(struct shuf__payload *payload);
 
 #endif

@@ -18,8 +18,8 @@
 
 enum {
     /* Time for requests and replies before the loop handles other events. A request that arrives
-     * meanwhile waits for the rest of this time, so it is shorter if several users are connected.
-     */
+       meanwhile waits for the rest of this time. So the time is shorter if several users are
+       connected. */
     TURN_NS = 100000,
     SHARED_TURN_NS = 25000,
     HALF_CLOSED_MS = 1000, /* time in which the client should close */
