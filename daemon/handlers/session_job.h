@@ -8,8 +8,8 @@
 #include "engine/engine.h"
 #include "net/session.h"
 
-/* A struct from malloc() has it as its first member. The caller sets release, reply and
- * engine_job.run, and may set engine_job.begin. */
+/* The first member of the struct of a kind of job, which malloc() has made. The caller sets
+ * release, reply and engine_job.run, and may set engine_job.begin. */
 struct shuf__session_job {
     struct shuf__pending pending;
     struct shuf__engine_job engine_job;

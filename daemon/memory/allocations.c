@@ -235,7 +235,8 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
 }
 
 /* The kernel knows the mappings of host memory. For device memory, the daemon relies on the reports
- * of its clients. A freed block counts as mapped while a process keeps its memory (inode_watch.h).
+ * and the deaths of client processes. A freed block counts as mapped while a process keeps its
+ * memory (inode_watch.h).
  */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {

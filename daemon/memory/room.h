@@ -15,7 +15,7 @@ struct shuf__need {
     uint64_t size;
 };
 
-/* The bytes and blocks of blocks that could be freed for a request. */
+/* The numbers of bytes and of blocks that could be freed for a request. */
 struct shuf__freed {
     uint64_t bytes, blocks;
     uint64_t own_bytes, own_blocks; /* the part of these that is charged to the user */
