@@ -15,6 +15,7 @@
  */
 #include "host/exchange.h"
 
+#include "host/cancelled.h"
 #include "host/primefold_shape.h"
 #include "host/tile.h"
 
@@ -60,14 +61,6 @@ struct run {
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
 };
-
-static bool is_cancelled(struct run *run)
-{
-    const struct shuf__computation *computation = run->computation;
-    if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&run->cancelled, true);
-    return atomic_load(&run->cancelled);
-}
 
 static void put(const struct run *run, void *list, uint64_t index, uint64_t number)
 {
@@ -124,7 +117,8 @@ static void take_input(struct run *run, int thread, bool writes)
     const struct shuf__range share = share_of(run->in.count, run->senders, thread);
     const unsigned bits = run->windows.bits;
     uint64_t *next = run->counters + (uint64_t)thread * run->windows.count, values[BATCH];
-    for (uint64_t i = 0; i < share.count && !is_cancelled(run); i += BATCH) {
+    for (uint64_t i = 0; i < share.count && !shuf__is_cancelled(run->computation, &run->cancelled);
+         i += BATCH) {
         const size_t count = share.count - i < BATCH ? share.count - i : BATCH;
         const uint64_t own = share.first + i;
         evaluate(run, &run->place, run->in.first + own, count, values);
@@ -205,7 +199,7 @@ static void sort_windows(struct run *run)
     const uint64_t *ends = run->counters + (uint64_t)(run->senders - 1) * run->windows.count;
     for (;;) {
         const uint64_t w = atomic_fetch_add(&run->next, 1);
-        if (w >= run->windows.count || is_cancelled(run))
+        if (w >= run->windows.count || shuf__is_cancelled(run->computation, &run->cancelled))
             return;
         sort_window(run, w ? ends[w - 1] : 0, ends[w]);
     }
@@ -304,7 +298,8 @@ static void take_output(struct run *run, int thread, bool writes)
 {
     const struct shuf__range share = share_of(run->out.count, run->receivers, thread);
     uint64_t *next = run->counters + (uint64_t)thread * run->plan->world, values[BATCH];
-    for (uint64_t i = 0; i < share.count && !is_cancelled(run); i += BATCH) {
+    for (uint64_t i = 0; i < share.count && !shuf__is_cancelled(run->computation, &run->cancelled);
+         i += BATCH) {
         const size_t count = share.count - i < BATCH ? share.count - i : BATCH;
         const uint64_t own = share.first + i;
         evaluate(run, &run->source, run->out.first + own, count, values);

@@ -15,6 +15,7 @@
  */
 #include "host/partition.h"
 
+#include "host/cancelled.h"
 #include "host/primefold_shape.h"
 #include "host/tile.h"
 
@@ -71,16 +72,8 @@ struct collector {
     uint16_t *fill;  /* for each part, the records in that chunk so far */
 };
 
-static bool is_cancelled(struct run *run)
-{
-    const struct shuf__computation *computation = run->computation;
-    if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&run->cancelled, true);
-    return atomic_load(&run->cancelled);
-}
-
-/* Writes whole lines past the caches. Nobody reads the old contents, and nobody reads the new ones
- * soon. */
+/* Writes whole lines past the caches, because nobody reads the old contents, and nobody reads the
+ * new contents soon. */
 static inline __attribute__((always_inline)) void write_lines(char *to, const char *from,
                                                               size_t bytes)
 {
@@ -226,7 +219,7 @@ static inline __attribute__((always_inline)) void collect_all(struct collector *
     const uint64_t n = run->n;
     for (;;) {
         const uint64_t first = atomic_fetch_add(&run->next, 16 * BATCH);
-        if (first >= n || is_cancelled(run))
+        if (first >= n || shuf__is_cancelled(run->computation, &run->cancelled))
             break;
         const uint64_t end = n - first < 16 * BATCH ? n : first + 16 * BATCH;
         for (uint64_t i = first; i < end; i += BATCH)
@@ -272,7 +265,7 @@ static inline __attribute__((always_inline)) void order_all(struct run *run, cha
 {
     for (;;) {
         const uint64_t part = atomic_fetch_add(&run->next_part, 1);
-        if (part >= run->l.parts || is_cancelled(run))
+        if (part >= run->l.parts || shuf__is_cancelled(run->computation, &run->cancelled))
             break;
         order_part(run, part, window, record, place_bytes);
     }

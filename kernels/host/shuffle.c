@@ -9,6 +9,7 @@
  */
 #include "host/shuffle.h"
 
+#include "host/cancelled.h"
 #include "host/exchange.h"
 #include "host/move.h"
 #include "host/partition.h"
@@ -41,14 +42,6 @@ struct run {
     atomic_bool cancelled;
 };
 
-static bool is_cancelled(struct run *run)
-{
-    const struct shuf__computation *computation = run->computation;
-    if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&run->cancelled, true);
-    return atomic_load(&run->cancelled);
-}
-
 static const void *values_at(const struct run *run, uint64_t first, size_t count,
                              struct shuf__tile *tile)
 {
@@ -78,7 +71,7 @@ static void run_thread(struct run *run)
     const void *in = run->computation->input->memory;
     for (;;) {
         const uint64_t item = atomic_fetch_add(&run->next, 1);
-        if (item >= run->items || is_cancelled(run))
+        if (item >= run->items || shuf__is_cancelled(run->computation, &run->cancelled))
             return;
         const uint64_t first = item / run->pieces * run->part;
         const size_t count = n - first < run->part ? n - first : run->part;
