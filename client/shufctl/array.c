@@ -121,8 +121,8 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
     return check_records(a);
 }
 
-/* True for an .npz or another zip archive. A shuffle would mix its records with the directory of
- * the archive. */
+/* True for an .npz or another zip archive. A shuffle of its bytes as raw records would destroy the
+ * archive. */
 static bool is_archive(const uint8_t *front, size_t size)
 {
     return size >= 4 && memcmp(front, "PK\3\4", 4) == 0;

@@ -38,8 +38,8 @@ int shuf__output_path_descriptor(const char *path)
     return -1;
 }
 
-/* FD_CLOEXEC distinguishes them: inherited descriptors do not have it, but the connection to the
- * daemon does. */
+/* True for an inherited descriptor. It lacks the flag FD_CLOEXEC; the descriptors that shufctl
+ * opens itself have the flag. */
 int shuf__output_path_duplicate(int descriptor)
 {
     int flags = fcntl(descriptor, F_GETFD);
