@@ -292,8 +292,7 @@ static bool can_retry(struct fetch_parts *f, shuf_status status)
            (status == SHUF_BUSY && shuf__wait_again(f->handle, &f->wait));
 }
 
-/* If the daemon has no room for the part, releases the prefetched part and tries again.
- */
+/* If the daemon has no room for the part, releases the prefetched part and tries again. */
 static shuf_status retry_alone(struct fetch_parts *f, struct ahead *own, shuf_status status)
 {
     if (drop_both(f, own))
@@ -304,7 +303,7 @@ static shuf_status retry_alone(struct fetch_parts *f, struct ahead *own, shuf_st
     return SHUF_OK;
 }
 
-/* After a timeout the call ends. It must not wait again. */
+/* Fetches the next part, while the daemon computes the one after it. */
 static shuf_status fetch_next(struct fetch_parts *f)
 {
     struct shuf__part part;
@@ -314,7 +313,7 @@ static shuf_status fetch_next(struct fetch_parts *f)
         return f->handle->error.status;
     const shuf_status status = fetch_part(f, &part);
     if (status == SHUF_CANCELLED)
-        own = (struct ahead){0}; /* the part has taken it */
+        own = (struct ahead){0}; /* the request has ended the prefetch of this part */
     if (status != SHUF_OK)
         return retry_alone(f, &own, status);
     f->part.shared = own.shared;

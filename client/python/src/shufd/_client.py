@@ -140,13 +140,13 @@ class Client:
         n         number of values, 1 to 2^62
         seed, epoch
                   0 to 2^64 - 1; each pair selects another permutation
-                key       the name of a key of the daemon instead of the seed
+        key       the name of a key of the daemon instead of the seed
         epochs    instead of an epoch: a range with step 1; the result has a row for each epoch, and
                   the shape (len(epochs), count)
         rank, world, drop_last
                   only the values that torch's DistributedSampler gives to this rank: with drop_last
                   n // world, else ceil(n / world), padded from the beginning
-                step      only with rank: the number of values that the rank has already used, to resume in the
+        step      only with rank: the number of values that the rank has already used, to resume in the
                   middle of an epoch; the result has the next `count` values, by default all
         offset, count, stride
                   only the values at offset, offset + stride, ...; by default all from 0 on, step 1

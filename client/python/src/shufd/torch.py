@@ -36,7 +36,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     permutation that shufd computes for `seed` and the epoch.
 
     dataset        its length is n
-        num_replicas, rank
+    num_replicas, rank
                    by default those of torch.distributed, else those in the variables of torchrun
                    ($WORLD_SIZE and $RANK), Slurm or Open MPI, else 1 and 0
     shuffle        False: the indices in order
@@ -46,7 +46,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     client         by default shufd.connect(), or with a single rank shufd.default_client()
     algorithm      as in Client.permute()
 
-        Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
+    Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
     if an iteration continues in the middle. If a permutation does not fit the daemon's memory, the
     sampler computes its indices in this process. Errors: those of Client.permute(), with the first
     index; Invalid for a rank out of range.
@@ -113,7 +113,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
 
     data_source    its length is n
     replacement    True: independent draws, computed in this process
-        num_samples    by default n; without replacement, more than n indices come from further permutations
+    num_samples    by default n; without replacement, more than n indices come from further permutations
     generator      a torch.Generator, whose initial seed becomes `seed`
     seed           0 to 2^64 - 1; by default the seed of `generator`. Without both, the constructor draws
                    it from torch's default generator, so torch.manual_seed() decides it
