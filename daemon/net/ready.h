@@ -50,6 +50,13 @@ void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *ses
 /* Takes the session whose turn it is out of the queue. NULL: none is ready. */
 struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
 
+/* Whether several users have connections. */
+static inline bool shuf__ready_is_shared(const struct shuf__ready_queue *queue)
+{
+    const struct shuf__ready_user *first = LIST_FIRST(&queue->users);
+    return first && LIST_NEXT(first, link);
+}
+
 static inline bool shuf__ready_is_empty(const struct shuf__ready_queue *queue)
 {
     return TAILQ_EMPTY(&queue->busy);
