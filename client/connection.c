@@ -333,7 +333,7 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
     request->id = ++connection->last_id;
     size_t size = shuf__message_pack(&request->base, connection->buffer, sizeof connection->buffer);
     if (size == 0)
-        return shuf__fail(error, SHUF_INVALID, "request: expected at most %d bytes of it",
+        return shuf__fail(error, SHUF_INVALID, "request: too long; expected at most %d bytes",
                           SHUF__FRAME_MAX);
     return send_all(connection, size, error);
 }

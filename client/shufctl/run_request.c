@@ -202,8 +202,8 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
         return EX_OK;
     return shuf__fail_with(
         EX_OSERR,
-        "--prefetch: the result has %s, expected at most %s, which the daemon "
-        "keeps: raise %s in shufd.conf (then kill -HUP %" PRIu64 "), or start shufd with %s",
+        "--prefetch: the result has %s, but the daemon keeps at most %s: "
+        "raise %s in shufd.conf (then kill -HUP %" PRIu64 "), or start shufd with %s",
         shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit),
         keys[host][by_memory], now.pid, flags[host][by_memory]);
 }
