@@ -20,7 +20,7 @@ shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
  * over. */
 shuf_status shuf__call_await_daemon(shuf *handle);
 
-/* True if an exchange of this public call has lost its daemon, and has not reached another one. */
+/* True if this public call has waited for a daemon, and has not reached one. */
 bool shuf__call_gave_up(const shuf *handle);
 
 /* Fails with SHUF_NO_DAEMON: the message says that a daemon was lost. */

@@ -244,7 +244,7 @@ static void print_note(const char *text)
     pthread_mutex_unlock(&progress.lock);
 }
 
-/* Has no effect in a phase that counts its bytes itself, because its count is more exact than the
+/* Has no effect in a phase that counts its bytes itself, because its count is ahead of the
  * count of parts. */
 static void note_part(uint64_t done, uint64_t all)
 {
