@@ -143,7 +143,7 @@ static void fill_prefetches(struct batch *batch, unsigned connection)
     }
 }
 
-/* Each connection with another of these requests. */
+/* Gives each connection another of these requests. */
 static void fill_mixed(struct batch *batch, unsigned connection)
 {
     static void (*const fills[])(struct batch *, unsigned) = {fill_late, fill_endless,
@@ -151,7 +151,7 @@ static void fill_mixed(struct batch *batch, unsigned connection)
     fills[connection % 4](batch, connection);
 }
 
-/* Frames of the largest size, whose messages are random bytes. */
+/* Fills the batch with frames of the largest size, whose messages are random bytes. */
 static void fill_garbage(struct batch *batch, unsigned connection)
 {
     uint64_t state = connection + 1;
@@ -165,7 +165,7 @@ static void fill_garbage(struct batch *batch, unsigned connection)
     }
 }
 
-/* A frame whose length is out of range. */
+/* Fills the batch with a frame whose length is out of range. */
 static void fill_bad_frame(struct batch *batch, unsigned connection)
 {
     (void)connection;

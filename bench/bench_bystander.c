@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The latency of one user's small requests while another user attacks the daemon. The bystander
- * requests permutations of n = 1000 by INLINE, each with a new epoch, one after the other. Every
- * value of some of them is checked, and no request may fail. Needs root, to become two users.
+ * Measures the latency of one user's small requests while another user attacks the daemon. The
+ * first user is the bystander. It requests permutations of n = 1000 by INLINE, each with a new
+ * epoch, one after the other. The program checks every value of some results, and no request may
+ * fail. It needs root, to become two users.
  *
- * The daemon, the bystander and the hostile processes share the processors of this program, so run
- * it by taskset(1) to have two of them. With --apart the daemon and the bystander have the first
- * two, and the hostile processes have the others.
+ * The daemon, the bystander and the hostile processes share the processors of this program. To give
+ * them two processors, run it by taskset(1). With --apart, the daemon and the bystander have the
+ * first two processors, and the hostile processes have the others.
  */
 #include "clock.h"
 #include "daemon.h"
@@ -156,7 +157,7 @@ static void attack_row(struct report *report, const struct settings *settings,
     report_counts(report, attack->name, &counts);
 }
 
-/* Two daemons one after the other: the log of the second one has no reader. */
+/* Measures all rows of a table against a new daemon with this log. */
 static void all_rows(struct report *report, const struct settings *settings, const char *only,
                      const struct attack *rows, const char *log, struct samples *samples)
 {

@@ -21,7 +21,7 @@ struct daemon {
 /* `backend`: as for shufd --backend. Returns when the daemon replies. */
 void daemon_start(struct daemon *daemon, const char *backend);
 
-/* The same with the text of its configuration, and with the file for its log. */
+/* Does the same as daemon_start(), with the text of a configuration and a file for the log. */
 void daemon_start_with(struct daemon *daemon, const char *backend, const char *config,
                        const char *log);
 

@@ -72,7 +72,7 @@ static void send_lease(int fd, uint64_t seed)
     (void)!send(fd, frame, size, MSG_NOSIGNAL);
 }
 
-/* Returns -1 if the daemon's backlog is full. */
+/* Opens a connection. Returns -1 if the daemon's backlog is full. */
 static int open_connection(struct process *p)
 {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -25,7 +25,7 @@ struct attack {
     /* Fills the batch of a connection; NULL: the connections send nothing. */
     void (*fill)(struct batch *batch, unsigned connection);
     unsigned leases;  /* leases that each connection takes first */
-    unsigned drip_ms; /* sends one byte in this time; 0: as much as the socket takes */
+    unsigned drip_ms; /* time between two bytes; 0: as much as the socket takes */
     enum { READS, NEVER_READS } reading;
     /* Opens a connection again that the daemon has closed. */
     enum { STAYS_CLOSED, RECONNECTS } closed;
@@ -36,8 +36,8 @@ struct attack_counts {
     uint64_t sent_bytes, received_bytes, connects, closes;
 };
 
-/* The attacks that the daemon meets with its log read, and those with a stopped reader of the log.
- * The tables end with a NULL name. */
+/* The tables of attacks: with a reader of the daemon's log, and with a log that nobody reads. A
+ * table ends with a NULL name. */
 extern const struct attack attacks[], attacks_on_log[];
 
 /* Starts the processes as the user `uid`, on the processors `cpus` (NULL: any). Returns when all

@@ -17,11 +17,6 @@
 #include <unistd.h>
 
 enum {
-    /* Time for requests and replies before the loop handles other events. A request that arrives
-     * meanwhile waits for the rest of this time, so it is shorter if several users are connected.
-     */
-    TURN_NS = 100000,
-    SHARED_TURN_NS = 25000,
     HALF_CLOSED_MS = 1000, /* time in which the client should close */
 };
 
@@ -286,7 +281,7 @@ void shuf__sessions_serve(struct shuf__sessions *sessions)
 {
     struct shuf__ready *next;
     uint64_t now = uv_hrtime(), before;
-    const uint64_t end = now + (shuf__ready_is_shared(&sessions->ready) ? SHARED_TURN_NS : TURN_NS);
+    const uint64_t end = now + shuf__ready_turn_ns(&sessions->ready);
     while (now < end && (next = shuf__ready_next(&sessions->ready)) != NULL) {
         struct shuf__session *session =
             (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
@@ -319,12 +314,13 @@ void shuf__sessions_close(struct shuf__sessions *sessions)
 
 /* ---- events ---- */
 
-/* Reads in a turn of the session, because a read takes time too. */
+/* The session reads in its turn, because a read takes time too. Until then the loop reports the
+ * event again each time. That costs less than the system calls to stop the reports. */
 static void on_readable(struct shuf__session *session)
 {
-    const bool reads =
-        session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED;
-    if (reads && !session->ready.is_ready)
+    if (session->ready.is_ready)
+        return;
+    if (session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED)
         set_ready(session);
     else /* the bytes of the next request stay in the socket until the reply is sent */
         watch(session, session->watched & ~UV_READABLE);

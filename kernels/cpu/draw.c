@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See draw.h. A superblock is written straight to its place if all of its values are requested. The
- * first and the last superblock may have values that are not requested. The code makes these two in
- * a buffer, and copies the requested values.
+ * See draw.h. If all values of a superblock are requested, they are written straight to their
+ * place. The first and the last superblock may have other values too. These two are computed in a
+ * buffer, and the requested values are copied.
  */
 #include "draw.h"
 

@@ -15,7 +15,7 @@ enum { CHUNK = 512 }; /* places between two checks for cancellation */
 
 /* One place of a look-up, with the number that decides its tile. */
 struct query {
-    uint64_t key; /* the position; for a value, the input x with f(x) = value */
+    uint64_t key; /* a position, or for a value the x with f(x) = value */
     uint64_t *place;
 };
 
@@ -133,8 +133,8 @@ static void find_directly(struct lookup *l)
     }
 }
 
-/* Completes the index up to the last queried position. A queried value may be in any tile, so the
- * first look-up of a value completes the whole index. */
+/* Completes the index up to the last queried position. A queried value may be in any tile, so a
+ * look-up of values completes the whole index. */
 static bool count_tiles(const struct lookup *l, int threads)
 {
     uint64_t unused;

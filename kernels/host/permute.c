@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes permutations. Compaction takes one pass, without a temporary copy. Threads take tiles in
- * order. Each thread evaluates and compacts its tile in its own cache. It waits until the thread of
- * the tile before knows the number of values kept so far: this number is its own first position. It
- * then copies the requested values to their places.
+ * Computes permutations on the CPU. Compaction takes one pass, without a temporary copy. Threads
+ * take tiles in order. Each thread evaluates and compacts its tile in its own cache. Then it waits
+ * for the number of values kept in all earlier tiles, which the thread of the tile before gives it.
+ * This number is the thread's first position. It copies the requested values to their places.
  *
  * With primefold, or if n = 2^B, no value is left out. So a thread knows the place of each value
- * and need not wait. A tile in the rank index needs no waiting either, and the code skips such a
- * tile if it has no requested values.
+ * and need not wait. It need not wait for a tile in the rank index either, and it skips such a tile
+ * if no value there is requested.
  *
  * For a shuffle, this code moves records instead of values.
  */
@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { ROWS_PER_THREAD = 4 }; /* with this many, threads take rows, not tiles */
+enum { ROWS_PER_THREAD = 4 }; /* with so many rows, a thread takes whole rows, not tiles */
 
 /* The state that the threads of one row share. */
 struct row {
@@ -183,7 +183,7 @@ static void take_tiles(struct run *run, struct row *row, struct shuf__tile *tile
 }
 
 /* Writes the values at positions x0, x0 + stride, ..., for `direct`. The loops write values of 32
- * or 64 bits. If this is the requested width they write straight to `out`. */
+ * or 64 bits. If the request wants this width, they write straight to `out`. */
 static void evaluate_direct(const struct run *run, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
@@ -218,7 +218,7 @@ static void take_direct_tiles(struct run *run, struct row *row, struct shuf__til
     }
 }
 
-/* Lets the row skip the known tiles before its first requested value and after its last. */
+/* Skips the known tiles before the row's first requested value and after its last. */
 static void begin_row(struct run *run, struct row *row, uint64_t index)
 {
     const struct shuf__permutation *p = run->p;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffle.h. Each thread takes a part of the positions, evaluates the permutation of these
- * positions in its own cache, and moves the records.
+ * See shuffle.h. Each thread takes a part of the positions, evaluates the permutation there in its
+ * own cache, and moves the records.
  *
- * This needs an algorithm that evaluates any position: primefold, or the others if n = 2^B. With
- * the others and n < 2^B, a short permutation is first computed into a list. For a long one,
- * permute.c moves the records of each tile when it knows the tile's first position.
+ * This needs an algorithm that evaluates any position: primefold, or the others if n = 2^B. The
+ * others with n < 2^B have two ways. If n is small, the whole permutation is first computed into a
+ * list. Otherwise permute.c moves the records of each tile when it knows the tile's first position.
  */
 #include "host/shuffle.h"
 
@@ -22,7 +22,7 @@
 
 enum {
     PART_BYTES = 1 << 20,  /* a thread takes at most so many bytes of records at a time */
-    LISTED_MOST = 1 << 20, /* up to this n a list is used: tiles are too few for all threads */
+    LISTED_MOST = 1 << 20, /* up to this n, tiles are too few for all threads: use a list */
 };
 
 /* The state of one computation, which its threads share. */
