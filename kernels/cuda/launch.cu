@@ -7,6 +7,7 @@
  */
 #include "cuda.cuh"
 
+#include "exchange.cuh"
 #include "host/exchange.h"
 #include "host/shuffle.h"
 #include "shuffle.cuh"
@@ -23,7 +24,8 @@ namespace
 bool is_quick(const shuf__computation *computation)
 {
     const shuf__request &request = computation->request;
-    return request.kind != SHUF__SHUFFLE && shuf__request_shape(&request).rows == 1 &&
+    return request.kind != SHUF__SHUFFLE && request.kind != SHUF__EXCHANGE &&
+           shuf__request_shape(&request).rows == 1 &&
            shuf__backend_is_quick(&shuf__cuda_ops, &request);
 }
 
@@ -108,6 +110,14 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
                          cuda->stream, cancelled);
 }
 
+cudaError_t plan_there(const Cuda *cuda, const shuf__computation &computation, void *out,
+                       bool *cancelled)
+{
+    const uint64_t bytes = exchange_bytes(computation.request);
+    return exchange_async(cuda->simd, computation, out, workspace_of(cuda, &computation, bytes),
+                          cuda->stream, cancelled);
+}
+
 /* Queues the kernels. A stream is checked for cancellation only once, because its single launch
  * ends soon. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
@@ -115,6 +125,8 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation
 {
     if (computation.request.kind == SHUF__SHUFFLE)
         return shuffle_there(cuda, computation, out, cancelled);
+    if (computation.request.kind == SHUF__EXCHANGE)
+        return plan_there(cuda, computation, out, cancelled);
     if (computation.request.kind == SHUF__PERMUTATION)
         return permute_async(cuda->scratch, computation, out, cuda->stream, cancelled);
     *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
@@ -138,7 +150,7 @@ shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const
                      : error->status;
 }
 
-/* The host's processors move records in host memory, and make the plans of exchanges. */
+/* The host's processors move records in host memory, and make plans there. */
 shuf_status compute_here(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
@@ -212,14 +224,18 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request
                                shuf__memory kind)
 {
     const bool host = shuf__memory_is_host(kind), moves = request->kind == SHUF__SHUFFLE;
+    const bool plans = request->kind == SHUF__EXCHANGE;
     const auto *cuda = reinterpret_cast<const Cuda *>(backend);
-    if ((moves && host) || request->kind == SHUF__EXCHANGE)
+    if ((moves || plans) && host)
         return shuf__host_workspace(cuda->threads, request);
-    if (!moves && !host)
+    if (!moves && !plans && !host)
         return {kind, 0, 0};
     if (moves)
         return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_best_bytes(request->shuffle), 0};
-    const uint64_t bytes = shuf__request_shape(request).bytes;
+    if (plans)
+        use_device(cuda);
+    const uint64_t bytes =
+        plans ? exchange_bytes(*request) : shuf__request_shape(request).bytes;
     const uint64_t needed = bytes > staging_bytes ? bytes : 0;
     return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
 }
@@ -241,11 +257,10 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computa
     if (now.computed)
         return SHUF_OK;
     const bool moves = computation->request.kind == SHUF__SHUFFLE;
-    assert(!moves ||
-           shuf__memory_is_host(computation->input->kind) == shuf__memory_is_host(block->kind));
     const bool plans = computation->request.kind == SHUF__EXCHANGE;
-    assert(!plans || shuf__memory_is_host(block->kind));
-    if (plans || (moves && shuf__memory_is_host(block->kind)))
+    const bool host = shuf__memory_is_host(block->kind);
+    assert(!moves || shuf__memory_is_host(computation->input->kind) == host);
+    if ((moves || plans) && host)
         return compute_here(cuda, computation, block, error);
     return is_quick(computation) ? launch_quick(cuda, computation, block, error)
                                  : launch_timed(cuda, computation, block, error);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan by which a rank exchanges its records with others (docs/cluster.md), on the GPU.
+ */
+#ifndef SHUF__CUDA_EXCHANGE_CUH
+#define SHUF__CUDA_EXCHANGE_CUH
+
+#include "backend.h"
+#include "simd/simd_ops.h"
+
+#include <cuda_runtime.h>
+
+namespace shuf
+{
+
+/* The bytes of device memory that the computation of a plan needs beside the plan: 8 for each
+ * record of the larger side, or 12 if the numbers have 64 bits, and counters. */
+uint64_t exchange_bytes(const shuf__request &request);
+
+/* Queues the computation of a plan to `out`, which is device memory. `workspace` has
+ * exchange_bytes(). For n <= SHUF_PRIMEFOLD_EXACT one of the host's processors makes the plan. The
+ * call checks for cancellation before each sort. */
+cudaError_t exchange_async(const shuf__simd_ops *simd, const shuf__computation &computation,
+                           void *out, void *workspace, cudaStream_t stream, bool *cancelled);
+
+} // namespace shuf
+
+#endif
