@@ -107,6 +107,15 @@ __global__ void __launch_bounds__(fold_threads, tuning::plan_blocks_per_sm)
     }
 }
 
+/* With a single rank there is nothing to sort. */
+template <typename Number>
+__global__ void __launch_bounds__(fold_threads) number_all(uint64_t count, Number *list)
+{
+    const uint64_t i = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
+    if (i < count)
+        list[i] = static_cast<Number>(i);
+}
+
 /* How many numbers of the sorted list have their other end on a rank below `rank`. */
 template <typename Form, typename Number>
 __device__ __forceinline__ uint64_t count_below(const Form &f, const Side &side, uint64_t rank,
@@ -148,10 +157,10 @@ template <typename Number> struct Arrays {
 };
 
 template <typename Number>
-cudaError_t sort(const Arrays<Number> &a, size_t *bytes, cub::DoubleBuffer<Digit> &digits,
+cudaError_t sort(const Arrays<Number> &a, size_t bytes, cub::DoubleBuffer<Digit> &digits,
                  cub::DoubleBuffer<Number> &list, uint64_t count, int bits, cudaStream_t stream)
 {
-    return cub::DeviceRadixSort::SortPairs(a.temporary, *bytes, digits, list,
+    return cub::DeviceRadixSort::SortPairs(a.temporary, bytes, digits, list,
                                            static_cast<Number>(count), 0, bits, stream);
 }
 
@@ -163,7 +172,8 @@ template <typename Number> size_t temporary_for(uint64_t count)
     cub::DoubleBuffer<Number> list;
     size_t most = 0, bytes = 0;
     for (int bits = pass_bits; bits <= digit_bits; bits += pass_bits)
-        if (sort(Arrays<Number>{}, &bytes, digits, list, count, bits, nullptr) == cudaSuccess)
+        if (cub::DeviceRadixSort::SortPairs(nullptr, bytes, digits, list,
+                                            static_cast<Number>(count), 0, bits) == cudaSuccess)
             most = std::max(most, bytes);
     return most;
 }
@@ -265,24 +275,37 @@ cudaError_t sort_side(const Form &f, const Side &side, const Arrays<Number> &a, 
     cub::DoubleBuffer<Digit> digits(a.digits[0], a.digits[1]);
     cub::DoubleBuffer<Number> list(numbers, a.list);
     const unsigned passes = (side.key_bits + pass_bits - 1) / pass_bits;
-    if (passes % 2)
-        list.selector = 1; /* so the last pass most probably writes to the plan */
-    for (unsigned shift = 0; e == cudaSuccess && (shift == 0 || shift < side.key_bits);
+    list.selector = passes % 2; /* then the last pass writes to the plan, unless the list is small */
+    for (unsigned shift = 0; e == cudaSuccess && shift < side.key_bits && !stop();
          shift += digit_bits) {
         const auto bits = static_cast<int>(std::min<unsigned>(side.key_bits - shift, digit_bits));
-        size_t bytes = a.temporary_bytes;
-        if (stop())
-            return cudaSuccess;
         write_digits<<<blocks_for(side.count, fold_threads * group), fold_threads, 0, stream>>>(
             f, side, shift == 0, shift, list.Current(), digits.Current());
         e = cudaGetLastError();
-        if (e == cudaSuccess && bits > 0)
-            e = sort(a, &bytes, digits, list, side.count, bits, stream);
+        if (e == cudaSuccess)
+            e = sort(a, a.temporary_bytes, digits, list, side.count, bits, stream);
     }
     if (e == cudaSuccess && list.Current() != numbers)
         e = cudaMemcpyAsync(numbers, list.Current(), side.count * sizeof(Number),
                             cudaMemcpyDeviceToDevice, stream);
     return e;
+}
+
+template <typename Form, typename Number>
+cudaError_t fill_side(const Form &f, const Side &side, const Arrays<Number> &a, Number *numbers,
+                      Number *counts, const Stop &stop, cudaStream_t stream)
+{
+    cudaError_t e = cudaSuccess;
+    if (side.key_bits == 0)
+        number_all<<<blocks_for(side.count, fold_threads), fold_threads, 0, stream>>>(side.count,
+                                                                                      numbers);
+    else
+        e = sort_side(f, side, a, numbers, stop, stream);
+    if (e != cudaSuccess || *stop.cancelled)
+        return e;
+    count_ranks<<<blocks_for(side.ranks.world, fold_threads), fold_threads, 0, stream>>>(
+        f, side, numbers, counts);
+    return cudaGetLastError();
 }
 
 template <Direction direction, typename Number>
@@ -293,13 +316,7 @@ cudaError_t make_side(const shuf__permutation &p, const Side &side, const Arrays
     if (side.count == 0)
         return cudaMemsetAsync(counts, 0, side.ranks.world * sizeof *counts, stream);
     return with_form<direction>(shape, [&](auto of) {
-        const auto f = of.make(p, shape);
-        const cudaError_t e = sort_side(f, side, a, numbers, stop, stream);
-        if (e != cudaSuccess || *stop.cancelled)
-            return e;
-        count_ranks<<<blocks_for(side.ranks.world, fold_threads), fold_threads, 0, stream>>>(
-            f, side, numbers, counts);
-        return cudaGetLastError();
+        return fill_side(of.make(p, shape), side, a, numbers, counts, stop, stream);
     });
 }
 
@@ -350,31 +367,27 @@ cudaError_t make_here(const shuf__simd_ops *simd, const shuf__computation &compu
                       : cudaMemcpyAsync(out, plan.get(), bytes, cudaMemcpyHostToDevice, stream);
 }
 
-bool is_exact(const shuf__plan &plan)
-{
-    return plan.permutation.n <= SHUF_PRIMEFOLD_EXACT;
-}
-
 } // namespace
 
 uint64_t exchange_bytes(const shuf__request &request)
 {
-    if (is_exact(request.plan))
-        return 0;
     return shuf__dtype_bytes(request.dtype) == 4 ? lay_out<uint32_t>(request.plan, nullptr).bytes
                                                  : lay_out<uint64_t>(request.plan, nullptr).bytes;
 }
 
 cudaError_t exchange_async(const shuf__simd_ops *simd, const shuf__computation &computation,
-                           void *out, void *workspace, cudaStream_t stream, bool *cancelled)
+                           void *out, cudaStream_t stream, bool *cancelled)
 {
-    const shuf__plan &plan = computation.request.plan;
+    const shuf__request &request = computation.request;
+    const shuf__block *workspace = computation.workspace;
     const Stop stop{computation, cancelled};
-    if (is_exact(plan))
+    if (request.plan.permutation.n <= SHUF_PRIMEFOLD_EXACT)
         return make_here(simd, computation, out, stream, cancelled);
-    return shuf__dtype_bytes(computation.request.dtype) == 4
-               ? make_plan<uint32_t>(plan, out, workspace, stop, stream)
-               : make_plan<uint64_t>(plan, out, workspace, stop, stream);
+    if (!workspace || workspace->bytes < exchange_bytes(request))
+        return cudaErrorInvalidValue;
+    return shuf__dtype_bytes(request.dtype) == 4
+               ? make_plan<uint32_t>(request.plan, out, workspace->memory, stop, stream)
+               : make_plan<uint64_t>(request.plan, out, workspace->memory, stop, stream);
 }
 
 } // namespace shuf

@@ -110,14 +110,6 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
                          cuda->stream, cancelled);
 }
 
-cudaError_t plan_there(const Cuda *cuda, const shuf__computation &computation, void *out,
-                       bool *cancelled)
-{
-    const uint64_t bytes = exchange_bytes(computation.request);
-    return exchange_async(cuda->simd, computation, out, workspace_of(cuda, &computation, bytes),
-                          cuda->stream, cancelled);
-}
-
 /* Queues the kernels. A stream is checked for cancellation only once, because its single launch
  * ends soon. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
@@ -126,7 +118,7 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation
     if (computation.request.kind == SHUF__SHUFFLE)
         return shuffle_there(cuda, computation, out, cancelled);
     if (computation.request.kind == SHUF__EXCHANGE)
-        return plan_there(cuda, computation, out, cancelled);
+        return exchange_async(cuda->simd, computation, out, cuda->stream, cancelled);
     if (computation.request.kind == SHUF__PERMUTATION)
         return permute_async(cuda->scratch, computation, out, cuda->stream, cancelled);
     *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
@@ -218,6 +210,14 @@ cudaError_t copy_some(Cuda *cuda, uint64_t until)
     return e;
 }
 
+/* CUB asks the current device for the size of its scratch memory. */
+shuf__workspace plan_workspace(const Cuda *cuda, const shuf__request &request)
+{
+    use_device(cuda);
+    const uint64_t bytes = exchange_bytes(request);
+    return {SHUF__MEMORY_CUDA_PRIVATE, bytes, bytes};
+}
+
 } // namespace
 
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
@@ -233,9 +233,8 @@ shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request
     if (moves)
         return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_best_bytes(request->shuffle), 0};
     if (plans)
-        use_device(cuda);
-    const uint64_t bytes =
-        plans ? exchange_bytes(*request) : shuf__request_shape(request).bytes;
+        return plan_workspace(cuda, *request);
+    const uint64_t bytes = shuf__request_shape(request).bytes;
     const uint64_t needed = bytes > staging_bytes ? bytes : 0;
     return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
 }
