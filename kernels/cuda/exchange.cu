@@ -12,7 +12,6 @@
 #include "exchange.cuh"
 
 #include "fold_forms.cuh"
-#include "host/exchange.h"
 #include "host/primefold_shape.h"
 #include "look_up.cuh"
 

@@ -5,8 +5,7 @@
 #ifndef SHUF__CUDA_EXCHANGE_CUH
 #define SHUF__CUDA_EXCHANGE_CUH
 
-#include "backend.h"
-#include "simd/simd_ops.h"
+#include "host/exchange.h"
 
 #include <cuda_runtime.h>
 

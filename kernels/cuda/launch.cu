@@ -8,7 +8,6 @@
 #include "cuda.cuh"
 
 #include "exchange.cuh"
-#include "host/exchange.h"
 #include "host/shuffle.h"
 #include "shuffle.cuh"
 
