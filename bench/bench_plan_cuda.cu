@@ -44,16 +44,30 @@ unsigned bits_of(uint64_t largest)
     return bits;
 }
 
-/* The bytes that the kernels read and write for a record of one list: a digit of 16 bits and the
- * number for each evaluation, then a histogram of the digits, then a pass for each 8 bits. */
-uint64_t bytes_of_list(unsigned key_bits, uint64_t width)
+/* The bytes that the kernels read and write for a record's number, if the number is sorted by 16
+ * bits of its key at a time. Each evaluation reads the number and writes 2 bytes. CUB then counts
+ * the bytes of the keys, and moves key and number in a pass for each 8 bits. */
+uint64_t bytes_by_digits(unsigned key_bits, uint64_t width)
 {
-    uint64_t bytes = key_bits ? 0 : width;
+    uint64_t bytes = width; /* the numbers from 0 on */
     for (unsigned shift = 0; shift < key_bits; shift += 16) {
         const unsigned passes = (std::min(key_bits - shift, 16u) + 7) / 8;
-        bytes += 2 + width + 2 + passes * 2 * (2 + width);
+        bytes += (shift ? width : 0) + 2 + 2 + passes * 2 * (2 + width);
     }
     return bytes;
+}
+
+/* The same if keys of 4 bytes are sorted alone. */
+uint64_t bytes_by_keys(unsigned key_bits, uint64_t width)
+{
+    return 4 + 4 + (key_bits + 7) / 8 * 2 * 4 + 4 + width;
+}
+
+uint64_t moved_bytes(uint64_t n, uint64_t world, uint64_t width)
+{
+    const unsigned bits = bits_of(n - 1);
+    return (bits <= 32 ? bytes_by_keys(bits, width) : bytes_by_digits(bits, width)) +
+           bytes_by_digits(bits_of(world - 1), width);
 }
 
 shuf__computation computation_of(const Rank &rank)
@@ -117,16 +131,14 @@ struct Bench {
     {
         shuf__computation c = computation_of(rank);
         const uint64_t width = shuf__request_shape(&c.request).width, n = rank.records * rank.world;
-        const uint64_t moved =
-            rank.records *
-            (bytes_of_list(bits_of(n - 1), width) + bytes_of_list(bits_of(rank.world - 1), width));
+        const uint64_t each = moved_bytes(n, rank.world, width), moved = rank.records * each;
         double ns[samples];
         const double memory = time_plan(c, ns);
         const std::string label = "plan of one of " + std::to_string(rank.world) + " ranks, " +
                                   std::to_string(8 * width) + " bits";
         report_add(out, label.c_str(), n, rank.records, "records", moved, ns, samples);
         report_value(out, (label + ": bytes moved for a record, by the model").c_str(), n,
-                     static_cast<double>(moved / rank.records), "bytes");
+                     static_cast<double>(each), "bytes");
         report_value(out, (label + ": memory for a record").c_str(), n,
                      memory / static_cast<double>(rank.records), "bytes");
         report_value(out, (label + ": a copy of the moved bytes takes").c_str(), n,

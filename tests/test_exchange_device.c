@@ -144,7 +144,8 @@ static void many_ranks(void **state)
     random_start("many_ranks");
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++)
         for (int inverse = 0; inverse < 2; inverse++) {
-            const struct shuf__plan few = plan_of(1000, random_below(worlds[i]), worlds[i], inverse);
+            const struct shuf__plan few =
+                plan_of(1000, random_below(worlds[i]), worlds[i], inverse);
             const struct shuf__plan many = plan_of(worlds[i] * 300 + random_below(worlds[i]),
                                                    random_below(worlds[i]), worlds[i], inverse);
             check_plan(&few, SHUF_AUTO);
@@ -191,7 +192,8 @@ static void memory(void **state)
             backend->ops->workspace(backend, &c.request, computation_kind);
         assert_int_equal(c.request.dtype, SHUF_U32);
         assert_int_equal(needs.best, needs.least);
-        assert_in_range(computation_bytes(&c) + needs.best, 16 * records, 16 * records + records / 4);
+        assert_in_range(computation_bytes(&c) + needs.best, 16 * records,
+                        16 * records + records / 4);
     }
 }
 

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * See exchange.cuh. A plan has two sides. The rank's own records are sorted by their places in the
- * output. The rank's own places are sorted by the rank from which their records come. A side is a
- * list of numbers, each with a key that the permutation gives: the place, or the rank.
+ * See exchange.cuh. The rank's own records are sorted by their places in the output. The rank's own
+ * places are sorted by the rank from which their records come. There are two methods:
  *
- * CUB sorts a list by 16 bits of the keys at a time, from the lowest bits upwards. Each sort is
- * stable, so equal ranks keep the order of the places. Keys are evaluated again before each sort, so
- * a record never takes more than 16 bits for them, whatever n is. In the sorted list a search finds
- * the end of each rank.
+ *   by keys    for places below 2^32: CUB sorts the places alone. The inverse of the permutation
+ *              then gives the number of each place.
+ *   by digits  for other places, and for ranks: CUB sorts the numbers by 16 bits of their keys at a
+ *              time, from the lowest bits upwards. The keys are evaluated again before each sort.
+ *
+ * So both methods take 8 bytes for each number, or 12 if numbers have 64 bits. Sorts by digits are
+ * stable, so the places of a rank stay in ascending order. In the sorted list a search finds the
+ * end of each rank.
  */
 #include "exchange.cuh"
 
+#include "exchange_side.cuh"
 #include "fold_forms.cuh"
 #include "host/primefold_shape.h"
-#include "look_up.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -28,125 +31,16 @@ namespace
 {
 
 using Digit = uint16_t;
-constexpr int digit_bits = 16, pass_bits = 8; /* CUB sorts by at most pass_bits bits in a pass */
+using Key = uint32_t;
+constexpr unsigned key_bits = 32, digit_bits = 16;
+constexpr unsigned pass_bits = 8; /* CUB sorts by so many bits in a pass */
 constexpr uint64_t alignment = 256;
-
-/* Finds the rank whose part contains a position. */
-struct Ranks {
-    const uint64_t *bounds; /* the first position of each rank; NULL: the parts are equal */
-    uint64_t world;
-    uint64_t larger_end;    /* equal parts: the end of those with one position more */
-    uint64_t larger, less;  /* the number of these parts, and the size of the others */
-    uint64_t inverse_more, inverse_less; /* floor((2^64 - 1) / size), for each of the two sizes */
-
-    __device__ __forceinline__ uint64_t equal_part(uint64_t position) const
-    {
-        if (position < larger_end)
-            return divided(position, less + 1, inverse_more);
-        return larger + divided(position - larger_end, less, inverse_less);
-    }
-
-    /* If empty ranks begin at the same position, the last one has it. */
-    __device__ __forceinline__ uint64_t find(uint64_t position) const
-    {
-        uint64_t first = 0, count = world;
-        if (!bounds)
-            return equal_part(position);
-        while (count > 1) {
-            const uint64_t half = count / 2;
-            first += bounds[first + half] <= position ? half : 0;
-            count -= half;
-        }
-        return first;
-    }
-};
-
-/* One side of a plan. Number i of the rank is at the position first + i. */
-struct Side {
-    uint64_t first, count;
-    Ranks ranks;  /* of the other ends: those that get the records, or those that send them */
-    bool by_rank; /* the key of a number: the rank of its other end, or its position there */
-    unsigned key_bits;
-};
-
-/* A number of the list. The list is memory that a client may have mapped, so the code never trusts
- * its contents. */
-template <typename Number>
-__device__ __forceinline__ uint64_t read_number(const Side &side, const Number *list, uint64_t i)
-{
-    const uint64_t number = list[i];
-    return number < side.count ? number : 0;
-}
-
-/* Writes a digit of each number's key. With `begins` it first writes the numbers 0, 1, ... */
-template <typename Form, typename Number>
-__global__ void __launch_bounds__(fold_threads, tuning::plan_blocks_per_sm)
-    write_digits(__grid_constant__ const Form f, __grid_constant__ const Side side, bool begins,
-                 unsigned shift, Number *list, Digit *digits)
-{
-    const uint64_t i = uint64_t{blockIdx.x} * fold_threads * group + threadIdx.x;
-    uint64_t position[group];
-    typename Form::Word x[group];
-#pragma unroll
-    for (int c = 0; c < group; c++) {
-        const uint64_t at = i + c * fold_threads;
-        uint64_t number = at < side.count ? at : 0;
-        if (!begins)
-            number = read_number(side, list, number);
-        else if (at < side.count)
-            list[at] = static_cast<Number>(at);
-        position[c] = side.first + number;
-    }
-    look_up_group(f, position, x);
-#pragma unroll
-    for (int c = 0; c < group; c++) {
-        const uint64_t key = side.by_rank ? side.ranks.find(x[c]) : uint64_t{x[c]};
-        if (i + c * fold_threads < side.count)
-            digits[i + c * fold_threads] = static_cast<Digit>(key >> shift);
-    }
-}
-
-/* With a single rank there is nothing to sort. */
-template <typename Number>
-__global__ void __launch_bounds__(fold_threads) number_all(uint64_t count, Number *list)
-{
-    const uint64_t i = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
-    if (i < count)
-        list[i] = static_cast<Number>(i);
-}
-
-/* How many numbers of the sorted list have their other end on a rank below `rank`. */
-template <typename Form, typename Number>
-__device__ __forceinline__ uint64_t count_below(const Form &f, const Side &side, uint64_t rank,
-                                                const Number *list)
-{
-    uint64_t low = 0, high = side.count;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        const uint64_t position = side.first + read_number(side, list, middle);
-        if (side.ranks.find(cycle_walk(f, f.row, position)) < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-template <typename Form, typename Number>
-__global__ void __launch_bounds__(fold_threads)
-    count_ranks(__grid_constant__ const Form f, __grid_constant__ const Side side,
-                const Number *list, Number *counts)
-{
-    const uint64_t rank = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
-    if (rank < side.ranks.world)
-        counts[rank] = static_cast<Number>(count_below(f, side, rank + 1, list) -
-                                           count_below(f, side, rank, list));
-}
 
 /* ---- Memory ---- */
 
 /* The arrays of the workspace. */
 template <typename Number> struct Arrays {
+    Key *keys[2]; /* in the same memory as digits and list */
     Digit *digits[2];
     Number *list; /* CUB moves the numbers between this list and the plan's */
     uint64_t *bounds[2];
@@ -156,24 +50,39 @@ template <typename Number> struct Arrays {
 };
 
 template <typename Number>
-cudaError_t sort(const Arrays<Number> &a, size_t bytes, cub::DoubleBuffer<Digit> &digits,
-                 cub::DoubleBuffer<Number> &list, uint64_t count, int bits, cudaStream_t stream)
+cudaError_t sort_keys(const Arrays<Number> &a, size_t *bytes, cub::DoubleBuffer<Key> &keys,
+                      uint64_t count, unsigned bits, cudaStream_t stream)
 {
-    return cub::DeviceRadixSort::SortPairs(a.temporary, bytes, digits, list,
-                                           static_cast<Number>(count), 0, bits, stream);
+    return cub::DeviceRadixSort::SortKeys(a.temporary, *bytes, keys, static_cast<Number>(count), 0,
+                                          static_cast<int>(bits), stream);
 }
 
-/* The scratch memory of CUB for the sorts of a list. 0 if the device fails; the sorts then fail
+template <typename Number>
+cudaError_t sort_digits(const Arrays<Number> &a, size_t *bytes, cub::DoubleBuffer<Digit> &digits,
+                        cub::DoubleBuffer<Number> &list, uint64_t count, unsigned bits,
+                        cudaStream_t stream)
+{
+    return cub::DeviceRadixSort::SortPairs(a.temporary, *bytes, digits, list,
+                                           static_cast<Number>(count), 0, static_cast<int>(bits),
+                                           stream);
+}
+
+/* The scratch memory of CUB for the sorts of a side. 0 if the device fails; the sorts then fail
  * too. */
 template <typename Number> size_t temporary_for(uint64_t count)
 {
+    const Arrays<Number> none{};
+    cub::DoubleBuffer<Key> keys;
     cub::DoubleBuffer<Digit> digits;
     cub::DoubleBuffer<Number> list;
     size_t most = 0, bytes = 0;
-    for (int bits = pass_bits; bits <= digit_bits; bits += pass_bits)
-        if (cub::DeviceRadixSort::SortPairs(nullptr, bytes, digits, list,
-                                            static_cast<Number>(count), 0, bits) == cudaSuccess)
+    for (unsigned bits = pass_bits; bits <= key_bits; bits += pass_bits) {
+        if (sort_keys(none, &bytes, keys, count, bits, nullptr) == cudaSuccess)
             most = std::max(most, bytes);
+        if (bits <= digit_bits &&
+            sort_digits(none, &bytes, digits, list, count, bits, nullptr) == cudaSuccess)
+            most = std::max(most, bytes);
+    }
     return most;
 }
 
@@ -186,25 +95,27 @@ template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *
 {
     Arrays<Number> a{};
     char *at = memory;
-    const auto take = [&at](uint64_t count, size_t size) {
+    const auto take = [&at](uint64_t bytes) {
         char *here = at;
-        at += (count * size + alignment - 1) / alignment * alignment;
+        at += (bytes + alignment - 1) / alignment * alignment;
         return here;
     };
     const uint64_t in = records_of(plan, false), out = records_of(plan, true);
     const uint64_t most = std::max(in, out), ranks = plan.input || plan.output ? plan.world : 0;
-    for (int k = 0; k < 2; k++) {
-        a.digits[k] = reinterpret_cast<Digit *>(take(most, sizeof(Digit)));
-        a.bounds[k] = reinterpret_cast<uint64_t *>(take(ranks, sizeof(uint64_t)));
-    }
-    a.list = reinterpret_cast<Number *>(take(most, sizeof(Number)));
+    for (int k = 0; k < 2; k++)
+        a.digits[k] = reinterpret_cast<Digit *>(take(most * sizeof(Digit)));
+    a.list = reinterpret_cast<Number *>(take(most * sizeof(Number)));
+    a.keys[0] = reinterpret_cast<Key *>(memory);
+    a.keys[1] = a.keys[0] + most;
+    for (int k = 0; k < 2; k++)
+        a.bounds[k] = reinterpret_cast<uint64_t *>(take(ranks * sizeof(uint64_t)));
     a.temporary_bytes = std::max(temporary_for<Number>(in), temporary_for<Number>(out));
-    a.temporary = take(a.temporary_bytes, 1);
+    a.temporary = take(a.temporary_bytes);
     a.bytes = static_cast<uint64_t>(at - memory);
     return a;
 }
 
-/* ---- A side ---- */
+/* ---- The ranks of a side ---- */
 
 /* Whether a list of sizes has the sizes of equal parts. */
 bool is_equal(const shuf__plan &plan, const uint64_t *sizes)
@@ -233,13 +144,115 @@ cudaError_t find_ranks(const shuf__plan &plan, bool output, uint64_t *bounds, Ra
 {
     const uint64_t *sizes = output && plan.output ? plan.output : plan.input;
     const uint64_t less = plan.permutation.n / plan.world, larger = plan.permutation.n % plan.world;
-    *ranks = {nullptr, plan.world, larger * (less + 1), larger, less, ~uint64_t{0} / (less + 1),
+    *ranks = {nullptr,
+              plan.world,
+              larger * (less + 1),
+              larger,
+              less,
+              ~uint64_t{0} / (less + 1),
               less ? ~uint64_t{0} / less : 0};
     if (is_equal(plan, sizes))
         return cudaSuccess;
     ranks->bounds = bounds;
     return copy_bounds(plan, sizes, bounds, stream);
 }
+
+/* ---- The sorts ---- */
+
+/* What the sorts of a side work with. */
+template <typename Number> struct Work {
+    const shuf__computation &computation;
+    const Side &side;
+    const Arrays<Number> &arrays;
+    Number *numbers, *counts; /* of the plan */
+    cudaStream_t stream;
+    bool *cancelled;
+
+    bool is_cancelled() const
+    {
+        *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+        return *cancelled;
+    }
+
+    unsigned blocks(uint64_t each) const
+    {
+        return blocks_for(side.count, fold_threads * each);
+    }
+};
+
+/* Sorts the keys, which are places, and then computes their numbers. */
+template <Direction direction, typename Form, typename Number>
+cudaError_t sort_by_keys(const Form &f, const shuf_primefold_shape &shape, const Work<Number> &w)
+{
+    const Side &side = w.side;
+    const Number *none = nullptr;
+    constexpr Direction back =
+        direction == Direction::forward ? Direction::inverse : Direction::forward;
+    cub::DoubleBuffer<Key> keys(w.arrays.keys[0], w.arrays.keys[1]);
+    size_t bytes = w.arrays.temporary_bytes;
+    if (w.is_cancelled())
+        return cudaSuccess;
+    write_digits<<<w.blocks(group), fold_threads, 0, w.stream>>>(f, side, 0, none, keys.Current());
+    cudaError_t e = cudaGetLastError();
+    if (e == cudaSuccess)
+        e = sort_keys(w.arrays, &bytes, keys, side.count, side.key_bits, w.stream);
+    if (e != cudaSuccess)
+        return e;
+    return with_form<back>(shape, [&](auto of) {
+        write_numbers<<<w.blocks(group), fold_threads, 0, w.stream>>>(
+            of.make(w.computation.request.plan.permutation, shape), side, keys.Current(),
+            w.numbers);
+        return cudaGetLastError();
+    });
+}
+
+template <typename Form, typename Number>
+cudaError_t sort_by_digits(const Form &f, const Work<Number> &w)
+{
+    const Side &side = w.side;
+    cub::DoubleBuffer<Digit> digits(w.arrays.digits[0], w.arrays.digits[1]);
+    cub::DoubleBuffer<Number> list(w.numbers, w.arrays.list);
+    const unsigned passes = (side.key_bits + pass_bits - 1) / pass_bits;
+    list.selector =
+        passes % 2; /* then the last pass writes to the plan, unless the list is short */
+    number_all<<<w.blocks(1), fold_threads, 0, w.stream>>>(side.count, list.Current());
+    cudaError_t e = cudaGetLastError();
+    for (unsigned shift = 0; e == cudaSuccess && shift < side.key_bits && !w.is_cancelled();
+         shift += digit_bits) {
+        size_t bytes = w.arrays.temporary_bytes;
+        write_digits<<<w.blocks(group), fold_threads, 0, w.stream>>>(
+            f, side, shift, shift ? list.Current() : nullptr, digits.Current());
+        e = cudaGetLastError();
+        if (e == cudaSuccess)
+            e = sort_digits(w.arrays, &bytes, digits, list, side.count,
+                            std::min(side.key_bits - shift, digit_bits), w.stream);
+    }
+    if (e == cudaSuccess && list.Current() != w.numbers)
+        e = cudaMemcpyAsync(w.numbers, list.Current(), side.count * sizeof(Number),
+                            cudaMemcpyDeviceToDevice, w.stream);
+    return e;
+}
+
+template <Direction direction, typename Number> cudaError_t make_side(const Work<Number> &w)
+{
+    const shuf__permutation &p = w.computation.request.plan.permutation;
+    const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
+    const uint64_t world = w.side.ranks.world;
+    if (w.side.count == 0)
+        return cudaMemsetAsync(w.counts, 0, world * sizeof(Number), w.stream);
+    return with_form<direction>(shape, [&](auto of) {
+        const auto f = of.make(p, shape);
+        const bool by_keys = !w.side.by_rank && w.side.key_bits <= key_bits;
+        const cudaError_t e = by_keys ? sort_by_keys<direction>(f, shape, w) : sort_by_digits(f, w);
+        if (e != cudaSuccess || *w.cancelled)
+            return e;
+        count_ranks<<<blocks_for(world, fold_threads), fold_threads, 0, w.stream>>>(
+            f, w.side, w.numbers, w.counts);
+        return cudaGetLastError();
+    });
+}
+
+/* ---- The plan ---- */
 
 /* Where the lists of a plan begin. */
 template <typename Number> struct Lists {
@@ -254,96 +267,31 @@ template <typename Number> struct Lists {
     }
 };
 
-struct Stop {
-    const shuf__computation &computation;
-    bool *cancelled;
-
-    bool operator()() const
-    {
-        *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
-        return *cancelled;
-    }
-};
-
-/* Sorts the numbers of a side by 16 bits of their keys after the other. */
-template <typename Form, typename Number>
-cudaError_t sort_side(const Form &f, const Side &side, const Arrays<Number> &a, Number *numbers,
-                      const Stop &stop, cudaStream_t stream)
-{
-    cudaError_t e = cudaSuccess;
-    cub::DoubleBuffer<Digit> digits(a.digits[0], a.digits[1]);
-    cub::DoubleBuffer<Number> list(numbers, a.list);
-    const unsigned passes = (side.key_bits + pass_bits - 1) / pass_bits;
-    list.selector = passes % 2; /* then the last pass writes to the plan, unless the list is small */
-    for (unsigned shift = 0; e == cudaSuccess && shift < side.key_bits && !stop();
-         shift += digit_bits) {
-        const auto bits = static_cast<int>(std::min<unsigned>(side.key_bits - shift, digit_bits));
-        write_digits<<<blocks_for(side.count, fold_threads * group), fold_threads, 0, stream>>>(
-            f, side, shift == 0, shift, list.Current(), digits.Current());
-        e = cudaGetLastError();
-        if (e == cudaSuccess)
-            e = sort(a, a.temporary_bytes, digits, list, side.count, bits, stream);
-    }
-    if (e == cudaSuccess && list.Current() != numbers)
-        e = cudaMemcpyAsync(numbers, list.Current(), side.count * sizeof(Number),
-                            cudaMemcpyDeviceToDevice, stream);
-    return e;
-}
-
-template <typename Form, typename Number>
-cudaError_t fill_side(const Form &f, const Side &side, const Arrays<Number> &a, Number *numbers,
-                      Number *counts, const Stop &stop, cudaStream_t stream)
-{
-    cudaError_t e = cudaSuccess;
-    if (side.key_bits == 0)
-        number_all<<<blocks_for(side.count, fold_threads), fold_threads, 0, stream>>>(side.count,
-                                                                                      numbers);
-    else
-        e = sort_side(f, side, a, numbers, stop, stream);
-    if (e != cudaSuccess || *stop.cancelled)
-        return e;
-    count_ranks<<<blocks_for(side.ranks.world, fold_threads), fold_threads, 0, stream>>>(
-        f, side, numbers, counts);
-    return cudaGetLastError();
-}
-
-template <Direction direction, typename Number>
-cudaError_t make_side(const shuf__permutation &p, const Side &side, const Arrays<Number> &a,
-                      Number *numbers, Number *counts, const Stop &stop, cudaStream_t stream)
-{
-    const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
-    if (side.count == 0)
-        return cudaMemsetAsync(counts, 0, side.ranks.world * sizeof *counts, stream);
-    return with_form<direction>(shape, [&](auto of) {
-        return fill_side(of.make(p, shape), side, a, numbers, counts, stop, stream);
-    });
-}
-
-/* ---- The plan ---- */
-
 template <typename Number>
-cudaError_t make_plan(const shuf__plan &plan, void *out, void *workspace, const Stop &stop,
-                      cudaStream_t stream)
+cudaError_t make_plan(const shuf__computation &computation, void *out, cudaStream_t stream,
+                      bool *cancelled)
 {
-    const shuf__permutation &p = plan.permutation;
-    const Arrays<Number> a = lay_out<Number>(plan, static_cast<char *>(workspace));
+    const shuf__plan &plan = computation.request.plan;
+    const auto a = lay_out<Number>(plan, static_cast<char *>(computation.workspace->memory));
     const Lists<Number> lists(plan, out);
-    for (int output = 0; output < 2; output++) {
+    if (computation.workspace->bytes < a.bytes)
+        return cudaErrorInvalidValue;
+    cudaError_t e = cudaSuccess;
+    for (int output = 0; output < 2 && e == cudaSuccess && !*cancelled; output++) {
         const shuf__range part = shuf__plan_part(&plan, plan.rank, output);
-        Side side{part.first, part.count, {}, output != 0,
-                  shuf__bits(output ? plan.world - 1 : p.n - 1)};
-        cudaError_t e = find_ranks(plan, !output, a.bounds[output], &side.ranks, stream);
-        if (e != cudaSuccess)
-            return e;
-        const bool forward = (output != 0) != plan.inverse;
-        e = forward ? make_side<Direction::forward>(p, side, a, lists.numbers[output],
-                                                    lists.counts[output], stop, stream)
-                    : make_side<Direction::inverse>(p, side, a, lists.numbers[output],
-                                                    lists.counts[output], stop, stream);
-        if (e != cudaSuccess || *stop.cancelled)
-            return e;
+        Side side{part.first,
+                  part.count,
+                  {},
+                  output != 0,
+                  shuf__bits(output ? plan.world - 1 : plan.permutation.n - 1)};
+        const Work<Number> w{computation,          side,   a,        lists.numbers[output],
+                             lists.counts[output], stream, cancelled};
+        e = find_ranks(plan, !output, a.bounds[output], &side.ranks, stream);
+        if (e == cudaSuccess)
+            e = (output != 0) != plan.inverse ? make_side<Direction::forward>(w)
+                                              : make_side<Direction::inverse>(w);
     }
-    return cudaSuccess;
+    return e;
 }
 
 /* Makes a small plan on the host, and copies it. */
@@ -366,27 +314,27 @@ cudaError_t make_here(const shuf__simd_ops *simd, const shuf__computation &compu
                       : cudaMemcpyAsync(out, plan.get(), bytes, cudaMemcpyHostToDevice, stream);
 }
 
+bool is_narrow(const shuf__request &request)
+{
+    return shuf__dtype_bytes(request.dtype) == sizeof(uint32_t);
+}
+
 } // namespace
 
 uint64_t exchange_bytes(const shuf__request &request)
 {
-    return shuf__dtype_bytes(request.dtype) == 4 ? lay_out<uint32_t>(request.plan, nullptr).bytes
-                                                 : lay_out<uint64_t>(request.plan, nullptr).bytes;
+    return is_narrow(request) ? lay_out<uint32_t>(request.plan, nullptr).bytes
+                              : lay_out<uint64_t>(request.plan, nullptr).bytes;
 }
 
 cudaError_t exchange_async(const shuf__simd_ops *simd, const shuf__computation &computation,
                            void *out, cudaStream_t stream, bool *cancelled)
 {
-    const shuf__request &request = computation.request;
-    const shuf__block *workspace = computation.workspace;
-    const Stop stop{computation, cancelled};
-    if (request.plan.permutation.n <= SHUF_PRIMEFOLD_EXACT)
+    if (computation.request.plan.permutation.n <= SHUF_PRIMEFOLD_EXACT)
         return make_here(simd, computation, out, stream, cancelled);
-    if (!workspace || workspace->bytes < exchange_bytes(request))
-        return cudaErrorInvalidValue;
-    return shuf__dtype_bytes(request.dtype) == 4
-               ? make_plan<uint32_t>(request.plan, out, workspace->memory, stop, stream)
-               : make_plan<uint64_t>(request.plan, out, workspace->memory, stop, stream);
+    return is_narrow(computation.request)
+               ? make_plan<uint32_t>(computation, out, stream, cancelled)
+               : make_plan<uint64_t>(computation, out, stream, cancelled);
 }
 
 } // namespace shuf
