@@ -15,10 +15,9 @@
 #include "exchange.cuh"
 
 #include "exchange_side.cuh"
+#include "exchange_sort.cuh"
 #include "fold_forms.cuh"
 #include "host/primefold_shape.h"
-
-#include <cub/device/device_radix_sort.cuh>
 
 #include <algorithm>
 #include <memory>
@@ -30,8 +29,6 @@ namespace shuf
 namespace
 {
 
-using Digit = uint16_t;
-using Key = uint32_t;
 constexpr unsigned key_bits = 32, digit_bits = 16;
 constexpr unsigned pass_bits = 8; /* CUB sorts by so many bits in a pass */
 constexpr uint64_t alignment = 256;
@@ -48,43 +45,6 @@ template <typename Number> struct Arrays {
     size_t temporary_bytes;
     uint64_t bytes; /* of all arrays */
 };
-
-template <typename Number>
-cudaError_t sort_keys(const Arrays<Number> &a, size_t *bytes, cub::DoubleBuffer<Key> &keys,
-                      uint64_t count, unsigned bits, cudaStream_t stream)
-{
-    return cub::DeviceRadixSort::SortKeys(a.temporary, *bytes, keys, static_cast<Number>(count), 0,
-                                          static_cast<int>(bits), stream);
-}
-
-template <typename Number>
-cudaError_t sort_digits(const Arrays<Number> &a, size_t *bytes, cub::DoubleBuffer<Digit> &digits,
-                        cub::DoubleBuffer<Number> &list, uint64_t count, unsigned bits,
-                        cudaStream_t stream)
-{
-    return cub::DeviceRadixSort::SortPairs(a.temporary, *bytes, digits, list,
-                                           static_cast<Number>(count), 0, static_cast<int>(bits),
-                                           stream);
-}
-
-/* The scratch memory of CUB for the sorts of a side. 0 if the device fails; the sorts then fail
- * too. */
-template <typename Number> size_t temporary_for(uint64_t count)
-{
-    const Arrays<Number> none{};
-    cub::DoubleBuffer<Key> keys;
-    cub::DoubleBuffer<Digit> digits;
-    cub::DoubleBuffer<Number> list;
-    size_t most = 0, bytes = 0;
-    for (unsigned bits = pass_bits; bits <= key_bits; bits += pass_bits) {
-        if (sort_keys(none, &bytes, keys, count, bits, nullptr) == cudaSuccess)
-            most = std::max(most, bytes);
-        if (bits <= digit_bits &&
-            sort_digits(none, &bytes, digits, list, count, bits, nullptr) == cudaSuccess)
-            most = std::max(most, bytes);
-    }
-    return most;
-}
 
 uint64_t records_of(const shuf__plan &plan, bool output)
 {
@@ -109,7 +69,8 @@ template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *
     a.keys[1] = a.keys[0] + most;
     for (int k = 0; k < 2; k++)
         a.bounds[k] = reinterpret_cast<uint64_t *>(take(ranks * sizeof(uint64_t)));
-    a.temporary_bytes = std::max(temporary_for<Number>(in), temporary_for<Number>(out));
+    a.temporary_bytes =
+        std::max(sort_bytes(static_cast<Number>(in)), sort_bytes(static_cast<Number>(out)));
     a.temporary = take(a.temporary_bytes);
     a.bytes = static_cast<uint64_t>(at - memory);
     return a;
@@ -188,47 +149,53 @@ cudaError_t sort_by_keys(const Form &f, const shuf_primefold_shape &shape, const
     const Number *none = nullptr;
     constexpr Direction back =
         direction == Direction::forward ? Direction::inverse : Direction::forward;
-    cub::DoubleBuffer<Key> keys(w.arrays.keys[0], w.arrays.keys[1]);
-    size_t bytes = w.arrays.temporary_bytes;
+    const Arrays<Number> &a = w.arrays;
+    Buffers<Key> keys{a.keys[0], a.keys[1]};
     if (w.is_cancelled())
         return cudaSuccess;
-    write_digits<<<w.blocks(group), fold_threads, 0, w.stream>>>(f, side, 0, none, keys.Current());
+    write_digits<<<w.blocks(group), fold_threads, 0, w.stream>>>(f, side, 0, none, keys.now);
     cudaError_t e = cudaGetLastError();
     if (e == cudaSuccess)
-        e = sort_keys(w.arrays, &bytes, keys, side.count, side.key_bits, w.stream);
+        e = sort_keys(&keys, static_cast<Number>(side.count), side.key_bits, a.temporary,
+                      a.temporary_bytes, w.stream);
     if (e != cudaSuccess)
         return e;
     return with_form<back>(shape, [&](auto of) {
         write_numbers<<<w.blocks(group), fold_threads, 0, w.stream>>>(
-            of.make(w.computation.request.plan.permutation, shape), side, keys.Current(),
-            w.numbers);
+            of.make(w.computation.request.plan.permutation, shape), side, keys.now, w.numbers);
         return cudaGetLastError();
     });
+}
+
+/* Where the numbers begin, so that the last pass leaves them in the plan, unless they are few. */
+template <typename Number> Buffers<Number> buffers_of(const Work<Number> &w)
+{
+    const unsigned passes = (w.side.key_bits + pass_bits - 1) / pass_bits;
+    return passes % 2 ? Buffers<Number>{w.arrays.list, w.numbers}
+                      : Buffers<Number>{w.numbers, w.arrays.list};
 }
 
 template <typename Form, typename Number>
 cudaError_t sort_by_digits(const Form &f, const Work<Number> &w)
 {
     const Side &side = w.side;
-    cub::DoubleBuffer<Digit> digits(w.arrays.digits[0], w.arrays.digits[1]);
-    cub::DoubleBuffer<Number> list(w.numbers, w.arrays.list);
-    const unsigned passes = (side.key_bits + pass_bits - 1) / pass_bits;
-    list.selector =
-        passes % 2; /* then the last pass writes to the plan, unless the list is short */
-    number_all<<<w.blocks(1), fold_threads, 0, w.stream>>>(side.count, list.Current());
+    const Arrays<Number> &a = w.arrays;
+    Buffers<Digit> digits{a.digits[0], a.digits[1]};
+    Buffers<Number> list = buffers_of(w);
+    number_all<<<w.blocks(1), fold_threads, 0, w.stream>>>(side.count, list.now);
     cudaError_t e = cudaGetLastError();
     for (unsigned shift = 0; e == cudaSuccess && shift < side.key_bits && !w.is_cancelled();
          shift += digit_bits) {
-        size_t bytes = w.arrays.temporary_bytes;
         write_digits<<<w.blocks(group), fold_threads, 0, w.stream>>>(
-            f, side, shift, shift ? list.Current() : nullptr, digits.Current());
+            f, side, shift, shift ? list.now : nullptr, digits.now);
         e = cudaGetLastError();
         if (e == cudaSuccess)
-            e = sort_digits(w.arrays, &bytes, digits, list, side.count,
-                            std::min(side.key_bits - shift, digit_bits), w.stream);
+            e = sort_digits(&digits, &list, static_cast<Number>(side.count),
+                            std::min(side.key_bits - shift, digit_bits), a.temporary,
+                            a.temporary_bytes, w.stream);
     }
-    if (e == cudaSuccess && list.Current() != w.numbers)
-        e = cudaMemcpyAsync(w.numbers, list.Current(), side.count * sizeof(Number),
+    if (e == cudaSuccess && list.now != w.numbers)
+        e = cudaMemcpyAsync(w.numbers, list.now, side.count * sizeof(Number),
                             cudaMemcpyDeviceToDevice, w.stream);
     return e;
 }

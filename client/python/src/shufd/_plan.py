@@ -25,9 +25,9 @@ class Plan:
 
 
 def slices_of(counts: list[int], index: int, rounds: int) -> list[slice]:
-    """The parts of a list that belong to round number `index` of `rounds`: of each pair of ranks some of the
-    records that it exchanges. The list has counts[r] numbers for rank r: it is `order`, with the counts `to`,
-    or `places`, with the counts `arriving`. Both ends of a pair divide their counts alike."""
+    """The parts of a list for round number `index` of `rounds`: which of its records each pair of ranks
+    exchanges in this round. The list is `order`, with the counts `to`, or `places`, with the counts
+    `arriving`. Sender and receiver divide their counts by the same rule."""
     begin, slices = 0, []
     for count in counts:
         slices.append(slice(begin + count * index // rounds, begin + count * (index + 1) // rounds))
