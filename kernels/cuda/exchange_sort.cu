@@ -22,7 +22,7 @@ template <typename Element> cub::DoubleBuffer<Element> doubled(const Buffers<Ele
 }
 
 template <typename Element>
-void take(Buffers<Element> *buffers, const cub::DoubleBuffer<Element> &sorted)
+void take(Buffers<Element> *buffers, cub::DoubleBuffer<Element> &sorted)
 {
     *buffers = {sorted.Current(), sorted.Alternate()};
 }
