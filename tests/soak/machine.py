@@ -20,6 +20,8 @@ SLOT = struct.Struct("7Q256s")  # struct slot of slot.h
 FIELDS = ("calls", "values", "busy", "cancelled", "failed", "wrong", "worst_ns")
 WORST = FIELDS.index("worst_ns") * 8
 LIMIT_S = 60  # for anything that should take less than a second
+PROGRAMS = ("daemon/shufd", "client/shufctl/shufctl",
+            *(f"tests/soak/soak_{name}" for name in ("client", "crowd", "hostile")))
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -66,7 +68,7 @@ class Daemon:
         self.program = folder.path / "shufd"
         self.log = open(folder.path / "shufd.log", "a")
         self.process = None
-        for name in ("daemon/shufd", "client/shufctl/shufctl", "tests/soak/soak_client"):
+        for name in PROGRAMS:
             self.install(name)
 
     def install(self, name="daemon/shufd"):
@@ -133,6 +135,20 @@ class Daemon:
             "mapped_blocks": self.process_file("maps").read_text().count("memfd:shufd"),
             "anonymous_bytes": self.anonymous_bytes(),
         }
+
+    def settled(self):
+        """Waits until the daemon has no clients, leases and memory, and returns its usage."""
+        def is_idle():
+            self.shufctl("drop", "--all", "--quiet")
+            usage = self.usage()
+            return usage["clients"] == 1 and not any(
+                usage[key] for key in ("queued", "leases", "blocks", "host_used", "pending_free", "mapped_blocks"))
+        self.check()
+        try:
+            await_true(is_idle, "no clients, leases and memory", 20)
+        except Bad as bad:
+            raise Bad(f"{bad}: {self.usage()}") from None
+        return self.usage()
 
 
 def restart(daemon, expected=(0,)):
