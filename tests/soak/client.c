@@ -359,12 +359,12 @@ static bool run(const char *const *arguments)
 static void write_file(void)
 {
     static uint32_t values[MOST_VALUES];
-    char n[24], seed[24], path[64];
+    static const char path[] = "out";
+    char n[24], seed[24];
     const shuf_permutation p = random_permutation(MOST_VALUES);
     const uint64_t begin = now_ns();
     snprintf(n, sizeof n, "%" PRIu64, p.n);
     snprintf(seed, sizeof seed, "%" PRIu64, p.seed);
-    snprintf(path, sizeof path, "out.%d", (int)getpid());
     const char *const arguments[] = {shufctl,   "permute", "--n",   n,          "--seed",    seed,
                                      "--dtype", "u32",     "--out", path,       "--format",  "raw",
                                      "--quiet", "--wait",  "10s",   "--socket", socket_path, NULL};

@@ -47,9 +47,6 @@ class Folder:
     def __init__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="shuf-soak-"))
         self.path.chmod(0o755)
-        self.files = self.path / "files"
-        self.files.mkdir()
-        self.files.chmod(0o1777)
         self.socket = str(self.path / "shufd.sock")
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(self.socket)
@@ -178,6 +175,9 @@ class Client:
         self.slot.write_bytes(bytes(SLOT.size))
         self.slot.chmod(0o666)
         self.log = open(daemon.folder.path / f"client.{number}", "w+")
+        self.files = daemon.folder.path / f"files.{number}"
+        self.files.mkdir()
+        self.files.chmod(0o777)
         self.process = None
         self.problems = []
 
@@ -186,7 +186,7 @@ class Client:
         command = [folder.path / "soak_client", folder.socket, self.slot, str(seed), self.role,
                    folder.path / "shufctl"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-                                        cwd=folder.files, **as_user(self.uid))
+                                        cwd=self.files, **as_user(self.uid))
 
     def end(self, number, expected):
         self.process.send_signal(number)
@@ -197,8 +197,12 @@ class Client:
             code = self.process.wait()
             self.problems.append(f"did not end within {LIMIT_S} s")
         if code not in expected:
-            self.log.seek(0)
-            self.problems.append(f"ended with {code}, expected {expected}: {self.log.read()[-400:]}")
+            self.problems.append(f"ended with {code}, expected {expected}")
+
+    def last_line(self):
+        self.log.seek(0)
+        lines = self.log.read().splitlines()
+        return f" ({lines[-1]})" if lines else ""
 
     def read(self):
         values = SLOT.unpack(self.slot.read_bytes())
@@ -218,8 +222,8 @@ def totals(clients):
         row = roles.setdefault(client.role, dict.fromkeys(FIELDS[:-1], 0))
         for key in row:
             row[key] += counts[key]
-        problems += [f"client {client.role}: {text}"] * bool(text)
-        problems += [f"client {client.role}: {problem}" for problem in client.problems]
+        found = [text] * bool(text) + client.problems
+        problems += [f"client {client.role}: {problem}{client.last_line()}" for problem in found]
     return roles, problems
 
 
