@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -351,6 +352,10 @@ static bool run(const char *const *arguments)
         continue;
     if (status == 0)
         return true;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EX_TEMPFAIL) { /* BUSY */
+        slot->busy++;
+        return false;
+    }
     slot->failed++;
     slot_note("shufctl: wait status %d", status);
     return false;
@@ -359,12 +364,13 @@ static bool run(const char *const *arguments)
 static void write_file(void)
 {
     static uint32_t values[MOST_VALUES];
-    static const char path[] = "out";
-    char n[24], seed[24];
+    char n[24], seed[24], path[32];
     const shuf_permutation p = random_permutation(MOST_VALUES);
     const uint64_t begin = now_ns();
     snprintf(n, sizeof n, "%" PRIu64, p.n);
     snprintf(seed, sizeof seed, "%" PRIu64, p.seed);
+    /* the shufctl of a client that was killed may still write its own file */
+    snprintf(path, sizeof path, "out.%d", (int)getpid());
     const char *const arguments[] = {shufctl,   "permute", "--n",   n,          "--seed",    seed,
                                      "--dtype", "u32",     "--out", path,       "--format",  "raw",
                                      "--quiet", "--wait",  "10s",   "--socket", socket_path, NULL};

@@ -53,7 +53,10 @@ class Folder:
         os.chmod(self.socket, 0o666)
         self.listener.listen(4096)
 
-    def remove(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.listener.close()
         shutil.rmtree(self.path)
 
