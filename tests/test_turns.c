@@ -90,8 +90,8 @@ static void waiting_user_is_passed_over(void **state)
     assert_int_equal(run_next(SLICE), 1);
 }
 
-/* A user gets no extra time for idle time. Otherwise a user that was idle for long could keep the
- * device for as long. */
+/* Idle time gives a user no credit. Otherwise a user that was idle for an hour could then keep the
+ * device for an hour. */
 static void new_user_is_next_but_not_ahead(void **state)
 {
     (void)state;

@@ -168,7 +168,7 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     struct shuf__allocation *allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return NULL;
-    if (uid != SHUF__NO_USER &&
+    if (uid != SHUF__UID_DAEMON &&
         !(allocation->account = shuf__account_of(&allocations->accounts, uid))) {
         free(allocation);
         return NULL;
@@ -198,8 +198,10 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
-/* The kernel knows the mappings of host memory. For device memory, the daemon knows only the blocks
- * that clients report as unmapped. */
+/* The kernel knows the mappings of host memory. For device memory, the daemon relies on the reports
+ * and the deaths of client processes. A freed block counts as mapped while a process keeps its
+ * memory (inode_watch.h).
+ */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)

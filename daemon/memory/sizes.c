@@ -11,8 +11,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t step)
     return (bytes + step - 1) / step * step;
 }
 
-/* The memory of a small host block is whole pages. That of a device, and of a workspace, which has
- * huge pages, is whole units. */
+/* A block for a result below 2 MiB in host memory has whole pages. All other blocks have whole
+ * units of 2 MiB: those of a device, of large results, and of workspaces, which use huge pages. */
 static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
 {
     const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
