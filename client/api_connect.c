@@ -89,6 +89,7 @@ shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds)
     if (!call)
         return SHUF_INVALID;
     handle->reconnect_ms = milliseconds;
+    handle->gave_up = false;
     return SHUF_OK;
 }
 

@@ -48,7 +48,7 @@ bool shuf__wait_again(const shuf *h, struct shuf__wait *wait)
 
 bool shuf__call_gave_up(const shuf *h)
 {
-    return h->next_daemon.give_up_ns != 0;
+    return h->gave_up;
 }
 
 shuf_status shuf__call_fail_lost(shuf *h)
@@ -61,12 +61,16 @@ shuf_status shuf__call_fail_lost(shuf *h)
 }
 
 /* Adds to the message of the last attempt how long the call has tried. */
-static shuf_status fail_unreachable(shuf *h)
+static shuf_status fail_unreachable(shuf *h, bool tried_once)
 {
     const struct shuf__error last = h->error;
     const uint64_t ms = reconnect_ns(h) / ns_per_ms;
     if (ms == 0)
         return last.status;
+    if (tried_once)
+        return shuf__fail(&h->error, last.status,
+                          "%s; the call tried once, because an earlier one waited in vain",
+                          last.text);
     return shuf__fail(&h->error, last.status, "%s; the call tried for %" PRIu64 ".%03" PRIu64 " s",
                       last.text, ms / 1000, ms % 1000);
 }
@@ -138,14 +142,16 @@ static bool may_come(const shuf *h, shuf_status status)
 /* After a loss, this replaces the message of the last attempt, which does not mention the loss. */
 shuf_status shuf__call_await_daemon(shuf *h)
 {
+    const bool once = h->gave_up;
     shuf_status status;
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (may_come(h, status) && shuf__wait_again(h, &h->next_daemon));
+    while (may_come(h, status) && !once && shuf__wait_again(h, &h->next_daemon));
+    h->gave_up = status == SHUF_NO_DAEMON;
     if (status == SHUF_NO_DAEMON && h->lost_daemon)
         return shuf__call_fail_lost(h);
     if (status == SHUF_NO_DAEMON)
-        return fail_unreachable(h);
+        return fail_unreachable(h, once);
     if (status != SHUF_OK)
         return status;
     h->lost_daemon = false;

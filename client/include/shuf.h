@@ -89,10 +89,11 @@ SHUF_API const char *shuf_message(const shuf *handle);
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets how long a call that loses its daemon tries to reach the next one before it fails with
- * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. Each later call without a daemon
- * tries as long again, and its message says how long. A call that loses 16 daemons in a row without
- * a new byte fails too. If a result comes in parts, and results of others fill the
- * memory, the call waits as long before it fails with SHUF_BUSY. */
+ * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. After such a failure,
+ * later calls try to connect once and fail at once, until a daemon answers or this function is
+ * called again. A call that loses 16 daemons in a row without a new byte fails too. If a result
+ * comes in parts, and results of others fill the memory, the call waits as long before it fails
+ * with SHUF_BUSY. */
 SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* Sets how long a call waits for a daemon that takes and sends nothing, before it fails with

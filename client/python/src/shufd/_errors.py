@@ -23,7 +23,7 @@ class NoDaemon(Error, ConnectionError):
 
 
 class DaemonLost(NoDaemon):
-    """The daemon ended, and no other one came within 10 s. The next call connects again."""
+    """The daemon ended, and no other one came within 10 s. Later calls try once to connect."""
 
 
 class Busy(Error):
