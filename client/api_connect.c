@@ -51,6 +51,7 @@ shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned mill
     SHUF__BEGIN_CALL(call, h);
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
+    h->connection.cancel = (struct shuf__cancel){.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
     shuf__mappings_open(&h->mappings);
     shuf__connection_set_timeout(&h->connection, milliseconds, &h->error);
     return connect_to(call, socket && *socket ? socket : NULL);
@@ -71,6 +72,12 @@ void shuf_close(shuf *handle)
         shuf__release_everything(handle);
     shuf__connection_close(&handle->connection, SHUF__CLOSED_BY_ERROR);
     free(handle);
+}
+
+void shuf_cancel(shuf *handle)
+{
+    if (handle)
+        shuf__cancel(&handle->connection.cancel);
 }
 
 const char *shuf_message(const shuf *handle)

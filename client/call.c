@@ -132,6 +132,16 @@ static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
+static bool is_cancelled(const shuf *h)
+{
+    return h->connection.cancel.is_cancelled;
+}
+
+static shuf_status fail_cancelled(shuf *h)
+{
+    return shuf__fail(&h->error, SHUF_CANCELLED, "handle: another thread cancelled its calls");
+}
+
 /* True if a daemon may still start to answer. DENIED counts too: a service manager makes a socket a
  * moment before it gives the socket to its group. */
 static bool may_come(const shuf *h, shuf_status status)
@@ -146,7 +156,8 @@ shuf_status shuf__call_await_daemon(shuf *h)
     shuf_status status;
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (may_come(h, status) && !once && shuf__wait_again(h, &h->next_daemon));
+    while (may_come(h, status) && !once && !is_cancelled(h) &&
+           shuf__wait_again(h, &h->next_daemon));
     h->gave_up = status == SHUF_NO_DAEMON;
     if (status == SHUF_NO_DAEMON && h->lost_daemon)
         return shuf__call_fail_lost(h);
@@ -184,15 +195,13 @@ static void finish(shuf *h, const struct shuf__exchange *exchange)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
-shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
+static shuf_status run_until_answered(shuf *h, struct shuf__exchange *exchange)
 {
     bool released_idle = false;
-    exchange->report = report_bytes;
-    exchange->report_context = h;
-    if (shuf__handle_check(h))
-        return h->error.status;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = exchange->delivered;
+        if (is_cancelled(h))
+            return fail_cancelled(h);
         if (lease_is_lost(h, exchange))
             return fail_lost_lease(h, exchange->generation);
         if (h->connection.fd < 0) {
@@ -217,4 +226,14 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
             losses = 0;
     }
     return h->error.status;
+}
+
+shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
+{
+    exchange->report = report_bytes;
+    exchange->report_context = h;
+    if (shuf__handle_check(h))
+        return h->error.status;
+    const shuf_status status = run_until_answered(h, exchange);
+    return status != SHUF_OK && is_cancelled(h) ? fail_cancelled(h) : status;
 }

@@ -8,6 +8,7 @@
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H
 
+#include "cancel.h"
 #include "error.h"
 #include "inbox.h"
 #include "message.h"
@@ -31,6 +32,7 @@ enum shuf__closed_by {
 
 struct shuf__connection {
     int fd;              /* -1: none */
+    struct shuf__cancel cancel;
     uint64_t generation; /* counts connections; leases and block ids belong to one of them */
     uint64_t last_id;
     uint64_t timeout_ns;  /* of one wait for the daemon; 0: none, a computation may take long */

@@ -80,6 +80,12 @@ SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsi
 /* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
+/* Ends the call that another thread makes with the handle, and all later ones: they fail with
+ * SHUF_CANCELLED. The connection closes, so the daemon ends the work and the leases; their values
+ * stay mapped until shuf_close(). Any thread may call it, but no signal handler, and not while
+ * another thread closes the handle. NULL is allowed. */
+SHUF_API void shuf_cancel(shuf *handle);
+
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
  * call with the handle. A handle of NULL: the message of this thread's last call without a handle,
  * such as shuf_permutation_shape() or a call whose handle is NULL. */

@@ -252,7 +252,7 @@ def test_lost_daemon_is_an_error(killable_daemon):
 
 @pytest.mark.parametrize("call", ["shuffle", "permute"])
 def test_interrupt_ends_call(killable_daemon, call):
-    """Ctrl-C ends a long call at once. The daemon cancels the work when the thread of the call has ended."""
+    """Ctrl-C ends a long call at once, while the daemon does not answer."""
     with shufd.connect(killable_daemon.socket) as client:
         array = np.zeros(60_000_000, np.uint8)
         client.permute(1000, 7)
@@ -269,6 +269,25 @@ def test_interrupt_ends_call(killable_daemon, call):
         timer.join()
         assert client.permute(1000, 7).size == 1000
         assert await_value(lambda: lease_count(client), 0, 60) == 0
+
+
+@pytest.mark.parametrize("algorithm", ["primefold", "philox24"])
+def test_interrupt_ends_work_of_daemon(daemon, algorithm):
+    """Ctrl-C cancels the job, which would last for hours. Arrays of the client stay readable."""
+    with shufd.connect(daemon.socket) as client, shufd.connect(daemon.socket) as other:
+        array = client.permute(1000, 7)
+
+        def interrupt():
+            await_value(lambda: other.status()["queued"], 1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.fingerprint(1 << 44, 7, algorithm=algorithm)
+        thread.join()
+        assert await_value(lambda: client.status()["queued"], 0) == 0
+        assert array.sum() == 499_500 and (client.permute(1000, 7) == array).all()
 
 
 def test_faults_leak_nothing(killable_daemon):

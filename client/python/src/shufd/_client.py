@@ -55,9 +55,10 @@ class Client:
             self._connections.add(connection)
         return connection
 
-    def _forget(self) -> None:
-        """The next request of this thread uses a new connection."""
-        self._local.connection = None
+    def _cancel(self) -> None:
+        """Ends the call of the main thread. Its next request uses a new connection."""
+        connection, self._local.connection = self._local.connection, None
+        connection.cancel()
 
     def close(self) -> None:
         """Ends the connections of all threads. Arrays stay valid. Further calls do nothing."""
@@ -93,7 +94,7 @@ class Client:
                 return Lease(connection, connection.take(function, request, options))
             return _wait.run(
                 lambda: Lease(connection, connection.take(function, request, options)), title, progress,
-                self._forget,
+                self._cancel,
             )  # fmt: skip
         except Invalid:
             self._check_device(device)
@@ -223,7 +224,7 @@ class Client:
         if n < _wait.LONG:
             summarize()
         else:
-            _wait.run(summarize, "fingerprint", None, self._forget)
+            _wait.run(summarize, "fingerprint", None, self._cancel)
         return int(result.fingerprint)
 
     # ---- Look-ups ----------------------------------------------------------------------------
@@ -315,7 +316,7 @@ class Client:
 
         if source.nbytes < 4 * _wait.LONG and not progress:
             return shuffle()
-        return _wait.run(shuffle, "shuffle", progress, self._forget)
+        return _wait.run(shuffle, "shuffle", progress, self._cancel)
 
     # ---- Ranks -------------------------------------------------------------------------------
 
@@ -462,7 +463,8 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """The state of the daemon: version, backend, device, pid, clients, leases, and memory in
-        bytes. host_idle and device_idle are the bytes of unused results."""
+        bytes. host_idle and device_idle are the bytes of unused results, `queued` is the number of
+        jobs that wait or run."""
         return _daemon.status(self._connection())
 
     def leases(self) -> list[dict[str, Any]]:
