@@ -159,8 +159,9 @@ def test_private_daemon_starts_again_after_a_crash():
 
 def test_private_daemon_start_failure(tmp_path):
     skip_with_default_daemon()
-    text = "import shufd\ntry: shufd.serve(backend='cuda:99')\nexcept shufd.NoDaemon as e: print(e)"
-    assert "shufd did not start: " in run_python(text).stdout
+    for backend, reason in (("cuda:99", "cuda:99"), ("abacus", "abacus: expected auto, cpu or cuda")):
+        text = f"import shufd\ntry: shufd.serve(backend={backend!r})\nexcept shufd.NoDaemon as e: print(e)"
+        assert run_python(text).stdout.startswith(f"shufd did not start: backend {reason}")
 
 
 def test_several_gpus_need_a_choice(tmp_path):

@@ -211,9 +211,9 @@ class Client:
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
         algorithm: str = "primefold",
-    ) -> int:
-        """The 64-bit check of all values of a permutation and of their order. The daemon computes it;
-        no values travel."""
+    ) -> str:
+        """The 64-bit check of all values of a permutation and of their order, as shufctl prints it: 0x
+        and 16 hexadecimal digits. The daemon computes it; no values travel."""
         request = _request.whole(n, seed, key, epoch, algorithm)
         result = ffi.new("shuf_result *")
         connection = self._connection()
@@ -225,7 +225,7 @@ class Client:
             summarize()
         else:
             _wait.run(summarize, "fingerprint", None, self._cancel)
-        return int(result.fingerprint)
+        return f"{result.fingerprint:#018x}"
 
     # ---- Look-ups ----------------------------------------------------------------------------
 
@@ -385,7 +385,7 @@ class Client:
     ) -> Any:
         """Normal random numbers with mean `loc` and standard deviation `scale`.
 
-        size      an int or a shape; None: one float
+        size      an int or a shape; None: one float; 0 only without a device
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
                   on every machine
@@ -448,14 +448,17 @@ class Client:
         if generator is not None:
             seed, stream, offset = generator.seed, generator.stream, generator.offset
         count = math.prod(int(k) for k in shape)
-        request = _request.numbers(distribution, seed, key, stream, offset, count, dtype, **law)
+        drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
+        request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
         where = None if device is None else device_of(device)
         try:
-            lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, device)
+            lease = self._take(lib.shuf_draw_lease, request, drawn, "draw", progress, device)
         except Invalid as error:
             raise renamed(error, mean="loc", std="scale", count="size") from None
         if generator is not None:
             generator.advance(count)
+        if drawn > count:
+            return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
         return values if shape or where is not None else values.item()
 

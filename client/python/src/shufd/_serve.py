@@ -24,6 +24,7 @@ from ._programs import path_of
 _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.005
+_FAILED = " error: "  # in a line of the log, after the time
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
 # $1: the directory; $2: shufd; the rest: its options
@@ -90,7 +91,7 @@ def _await(directory: str, reconnect: float) -> Client:
         except NoDaemon:
             log = pathlib.Path(directory, "log")
             lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-            failed = [line for line in lines if "error" in line]
+            failed = [line.partition(_FAILED)[2] or line for line in lines if "error" in line]
             if failed or time.monotonic() > deadline:
                 raise NoDaemon(f"shufd did not start: {(failed or lines or ['no log'])[-1]}") from None
         time.sleep(_POLL_SECONDS)
