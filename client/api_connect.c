@@ -22,14 +22,12 @@ static shuf_status connect_to(shuf *h, const char *socket)
     if (socket ? shuf__socket_address(socket, SHUF__SOCKET_CONNECT, address, &h->error)
                : shuf__discover(address, &h->error)) {
         address->sun_path[0] = '\0'; /* a truncated path must not be used */
-        return h->error.status;
-    }
-    if (shuf__connection_open(&h->connection, &h->error) == SHUF_NO_DAEMON &&
+    } else if (shuf__connection_open(&h->connection, &h->error) == SHUF_NO_DAEMON &&
         h->connection.generation > 0) { /* a daemon accepted the connection, and ended */
         h->lost_daemon = true;
         return shuf__call_await_daemon(h);
     }
-    if (h->error.status == SHUF_NO_DAEMON && !socket)
+    if (h->error.status != SHUF_OK && !socket)
         shuf__discover_explain(&h->error);
     return h->error.status;
 }

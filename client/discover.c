@@ -90,8 +90,8 @@ static const char *explain_instances(const char *named)
 void shuf__discover_explain(struct shuf__error *error)
 {
     struct shuf__gpu_hint context, environment;
-    if (names_socket()) {
-        append(error, "; $SHUFD_SOCKET sets this path");
+    if (names_socket() || error->status != SHUF_NO_DAEMON) {
+        shuf__socket_explain(error);
         return;
     }
     shuf__gpu_of_context(&context);

@@ -18,7 +18,7 @@ const char *shuf__socket_directory(void);
 
 enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
 
-/* Fills *address with `path`. If `path` is NULL or empty, takes the first of these that applies:
+/* Fills *address with `path`. A relative path becomes absolute, unless that is too long. If `path` is NULL or empty, takes the first of these that applies:
  *   1. $SHUFD_SOCKET.
  *   2. For a daemon with $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in that directory.
  *   3. For root, or a client without $XDG_RUNTIME_DIR: shufd.sock in the directory above.
@@ -28,6 +28,9 @@ enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
  * variables. */
 shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
                                  struct sockaddr_un *address, struct shuf__error *error);
+
+/* Appends to the error of a default socket that $SHUFD_SOCKET sets the path, if it does. */
+void shuf__socket_explain(struct shuf__error *error);
 
 /* The variable or rule that makes this path the default, such as "$XDG_RUNTIME_DIR". NULL: it is
  * not the default path. */

@@ -231,6 +231,16 @@ static int copy_line(FILE *file, char *out, int size, bool *has_nul)
     return c == EOF && length == 0 ? EOF : length;
 }
 
+/* libinih itself cuts a comment that begins with a blank and ';'. */
+static void cut_comment(char *line)
+{
+    for (char *hash = line; (hash = strchr(hash, '#')) != NULL; hash++)
+        if (hash > line && (hash[-1] == ' ' || hash[-1] == '\t')) {
+            *hash = '\0';
+            return;
+        }
+}
+
 /* Reads the lines for libinih, which does not report their numbers. libinih would also cut a long
  * line in two, and would join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
@@ -250,6 +260,7 @@ static char *read_line(char *out, int size, void *context)
         shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
     if (error.status)
         note_fault(reading, &error);
+    cut_comment(out);
     return out;
 }
 
@@ -371,7 +382,8 @@ void shuf__config_print(const struct shuf__config *config, FILE *out)
         "# The configuration of shufd. Every key is optional. A key without a line has its "
         "default.\n"
         "# Write sizes as 8Gi, 8G or 8589934592, and durations as 10min, 5s or 50us;\n"
-        "# `shufctl help units` lists all forms. A blank and a ';' after a value begin a comment.\n"
+        "# `shufctl help units` lists all forms. A blank and a '#' or ';' after a value begin a\n"
+        "# comment.\n"
         "# On SIGHUP shufd reads the file again. Keys marked (restart) take effect only at the "
         "next\n"
         "# start.\n");
