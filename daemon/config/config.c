@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { TEXT, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
+enum kind { TEXT, PATH, BACKEND, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
 enum when { RELOAD, RESTART };
 
 static const struct param {
@@ -136,6 +136,8 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
     void *field = field_of(config, param);
     switch (param->kind) {
     case TEXT:
+    case PATH:
+    case BACKEND:
         return set_text(param, value, field, error);
     case ENDPOINT:
         return set_endpoint(param, value, field, error);
@@ -157,10 +159,16 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
 struct shuf__config_help shuf__config_help(enum shuf__config_key key)
 {
     static const char *const values[] = {
-        [TEXT] = "TEXT",     [ENDPOINT] = "ADDRESS",
-        [TEXTFILE] = "FILE", [NUMBER] = "NUMBER",
-        [AMOUNT] = "SIZE",   [DURATION] = "TIME",
-        [MODE] = "MODE",     [LEVEL] = "error|warning|info|debug",
+        [TEXT] = "TEXT",
+        [PATH] = "PATH",
+        [BACKEND] = "auto|cpu|cuda",
+        [ENDPOINT] = "ADDRESS",
+        [TEXTFILE] = "FILE",
+        [NUMBER] = "NUMBER",
+        [AMOUNT] = "SIZE",
+        [DURATION] = "TIME",
+        [MODE] = "MODE",
+        [LEVEL] = "error|warning|info|debug",
     };
     const struct param *param = &params[key];
     return (struct shuf__config_help){param->key, values[param->kind], param->help};
@@ -354,6 +362,8 @@ static const char *value_text(const struct param *param, const struct shuf__conf
     const uint64_t *number = field;
     switch (param->kind) {
     case TEXT:
+    case PATH:
+    case BACKEND:
     case ENDPOINT:
     case TEXTFILE:
         return field;

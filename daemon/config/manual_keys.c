@@ -24,6 +24,16 @@ static void print_TEXT(const struct row *row)
     printf("A text of at most %" PRIu64 " bytes.", row->most);
 }
 
+static void print_PATH(const struct row *row)
+{
+    printf("A path of at most %" PRIu64 " bytes.", row->most);
+}
+
+static void print_BACKEND(const struct row *row)
+{
+    print_TEXT(row);
+}
+
 static void print_ENDPOINT(const struct row *row)
 {
     (void)row;
