@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-/* Leaves the message of a failure in the handle. One public call may run several exchanges. If they
- * lose their daemon, they wait for the reconnect time together, not each. */
+/* Leaves the message of a failure in the handle. One public call may run several exchanges. The
+ * reconnect time limits the sum of their waits for a daemon. */
 shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
 
 /* Opens the connection. Tries at least once, and until a daemon answers or the reconnect time is

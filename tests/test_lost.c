@@ -90,8 +90,8 @@ static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t 
     *(unsigned *)context += event == SHUF_EVENT_LOST;
 }
 
-/* The first call without a daemon waits, and later ones try once. One loss is one event, and a
- * handle that never had a daemon has lost none. */
+/* The first call without a daemon waits, and later ones try once. Each loss causes one event. If a
+ * handle never had a daemon, no event reports a loss. */
 static void later_calls_try_once(void **state)
 {
     (void)state;

@@ -249,8 +249,8 @@ static void cut_comment(char *line)
         }
 }
 
-/* Reads the lines for libinih, which does not report their numbers. libinih would also cut a long
- * line in two, and would join a line that begins with blanks to the line before. */
+/* Reads the lines for libinih, because libinih does not report their numbers. It would also cut a
+ * long line in two, and join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
 {
     struct reading *reading = context;
