@@ -62,7 +62,8 @@ extern "C" {
  *   CUDA;
  * - /run/shufd/shufd.sock as root; for other users $XDG_RUNTIME_DIR/shufd.sock, then
  *   /run/shufd/shufd.sock;
- * - the only socket /run/shufd/GPU-<uuid>.sock.
+ * - the only socket /run/shufd/GPU-<uuid>.sock, if neither the context nor the variable names a
+ *   GPU.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
  * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon

@@ -175,8 +175,10 @@ def test_several_gpus_need_a_choice(tmp_path):
     assert "choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET" in result.stdout
     assert "start a daemon" not in result.stdout and "serve()" not in result.stdout
     assert "private daemon" not in result.stderr
-    for path in gpus:
-        path.unlink()
+    gpus[0].unlink()
+    named = run_python(text, **environment, CUDA_VISIBLE_DEVICES="GPU-1")
+    assert "(one, but no daemon of this GPU" in named.stdout and "private daemon" not in named.stderr
+    gpus[1].unlink()
     assert "private daemon" in run_python(text, **environment).stderr
 
 

@@ -18,7 +18,7 @@ import time
 
 from . import _lifeline
 from ._client import Client
-from ._errors import NoDaemon
+from ._errors import NoDaemon, must_choose
 from ._programs import path_of
 
 _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
@@ -119,8 +119,8 @@ def serve(
     the module do not start one if the launcher has several ranks.
 
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
-    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of several GPUs
-    and the caller names none of them.
+    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of GPUs, but
+    none of the caller's GPU.
     """
     options = [f"--backend={backend}"]
     if host_memory is not None:
@@ -131,17 +131,9 @@ def serve(
         try:
             return Client(None, reconnect=reconnect)
         except NoDaemon as error:
-            if _several_gpus():
+            if must_choose(str(error)):
                 raise NoDaemon(f"not started privately: {error}") from None
             return _serve_privately(options, reconnect, quiet)
-
-
-def _several_gpus() -> bool:
-    """True if the machine has daemons of several GPUs. Then a private daemon would compute on the
-    wrong device, and the caller would not notice it."""
-    folder = pathlib.Path(os.environ.get("SHUFD_RUNTIME_DIR") or "/run/shufd")
-    named = os.environ.get(_VARIABLE)
-    return not named and len(list(folder.glob("GPU-*.sock"))) > 1
 
 
 def _serve_privately(options: list[str], reconnect: float, quiet: bool) -> Client:
