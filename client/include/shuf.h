@@ -203,8 +203,8 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
  *     places[output]   places[k]: the own place for arrival k; first all from rank 0
  *
  * Sender and receiver have the records between them in the same order, so an all-to-all needs only
- * the counts. Work and memory grow with the records of the rank, not with n. Plans are in host
- * memory. The functions correspond to shuf_permutation_shape() and shuf_permute(), and have the
+ * the counts. Work and memory grow with the records of the rank, not with n. The functions
+ * correspond to shuf_permutation_shape() and shuf_permute(), and have the
  * same errors. See also shuf_exchange_lease() and shuf_exchange_prefetch() below. */
 SHUF_API shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
                                          size_t size);
@@ -327,7 +327,7 @@ SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
 SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                         const shuf_lease_options *options);
 
-/* The same for the plans of exchanges. The transports must include one for host memory. */
+/* The same for the plans of exchanges. A GPU computes those that are leased in its memory. */
 SHUF_API shuf_status shuf_exchange_lease(shuf *handle, const shuf_ranks *ranks,
                                          const shuf_lease_options *options, shuf_lease **lease);
 SHUF_API shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *ranks,

@@ -199,12 +199,8 @@ class Client:
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        options = _request.HOST
-        if device is not None:
-            device_of(device)  # checks it
-            options = _request.DEVICE
         try:
-            self._connection().call(lib.shuf_prefetch, request, options)
+            self._connection().call(lib.shuf_prefetch, request, _options_for(device))
         except Invalid:
             self._check_device(device)
             raise
@@ -333,6 +329,7 @@ class Client:
         output: npt.ArrayLike | None = None,
         inverse: bool = False,
         key: str | None = None,
+        device: Any = None,
         algorithm: str = "primefold",
         progress: bool | None = None,
     ) -> Plan:
@@ -346,25 +343,40 @@ class Client:
                   at most, the larger ones first
         output    how many records each rank gets; None: as many as it has
         inverse   the plan that undoes the exchange; `input` are then the sizes after it
+        device    None: NumPy's arrays in host memory; "cuda" or "cuda:0": the GPU computes the plan, and
+                  its lists are DeviceArrays
         algorithm "primefold"
 
         Its lists are read-only arrays over the memory of the daemon, without a copy. Errors: those of
         permute().
         """
+        where = None if device is None else device_of(device)
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
-        lease = self._take(lib.shuf_exchange_lease, request[0], n // max(1, world), "exchange", progress)
+        lease = self._take(
+            lib.shuf_exchange_lease, request[0], n // max(1, world), "exchange", progress, device
+        )
         own = n // world + (rank < n % world) if input is None else int(np.asarray(input)[rank])
-        return Plan.of(lease.array(), world, own)
+        ends = [0, world, 2 * world, 2 * world + own, lease.count]
+        if where is None:
+            return Plan(*np.split(lease.array(), ends[1:4]))
+        lists: list[Any] = [
+            DeviceArray(lease, lease.dtype, (end - first,), where, first) for first, end in zip(ends, ends[1:])
+        ]
+        return Plan(*lists)
 
     def prefetch_exchange(
         self, n: int, seed: int | None = None, epoch: int = 0, *, rank: int, world: int,
         input: npt.ArrayLike | None = None, output: npt.ArrayLike | None = None,
-        inverse: bool = False, key: str | None = None, algorithm: str = "primefold",
+        inverse: bool = False, key: str | None = None, device: Any = None, algorithm: str = "primefold",
     ) -> None:
         """Starts the computation of a plan for a later exchange() with equal arguments in this thread,
         as prefetch() does."""
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
-        self._connection().call(lib.shuf_exchange_prefetch, request[0], _request.HOST)
+        try:
+            self._connection().call(lib.shuf_exchange_prefetch, request[0], _options_for(device))
+        except Invalid:
+            self._check_device(device)
+            raise
 
     # ---- Random numbers ----------------------------------------------------------------------
 
@@ -486,6 +498,14 @@ class Client:
 
 def _reconnected(socket: str, reconnect: float) -> Client:
     return Client(socket, reconnect=reconnect)
+
+
+def _options_for(device: Any) -> Any:
+    """The options of a lease in the memory of `device`. Checks it."""
+    if device is None:
+        return _request.HOST
+    device_of(device)
+    return _request.DEVICE
 
 
 def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
