@@ -12,7 +12,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 DOCS = PACKAGE.parent.parent / "docs"
 DOCUMENTS = {DOCS / "python.md": 30, DOCS / "cluster.md": 4, PACKAGE / "README.md": 2, DOCS.parent / "README.md": 1}
 LOADERS = {"Hugging Face datasets": "datasets", "Grain": "grain", "JAX": "jax",
-           "MosaicML Streaming": "streaming", "WebDataset": "webdataset"}  # fmt: skip
+           "MosaicML Streaming": "streaming", "WebDataset": "webdataset", "Ray Data": "ray"}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(DOCS.parent)))
