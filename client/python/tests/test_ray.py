@@ -28,6 +28,7 @@ from ray.data.context import DataContext, ShuffleStrategy
 import shufd
 import shufd.ray
 from shufd import _programs
+from test_docs import run_examples, sections
 
 SEED, EPOCH = 7, 3
 LARGE = 10_000_000
@@ -155,6 +156,10 @@ def test_ten_million_rows_on_two_nodes(cluster, daemon, tmp_path):
     shuffled = shufd.ray.random_shuffle(dataset, SEED, EPOCH).materialize()
     assert np.array_equal(numbers_of(shuffled), np.load(tmp_path / "shuffled.npy"))
     assert set(shuffled.unique("node")) == {0, 1}  # the first tasks ran on both
+
+
+def test_example_of_the_document(cluster, daemon):
+    run_examples("Ray Data", sections()["Ray Data"], run_examples("", sections()[""], {}))
 
 
 # ---- The columns ---------------------------------------------------------------------------------
