@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RANKS_MOST = 8, WORLD_MOST = SHUF__RANKS_EQUAL, SEED = 7 };
@@ -32,7 +33,7 @@ struct sampled {
     uint64_t rank;
     uint64_t *to, *from;                                 /* the counts of all ranks */
     struct between sent[RANKS_MOST], placed[RANKS_MOST]; /* to and from each sampled rank */
-    double ns;                                           /* of the plans */
+    double ns, cpu_s;                                    /* of the plans */
 };
 
 struct job {
@@ -137,10 +138,12 @@ static void plan_piece(struct job *job, struct sampled *own, uint64_t piece)
     const uint64_t world = job->world * job->pieces, order = 2 * world, places = order + job->part;
     struct shuf__error error;
     uint64_t took;
+    const clock_t before = clock();
     set_rank(job, own->rank * job->pieces + piece);
     if (shuf__backend_compute(job->backend, &job->computation, &job->plan, &took, &error))
         die("%s", error.text);
     own->ns += (double)took;
+    own->cpu_s += (double)(clock() - before) / CLOCKS_PER_SEC;
     check_permutation(job, order, "order");
     check_permutation(job, places, "places");
     add_counts(job, 0, own->to);
@@ -158,7 +161,8 @@ static void plan_rank(struct job *job, struct sampled *own)
     own->from = zeros(job->world, sizeof *own->from);
     for (uint64_t piece = 0; piece < job->pieces; piece++)
         plan_piece(job, own, piece);
-    printf("rank %llu: %.1f s\n", (unsigned long long)own->rank, own->ns / 1e9);
+    printf("rank %llu: %.1f s, and %.1f s of CPU time\n", (unsigned long long)own->rank,
+           own->ns / 1e9, own->cpu_s);
     fflush(stdout);
 }
 
@@ -227,16 +231,20 @@ static void report_memory(const struct job *job, struct report *report)
                  (double)shuf__request_shape(request).bytes / records, "B");
     report_value(report, "workspace, bytes a record of the part", job->n,
                  (double)needs.best / records, "B");
-    report_value(report, "memory of the program", job->n, process_memory(getpid()) / (1 << 20), "MiB");
+    report_value(report, "memory of the program", job->n, process_memory(getpid()) / (1 << 20),
+                 "MiB");
 }
 
 static void report_plans(struct job *job, struct report *report)
 {
     const uint64_t records = job->part * job->pieces;
-    double ns[RANKS_MOST];
-    for (size_t i = 0; i < job->ranks; i++)
+    double ns[RANKS_MOST], cpu_s = 0;
+    for (size_t i = 0; i < job->ranks; i++) {
         ns[i] = job->sampled[i].ns;
+        cpu_s += job->sampled[i].cpu_s / (double)job->ranks;
+    }
     report_add(report, "plan of one rank", job->n, records, "records", 0, ns, job->ranks);
+    report_value(report, "CPU time of a plan, mean", job->n, cpu_s, "s");
     report_value(report, "records of a rank", job->n, (double)records, "");
     report_value(report, "pieces of a rank", job->n, (double)job->pieces, "");
     report_counts(job, report);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """shufd.ray.random_shuffle on a Ray cluster of two local nodes, against one shuffle of all rows."""
 
+import contextlib
 import logging
 import os
 import shutil
@@ -101,15 +102,22 @@ def test_blocks_of_any_size(cluster, sizes, seed, epoch):
     check(blocks_of(sizes), sum(sizes), seed, epoch)
 
 
-@pytest.mark.parametrize("strategy", [s for s in ShuffleStrategy if s != ShuffleStrategy.GPU_SHUFFLE])
-def test_any_engine_of_ray(cluster, strategy):
+@contextlib.contextmanager
+def engine(strategy):
+    """Ray shuffles by this strategy."""
     context = DataContext.get_current()
     before = context.shuffle_strategy
     context.shuffle_strategy = strategy
     try:
-        check(blocks_of([300, 0, 1, 700]), 1001)
+        yield
     finally:
         context.shuffle_strategy = before
+
+
+@pytest.mark.parametrize("strategy", [s for s in ShuffleStrategy if s != ShuffleStrategy.GPU_SHUFFLE])
+def test_any_engine_of_ray(cluster, strategy):
+    with engine(strategy):
+        check(blocks_of([300, 0, 1, 700]), 1001)
 
 
 def test_blocks_that_end_out_of_order(cluster):
@@ -128,15 +136,19 @@ def test_blocks_that_end_out_of_order(cluster):
 
 
 def test_order_remains_in_later_operations(cluster):
+    """The first block is the slowest. The pull-based engine gives blocks to later operations in any order."""
+    first = order_of(1000)[0]
+
     def slow(batch):
         import time
 
-        time.sleep(1.0 if 0 in batch["id"] else 0.01)
+        time.sleep(3.0 if batch["id"][0] == first else 0.01)
         return batch
 
     dataset = ray.data.range(1000, override_num_blocks=8)
-    shuffled = shufd.ray.random_shuffle(dataset, SEED, EPOCH).map_batches(slow, batch_size=None)
-    assert np.array_equal(numbers_of(shuffled), order_of(1000))
+    with engine(ShuffleStrategy.SORT_SHUFFLE_PULL_BASED):
+        shuffled = shufd.ray.random_shuffle(dataset, SEED, EPOCH).map_batches(slow, batch_size=None)
+        assert np.array_equal(numbers_of(shuffled), order_of(1000))
 
 
 def test_ten_million_rows_on_two_nodes(cluster, daemon, tmp_path):
