@@ -46,9 +46,9 @@ static void check_stdout(void)
     _exit(EX_IOERR);
 }
 
-/* The next open() would reuse the number of a closed standard stream, and output for the stream
- * would go to the file. So each closed stream gets a descriptor here, and using this descriptor
- * fails with EBADF. */
+/* If a standard stream is closed, the next open() returns its number. Output to the stream would
+ * then go to the opened file. To prevent this, each closed stream gets a descriptor here whose
+ * reads and writes fail with EBADF. */
 static void occupy_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

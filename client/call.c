@@ -11,8 +11,8 @@
 #include <time.h>
 
 enum {
-    /* Daemons that one call may lose in a row without a new byte. The limit stops a request that
-     * kills every daemon. */
+    /* The most daemons that a call may lose one after another without receiving a new byte. The
+     * limit stops a request that crashes every daemon. */
     LOSSES_MAX = 16,
     BACKOFF_FIRST_MS = 2,
     BACKOFF_MAX_MS = 100,
@@ -60,7 +60,7 @@ shuf_status shuf__call_fail_lost(shuf *h)
                       h->connection.address.sun_path, ms / 1000, ms % 1000);
 }
 
-/* Adds to the message of the last attempt how long the call has tried. */
+/* Adds the duration of all attempts to the message of the last one. */
 static shuf_status fail_unreachable(shuf *h)
 {
     const struct shuf__error last = h->error;
@@ -128,14 +128,15 @@ static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
-/* True if a daemon may still start to answer. DENIED counts too: a service manager makes a socket a
- * moment before it gives the socket to its group. */
+/* True if another attempt may reach a daemon. After a loss this includes DENIED: a service manager
+ * makes a socket, and gives it to its group only a moment later. */
 static bool may_come(const shuf *h, shuf_status status)
 {
     return status == SHUF_NO_DAEMON || (status == SHUF_DENIED && h->lost_daemon);
 }
 
-/* After a loss, this replaces the message of the last attempt, which does not mention the loss. */
+/* If no daemon comes after a loss, replaces the message of the last attempt, because that message
+ * does not mention the loss. */
 shuf_status shuf__call_await_daemon(shuf *h)
 {
     shuf_status status;
@@ -153,8 +154,8 @@ shuf_status shuf__call_await_daemon(shuf *h)
     return SHUF_OK;
 }
 
-/* Also a handle that lost no daemon may have no connection: it never had one, or a timeout or a
- * sink closed it. */
+/* A handle may have no connection although it lost no daemon: it never had one, or a timeout or a
+ * sink closed it. Then no event reports a loss. */
 static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
 {
     if (h->lost_daemon && !h->reported_loss) {

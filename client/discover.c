@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See discover.h. The search stops at the first place whose socket exists, even if no daemon
- * answers there: the next place may have a daemon for another GPU.
+ * See discover.h. The search stops at the first socket that exists, even if no daemon answers on
+ * it. The next socket could belong to the daemon of another GPU.
  */
 #include "discover.h"
 

@@ -90,7 +90,8 @@ static void warn_of_pool(const struct limits *limits, const struct shuf__config 
         shuf__amount_text(memory, limits->memory));
 }
 
-/* Accepts 0 on the side where the backend does not keep its own results: it can be intended. */
+/* A limit of 0 gets no warning on the side where the backend does not compute, because the operator
+ * may want it. */
 static void check_limits(struct shuf__backend *backend, const struct limits *limits,
                          const struct shuf__config *config, const struct shuf__log *log)
 {
@@ -152,8 +153,8 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
     check_user_memory(config, log);
 }
 
-/* The daemon serves without metrics if it cannot make their file or their socket. The directory may
- * have %i too. */
+/* If the daemon cannot make the file or the socket of the metrics, it serves without it. The path
+ * may contain %i. */
 static void check_place(const struct shuf__config *config, const char *key, const char *path,
                         const struct shuf__log *log)
 {

@@ -129,7 +129,8 @@ static void on_shutdown_timeout(uv_timer_t *timer)
     _exit(EX_SOFTWARE);
 }
 
-/* Keeps only the first cause. The last line of the log names it. */
+/* Sets the exit code and its cause. Only the first call has an effect. The last line of the log
+ * names the cause. */
 static void end_with(struct shuf__server *server, int exit_code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

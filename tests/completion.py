@@ -139,7 +139,8 @@ def run_verb(shufctl, verb, option, value):
 
 
 def value_faults(shufctl, script):
-    """The offered values that shufctl refuses, and the values that its error names but that are not offered."""
+    """The values that are offered but that shufctl refuses, and the values that its error names but that are
+    not offered."""
     compared = 0
     for verb, option, values in offered_values(script):
         for value in values:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Passes NULL for every pointer argument of every public function. The call must return
- * SHUF_INVALID with the argument's name, or NULL must have a meaning that the header defines. The
- * test reads the headers, so it fails if a function has no rows.
+ * SHUF_INVALID with the argument's name, unless the header defines a meaning of NULL. The test also
+ * reads the headers, and fails if its table lacks an argument of a public function.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"

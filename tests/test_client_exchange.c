@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans of exchanges from a real daemon: copies, leases, the cache, prefetches, what is refused, a
- * daemon that is killed. test_exchange.c compares their values with the definition; here one rank
- * of one world is compared.
+ * Plans of exchanges from a real daemon: copies, leases, the cache, prefetches, refused requests,
+ * and a daemon that is killed. Here the plan of one rank is compared with look-ups. test_exchange.c
+ * compares many plans with the definition.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -21,7 +21,9 @@ static const uint64_t input[WORLD] = {20000, 0, 30000}, output[WORLD] = {10000, 
 static const shuf_ranks ranks = {
     .n = N, .seed = 7, .epoch = 2, .rank = 2, .world = WORLD, .input = input, .output = output};
 
-/* Each number of the order is of the record that the sorted places say, and so are the counts. */
+/* Compares the plan with look-ups. For each output place of all ranks, in order, the permutation
+ * gives the record that goes there. The order must list those of rank 2, and the counts must
+ * fit. */
 static void check(const uint32_t *values)
 {
     const uint32_t *to = values, *order = values + 2 * WORLD, *places = order + input[2];

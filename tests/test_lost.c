@@ -86,8 +86,8 @@ static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t 
     *(unsigned *)context += event == SHUF_EVENT_LOST;
 }
 
-/* Each message says how long the call has waited. One loss is one event, and a handle that never
- * had a daemon has lost none. */
+/* Each message says how long the call has waited. Each loss causes one event. If a handle never had
+ * a daemon, no event reports a loss. */
 static void later_calls_say_how_long_they_waited(void **state)
 {
     (void)state;

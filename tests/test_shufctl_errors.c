@@ -136,7 +136,7 @@ static void wrong_options_are_explained(void **state)
          "; without --transport the result is computed in parts\n"},
         {"permute --n 10 --seed 7 --out=", 64, "--out '': expected a file, or -"},
         {"permute --n 35184372088832 --seed 7 --prefetch", 71,
-         "--prefetch: the result has 256 TiB, expected at most "},
+         "--prefetch: the result has 256 TiB, but the daemon keeps at most "},
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},
         {"permute --n 4611686018427387904 --seed 7 --epochs 0:4", 71, "pass 2^63"},
         {"permute --n 10 --seed 7 --out /nonexistent/file.npy", 73,

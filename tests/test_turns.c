@@ -74,8 +74,8 @@ static void users_share_time_equally(void **state)
     assert_true(time[0] < time[1] + 8 * SLICE && time[1] < time[0] + 8 * SLICE);
 }
 
-/* A user gets no extra time for idle time. Otherwise a user that was idle for long could keep the
- * device for as long. */
+/* Idle time gives a user no credit. Otherwise a user that was idle for an hour could then keep the
+ * device for an hour. */
 static void new_user_is_next_but_not_ahead(void **state)
 {
     (void)state;

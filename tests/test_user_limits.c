@@ -357,7 +357,7 @@ static void buffers(void **state)
     expect_to_leave_room(&(struct greed){take_buffers, CONNECTIONS, 42, "user_memory 75%"});
 }
 
-/* A prefetch that finds no memory fails when it is used. */
+/* If a prefetch finds no memory, the later request for its result fails. */
 static void prefetches(void **state)
 {
     (void)state;

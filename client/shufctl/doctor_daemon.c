@@ -18,7 +18,8 @@
 
 static const uint64_t least_files = 4096, least_memory = UINT64_C(1) << 30;
 
-/* Advises to join the group of the socket, unless this group is root or may not use the socket. */
+/* Advises the user to join the group of the socket. Does not if the group is root, or if the group
+ * may not use the socket. */
 static void advise_group(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char user[SHUF__USER_TEXT];

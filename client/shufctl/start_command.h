@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command that starts a daemon on the socket that shufctl tried. A user can copy it into a
- * shell, so it is printed only if it would work. If systemd has the units of shufd, these start the
- * daemons of /run/shufd.
+ * The command that starts a daemon on the socket that shufctl tried. A user can copy the command
+ * into a shell, so shufctl prints it only if it would work. If systemd has the units of shufd, the
+ * command for a socket in /run/shufd starts these units.
  */
 #ifndef SHUF__START_COMMAND_H
 #define SHUF__START_COMMAND_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `shufctl shuffle`: shuffles the records of a file by a permutation, in the memory of the daemon
- * or, if this has no room for the array and its copy, in this process.
+ * `shufctl shuffle`: shuffles the records of a file by a permutation, in the memory of the daemon.
+ * If the daemon has no room for the array and its copy, this process moves the records.
  */
 #include "clock.h"
 #include "connect.h"

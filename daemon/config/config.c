@@ -231,8 +231,8 @@ static int copy_line(FILE *file, char *out, int size, bool *has_nul)
     return c == EOF && length == 0 ? EOF : length;
 }
 
-/* Reads the lines for libinih, which does not report their numbers. libinih would also cut a long
- * line in two, and would join a line that begins with blanks to the line before. */
+/* Reads the lines for libinih, because libinih does not report their numbers. It would also cut a
+ * long line in two, and join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
 {
     struct reading *reading = context;

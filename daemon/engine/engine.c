@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_WAKE = 32, /* small jobs on the loop, before it serves the sockets again */
-    TURN_HOST_MS = 10,  /* long against the time in which a job fills the CPU's caches again */
+    JOBS_PER_WAKE = 32, /* quick jobs on the loop, before it serves the sockets again */
+    TURN_HOST_MS = 10,  /* much longer than a job needs to fill the CPU's caches again */
     TURN_DEVICE_MS = 2,
 };
 
@@ -283,8 +283,8 @@ void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job
 bool shuf__engine_job_is_cancelled(void *job)
 {
     struct shuf__engine_job *j = job;
-    /* Many threads call this, and a write takes the cache line from the others. So writes only if
-     * the value changes. */
+    /* Many threads call this function, and a write takes the cache line from the other threads. So
+     * it writes only if the value changes. */
     if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
         atomic_store_explicit(&j->polled, true, memory_order_relaxed);
     if (atomic_load_explicit(&j->paused, memory_order_relaxed))

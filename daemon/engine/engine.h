@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The engine decides which job uses the device, when, and on which thread. Users take turns
- * (turns.h). At the end of a user's turn, if another user waits, the running job is paused.
- * The other user's job runs in a lane of its own (lane.h). A user's jobs run one after the other.
- * Small computations run on the loop's thread, which has its own backend. Urgent jobs, such as
- * reads and frees, have a lane of their own. So both need not wait for long computations.
+ * (turns.h). At the end of a user's turn, if another user waits, the running job is paused. The
+ * other user's job runs in a lane of its own (lane.h). A user's jobs run one after the other. Quick
+ * computations (cache/compute.h) run on the loop's thread, which has its own backend. Urgent jobs,
+ * such as reads and frees, have a lane of their own. So quick computations and urgent jobs do not
+ * wait for long computations.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H

@@ -15,7 +15,9 @@ struct shuf__lane;
 struct shuf__lanes;
 struct shuf__turn_user;
 
-enum { SHUF__UID_DAEMON = UINT32_MAX }; /* jobs of the daemon itself; no user has this number */
+/* The uid of jobs and memory of the daemon itself. It has no account and no limits, and takes turns
+ * like a user. It is not the uid of the daemon's process, and (uid_t)-1 is no user's uid. */
+enum { SHUF__UID_DAEMON = UINT32_MAX };
 
 /* The part of a job that the loop's thread has done. */
 enum shuf__loop_result {
@@ -24,7 +26,8 @@ enum shuf__loop_result {
     SHUF__LOOP_LAUNCHED, /* the loop's backend computes; a lane calls `run` with it to wait */
 };
 
-/* The struct that the job works on embeds it. It must not move until `done` is called. */
+/* The caller embeds the job in the struct of its work. The job must not move until `done` is
+ * called. */
 struct shuf__engine_job {
     uint32_t uid; /* the user of the job; the caller sets it */
     /* On the loop's thread, when it is the job's turn: acquires the memory that the job needs.

@@ -149,7 +149,7 @@ static shuf_status submit_look_up(struct shuf__session *session,
 /* ---- the request ---- */
 
 /* Whether the look-up takes no longer than a turn of the loop. */
-static bool is_small(const struct shuf__look_up *request, size_t count)
+static bool is_quick(const struct shuf__look_up *request, size_t count)
 {
     return has_random_access(request) && count <= ON_LOOP;
 }
@@ -215,7 +215,7 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     session->record.n = request.look_up.permutation.n;
     session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
-    if (is_small(&request.look_up, index->n_at) ? look_up_at_once(session, &request, index, &error)
+    if (is_quick(&request.look_up, index->n_at) ? look_up_at_once(session, &request, index, &error)
                                                 : submit_look_up(session, &request, index, &error))
         shuf__session_fail(session, &error);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See summary_job.h. The job computes each tile like a request for consecutive values. An algorithm
- * with compaction finds the beginning of a tile by the rank index, which the tiles before have
- * filled.
+ * without random access finds the beginning of a tile in the rank index. The computation of the
+ * earlier tiles has filled this index.
  */
 #include "summary_job.h"
 
@@ -121,8 +121,8 @@ static shuf_status compute_tile(struct summary_job *s, struct shuf__backend *bac
     return status;
 }
 
-/* Adds the values of this tile that are among the last values of the result. These may be in two
- * tiles. */
+/* Adds the values of this tile that are among the last values of the result. The last values may be
+ * in two tiles. */
 static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend,
                             const struct shuf__block *block, uint64_t count)
 {

@@ -121,8 +121,8 @@ void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf_
         shuf__allocations_measure(allocations, kind, &ignored);
 }
 
-/* The memory of a small host block is whole pages. That of a device, and of a workspace, which has
- * huge pages, is whole units. */
+/* A block for a result below 2 MiB in host memory has whole pages. All other blocks have whole
+ * units of 2 MiB: those of a device, of large results, and of workspaces, which use huge pages. */
 static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
 {
     const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
@@ -204,7 +204,7 @@ struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocat
     struct shuf__allocation *allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return NULL;
-    if (uid != SHUF__NO_USER &&
+    if (uid != SHUF__UID_DAEMON &&
         !(allocation->account = shuf__account_of(&allocations->accounts, uid))) {
         free(allocation);
         return NULL;
@@ -234,8 +234,10 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
-/* The kernel knows the mappings of host memory. For device memory, the daemon knows only the blocks
- * that clients report as unmapped. */
+/* The kernel knows the mappings of host memory. For device memory, the daemon relies on the reports
+ * and the deaths of client processes. A freed block counts as mapped while a process keeps its
+ * memory (inode_watch.h).
+ */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)

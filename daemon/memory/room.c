@@ -31,7 +31,7 @@ struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocation
     return shares;
 }
 
-/* The user's idle blocks count: they are evicted first. */
+/* Idle blocks of the user count too. The caller evicts them before it refuses a request. */
 static bool is_within_share(const struct shuf__allocations *allocations,
                             const struct shuf__need *need, const struct shuf__freed *freed,
                             uint64_t more)

@@ -10,12 +10,12 @@
 
 /* A block that a request needs. */
 struct shuf__need {
-    uint32_t uid; /* SHUF__NO_USER: nobody's limits hold */
+    uint32_t uid; /* SHUF__UID_DAEMON: the limits of users do not apply */
     enum shuf__memory kind;
     uint64_t size;
 };
 
-/* The bytes and blocks that a request could have in addition if some blocks were freed. */
+/* The numbers of bytes and of blocks that could be freed for a request. */
 struct shuf__freed {
     uint64_t bytes, blocks;
     uint64_t own_bytes, own_blocks; /* the part of these that is charged to the user */

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum {
-    ACCEPTS_PER_TURN = 8,
     ACCEPT_AGAIN_MS = 100,
     RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
 };
@@ -81,7 +80,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     struct shuf__acceptor *acceptor = poll->data;
     (void)status; /* accept4() reports the error */
     (void)events;
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    const uint64_t end = uv_hrtime() + shuf__ready_turn_ns(&acceptor->sessions->ready);
+    do {
         int fd = accept4(acceptor->listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && errno == EAGAIN)
             return;
@@ -91,7 +91,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
         }
         if (fd >= 0)
             open_or_refuse(acceptor, fd);
-    }
+    } while (uv_hrtime() < end);
 }
 
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,

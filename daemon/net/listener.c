@@ -128,13 +128,13 @@ static shuf_status check_directory(const char *path, struct shuf__error *error)
     return refuse_directory(path, directory, error);
 }
 
-static shuf_status look_at(const char *path, bool *there, struct shuf__error *error)
+static shuf_status look_at(const char *path, bool *exists, struct shuf__error *error)
 {
     struct stat status;
-    *there = lstat(path, &status) == 0;
-    if (!*there && errno != ENOENT)
+    *exists = lstat(path, &status) == 0;
+    if (!*exists && errno != ENOENT)
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
-    if (*there && !S_ISSOCK(status.st_mode))
+    if (*exists && !S_ISSOCK(status.st_mode))
         return shuf__fail(error, SHUF_IO,
                           "socket %s: the file is not a socket; expected a socket, or no file",
                           path);
@@ -145,11 +145,11 @@ static shuf_status look_at(const char *path, bool *there, struct shuf__error *er
 static shuf_status make_way(struct shuf__listener *listener, struct shuf__error *error)
 {
     const char *path = listener->address.sun_path;
-    bool there;
+    bool exists;
     struct ucred owner;
-    if (look_at(path, &there, error))
+    if (look_at(path, &exists, error))
         return error->status;
-    if (!there)
+    if (!exists)
         return SHUF_OK;
     switch (probe(&listener->address, &owner)) {
     case LIVE:
@@ -217,11 +217,11 @@ shuf_status shuf__listener_check(const char *path, const char *group, struct shu
 {
     struct sockaddr_un address;
     gid_t gid;
-    bool there;
+    bool exists;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &address, error) ||
         shuf__listener_find_group(group, &gid, error) || check_directory(address.sun_path, error))
         return error->status;
-    return look_at(address.sun_path, &there, error);
+    return look_at(address.sun_path, &exists, error);
 }
 
 /* Uses a socket that the service manager has passed. The service manager has made its file, and

@@ -49,7 +49,8 @@ cudaError_t stream_async(const Cuda *cuda, const shuf__request &request, void *o
     }
 }
 
-/* If the block is host memory, the kernel writes its few values directly to pinned host memory. */
+/* Launches a quick computation. If the block is host memory, the kernel writes its few values
+ * directly to pinned host memory. */
 shuf_status launch_quick(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
@@ -108,8 +109,8 @@ cudaError_t shuffle_there(const Cuda *cuda, const shuf__computation &computation
                          cuda->stream, cancelled);
 }
 
-/* Queues the kernels. A stream is checked for cancellation only once, because its single launch
- * ends soon. */
+/* Queues the kernels. A stream is checked for cancellation only once, before its one or two
+ * launches, because these end soon. */
 cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation, void *out,
                           bool *cancelled)
 {
@@ -187,8 +188,8 @@ cudaError_t await_stop(Cuda *cuda, uint64_t until)
     return e;
 }
 
-/* Copies the values to the block in host memory. Those of a quick computation are already in pinned
- * memory. */
+/* Copies values to the block in host memory, until the time `until`. The values of a quick
+ * computation are already in pinned memory. */
 cudaError_t copy_some(Cuda *cuda, uint64_t until)
 {
     Launched &now = cuda->launched;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` on the GPU: one row, or look-ups in it. primefold_rows.cu has many rows.
+ * `primefold` on the GPU: one row, or look-ups in it. primefold_rows.cu computes many rows.
  */
 #include "permute.cuh"
 
@@ -15,8 +15,8 @@ namespace shuf
 namespace
 {
 
-/* The keys are parameters of the kernel. A block computes `tiles` tiles. If the form has no range
- * check, fold_beyond must then correct the wrong values and the values of n or more. */
+/* Computes a row. The keys are parameters of the kernel. A block computes `tiles` tiles. With
+ * RangeCheck::off, fold_beyond must then correct the wrong values and the values of n or more. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     fold_row(__grid_constant__ const Form f,
@@ -34,10 +34,10 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
  * - before each fold, the numbers of `whole` or more, which should not be folded
  * - at the end, the values of n or more */
 struct Beyond {
-    uint32_t small, folds, all; /* the bound; the count of numbers before the end, and of all */
+    uint32_t small, folds, all; /* the bound; how many numbers before the end; how many in all */
 };
 
-/* Computes the position of wrong number k, and writes the right value there. */
+/* Follows wrong number k back to its position, and writes the right value there. */
 template <int Maps, typename Out>
 __device__ __forceinline__ void
 correct(const Fold32<Maps> &f, const Fold32<Maps, Direction::inverse> &back, const Beyond &beyond,

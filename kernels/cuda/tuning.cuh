@@ -21,9 +21,9 @@ constexpr int blocks_per_sm = 3;    /* limits the registers of a thread */
 constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
-/* The limits of the rank index (rank_index.h). 2^30 inputs take 6.6 ms, so the evaluation of
- * min_skip values takes a millisecond. A launch takes less time than the evaluation of min_gap
- * values. So if two known values are at least min_gap apart, each has its own launch. */
+/* The limits of the rank index (rank_index.h). 2^30 inputs take 6.6 ms, so min_skip inputs take
+ * about a millisecond. The evaluation of min_gap inputs takes longer than a launch. So two known
+ * values that are at least min_gap apart have separate launches. */
 constexpr uint64_t min_skip = uint64_t{1} << 27, min_gap = uint64_t{1} << 21;
 
 /* A computation of one tile has more threads, with fewer values each, because this shortens its

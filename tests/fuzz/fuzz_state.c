@@ -21,8 +21,8 @@
 
 enum {
     CLIENTS = 4,
-    LEASES = 16, /* the daemon's limit; a prefetch or a copy uses none of it */
-    WAITING = 8, /* requests of a client without a reply */
+    LEASES = 16, /* the daemon's limit; prefetches and copies do not count */
+    WAITING = 8, /* unanswered requests of a client */
     MAPS = 8,    /* of results that a client has released */
     STEPS = 60,
     PAYLOAD = 1 << 20,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C part of the Python package: loops over the inline functions of libshuf, the functions that
- * NumPy's bit generators are made of, and DLPack. All else is shuf.h itself, by way of cffi.
+ * The C part of the Python package: loops over the inline functions of libshuf, the functions of
+ * NumPy's interface for bit generators, and DLPack. For everything else, Python calls the functions
+ * of shuf.h through cffi.
  */
 #ifndef SHUFPY_SHIM_H
 #define SHUFPY_SHIM_H
@@ -32,7 +33,7 @@ size_t shufpy_order_look_up(const shufpy_order *order, bool inverse, const uint6
 void shufpy_order_range(const shufpy_order *order, uint64_t first, uint64_t stride, size_t count,
                         uint64_t *out);
 
-/* out[i] is an even share of 0 .. n - 1 for bits[i]: the upper half of bits[i] * n. */
+/* Maps 64 random bits to [0, n): out[i] is the upper half of the 128-bit product bits[i] * n. */
 void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out);
 
 /* ---- NumPy's bit generator ---------------------------------------------- */

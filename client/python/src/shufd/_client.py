@@ -100,7 +100,8 @@ class Client:
             raise
 
     def _check_device(self, device: Any) -> None:
-        """Fails if the daemon has no GPU for `device`. The message of the daemon names transports."""
+        """Fails if the daemon has no GPU for `device`. The daemon's own message would name transports,
+        which Python does not have."""
         if device is not None and (backend := self.status()["backend"]) != "cuda":
             raise Invalid(
                 f"device: {device!r}: this daemon has the backend {backend}; expected None, or a daemon with a GPU"
@@ -140,13 +141,13 @@ class Client:
         seed, epoch
                   0 to 2^64 - 1; each pair selects another permutation
         key       the name of a key of the daemon instead of the seed
-        epochs    instead of an epoch a range with step 1: one row for each epoch, shape
-                  (len(epochs), count)
+        epochs    instead of an epoch: a range with step 1; the result has a row for each epoch, and
+                  the shape (len(epochs), count)
         rank, world, drop_last
                   only the values that torch's DistributedSampler gives to this rank: with drop_last
                   n // world, else ceil(n / world), padded from the beginning
-        step      only with rank: the rank's values from number `step` on, to resume in the middle of an
-                  epoch; `count` of them, by default all
+        step      only with rank: the number of values that the rank has already used, to resume in the
+                  middle of an epoch; the result has the next `count` values, by default all
         offset, count, stride
                   only the values at offset, offset + stride, ...; by default all from 0 on, step 1
         dtype     "u32" (n <= 2^32), "u64" or "i64", or NumPy's or torch's type; by default the
@@ -211,8 +212,8 @@ class Client:
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
         algorithm: str = "primefold",
     ) -> int:
-        """The 64-bit check of all values of a permutation and of their order. The daemon computes it;
-        no values travel."""
+        """The fingerprint of a permutation: 64 bits computed from all values in their order. The daemon
+        computes it, and sends no values."""
         request = _request.whole(n, seed, key, epoch, algorithm)
         result = ffi.new("shuf_result *")
         connection = self._connection()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A connection to the daemon, and the leases that it holds.
 
-libshuf allows one thread at a time on a handle. So each call takes the lock. The garbage collector
-may end a lease in any thread, at any moment. So the release of the lease waits in `_ended` until
-the lock is free. The thread that releases the lock then sends it. One small lease waits for the
-next call, which gives it back in the same round trip.
+Only one thread at a time may use a handle of libshuf. So each call takes the lock. The garbage
+collector may end a lease in any thread, even while another thread has the lock. Then `_ended` keeps
+the lease, and the thread that releases the lock gives the lease back. One small ended lease waits
+for the next call, which gives it back in the same round trip.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One shuffle of records that lie on the ranks of a process group of torch.distributed.
 
-The ranks agree on the arguments first, then each takes its plan from the daemon, then they exchange
-the records in rounds. Whatever fails on one rank before the rounds fails on all of them, with the
-same message: each rank tells the others before it begins to wait for records.
+First the ranks compare their arguments. Then each rank takes its plan from the daemon. Then they
+exchange the records in rounds. If one rank fails before the rounds, it tells the others, and all
+ranks fail with the same message. Otherwise the others would wait for its records.
 """
 
 from __future__ import annotations
@@ -285,8 +285,8 @@ class Move:
         self.out = torch.empty((output_size, *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
 
     def count_rounds(self, budget: int) -> int:
-        """Two rounds are under way at a time, so each may use half of the budget. There are at most as
-        many rounds as records between two ranks, because further rounds would be empty."""
+        """Two rounds run at the same time, so each may use half of the budget. If two ranks exchange k
+        records at most, there are at most k rounds, because further rounds would be empty."""
         needed = (len(self.plan.order) + len(self.plan.places)) * (self.row + _INDEX_BYTES)
         most: int = max(1, *self.to, *self.arriving)
         return 1 if needed <= budget else min(most, int(-(-2 * needed // budget)))
@@ -353,9 +353,9 @@ def global_shuffle(
     budget: int = 256 << 20,
     client: Any = None,
 ) -> Any:
-    """Shuffles the records of all ranks together. Put the inputs of all ranks one after the other, in
-    the order of the ranks: Client.shuffle() of them gives the outputs of all ranks, in the same order.
-    All ranks of the group call this function.
+    """Shuffles the records of all ranks together. All ranks of the group call this function. The result
+    is the same as if one process put the inputs of all ranks one after the other, called
+    Client.shuffle(), and gave each rank its part of the result, in the order of the ranks.
 
     data         a tensor of records along its first dimension; or a list, tuple or dict of tensors with
                  the same number of records. Records with the same index stay together. The tensors have

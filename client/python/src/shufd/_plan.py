@@ -30,8 +30,8 @@ class Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """A part of a plan: of each pair of ranks the records that it exchanges in one of several rounds.
-    Both ends divide their counts alike."""
+    """The part of a plan for one of several rounds: which of its records each pair of ranks exchanges
+    in this round. Sender and receiver divide their counts by the same rule."""
 
     counts: list[int]  # of each rank
     numbers: npt.NDArray[np.int64]  # of all ranks, one after the other

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A private daemon for this process and its children.
 
-A shell watches over it: it starts the daemon again after a crash, and ends it when the last writer
-of a FIFO is gone. Each process that uses the daemon keeps the FIFO open; forked children inherit
-it. So the daemon ends with the last process, even if a signal kills that process.
+A shell starts the daemon, starts it again after a crash, and ends it when no process has a certain
+FIFO open for writing. Each process that uses the daemon keeps the FIFO open, and forked children
+inherit it. So the daemon ends with the last of these processes, even if a signal kills that process.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _start(directory: str, options: list[str]) -> None:
 
 
 def _settle(directory: str) -> None:
-    """Replaces the descriptor of _start(), which is open for reading too, by one for writing
+    """Replaces the descriptor of _start(), which is open for reading and writing, by one for writing
     only."""
     socket = os.path.join(directory, "shufd.sock")
     both = _lifeline.held.pop(_lifeline.path_of(socket))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Long calls. Python runs signal handlers only between its own instructions, so Ctrl-C cannot end a
-call in C. A long call of the main thread therefore runs in another thread, while the main thread
-waits and shows progress."""
+call in C. So if the main thread makes a long call, the call runs in another thread. The main thread
+waits for it and shows progress."""
 
 from __future__ import annotations
 
