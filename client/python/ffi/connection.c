@@ -276,10 +276,9 @@ shufpy_lease *shufpy_take_permutation(shufpy_connection *c, const shuf_permutati
     TAKE(c, shuf_lease_take, permutation, options);
 }
 
-shufpy_lease *shufpy_take_whole(shufpy_connection *c, uint64_t n, uint64_t seed, uint64_t epoch,
-                                const char *algorithm)
+shufpy_lease *shufpy_take_whole(shufpy_connection *c, uint64_t n, uint64_t seed, uint64_t epoch)
 {
-    const shuf_permutation request = {.algorithm = algorithm, .n = n, .seed = seed, .epoch = epoch};
+    const shuf_permutation request = {.n = n, .seed = seed, .epoch = epoch};
     return shufpy_take_permutation(c, &request, NULL);
 }
 

@@ -61,9 +61,9 @@ shufpy_lease *shufpy_take_permutation(shufpy_connection *connection,
                                       const shuf_permutation *permutation,
                                       const shuf_lease_options *options);
 
-/* A whole permutation in host memory. */
+/* A whole permutation by the default algorithm, in host memory. */
 shufpy_lease *shufpy_take_whole(shufpy_connection *connection, uint64_t n, uint64_t seed,
-                                uint64_t epoch, const char *algorithm);
+                                uint64_t epoch);
 
 shufpy_lease *shufpy_take_numbers(shufpy_connection *connection, const shuf_numbers *numbers,
                                   const shuf_lease_options *options);

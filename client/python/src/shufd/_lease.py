@@ -17,12 +17,13 @@ _end = lib.shufpy_end
 _own = ffi.gc
 _buffer = ffi.buffer
 _array = np.frombuffer
+_U32 = np.dtype(np.uint32)
 
 
-def array_of(lease: Any) -> np.ndarray[Any, Any]:
-    """A read-only array over a lease that is not empty. It takes the lease over."""
+def array_of_u32(lease: Any, count: int) -> np.ndarray[Any, Any]:
+    """A read-only array over a lease of u32. It takes the lease over."""
     address = _own(lease.data, partial(_end, lease))
-    return _array(memoryview(_buffer(address, lease.bytes)).toreadonly(), BY_NUMBER[lease.dtype])
+    return _array(memoryview(_buffer(address, 4 * count)).toreadonly(), _U32)
 
 
 class Lease:

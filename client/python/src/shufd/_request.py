@@ -37,11 +37,6 @@ def _text(field: str, name: str) -> Any:
     return text
 
 
-def algorithm_name(algorithm: str) -> Any:
-    """The name as a C string."""
-    return _names.get(algorithm) or _text("algorithm", algorithm)
-
-
 def _explain(values: Mapping[str, Any]) -> NoReturn:
     """Raises the error of the first value that is no integer of 64 bits."""
     for name, value in values.items():
@@ -77,7 +72,7 @@ def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
 def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str) -> Any:
     """A request for a whole permutation."""
     request = ffi.new(_PERMUTATION)
-    request.algorithm = algorithm_name(algorithm)
+    request.algorithm = _names.get(algorithm) or _text("algorithm", algorithm)
     if key is not None or seed is None:
         _set_seed(request, seed, key)
         seed = 0
