@@ -9,8 +9,8 @@
 #define SHUF__CONNECTION_H
 
 #include "error.h"
-#include "inbox.h"
 #include "message.h"
+#include "receiver.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ struct shuf__connection {
     enum shuf__closed_by closed_by;
     struct sockaddr_un address;
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
-    struct shuf__inbox inbox;
+    struct shuf__receiver receiver;
     struct shuf__arena arena;                                   /* the last reply */
     _Alignas(uint64_t) uint8_t buffer[SHUF__CONNECTION_BUFFER]; /* sinks read values there */
 };
