@@ -3,7 +3,7 @@
  * One connection to a daemon. It connects and exchanges Hello under a deadline, sends requests, and
  * receives each reply and its payload. Each failure closes the connection, except SHUF_INVALID for
  * a request that is too long. SHUF_NO_DAEMON means that nobody answers, or that the peer has closed
- * the connection. After any other failure, a retry cannot help.
+ * the connection. call.c decides after which failures a call tries again.
  */
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H

@@ -191,8 +191,10 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
  *
  *     to[world]        how many records go to each rank
  *     from[world]      how many records come from each rank
- *     order[input]     order[k]: the own record to send as number k; first all for rank 0
- *     places[output]   places[k]: the own place for arrival k; first all from rank 0
+ *     order[input]     the indices of the rank's own records, in the order in which it sends them:
+ *                      first those for rank 0, then those for rank 1, ...
+ *     places[output]   the places for the records that arrive, in the same order: first those from
+ *                      rank 0, then those from rank 1, ...
  *
  * Sender and receiver have the records between them in the same order, so an all-to-all needs only
  * the counts. Work and memory grow with the records of the rank, not with n. The functions

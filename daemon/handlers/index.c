@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* The most look-ups that the loop's thread does itself. They take 30 us, or 100 us if the prime is
- * hard to find. So with several users they may outlast a turn of the loop (net/ready.h). */
+ * hard to find. So with several users they may take longer than shuf__ready_turn_ns(). */
 enum { ON_LOOP = 1024 };
 
 struct look_up_job {

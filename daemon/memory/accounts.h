@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The connections, leases and blocks that each user has at present, and how many it may have. A
- * user can take only a part of what the other users leave, so something is left for one more user.
+ * user can take only a part of what the other users leave, so no user can take all.
  * Root and the daemon's user have no limits. All calls are on the loop's thread.
  */
 #ifndef SHUFD_ACCOUNTS_H
