@@ -121,8 +121,8 @@ SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutat
 /* Receives the next `size` bytes of a result, in order, each byte once. They are whole values,
  * aligned for their type; from shuf_shuffle_each() they are whole records. `bytes` is valid during
  * the call. Return false to stop the transfer: the call fails with SHUF_CANCELLED. If at most 64
- * MiB are not received yet, it receives and ignores them, for a second at most. Otherwise it closes
- * the connection, and the next call connects again. This ends all leases, buffers and prefetches of
+ * MiB are left, the call receives and ignores them, for a second at most. Otherwise it closes the
+ * connection, and the next call connects again. This ends all leases, buffers and prefetches of
  * the handle, as a timeout does (shuf_set_timeout()). */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
