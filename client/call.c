@@ -48,7 +48,7 @@ bool shuf__wait_again(const shuf *h, struct shuf__wait *wait)
 
 bool shuf__call_gave_up(const shuf *h)
 {
-    return h->next_daemon.give_up_ns != 0;
+    return h->gave_up;
 }
 
 shuf_status shuf__call_fail_lost(shuf *h)
@@ -61,12 +61,16 @@ shuf_status shuf__call_fail_lost(shuf *h)
 }
 
 /* Adds the duration of all attempts to the message of the last one. */
-static shuf_status fail_unreachable(shuf *h)
+static shuf_status fail_unreachable(shuf *h, bool tried_once)
 {
     const struct shuf__error last = h->error;
     const uint64_t ms = reconnect_ns(h) / ns_per_ms;
     if (ms == 0)
         return last.status;
+    if (tried_once)
+        return shuf__fail(&h->error, last.status,
+                          "%s; the call tried once, because an earlier one waited in vain",
+                          last.text);
     return shuf__fail(&h->error, last.status, "%s; the call tried for %" PRIu64 ".%03" PRIu64 " s",
                       last.text, ms / 1000, ms % 1000);
 }
@@ -128,6 +132,16 @@ static void report_bytes(struct shuf__round_trip *trip, uint64_t bytes)
         report_event(h, trip, SHUF_EVENT_PART);
 }
 
+static bool is_cancelled(const shuf *h)
+{
+    return h->connection.cancel.is_cancelled;
+}
+
+static shuf_status fail_cancelled(shuf *h)
+{
+    return shuf__fail(&h->error, SHUF_CANCELLED, "handle: another thread cancelled its calls");
+}
+
 /* True if another attempt may reach a daemon. After a loss this includes DENIED: a service manager
  * makes a socket, and gives it to its group only a moment later. */
 static bool may_come(const shuf *h, shuf_status status)
@@ -139,14 +153,17 @@ static bool may_come(const shuf *h, shuf_status status)
  * does not mention the loss. */
 shuf_status shuf__call_await_daemon(shuf *h)
 {
+    const bool once = h->gave_up;
     shuf_status status;
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (may_come(h, status) && shuf__wait_again(h, &h->next_daemon));
+    while (may_come(h, status) && !once && !is_cancelled(h) &&
+           shuf__wait_again(h, &h->next_daemon));
+    h->gave_up = status == SHUF_NO_DAEMON;
     if (status == SHUF_NO_DAEMON && h->lost_daemon)
         return shuf__call_fail_lost(h);
     if (status == SHUF_NO_DAEMON)
-        return fail_unreachable(h);
+        return fail_unreachable(h, once);
     if (status != SHUF_OK)
         return status;
     h->lost_daemon = false;
@@ -179,15 +196,13 @@ static void finish(shuf *h, const struct shuf__round_trip *trip)
         report_event(h, trip, SHUF_EVENT_PART);
 }
 
-shuf_status shuf__call_run(shuf *h, struct shuf__round_trip *trip)
+static shuf_status run_until_answered(shuf *h, struct shuf__round_trip *trip)
 {
     bool released_idle = false;
-    trip->report = report_bytes;
-    trip->report_context = h;
-    if (shuf__handle_check(h))
-        return h->error.status;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = trip->delivered;
+        if (is_cancelled(h))
+            return fail_cancelled(h);
         if (lease_is_lost(h, trip))
             return fail_lost_lease(h, trip->generation);
         if (h->connection.fd < 0) {
@@ -212,4 +227,14 @@ shuf_status shuf__call_run(shuf *h, struct shuf__round_trip *trip)
             losses = 0;
     }
     return h->error.status;
+}
+
+shuf_status shuf__call_run(shuf *h, struct shuf__round_trip *trip)
+{
+    trip->report = report_bytes;
+    trip->report_context = h;
+    if (shuf__handle_check(h))
+        return h->error.status;
+    const shuf_status status = run_until_answered(h, trip);
+    return status != SHUF_OK && is_cancelled(h) ? fail_cancelled(h) : status;
 }

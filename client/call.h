@@ -17,10 +17,10 @@
 shuf_status shuf__call_run(shuf *handle, struct shuf__round_trip *trip);
 
 /* Opens the connection. Tries at least once, and until a daemon answers or the reconnect time is
- * over. */
+ * over. After a wait in vain it tries only once, until a daemon answers. */
 shuf_status shuf__call_await_daemon(shuf *handle);
 
-/* True if this public call has waited for a daemon, and has not reached one. */
+/* True if a call of the handle has waited in vain for a daemon, and none has answered since. */
 bool shuf__call_gave_up(const shuf *handle);
 
 /* Fails with SHUF_NO_DAEMON: the message says that a daemon was lost. */

@@ -35,6 +35,7 @@ void shuf__connection_close(struct shuf__connection *connection, enum shuf__clos
 {
     if (connection->fd < 0)
         return;
+    shuf__cancel_set_socket(&connection->cancel, -1);
     close(connection->fd);
     connection->fd = -1;
     shuf__receiver_close(&connection->receiver);
@@ -434,6 +435,7 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
     shuf__receiver_open(&connection->receiver);
     connection->fd = shuf__client_socket();
+    shuf__cancel_set_socket(&connection->cancel, connection->fd);
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->generation++;

@@ -8,6 +8,7 @@
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H
 
+#include "cancel.h"
 #include "error.h"
 #include "message.h"
 #include "receiver.h"
@@ -31,6 +32,7 @@ enum shuf__closed_by {
 
 struct shuf__connection {
     int fd;              /* -1: none */
+    struct shuf__cancel cancel;
     uint64_t generation; /* the number of this connection; leases and block ids are valid for one */
     uint64_t last_id;
     uint64_t timeout_ns;        /* the limit of one wait for the daemon; 0: no limit */

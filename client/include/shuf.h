@@ -62,7 +62,8 @@ extern "C" {
  *   CUDA;
  * - /run/shufd/shufd.sock as root; for other users $XDG_RUNTIME_DIR/shufd.sock, then
  *   /run/shufd/shufd.sock;
- * - the only socket /run/shufd/GPU-<uuid>.sock.
+ * - the only socket /run/shufd/GPU-<uuid>.sock, if neither the context nor the variable names a
+ *   GPU.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
  * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon
@@ -80,6 +81,12 @@ SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsi
 /* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
+/* Ends the call that another thread makes with the handle, and all later ones: they fail with
+ * SHUF_CANCELLED. The connection closes, so the daemon ends the work and the leases; their values
+ * stay mapped until shuf_close(). Any thread may call it, but no signal handler, and not while
+ * another thread closes the handle. NULL is allowed. */
+SHUF_API void shuf_cancel(shuf *handle);
+
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
  * call with the handle. For NULL it returns the message of this thread's last call without a
  * handle, such as shuf_permutation_shape() or a call whose handle is NULL. */
@@ -89,10 +96,11 @@ SHUF_API const char *shuf_message(const shuf *handle);
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets the reconnect time in milliseconds: 10 000 by default; 0: no retry. A call that loses its
- * daemon tries for this time to reach the next one, and then fails with SHUF_NO_DAEMON. Each later
- * call without a daemon tries as long again, and its message says how long. A call that loses 16
- * daemons one after another without a new byte fails too. A result in parts also waits for this
- * time if other results fill the daemon's memory; then the call fails with SHUF_BUSY. */
+ * daemon tries for this time to reach the next one, and then fails with SHUF_NO_DAEMON. After such
+ * a failure, later calls try to connect once and fail at once, until a daemon answers or this
+ * function is called again. A call that loses 16 daemons one after another without a new byte fails
+ * too. A result in parts also waits for this time if other results fill the daemon's memory; then
+ * the call fails with SHUF_BUSY. */
 SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* Sets the longest wait for a daemon that takes and sends nothing, in milliseconds. The default is

@@ -71,14 +71,17 @@ static void run_look_up(struct shuf__engine_job *engine_job, struct shuf__backen
 
 /* ---- on the loop's thread ---- */
 
-static bool begin_look_up(struct shuf__engine_job *engine_job)
+static enum shuf__begin begin_look_up(struct shuf__engine_job *engine_job)
 {
     struct look_up_job *l = look_up_job_of(engine_job);
     const struct shuf__permutation *p = &l->request.look_up.permutation;
     if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
-        return true;
+        return SHUF__BEGIN_DONE;
+    l->cache->pool->later = false;
     l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, &l->request, &l->job.error);
-    return l->rank_index != NULL;
+    if (l->rank_index)
+        return SHUF__BEGIN_DONE;
+    return l->cache->pool->later ? SHUF__BEGIN_LATER : SHUF__BEGIN_FAILED;
 }
 
 static void release_look_up(struct shuf__session_job *job)

@@ -25,6 +25,7 @@ struct shuf__account {
     uint64_t bytes[SHUF__SIDES];        /* of these blocks */
     uint64_t idle[SHUF__SIDES];         /* of these bytes: kept for reuse (pool.h) */
     uint64_t pending_free[SHUF__SIDES]; /* unused, but mapped by some process */
+    uint64_t unconfirmed[SHUF__SIDES];  /* not in `bytes`: see struct shuf__budget */
     /* Idle or pending bytes that processes had mapped at the last reading (client_process.h).
      * mapped_pid is the process with most of these bytes; 0: the daemon knows none. */
     uint64_t mapped[SHUF__SIDES];

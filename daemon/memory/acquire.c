@@ -27,6 +27,7 @@ static struct shuf__allocation *use_warm(struct shuf__pool *pool,
         return NULL;
     const struct shuf__need need = {.uid = request->uid, .kind = request->kind, .size = size};
     if (!shuf__room_may_have(pool->allocations, &need) ||
+        !shuf__room_is_certain(pool->allocations, &need, size) ||
         !shuf__allocation_give(allocation, request->uid))
         return NULL;
     return shuf__pool_take_warm(pool, side);
@@ -307,6 +308,24 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
     return true;
 }
 
+/* Makes an allocation, unless it is not yet certain that there is room for it. */
+static struct shuf__allocation *make_certain(struct shuf__pool *pool,
+                                             const struct shuf__memory_request *request,
+                                             uint64_t size, struct shuf__error *error)
+{
+    const struct shuf__need need = need_of(request, size);
+    if (!shuf__room_is_certain(pool->allocations, &need, 0)) {
+        pool->later = true;
+        shuf__fail(error, SHUF_BUSY, "the memory of earlier results is being freed; try again");
+        return NULL;
+    }
+    struct shuf__allocation *allocation = shuf__allocation_make(
+        pool->allocations, request->uid, request->kind, size, request->buffer);
+    if (!allocation)
+        shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
+    return allocation;
+}
+
 static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request, bool all,
                                             struct shuf__error *error)
@@ -321,12 +340,7 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
             refuse(pool, &need, error);
         return NULL;
     }
-    if (!allocation)
-        allocation = shuf__allocation_make(pool->allocations, request->uid, request->kind, size,
-                                           request->buffer);
-    if (!allocation)
-        shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
-    return allocation;
+    return allocation ? allocation : make_certain(pool, request, size, error);
 }
 
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,

@@ -41,6 +41,7 @@ const char *shuf_transport_name(int transport);
 
 shuf_status shuf_connect(shuf **handle, const char *socket);
 void shuf_close(shuf *handle);
+void shuf_cancel(shuf *handle);
 const char *shuf_message(const shuf *handle);
 const char *shuf_socket(const shuf *handle);
 void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
@@ -125,7 +126,7 @@ shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offs
 typedef struct {
     char version[32], backend[16], device[128], device_id[64];
     uint64_t pid, uptime_ms, clients, memory_used, memory_limit, host_used, host_limit;
-    uint64_t host_idle, device_idle, blocks, leases, hits, computed;
+    uint64_t host_idle, device_idle, blocks, leases, queued, hits, computed;
     ...;
 } shuf_daemon;
 shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);

@@ -55,9 +55,10 @@ class Client:
             self._connections.add(connection)
         return connection
 
-    def _forget(self) -> None:
-        """The next request of this thread uses a new connection."""
-        self._local.connection = None
+    def _cancel(self) -> None:
+        """Ends the call of the main thread. Its next request uses a new connection."""
+        connection, self._local.connection = self._local.connection, None
+        connection.cancel()
 
     def close(self) -> None:
         """Ends the connections of all threads. Arrays stay valid. Further calls do nothing."""
@@ -93,7 +94,7 @@ class Client:
                 return Lease(connection, connection.take(function, request, options))
             return _wait.run(
                 lambda: Lease(connection, connection.take(function, request, options)), title, progress,
-                self._forget,
+                self._cancel,
             )  # fmt: skip
         except Invalid:
             self._check_device(device)
@@ -207,9 +208,9 @@ class Client:
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
         algorithm: str = "primefold",
-    ) -> int:
-        """The fingerprint of a permutation: 64 bits computed from all values in their order. The daemon
-        computes it, and sends no values."""
+    ) -> str:
+        """The fingerprint of a permutation: 64 bits computed from all values in their order, as 0x and 16
+        hexadecimal digits. The daemon computes it, and sends no values."""
         request = _request.whole(n, seed, key, epoch, algorithm)
         result = ffi.new("shuf_result *")
         connection = self._connection()
@@ -220,8 +221,8 @@ class Client:
         if n < _wait.LONG:
             summarize()
         else:
-            _wait.run(summarize, "fingerprint", None, self._forget)
-        return int(result.fingerprint)
+            _wait.run(summarize, "fingerprint", None, self._cancel)
+        return f"{result.fingerprint:#018x}"
 
     # ---- Look-ups ----------------------------------------------------------------------------
 
@@ -312,7 +313,7 @@ class Client:
 
         if source.nbytes < 4 * _wait.LONG and not progress:
             return shuffle()
-        return _wait.run(shuffle, "shuffle", progress, self._forget)
+        return _wait.run(shuffle, "shuffle", progress, self._cancel)
 
     # ---- Ranks -------------------------------------------------------------------------------
 
@@ -397,7 +398,7 @@ class Client:
     ) -> Any:
         """Normal random numbers with mean `loc` and standard deviation `scale`.
 
-        size      an int or a shape; None: one float
+        size      an int or a shape; None: one float; 0 only without a device
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
                   on every machine
@@ -460,14 +461,17 @@ class Client:
         if generator is not None:
             seed, stream, offset = generator.seed, generator.stream, generator.offset
         count = math.prod(int(k) for k in shape)
-        request = _request.numbers(distribution, seed, key, stream, offset, count, dtype, **law)
+        drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
+        request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
         where = None if device is None else device_of(device)
         try:
-            lease = self._take(lib.shuf_draw_lease, request, count, "draw", progress, device)
+            lease = self._take(lib.shuf_draw_lease, request, drawn, "draw", progress, device)
         except Invalid as error:
             raise renamed(error, mean="loc", std="scale", count="size") from None
         if generator is not None:
             generator.advance(count)
+        if drawn > count:
+            return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
         return values if shape or where is not None else values.item()
 
@@ -475,7 +479,8 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """The state of the daemon: version, backend, device, pid, clients, leases, and memory in
-        bytes. host_idle and device_idle are the bytes of unused results."""
+        bytes. host_idle and device_idle are the bytes of unused results, `queued` is the number of
+        jobs that wait or run."""
         return _daemon.status(self._connection())
 
     def leases(self) -> list[dict[str, Any]]:

@@ -123,6 +123,11 @@ class Connection:
         self.is_closing = True
         self._drain()
 
+    def cancel(self) -> None:
+        """Ends the call of another thread, and the work of the daemon for it. Then close()."""
+        lib.shuf_cancel(self.handle)
+        self.close()
+
     def _close_handle(self) -> None:
         handle, self.handle = self.handle, ffi.NULL
         lib.shuf_close(handle)
