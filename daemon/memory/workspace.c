@@ -28,9 +28,11 @@ shuf_status shuf__workspace_check_fit(const struct shuf__pool *pool,
     uint64_t beside = memory->input ? memory->input->bytes : 0;
     if (on_one_side(memory))
         beside += needs->least;
-    else if (shuf__refusal_check_fit(pool->allocations, &space, 0, &why))
+    if (shuf__refusal_check_fit(pool->allocations, &whole, beside, error))
+        return error->status;
+    if (!on_one_side(memory) && shuf__refusal_check_fit(pool->allocations, &space, 0, &why))
         return refuse_workspace(&why, error);
-    return shuf__refusal_check_fit(pool->allocations, &whole, beside, error);
+    return SHUF_OK;
 }
 
 /* Checks that there is room for the smallest workspace and, if `with_result`, for the result too.
