@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cost of a matrix transposition in the registers of a warp. Each lane has one row. The methods
- * are shared memory, and exchanges between lanes. For an exchange, the register depends on the
- * lane. The methods choose it by an index at run time, by branches or by selects. The question is
- * frequent:
- *   forums.developer.nvidia.com/t/38652, /t/164045, /t/208418
+ * Measures a matrix transposition in the registers of a warp. Each lane has one row. One method
+ * uses shared memory. The others exchange registers between lanes. Which register a lane sends
+ * depends on the lane, so these methods choose the register by an index at run time, by branches or
+ * by selects. People often ask which is fastest:
+ *
+ *     forums.developer.nvidia.com/t/38652, /t/164045, /t/208418
+ *
  * The first part times transpositions alone, from 4 x 4 to 32 x 32 words. The second part times
  * them in Fourier transforms of 256 points by 16 lanes, in registers alone and through memory. The
  * program checks results before it times them.

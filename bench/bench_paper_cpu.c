@@ -3,9 +3,10 @@
  * Measures the paper's figure for CPUs (paper.h) and the shuffles of shufd in one run. The rows are
  * a gather by random indices, the bijective shuffle by philox24 (varphilox), the shuffles of
  * peers/shuffles.h, and primefold. std::shuffle uses one thread, all others use all threads. Each
- * row is the median of five trials, or of the trials that start within a minute. Before it starts
- * the clock, the program checks each result: every item must occur once. If docs/spec.md defines
- * the order, random places must have the right item too.
+ * row is the median of five trials, or of the trials that start within a minute.
+ *
+ * Before it starts the clock, the program checks that every item occurs once in each result. If
+ * docs/spec.md defines the order, it also checks the items at random places.
  */
 #include "backend.h"
 #include "clock.h"
@@ -90,9 +91,9 @@ static void varphilox(struct bench *b, uint64_t n, uint64_t epoch)
     shuffle_by(b, SHUF_ALGORITHM_PHILOX24, n, epoch);
 }
 
-/* Each item has an index in the domain: the x with f(x) = item. The item is right if f(x) is n or
- * more for all x between the index of the item before it and the index of this item. If this holds
- * at every place, the output is the compaction of f(0), f(1), ... */
+/* The right order is f(0), f(1), ..., without the values of n or more. The index of an item is the x
+ * with f(x) = item. The item at position `at` is right if f(x) >= n for all x between the index of
+ * the item before it and its own index. */
 static bool is_varphilox(const uint64_t *out, uint64_t n, uint64_t at)
 {
     const shuf_philox24 f = shuf_philox24_make(n, PAPER_SEED, 0);

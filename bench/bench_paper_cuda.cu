@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures the paper's figures for GPUs (paper.h) and the shuffles of shufd in one run. The rows
- * are: a gather by random indices, which no method that gathers can surpass; the paper's three
- * bijective shuffles (the backend has the third one); other methods that the paper names;
- * thrust::shuffle_copy; and the backend's default. Each row is the median device time of five
- * trials. Before it starts the clock, the program checks that every item occurs once in each
- * result. If docs/spec.md defines the order, every item must also be at its place.
+ * Measures the paper's figures for GPUs (paper.h) and the shuffles of shufd in one run. The rows:
+ *
+ * - a gather by random indices: no method that gathers can be faster;
+ * - the paper's three bijective shuffles, of which the backend has the third;
+ * - other methods that the paper names, and thrust::shuffle_copy;
+ * - the backend's default.
+ *
+ * Each row is the median device time of five trials. Before it starts the clock, the program checks
+ * that every item occurs once in each result. If docs/spec.md defines the order, it also checks the
+ * order.
  */
 #include "backend.h"
 #include "device.cuh"

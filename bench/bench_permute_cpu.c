@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * permute on the CPU, by default with n = 1e9: every instruction set on one thread, the best one on
- * all threads, other generators of permutations, and the latency of small computations. The program
- * touches the memory before it starts the clock. Each row is the median of three samples, or of
- * --samples. Peers take no further samples after a minute. With --cost, the program measures the
- * cost against n instead.
+ * Measures permutations on the CPU, by default with n = 1e9: every instruction set on one thread,
+ * the best one on all threads, other generators of permutations, and the latency of small
+ * computations. The program touches the memory before it starts the clock. Each row is the median
+ * of three samples, or of --samples. After a minute a peer takes no further samples. With --cost,
+ * the program measures the cost against n instead.
  */
 #include "backend.h"
 #include "clock.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * permute on the GPU, device time, with the output in device memory. Peers in the same run are
- * thrust::shuffle_copy over a counting iterator (the paper's algorithm in Thrust) and a memset of
- * the same bytes. Rows of random look-ups have a copy of the same bytes as their peer. Small
+ * Measures permutations on the GPU: device time, with the output in device memory. Peers in the
+ * same run are thrust::shuffle_copy over a counting iterator (the paper's algorithm in Thrust) and
+ * a memset of the same bytes. The peer of random look-ups is a copy of the same bytes. Small
  * computations are timed from call to return. With --cost, the program measures the cost against n
  * instead.
  */

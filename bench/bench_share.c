@@ -136,7 +136,7 @@ static void first_lease(struct party *p)
     report_add(p->report, row(p, "  of which computing"), n, n, "values", bytes, &device_ns, 1);
 }
 
-/* All processes but the first take and release a lease in each round, one after another or all at
+/* In each round, all processes but the first take and release a lease: one after another, or all at
  * once. The first process keeps its lease, so the result stays in the cache. */
 static void views(struct party *p, const char *label, uint64_t rounds, bool anew, bool at_once)
 {
@@ -246,8 +246,8 @@ static void measure(struct party *p)
     all_at_once(p);
 }
 
-/* Each transport has a new daemon and new processes, so it cannot use memory that another one
- * mapped. */
+/* Measures one transport, with a new daemon and new processes. So it cannot use memory that another
+ * transport mapped. */
 static void transport_rows(struct report *report, const struct settings *settings,
                            shuf_transport transport)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams on the GPU, device time, with the values in device memory. Each distribution and type has
- * its rate next to a memset of the same bytes. Other rows are Gaussian values that are summed in
- * registers and not stored, cuRAND, and torch. The program checks values before it times them. With
- * --moments N, it measures moments 1 to 8 of N values of each Gaussian type instead.
+ * Measures streams on the GPU: device time, with the values in device memory. Each distribution and
+ * type has its rate next to a memset of the same bytes. Other rows are cuRAND, torch, and Gaussian
+ * values that are summed in registers and not stored. The program checks values before it times
+ * them. With --moments N, it measures moments 1 to 8 of N values of each Gaussian type instead.
  */
 #include "backend.h"
 #include "cuda/stream.cuh"

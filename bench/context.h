@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A CUDA context for a benchmark's process: a training process has one before its first request. It
- * uses libcuda, opened lazily, so the benchmark itself needs no CUDA.
+ * A CUDA context for a benchmark's process, because a training process has one before its first
+ * request. It loads libcuda at run time, so the benchmark itself needs no CUDA.
  */
 #ifndef SHUF__BENCH_CONTEXT_H
 #define SHUF__BENCH_CONTEXT_H

@@ -64,31 +64,39 @@ static void wait_until_listening(const struct daemon *daemon)
     }
 }
 
-/* The benchmark has the machine for itself, so the daemon may use and keep nearly all memory. */
-static const char *write_config(void)
+static const char *write_config(const char *config)
 {
     const char *path = process_file("shufd.conf");
     FILE *file = fopen(path, "we");
-    if (!file || fputs("host_memory = 90%\ndevice_memory = 90%\n"
-                       "host_cache = 90%\ndevice_cache = 90%\n",
-                       file) < 0)
+    if (!file || fputs(config, file) < 0)
         die("%s: cannot write the file", path);
     fclose(file);
     return path;
 }
 
-void daemon_start(struct daemon *daemon, const char *backend)
+void daemon_start_with(struct daemon *daemon, const char *backend, const char *config,
+                       const char *log)
 {
     shuf_daemon status;
     daemon->socket = process_file("shufd");
     process_file("shufd.lock"); /* deletes the daemon's lock file at exit */
-    const char *argv[] = {SHUFD_PATH,     "--config",  write_config(), "--socket",
-                          daemon->socket, "--backend", backend,        NULL};
-    daemon->pid = process_start(argv, process_file("shufd.log"));
+    const char *argv[] = {
+        SHUFD_PATH, "--config", write_config(config), "--socket", daemon->socket, "--backend",
+        backend,    NULL};
+    daemon->pid = process_start(argv, log);
     wait_until_listening(daemon);
     daemon_status(daemon, &status);
     snprintf(daemon->backend, sizeof daemon->backend, "%s", status.backend);
     snprintf(daemon->device_id, sizeof daemon->device_id, "%s", status.device_id);
+}
+
+/* The benchmark has the machine for itself, so the daemon may use and keep nearly all memory. */
+void daemon_start(struct daemon *daemon, const char *backend)
+{
+    daemon_start_with(daemon, backend,
+                      "host_memory = 90%\ndevice_memory = 90%\n"
+                      "host_cache = 90%\ndevice_cache = 90%\n",
+                      process_file("shufd.log"));
 }
 
 void daemon_stop(struct daemon *daemon)

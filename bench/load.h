@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Generates load for a server on a Unix socket, as redis-benchmark does: one thread, epoll,
- * non-blocking connections, each with one request in flight. A request is packed once; later
- * requests only replace its numbers. This saves time: on a small machine the load generator and the
- * server share the processors. Every reply is checked, and one result of a thousand value by value.
+ * Generates load for a server on a Unix socket, as redis-benchmark does: one thread, epoll, and
+ * non-blocking connections with one request in flight each. A request is packed once, and later
+ * requests only replace its numbers. This matters on a small machine, where the load generator and
+ * the server share the processors. The code checks every reply, and one result of a thousand value
+ * by value.
  */
 #ifndef SHUF__BENCH_LOAD_H
 #define SHUF__BENCH_LOAD_H
@@ -24,9 +25,9 @@ struct load {
     bool equal; /* all requests have the same epoch; if not set, all epochs differ */
 };
 
-/* Returns the number of requests a second during `run_ns`. A separate process sends them. Before
- * that, a warm-up of at least `warm_ns` runs until every connection has mapped all of its blocks. A
- * wrong reply ends the program. */
+/* Returns the number of requests a second during `run_ns`. A separate process sends them. First it
+ * warms up for at least `warm_ns`, until every connection has mapped all of its blocks. A wrong
+ * reply ends the program. */
 double load_rate(const struct load *load, const char *socket, double warm_ns, double run_ns);
 
 #endif

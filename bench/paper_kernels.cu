@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See paper_kernels.cuh. The bijections and the ranks in a tile come from the backend. The gather
- * is added here: the backend's kernels store an index at its place.
+ * See paper_kernels.cuh. The bijections and the ranks in a tile come from the backend. This file
+ * adds the gather, because the kernels of the backend store an index at its place.
  */
 #include "paper_kernels.cuh"
 

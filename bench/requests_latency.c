@@ -100,7 +100,8 @@ static void peer_row(struct report *report, const char *device)
     json_decref(peer);
 }
 
-/* Each transport has a new daemon: they use the same epochs, which must not be in the cache. */
+/* Each transport has a new daemon. All transports use the same epochs, and their results must not
+ * be in the cache. */
 void requests_latency(struct report *report, const char *backend)
 {
     static const struct {

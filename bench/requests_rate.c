@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rate at which shufd replies to small requests. Peers are redis-benchmark's PING to a
- * redis-server that this program starts, and the same PING by the load generator of this program,
- * which shows the cost of the generators. The runs of all rows alternate, so other load affects
- * them alike.
+ * The rate at which shufd replies to small requests. There are two peers, both PINGs to a
+ * redis-server that this program starts: one from redis-benchmark, the other from the load
+ * generator of this program. Their difference is the cost of the generators. The runs of all rows
+ * alternate, so other load affects all rows alike.
  */
 #include "clock.h"
 #include "daemon.h"
@@ -123,7 +123,8 @@ static double rate_of(const struct row *row, const struct daemon *daemon, const 
                      warm_ns, run_ns);
 }
 
-/* Each run has a new daemon: they use the same epochs, which must not be in the cache. */
+/* Each run has a new daemon. All runs use the same epochs, and their results must not be in the
+ * cache. */
 static void run_row(const struct row *row, const char *backend, const struct redis *redis,
                     double *rate)
 {

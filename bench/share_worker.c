@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See share_worker.h. Compares the first and last values with those that the inline C computes.
- * Reports a fingerprint of slices of the values between them. All processes must report the same
+ * See share_worker.h. A worker compares the first and last values with those of the inline C. It
+ * also reports a fingerprint of slices between them. All processes must report the same
  * fingerprint.
  */
 #include "share_worker.h"

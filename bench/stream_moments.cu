@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See stream_moments.cuh. Each moment is reported next to its value for independent normal numbers
- * of that type: the expected moment, its standard error, and the difference in standard errors.
- * Values of a block share table entries. Therefore the report also has the spread of the parts'
- * means, as a ratio to the spread of independent values.
+ * See stream_moments.cuh. For each moment the report has the expected value for independent normal
+ * numbers of that type, its standard error, and the difference in standard errors. Values of a
+ * block are made from the same table numbers. So the report also compares the spread of the parts'
+ * means with the spread for independent values.
  */
 #include "stream_moments.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See completion.h. Each verb runs in its own process, and prints its options instead of parsing
- * them.
+ * See completion.h. To list the options of a verb, the program runs the verb in a child process.
+ * The verb's parser then prints its options instead of parsing the command line.
  */
 #include "completion.h"
 

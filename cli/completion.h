@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The completion of a program in bash, zsh and fish, from the tables of its options.
+ * Prints scripts by which bash, zsh and fish complete the options of a program. The scripts come
+ * from the program's tables of options.
  */
 #ifndef SHUF__COMPLETION_H
 #define SHUF__COMPLETION_H

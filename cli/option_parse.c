@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See option_parse.h. getopt prints its own message for an unknown option, so the words are checked
- * before it sees them.
+ * See option_parse.h. This file checks all words before getopt does, because getopt has its own
+ * message for an unknown option.
  */
 #include "option_parse.h"
 
@@ -63,7 +63,7 @@ static bool match(void *context, const struct argp_option *o)
     }
     if (!o->name || strncmp(o->name, s->word, s->length) != 0)
         return false;
-    s->found = o; /* an abbreviation, which argp accepts if only one option begins with it */
+    s->found = o; /* an abbreviation: argp accepts it if it fits only one option */
     s->is_exact = o->name[s->length] == '\0';
     return s->is_exact;
 }

@@ -25,6 +25,7 @@ static const struct {
     {EISDIR, "Is a directory; expected the path of a file"},
     {EACCES, "Permission denied; expected a path where this user may write"},
     {EROFS, "Read-only file system; expected a path on another one"},
+    {EPIPE, "Broken pipe: its reader ended, and SIGPIPE is ignored"},
     {EFBIG, "File too large for ulimit -f or for the file system"},
 };
 
@@ -41,14 +42,13 @@ static void check_stdout(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return;
-    if (errno != EPIPE) /* the reader closed the pipe on purpose */
-        shuf__fail_with(EX_IOERR, "standard output: %s", shuf__cause_text(errno));
+    shuf__fail_with(EX_IOERR, "standard output: %s", shuf__cause_text(errno));
     _exit(EX_IOERR);
 }
 
-/* The next open() would reuse the number of a closed standard stream, and output for the stream
- * would go to the file. So each closed stream gets a descriptor here, and using this descriptor
- * fails with EBADF. */
+/* If a standard stream is closed, the next open() returns its number. Output to the stream would
+ * then go to the opened file. To prevent this, each closed stream gets a descriptor here whose
+ * reads and writes fail with EBADF. */
 static void occupy_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

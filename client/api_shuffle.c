@@ -84,8 +84,9 @@ static shuf_status shuffle_once(shuf *handle, const struct shuffle_call *c, bool
     return status;
 }
 
-/* If the daemon is lost, its buffer is lost too, so each try fills a new buffer. The caller does
- * not know this buffer, so the message speaks of the daemon. */
+/* If the daemon is lost, its buffer is lost too, so each attempt fills a new buffer. The caller
+ * does not know this buffer. So the message says that the daemon was lost, and does not mention the
+ * buffer. */
 static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c, bool mapped)
 {
     for (int losses = 0; losses < LOSSES_MAX; losses++) {
@@ -154,7 +155,7 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
     return SHUF_OK;
 }
 
-/* Bytes. A smaller shuffle is tried without asking the daemon for its free memory. */
+/* Bytes. Up to this size, the call does not first ask for the daemon's memory limit. */
 enum { SMALL = 64 << 20 };
 
 /* The daemon needs memory for the input and the output. */

@@ -10,7 +10,8 @@
 /* The state of this thread. Its address also identifies the thread. */
 static _Thread_local struct {
     struct shuf__error error;
-    const shuf *refused; /* the handle that another thread used, so its message is here */
+    const shuf *refused; /* a handle that another thread used: the message of the failed call is
+                          * here */
 } own;
 
 struct shuf__error *shuf__error_of(shuf *handle)
@@ -62,8 +63,8 @@ shuf *shuf__begin_call(shuf *handle, const struct shuf__argument *arguments)
     return NULL;
 }
 
-/* Call it only at the end of a call. The reply that asks to unmap idle blocks may also lease a
- * block whose mapping is still idle, and the call uses this mapping. */
+/* Call it only at the end of a call. A reply can ask to unmap idle blocks, and at the same time
+ * lease a block that is still among them. The call then uses this block. */
 static void unmap_idle(shuf *handle)
 {
     const struct shuf__error kept = handle->error;

@@ -39,8 +39,8 @@ void shuf__end_call(shuf *const *call);
 /* As above, with the message in *error. */
 shuf_status shuf__check_pointers(const struct shuf__argument *arguments, struct shuf__error *error);
 
-/* The place for the message of a call. This is the handle. It is a variable of this thread if there
- * is no handle, or if another thread used the handle at this thread's last call. */
+/* The place for the message of a call: the handle. Without a handle, or if another thread used the
+ * handle at this thread's last call, it is a variable of this thread. */
 struct shuf__error *shuf__error_of(shuf *handle);
 
 #endif

@@ -11,8 +11,8 @@
 #include <time.h>
 
 enum {
-    /* Daemons that one call may lose in a row without a new byte. The limit stops a request that
-     * kills every daemon. */
+    /* The most daemons that a call may lose one after another without receiving a new byte. The
+     * limit stops a request that crashes every daemon. */
     LOSSES_MAX = 16,
     BACKOFF_FIRST_MS = 2,
     BACKOFF_MAX_MS = 100,
@@ -48,7 +48,7 @@ bool shuf__wait_again(const shuf *h, struct shuf__wait *wait)
 
 bool shuf__call_gave_up(const shuf *h)
 {
-    return h->next_daemon.give_up_ns != 0;
+    return h->gave_up;
 }
 
 shuf_status shuf__call_fail_lost(shuf *h)
@@ -60,13 +60,17 @@ shuf_status shuf__call_fail_lost(shuf *h)
                       h->connection.address.sun_path, ms / 1000, ms % 1000);
 }
 
-/* Adds to the message of the last attempt how long the call has tried. */
-static shuf_status fail_unreachable(shuf *h)
+/* Adds the duration of all attempts to the message of the last one. */
+static shuf_status fail_unreachable(shuf *h, bool tried_once)
 {
     const struct shuf__error last = h->error;
     const uint64_t ms = reconnect_ns(h) / ns_per_ms;
     if (ms == 0)
         return last.status;
+    if (tried_once)
+        return shuf__fail(&h->error, last.status,
+                          "%s; the call tried once, because an earlier one waited in vain",
+                          last.text);
     return shuf__fail(&h->error, last.status, "%s; the call tried for %" PRIu64 ".%03" PRIu64 " s",
                       last.text, ms / 1000, ms % 1000);
 }
@@ -128,24 +132,38 @@ static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
-/* True if a daemon may still start to answer. DENIED counts too: a service manager makes a socket a
- * moment before it gives the socket to its group. */
+static bool is_cancelled(const shuf *h)
+{
+    return h->connection.cancel.is_cancelled;
+}
+
+static shuf_status fail_cancelled(shuf *h)
+{
+    return shuf__fail(&h->error, SHUF_CANCELLED, "handle: another thread cancelled its calls");
+}
+
+/* True if another attempt may reach a daemon. After a loss this includes DENIED: a service manager
+ * makes a socket, and gives it to its group only a moment later. */
 static bool may_come(const shuf *h, shuf_status status)
 {
     return status == SHUF_NO_DAEMON || (status == SHUF_DENIED && h->lost_daemon);
 }
 
-/* After a loss, this replaces the message of the last attempt, which does not mention the loss. */
+/* If no daemon comes after a loss, replaces the message of the last attempt, because that message
+ * does not mention the loss. */
 shuf_status shuf__call_await_daemon(shuf *h)
 {
+    const bool once = h->gave_up;
     shuf_status status;
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (may_come(h, status) && shuf__wait_again(h, &h->next_daemon));
+    while (may_come(h, status) && !once && !is_cancelled(h) &&
+           shuf__wait_again(h, &h->next_daemon));
+    h->gave_up = status == SHUF_NO_DAEMON;
     if (status == SHUF_NO_DAEMON && h->lost_daemon)
         return shuf__call_fail_lost(h);
     if (status == SHUF_NO_DAEMON)
-        return fail_unreachable(h);
+        return fail_unreachable(h, once);
     if (status != SHUF_OK)
         return status;
     h->lost_daemon = false;
@@ -153,8 +171,8 @@ shuf_status shuf__call_await_daemon(shuf *h)
     return SHUF_OK;
 }
 
-/* Also a handle that lost no daemon may have no connection: it never had one, or a timeout or a
- * sink closed it. */
+/* A handle may have no connection although it lost no daemon: it never had one, or a timeout or a
+ * sink closed it. Then no event reports a loss. */
 static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
 {
     if (h->lost_daemon && !h->reported_loss) {
@@ -178,15 +196,13 @@ static void finish(shuf *h, const struct shuf__exchange *exchange)
         report_event(h, exchange, SHUF_EVENT_PART);
 }
 
-shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
+static shuf_status run_until_answered(shuf *h, struct shuf__exchange *exchange)
 {
     bool released_idle = false;
-    exchange->report = report_bytes;
-    exchange->report_context = h;
-    if (shuf__handle_check(h))
-        return h->error.status;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
         uint64_t before = exchange->delivered;
+        if (is_cancelled(h))
+            return fail_cancelled(h);
         if (lease_is_lost(h, exchange))
             return fail_lost_lease(h, exchange->generation);
         if (h->connection.fd < 0) {
@@ -211,4 +227,14 @@ shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
             losses = 0;
     }
     return h->error.status;
+}
+
+shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
+{
+    exchange->report = report_bytes;
+    exchange->report_context = h;
+    if (shuf__handle_check(h))
+        return h->error.status;
+    const shuf_status status = run_until_answered(h, exchange);
+    return status != SHUF_OK && is_cancelled(h) ? fail_cancelled(h) : status;
 }

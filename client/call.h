@@ -12,15 +12,15 @@
 
 #include <stdbool.h>
 
-/* Leaves the message of a failure in the handle. One public call may run several exchanges. If they
- * lose their daemon, they wait for the reconnect time together, not each. */
+/* Leaves the message of a failure in the handle. One public call may run several exchanges. The
+ * reconnect time limits the sum of their waits for a daemon. */
 shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
 
 /* Opens the connection. Tries at least once, and until a daemon answers or the reconnect time is
- * over. */
+ * over. After a wait in vain it tries only once, until a daemon answers. */
 shuf_status shuf__call_await_daemon(shuf *handle);
 
-/* True if a run of this public call has waited for the next daemon, and none came. */
+/* True if a call of the handle has waited in vain for a daemon, and none has answered since. */
 bool shuf__call_gave_up(const shuf *handle);
 
 /* Fails with SHUF_NO_DAEMON: the message says that a daemon was lost. */

@@ -29,12 +29,13 @@ uint64_t shuf__now_ns(void)
     return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
 }
 
-/* A new connection whose handshake fails has no leases. So its end does not change the cause that
- * is kept for the leases of the connection before. */
+/* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
+ * failed has no leases, so its end does not replace the cause of the connection before. */
 void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by)
 {
     if (connection->fd < 0)
         return;
+    shuf__cancel_set_socket(&connection->cancel, -1);
     close(connection->fd);
     connection->fd = -1;
     shuf__inbox_close(&connection->inbox);
@@ -125,8 +126,8 @@ static uint64_t end_of_wait(const struct shuf__connection *connection)
     return connection->timeout_ns ? shuf__now_ns() + connection->timeout_ns : 0;
 }
 
-/* Limits the next system call to the time left. A signal interrupts a system call, which is then
- * repeated, so each call needs a new limit. */
+/* Limits the next system call to the remaining time. A call that a signal interrupts is repeated,
+ * and then needs a shorter limit. */
 static int limit_wait(const struct shuf__connection *connection, int option, uint64_t end)
 {
     if (end == 0)
@@ -193,7 +194,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
     return check_descriptors(connection, 0, error);
 }
 
-/* Receives a frame that does not fit the inbox into the buffer. */
+/* Receives a frame into the connection's buffer, because the frame is longer than the inbox. */
 static shuf_status receive_long_frame(struct shuf__connection *connection, size_t size,
                                       struct shuf__error *error)
 {
@@ -333,7 +334,7 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
     request->id = ++connection->last_id;
     size_t size = shuf__message_pack(&request->base, connection->buffer, sizeof connection->buffer);
     if (size == 0)
-        return shuf__fail(error, SHUF_INVALID, "request: expected at most %d bytes of it",
+        return shuf__fail(error, SHUF_INVALID, "request: too long; expected at most %d bytes",
                           SHUF__FRAME_MAX);
     return send_all(connection, size, error);
 }
@@ -434,6 +435,7 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
     shuf__inbox_open(&connection->inbox);
     connection->fd = shuf__client_socket();
+    shuf__cancel_set_socket(&connection->cancel, connection->fd);
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->generation++;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * One connection to a daemon. It connects and exchanges Hello under a deadline, sends requests, and
- * receives each reply and its payload. A failure closes the connection, except SHUF_INVALID for a
- * request that is too long. SHUF_NO_DAEMON means that nobody answers, or that the peer has closed
- * the connection. Only after this failure may a retry help.
+ * receives each reply and its payload. Each failure closes the connection, except SHUF_INVALID for
+ * a request that is too long. SHUF_NO_DAEMON means that nobody answers, or that the peer has closed
+ * the connection. After any other failure, a retry cannot help.
  */
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H
 
+#include "cancel.h"
 #include "error.h"
 #include "inbox.h"
 #include "message.h"
@@ -31,11 +32,12 @@ enum shuf__closed_by {
 
 struct shuf__connection {
     int fd;              /* -1: none */
-    uint64_t generation; /* counts connections; leases and block ids belong to one of them */
+    struct shuf__cancel cancel;
+    uint64_t generation; /* the number of this connection; leases and block ids are valid for one */
     uint64_t last_id;
-    uint64_t timeout_ns;  /* of one wait for the daemon; 0: none, a computation may take long */
-    uint64_t deadline_ns; /* of the handshake; 0: it is over */
-    uint64_t closed_generation; /* the last connection that was closed */
+    uint64_t timeout_ns;        /* the limit of one wait for the daemon; 0: no limit */
+    uint64_t deadline_ns;       /* the end of the handshake's time; 0: no handshake runs */
+    uint64_t closed_generation; /* the generation of the last closed connection */
     enum shuf__closed_by closed_by;
     struct sockaddr_un address;
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
@@ -71,8 +73,8 @@ void shuf__copy_string(char *out, size_t size, const char *word);
 /* Fails with the status and the printable message of a reply whose status is not SHUF_OK. */
 shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error);
 
-/* Receives 1 to `size` bytes of payload. Fewer than `size` only where the peer closed the
- * connection or a signal came. */
+/* Receives 1 to `size` bytes of payload. They are fewer than `size` only if the peer closed the
+ * connection or a signal interrupted the call. */
 shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
                                      size_t *received, struct shuf__error *error);
 

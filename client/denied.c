@@ -12,7 +12,8 @@
 
 enum {
     NAME_MAX_SHOWN = 36,
-    ENTRY_MAX = 4096, /* bytes of a user or group entry; a longer one is shown as a number */
+    ENTRY_MAX = 4096, /* bytes of an entry for a user or group; if it is longer, the message has the
+                       * number */
 };
 
 static void name_user(uid_t uid, char text[NAME_MAX_SHOWN])

@@ -11,9 +11,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define DISCARD_WAIT_NS (1000 * NS_PER_MS)
 
-enum {
-    DISCARD_MAX = 64 << 20
-}; /* bytes: a new connection takes less time than the receipt of more */
+enum { DISCARD_MAX = 64 << 20 }; /* bytes; to receive more takes longer than to connect again */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -54,8 +52,8 @@ static shuf_status fill_memory(struct shuf__connection *connection, struct shuf_
     return SHUF_OK;
 }
 
-/* Receives and drops the rest of the payload, so that the connection and its leases stay. If the
- * daemon hangs, waits only DISCARD_WAIT_NS. */
+/* Receives and discards the rest of the payload, so that the connection and its leases stay. Each
+ * wait for the daemon takes at most DISCARD_WAIT_NS. */
 static void discard(struct shuf__connection *connection, uint64_t bytes)
 {
     struct shuf__error ignored;
@@ -79,7 +77,7 @@ static shuf_status stop(struct shuf__connection *connection, const struct shuf__
                       exchange->delivered, exchange->payload_bytes);
 }
 
-/* If a value is incomplete, its first bytes wait at the front of the buffer. */
+/* The first bytes of an incomplete value stay at the front of the buffer. */
 static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__exchange *exchange,
                              struct shuf__error *error)
 {

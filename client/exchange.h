@@ -14,16 +14,16 @@ enum { SHUF__REPORT_STEP = 64 << 20 }; /* bytes: the most that one report adds *
 
 struct shuf__exchange {
     Shuf__Request *request;
-    /* Called before the request is sent again. Removes two kinds of fields: those that only the
-     * last connection can serve, and those that the daemon has already performed although it
-     * refused the request. May be NULL. */
+    /* Called before the request is sent again. Removes the fields that only the last connection can
+     * serve. Also removes those that a daemon performs even if it refuses the request, such as
+     * releases. May be NULL. */
     void (*prepare_retry)(struct shuf__exchange *exchange);
     /* Called once for each reply with status SHUF_OK. May set the payload fields below. */
     shuf_status (*read_reply)(struct shuf__exchange *exchange, const Shuf__Reply *reply,
                               struct shuf__error *error);
     void *context; /* for these two functions */
-    /* If the request names a lease, only the connection of this lease can serve it. This is the
-     * generation of that connection; 0: any connection can serve the request. */
+    /* The generation of the connection that can serve the request. A request that names a lease
+     * needs the connection of this lease. 0: any connection can serve the request. */
     uint64_t generation;
     /* The payload goes to `memory` or, if this is NULL, to `sink`. */
     uint64_t payload_bytes;
@@ -32,7 +32,7 @@ struct shuf__exchange {
     uint64_t
         width; /* bytes of a value: the sink gets only whole values. Divides the buffer's size. */
     void *sink_context;
-    uint64_t delivered; /* bytes of the payload; to a sink, of whole values */
+    uint64_t delivered; /* bytes of the payload so far; a sink gets only whole values */
     /* Called when `bytes` more bytes are delivered. May be NULL. */
     void (*report)(struct shuf__exchange *exchange, uint64_t bytes);
     void *report_context;

@@ -53,8 +53,8 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     return shuf__call_run(handle, exchange);
 }
 
-/* Fetches the values of a result, or its summary. Fetches parts if that is faster, or if the daemon
- * has no room for the whole result. */
+/* Fetches the values of a result, or its summary. Requests the result in parts if this is faster,
+ * or if the daemon has no room for the whole. */
 static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_options *options,
                                   struct shuf__request_message *m, struct shuf__exchange *exchange,
                                   shuf_result *result)

@@ -15,9 +15,8 @@
 
 enum {
     PART_LEAST = 2 << 20, /* bytes: the smallest block of device memory */
-    PART_MOST = 64 << 20, /* more is not faster, except with compaction */
-    PARTS_IN_BUDGET =
-        6, /* the daemon sends one, computes one and keeps some idle; rank indexes take room too */
+    PART_MOST = 64 << 20, /* larger parts are not faster, except if is_capped() is false */
+    PARTS_IN_BUDGET = 6,  /* one is sent, one computed, some idle; rank indexes take room too */
 };
 
 /* A part that the daemon computes ahead. */
@@ -35,10 +34,10 @@ struct fetch_parts {
     const struct shuf__exchange *exchange;
     shuf_result *result;
     uint64_t values;        /* values in the complete parts */
-    uint64_t skipped;       /* bytes after these values that are delivered too */
+    uint64_t skipped;       /* bytes of the next part that are delivered already */
     uint64_t most;          /* values of a part */
     struct ahead ahead;     /* the next part */
-    bool alone;             /* the daemon has no room for the next part beside this one */
+    bool alone;             /* the daemon has room for one part only, so it computes none ahead */
     struct shuf__wait wait; /* for room, since the last part */
     Shuf__Sums sums;        /* of the complete parts */
     shuf_result part;       /* of the last reply, like part_sums */
@@ -58,7 +57,8 @@ bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status sta
 
 /* ---- The size of a part ---------------------------------------------------------- */
 
-/* With compaction the daemon may have to count the values before each part. */
+/* False for algorithms that leave values out: there the daemon may have to count the values before
+ * each part, so few large parts are faster. */
 static bool is_capped(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
@@ -89,8 +89,8 @@ static shuf_status choose_part_size(struct fetch_parts *f)
     return SHUF_OK;
 }
 
-/* A part did not fit: other results use the memory, or the next daemon has a lower limit. False if
- * the part has the least size already. */
+/* Call it if a part did not fit: other results use the memory, or the next daemon has a lower
+ * limit. False if the part already has the least size. */
 static bool halve_part_size(struct fetch_parts *f)
 {
     const uint64_t least = PART_LEAST / f->whole->shape.width;
@@ -101,8 +101,8 @@ static bool halve_part_size(struct fetch_parts *f)
 
 /* ---- The result ------------------------------------------------------------------- */
 
-/* Keeps the first values of the first part. Appends to the last values; if these are too many, the
- * oldest ones are dropped. */
+/* Keeps the first values of the first part. Appends the last values of each part, and keeps only
+ * the newest of these. */
 static void add_samples(shuf_result *to, const shuf_result *part)
 {
     uint64_t all[3 * SHUF_SAMPLES];
@@ -282,7 +282,8 @@ static void finish_part(struct fetch_parts *f, const struct shuf__part *part)
     f->skipped -= f->skipped < bytes ? f->skipped : bytes;
 }
 
-/* True if another attempt may succeed. The smallest part waits until others need less memory. */
+/* True if another attempt may succeed: with a smaller part or, at the least size, after a wait for
+ * other results to end. */
 static bool can_retry(struct fetch_parts *f, shuf_status status)
 {
     if (!shuf__parts_help(f->whole, status))
@@ -291,8 +292,7 @@ static bool can_retry(struct fetch_parts *f, shuf_status status)
            (status == SHUF_BUSY && shuf__wait_again(f->handle, &f->wait));
 }
 
-/* If the daemon has no room for the part, releases the part that was prefetched, and tries again.
- */
+/* If the daemon has no room for the part, releases the prefetched part and tries again. */
 static shuf_status retry_alone(struct fetch_parts *f, struct ahead *own, shuf_status status)
 {
     if (drop_both(f, own))
@@ -303,7 +303,7 @@ static shuf_status retry_alone(struct fetch_parts *f, struct ahead *own, shuf_st
     return SHUF_OK;
 }
 
-/* An expired wait ends the call, whatever the call waited for. */
+/* Fetches the next part, while the daemon computes the one after it. */
 static shuf_status fetch_next(struct fetch_parts *f)
 {
     struct shuf__part part;
@@ -313,7 +313,7 @@ static shuf_status fetch_next(struct fetch_parts *f)
         return f->handle->error.status;
     const shuf_status status = fetch_part(f, &part);
     if (status == SHUF_CANCELLED)
-        own = (struct ahead){0}; /* the part has taken it */
+        own = (struct ahead){0}; /* the request has ended the prefetch of this part */
     if (status != SHUF_OK)
         return retry_alone(f, &own, status);
     f->part.shared = own.shared;

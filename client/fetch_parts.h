@@ -19,9 +19,9 @@ bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status sta
  * later requests. */
 bool shuf__parts_are_faster(shuf *handle, const struct shuf__request_message *whole);
 
-/* `exchange` is for the whole result. Delivers the bytes that it has not delivered yet to its
- * memory or sink; if both are NULL, only makes the summary. `whole` was made from `options`. Fills
- * *result like the reply to the whole request; only the last digits of moments may differ. */
+/* `exchange` is for the whole result. Delivers the missing bytes of the result to the memory or
+ * sink of `exchange`. If both are NULL, only makes the summary. `whole` was made from `options`.
+ * Fills *result like the reply to the whole request; only the last digits of moments may differ. */
 shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
                               const struct shuf__request_message *whole,
                               const struct shuf__exchange *exchange, shuf_result *result);

@@ -207,7 +207,7 @@ done:
     return status;
 }
 
-/* A failure is ignored: it means that the context is gone, and its mappings are gone too. */
+/* Ignores a failure: it means that the context has ended, and the mappings with it. */
 void shuf__gpu_unmap(struct shuf__gpu_view *view)
 {
     struct shuf__gpu *gpu = view->gpu;
@@ -253,7 +253,7 @@ shuf_status shuf__gpu_write(const struct shuf__gpu_view *view, uint64_t offset, 
     if (enter_context(gpu, &context, &pushed, error))
         return error->status;
     STEP(done, gpu, cuMemcpyHtoD, view->address + offset, in, bytes);
-    /* Until this returns, other contexts may see the old bytes. */
+    /* Other contexts may see the old bytes until this call returns. */
     STEP(done, gpu, cuStreamSynchronize, NULL);
     status = SHUF_OK;
 done:

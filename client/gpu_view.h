@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views of the daemon's device memory. A function works in the caller's current context if that
- * context belongs to the same GPU. Otherwise it makes the GPU's primary context current for the
- * call. The handle retains this primary context until it closes.
+ * Mappings of the daemon's device memory, the *views*. Each function uses the caller's current CUDA
+ * context if this context belongs to the same GPU. Otherwise it makes the GPU's primary context
+ * current during the call. The handle retains the primary context until it closes.
  */
 #ifndef SHUF__GPU_VIEW_H
 #define SHUF__GPU_VIEW_H

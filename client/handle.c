@@ -41,9 +41,10 @@ shuf_status shuf__handle_check(shuf *handle)
 {
     if (shuf__handle_is_ours(handle))
         return SHUF_OK;
-    return shuf__fail(&handle->error, SHUF_INVALID,
-                      "handle of process %d: expected to be used there; connect anew after fork()",
-                      (int)handle->process);
+    return shuf__fail(
+        &handle->error, SHUF_INVALID,
+        "handle of process %d: expected a call of that process; connect again after fork()",
+        (int)handle->process);
 }
 
 struct shuf__error shuf__handle_begin_callback(shuf *handle)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object behind the public `shuf *`. The modules of its members do not use the handle. The
- * public calls (api_*.c) and the modules between do.
+ * The object behind the public `shuf *`. The modules of its members, such as connection.c, do not
+ * include this header. The public calls (api_*.c) and the modules that they call do.
  */
 #ifndef SHUF__HANDLE_H
 #define SHUF__HANDLE_H
@@ -27,9 +27,10 @@ struct shuf {
     unsigned depth;             /* of nested calls: a public call may make others */
     pid_t process;              /* the process that connected; no other may use the socket */
     unsigned reconnect_ms;
-    bool reported_loss; /* to the observer, which expects SHUF_EVENT_FOUND next */
+    bool reported_loss; /* the observer has SHUF_EVENT_LOST, and gets SHUF_EVENT_FOUND next */
+    bool gave_up;       /* a call waited in vain for a daemon, so later ones try once */
     /* Of the public call that runs: */
-    bool lost_daemon;              /* and has not reached another one since */
+    bool lost_daemon;              /* it has not reached another daemon since */
     struct shuf__wait next_daemon; /* begins with the first attempt after a loss */
     shuf_observer observer;        /* may be NULL */
     void *observer_context;

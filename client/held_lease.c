@@ -15,9 +15,9 @@
 
 /* ---- End --------------------------------------------------------------------- */
 
-/* Unmaps the values; the object stays. Fills *release. Returns true if the release must be sent. It
- * must not be sent if the lease's daemon is gone, or if the parent of this process holds the
- * lease. */
+/* Unmaps the values; the object stays. Fills *release, and returns true if it must be sent. It must
+ * not be sent if the connection of the lease has ended, or if the lease belongs to the parent of
+ * this process. */
 static bool end_held_lease(struct shuf__held_lease *lease, struct shuf__release_message *release)
 {
     shuf *h = lease->handle;
@@ -130,7 +130,8 @@ static shuf_status read_lease_reply(struct shuf__exchange *exchange, const Shuf_
     return SHUF_OK;
 }
 
-/* The old lease ended with its connection, or the refused request has given it back. */
+/* The daemon does not have the old lease any more: its connection has ended, or the refused request
+ * has given it back. */
 static void drop_old_release(struct shuf__exchange *exchange)
 {
     struct lease_take *t = exchange->context;

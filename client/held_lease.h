@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The object behind the public `shuf_lease *`: a lease that this process holds. If another request
- * follows, the release of a lease travels inside it. So a loop over results costs one round trip
+ * The object behind the public `shuf_lease *`: a lease that this process holds. A request for the
+ * next lease can contain the release of the old one. So a loop over results costs one round trip
  * for each result.
  */
 #ifndef SHUF__HELD_LEASE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The receive buffer of a socket. It reads ahead, so a small reply and its payload cost one system
- * call, and it owns the descriptors that arrive (SCM_RIGHTS), so none leaks.
+ * call. It owns the descriptors that arrive (SCM_RIGHTS), so none leaks.
  */
 #ifndef SHUF__INBOX_H
 #define SHUF__INBOX_H

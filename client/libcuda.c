@@ -19,7 +19,8 @@ static shuf_status find_symbol(void *library, const char *symbol, void *function
     void *address = dlsym(library, symbol);
     if (!address)
         return shuf__fail(&loaded.error, SHUF_DEVICE,
-                          "libcuda.so.1: no %s in it; expected that of CUDA 11.4 or later", symbol);
+                          "libcuda.so.1: it lacks %s; expected the library of CUDA 11.4 or later",
+                          symbol);
     memcpy(function, &address,
            sizeof address); /* C cannot convert between object and function pointers */
     return SHUF_OK;

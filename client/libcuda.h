@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The functions of CUDA's driver interface that leases need. The first lease of device memory loads
- * them from libcuda.so.1. So other programs need no CUDA, and the build needs no toolkit. The types
- * replace those of cuda.h. The symbol versions are the same as in the macros of cuda.h.
+ * them from libcuda.so.1. So programs without device memory need no CUDA, and the build needs no
+ * toolkit. The types here replace those of cuda.h, and the versions of the symbols are those in its
+ * macros.
  */
 #ifndef SHUF__LIBCUDA_H
 #define SHUF__LIBCUDA_H

@@ -15,7 +15,8 @@
 
 /* ---- One mapping ----------------------------------------------------------- */
 
-/* Memory that shrinks while it is mapped would kill this process (SIGBUS), so it must be sealed. */
+/* Checks that the memory is sealed against shrinking. If mapped memory shrank, a read of it would
+ * end this process (SIGBUS). */
 static shuf_status check_memfd(const struct shuf__mapping_info *info, int fd,
                                struct shuf__error *error)
 {
@@ -213,8 +214,9 @@ static shuf_status check_same_block(const struct shuf__mapping *m,
                       m->bytes, shuf_transport_name(m->transport));
 }
 
-/* CUDA opens an IPC handle for one context of a process at a time. Unmaps an idle mapping of
- * another context and sets *known to NULL; the caller then opens the handle again. */
+/* A process can open an IPC handle in only one CUDA context at a time. If the idle mapping *known
+ * is open in another context, unmaps it and sets *known to NULL. The caller then opens the handle
+ * again. */
 static shuf_status check_context(struct shuf__mappings *mappings, struct shuf__mapping **known,
                                  struct shuf__error *error)
 {

@@ -18,12 +18,12 @@
 #include <sys/queue.h>
 
 enum {
-    /* The most that is kept without a lease. Mapping device memory takes 80 us. In a loop over
-     * small results, the daemon uses 65 blocks of 2 MiB in turn, so all of them must stay
-     * mapped. */
+    /* The most memory that stays mapped without a lease. The limit of device memory fits a loop
+     * over small results: the daemon uses 65 blocks of 2 MiB in turn, and to map one takes 80
+     * us. */
     SHUF__IDLE_HOST_BYTES = 16 << 20,
     SHUF__IDLE_DEVICE_BYTES = 160 << 20,
-    SHUF__IDLE_MAPPINGS = 100,     /* of either side */
+    SHUF__IDLE_MAPPINGS = 100,     /* in host memory, and as many in device memory */
     SHUF__MAPPING_SMALL = 4 << 20, /* bytes; larger mappings are not kept */
     SHUF__UNMAPPED_MAX =
         2 * SHUF__IDLE_MAPPINGS + 1, /* the most blocks that one function here unmaps */
@@ -35,9 +35,9 @@ struct shuf__mapping {
     TAILQ_ENTRY(shuf__mapping) idle;
     uint64_t block, bytes;
     shuf_transport transport;
-    bool writable; /* a buffer, whose block id never returns, so the mapping is not kept */
+    bool writable; /* a buffer: not kept, because its block id is never used again */
     unsigned lease_count;
-    bool detached; /* its connection was lost: it is in no bucket, and its last lease unmaps it */
+    bool detached; /* its connection has ended: it is in no bucket; unmapped with its last lease */
     void *host;    /* host memory; NULL: device memory */
     struct shuf__gpu_view view; /* device memory */
 };
@@ -61,8 +61,8 @@ void shuf__mappings_open(struct shuf__mappings *mappings);
 /* Requires that no lease is left. */
 void shuf__mappings_close(struct shuf__mappings *mappings);
 
-/* Block ids belong to connection `generation` from now on. Unmaps the idle mappings of another
- * connection and detaches the others. */
+/* From now on, block ids are those of connection `generation`. If that is a new connection, unmaps
+ * the idle mappings, and detaches those with leases. */
 void shuf__mappings_set_generation(struct shuf__mappings *mappings, uint64_t generation);
 
 /* Finds the block's mapping, or maps it by `fd` (-1: the reply carried none), and adds a lease to

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The part of a reply that locates the values: transport, block, offset and handles. This module
- * checks it, and copies it because a reply is valid only until the next one.
+ * checks this part and copies it, because a reply is valid only until the next one.
  */
 #ifndef SHUF__MAPPING_INFO_H
 #define SHUF__MAPPING_INFO_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See moments_from_sums.h. The sums are of z = (x - centre) * scale. The centre is near the mean,
- * so z has a mean of about 0, and b - a * a loses little precision.
+ * See moments_from_sums.h. The reply has sums of powers of z = (x - centre) * scale. The centre is
+ * near the mean of x, so the mean of z is about 0. So b - a * a, the variance of z, loses little
+ * precision.
  */
 #include "moments_from_sums.h"
 

@@ -19,8 +19,8 @@ static void take_rows(struct shuf__part *part, uint64_t row, uint64_t rows, uint
     part->values = rows * count;
 }
 
-/* Values of one row, from number `i` on. The last value of a padded shard may be one from the front
- * of the permutation; it is then a part of its own. */
+/* Values of one row, from number `i` on. If the last value of a padded shard comes from the front
+ * of the permutation, it is a part of its own. */
 static void take_slice(struct shuf__part *part, const struct shuf__permutation *p, uint64_t row,
                        uint64_t i, uint64_t most)
 {

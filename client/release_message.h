@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Release message: it names the leases that this process gives back and the blocks that it
- * has unmapped. It travels inside the next request, or alone.
+ * The Release message. It names the leases that this process gives back, and the blocks that it has
+ * unmapped. It is sent inside the next request, or alone.
  */
 #ifndef SHUF__RELEASE_MESSAGE_H
 #define SHUF__RELEASE_MESSAGE_H
@@ -31,7 +31,7 @@ shuf_status shuf__release_send(shuf *handle, Shuf__Release *message, struct shuf
 bool shuf__release_idle_mappings(shuf *handle);
 
 /* Reports that this process has given back all leases and unmapped all blocks. Without this report
- * the daemon keeps device memory until this process ends. */
+ * the daemon keeps its device memory allocated until this process ends. */
 void shuf__release_everything(shuf *handle);
 
 #endif

@@ -18,7 +18,7 @@ _Static_assert((int)SHUF_GAUSS == (int)SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS &&
                    (int)SHUF_BOX_MULLER == (int)SHUF__METHOD__METHOD_BOX_MULLER,
                "public enums have the wire's numbers");
 
-/* Rejects fields of a view that was not selected; otherwise they would have no effect. */
+/* Rejects fields of another view than the selected one, because they would have no effect. */
 static shuf_status check_view_fields(const shuf_permutation *permutation, struct shuf__error *error)
 {
     enum { SLICE = 1 << SHUF_VIEW_SLICE, SHARD = 1 << SHUF_VIEW_SHARD };

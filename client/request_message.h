@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The wire message of a request that has a result, and the check of its reply. This module checks
- * the message by the daemon's own rules (core/request.h). So an invalid request fails with the same
- * text and without a round trip. A reply must have the shape that its request determines.
+ * the request by the same functions as the daemon (core/request.h). So an invalid request fails
+ * here, with the daemon's text, and without a round trip. A reply must have the shape that its
+ * request determines.
  */
 #ifndef SHUF__REQUEST_MESSAGE_H
 #define SHUF__REQUEST_MESSAGE_H

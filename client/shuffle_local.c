@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffle_local.h. A list collects the values of the permutation, which arrive in chunks of any
- * size.
+ * See shuffle_local.h. The values of the permutation arrive in chunks of any size. A list collects
+ * them before records move.
  */
 #include "shuffle_local.h"
 

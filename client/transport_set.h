@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Transports. A public transport is a bit, so a set is a mask; a wire transport is a number. One
- * table converts between them.
+ * Transports. In the public interface a transport is a bit, so a set of transports is a mask. In
+ * the messages it is a number. One table converts between the two.
  */
 #ifndef SHUF__TRANSPORT_SET_H
 #define SHUF__TRANSPORT_SET_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks of requests for the plan of an exchange, and the sizes of its ranks: see request.h. The
- * checks are in the order of the fields, so the first wrong field is the one that is named.
+ * Checks requests for the plan of an exchange, and computes the sizes of its ranks: see request.h.
+ * The checks are in the order of the fields, so an error names the first wrong field.
  */
 #include "algorithm.h"
 #include "request.h"

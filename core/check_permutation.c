@@ -28,12 +28,13 @@ static shuf_status take_slice(const struct shuf__view *slice, struct shuf__permu
                           slice->count, most, slice->offset, slice->stride, p->n);
     p->offset = slice->offset;
     p->count = slice->count;
-    p->stride = slice->count == 1 ? 1 : slice->stride; /* a single value may have any stride */
+    p->stride = slice->count == 1 ? 1 : slice->stride; /* with one value the stride has no effect; 1
+                                                          makes equal slices equal requests */
     return SHUF_OK;
 }
 
-/* Takes the values number step to step + count - 1 of the `length` values of a shard. Nothing
- * overflows, because all positions except the last are below n. */
+/* A shard has `length` values. Takes `count` of them, from value number `step` on. Nothing
+ * overflows: step * world is at most n + world, and n and world are at most 2^62. */
 static shuf_status take_steps(const struct shuf__view *shard, uint64_t length,
                               struct shuf__permutation *p, struct shuf__error *error)
 {
@@ -54,9 +55,9 @@ static shuf_status take_steps(const struct shuf__view *shard, uint64_t length,
     return SHUF_OK;
 }
 
-/* Does the same as torch's DistributedSampler. It makes the number of indices a multiple of
- * `world`: it repeats the first indices at the end, or leaves out the last ones. Then each rank
- * takes every world-th index. */
+/* Does the same as torch's DistributedSampler. The sampler makes the number of indices a multiple
+ * of `world`. It repeats the first indices at the end, or leaves out the last indices. Then each
+ * rank takes every world-th index. */
 static shuf_status take_shard(const struct shuf__view *shard, struct shuf__permutation *p,
                               struct shuf__error *error)
 {

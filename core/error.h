@@ -21,8 +21,8 @@ struct shuf__error {
     char text[SHUF__ERROR_TEXT]; /* one line, no newline at its end */
 };
 
-/* Fills *error (cut to its size) and returns `status`, so that a failing
- * function can end with `return shuf__fail(error, SHUF_INVALID, ...)`. */
+/* Writes the status and the text to *error, and cuts a text that is too long. Returns `status`, so
+ * a failing function can end with `return shuf__fail(error, SHUF_INVALID, ...)`. */
 shuf_status shuf__fail(struct shuf__error *error, shuf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

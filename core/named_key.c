@@ -31,7 +31,8 @@ static struct shuf__permutation *permutation_of(struct shuf__request *request)
     return (struct shuf__permutation *)(uintptr_t)shuf__request_permutation(request);
 }
 
-/* Where the request has the two words of its key; NULL if its kind has no key. */
+/* These two functions return the addresses of the two words of the request's key. NULL: a request
+ * of this kind has no key. */
 static uint64_t *low_word(struct shuf__request *request)
 {
     struct shuf__permutation *p = permutation_of(request);

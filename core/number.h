@@ -39,7 +39,8 @@ const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT]);
 shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
                                  uint64_t *nanoseconds, struct shuf__error *error);
 
-/* Write a whole number of the largest possible unit, which the parsers can read: "8Gi", "10min". */
+/* These two functions write a whole number with the largest unit that divides the value. The
+ * parsers can read the text: "8Gi", "10min". */
 const char *shuf__size_text(char text[SHUF__NUMBER_TEXT], uint64_t bytes);
 const char *shuf__duration_text(char text[SHUF__NUMBER_TEXT], uint64_t nanoseconds);
 

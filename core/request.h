@@ -40,8 +40,8 @@ enum shuf__request_kind {
 
 /* Row r is the permutation of [0, n) for the seed and the epoch (epoch + r) mod 2^64. Value i of a
  * row stands at position (offset + i * stride) mod n. Only the last value of a padded shard can
- * stand past the end of the row and wrap to its front. 1 <= n <= 2^62, rows >= 1, offset < n,
- * 1 <= stride <= 2^62. count is 0 only for the end of a shard. */
+ * stand past the end of the row and wrap to its front. n and stride are from 1 to 2^62. rows is at
+ * least 1. offset is below n. count is 0 only if no value of a shard is left. */
 struct shuf__permutation {
     uint64_t n, seed, epoch, rows;
     uint64_t seed_high; /* the second word of a named key, else 0: see shuf__request_set_key() */
@@ -75,13 +75,15 @@ struct shuf__look_up {
     bool inverse;
 };
 
-/* n records in the order of the ranks, shuffled (docs/cluster.md). Rank r begins with input[r] of
- * them and ends with output[r]. input NULL: equal parts, which differ by 1 at most, the larger ones
- * first. output NULL: as the input. Both lists have `world` sizes, whose sum is n. rank < world. */
+/* The plan by which one rank exchanges its records with others (docs/cluster.md). All ranks
+ * together have n records. Rank r has input[r] records before the exchange, and output[r] after it.
+ * Each list has `world` sizes with the sum n. If `input` is NULL, the parts are equal: they differ
+ * by 1 at most, and the larger ones are first. If `output` is NULL, it is the same as `input`. rank
+ * < world. */
 struct shuf__plan {
-    struct shuf__permutation permutation; /* whole, one row; with random access */
+    struct shuf__permutation permutation; /* one whole row, of an algorithm with random access */
     uint64_t rank, world;
-    const uint64_t *input, *output; /* of the message, or of the copy of shuf__request_own() */
+    const uint64_t *input, *output; /* lists of the message, or copies by shuf__request_own() */
     bool inverse;
 };
 
@@ -127,21 +129,22 @@ struct shuf__view {
     bool drop_last;          /* SHARD: cut the remainder instead of padding */
 };
 
-/* These functions complete a request of their kind. They fail with SHUF_INVALID for the first
- * field that is out of range, or SHUF_NO_MEMORY for a result of 2^63 bytes or more. After a failure
- * *request is undefined. */
+/* Each of these functions makes a complete request of one kind: it fills in the defaults and checks
+ * the ranges. It fails with SHUF_INVALID for the first field that is out of range, or with
+ * SHUF_NO_MEMORY for a result of 2^63 bytes or more. After a failure *request is undefined. */
 
-/* Takes n, seed, epoch, rows (0 means 1) and algorithm of request->permutation, and dtype. */
+/* Reads n, seed, epoch, rows (0 means 1) and algorithm of request->permutation, and dtype. */
 shuf_status shuf__permutation_make(struct shuf__request *request, const struct shuf__view *view,
                                    struct shuf__error *error);
 
-/* Takes all of request->stream, and dtype. */
+/* Reads all of request->stream, and dtype. */
 shuf_status shuf__stream_make(struct shuf__request *request, struct shuf__error *error);
 
-/* Takes n, seed, epoch and algorithm of request->shuffle.permutation, record and inverse. */
+/* Reads n, seed, epoch and algorithm of request->shuffle.permutation, and also record and inverse.
+ */
 shuf_status shuf__shuffle_make(struct shuf__request *request, struct shuf__error *error);
 
-/* Takes n, seed, epoch and algorithm of request->look_up.permutation, and inverse. Each at[i] must
+/* Reads n, seed, epoch and algorithm of request->look_up.permutation, and inverse. Each at[i] must
  * be less than n. */
 shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at, size_t count,
                                struct shuf__error *error);
@@ -149,12 +152,12 @@ shuf_status shuf__look_up_make(struct shuf__request *request, const uint64_t *at
 shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
                               struct shuf__error *error);
 
-/* Takes n, seed, epoch and algorithm of request->plan.permutation, and all other fields of the
- * plan. The type is U32 where it holds every number of the plan, else U64. */
+/* Reads n, seed, epoch and algorithm of request->plan.permutation, and all other fields of the
+ * plan. The type becomes U32 if every number of the plan fits it, else U64. */
 shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__error *error);
 
-/* Part number `index` of the positions [0, n) in `parts` parts. The first n % parts of them have
- * one position more than the others. */
+/* Divides the positions [0, n) into `parts` parts, and returns part number `index`. The first n %
+ * parts parts have one position more than the others. */
 struct shuf__range shuf__equal_part(uint64_t n, uint64_t parts, uint64_t index);
 
 /* The positions of a rank in the input (`output` false) or in the output. */
@@ -165,7 +168,8 @@ struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank,
 bool shuf__request_own(struct shuf__request *request);
 void shuf__request_disown(struct shuf__request *request);
 
-/* Fails with SHUF_INVALID unless the shuffle's records fit the `has` bytes of its input, `lease`.
+/* Fails with SHUF_INVALID if the records of the shuffle need more bytes than its input has. The
+ * input is `lease`, which has `has` bytes.
  */
 shuf_status shuf__shuffle_check_input(const struct shuf__request *request, uint64_t lease,
                                       uint64_t has, struct shuf__error *error);

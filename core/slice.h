@@ -2,9 +2,9 @@
  *
  * The positions of a row that belong to a slice (request.h), for host and device. Value i of the
  * slice stands at position offset + i * stride. Only the last value of a padded shard can stand
- * past the end of the row; it wraps to the front. A caller that has a part of the row calls
- * shuf__slice_hits() with the position of the part. If the slice wraps, it calls again with that
- * position + n.
+ * past the end of the row. This value wraps to the front. A caller that has a part of the row calls
+ * shuf__slice_hits() with the position of the part. If the slice wraps, the caller makes a second
+ * call with this position + n.
  */
 #ifndef SHUF__SLICE_H
 #define SHUF__SLICE_H
@@ -44,9 +44,9 @@ SHUF_FUNCTION uint64_t shuf__slice_index(const struct shuf__slice *s, uint64_t p
     return position <= s->offset ? 0 : (position - s->offset + s->stride - 1) / s->stride;
 }
 
-/* The requested values in a part of a row: the numbers first, first + stride, ... below `end`,
- * where number 0 is the first value of the part. `index` is the number of the first requested value
- * in the slice. If first == end, none is requested. */
+/* The requested values in a part of a row. In the part they have the numbers first, first + stride,
+ * ... below `end`. The first value of the part has number 0. `index` is the number of the first
+ * requested value in the slice. If first == end, no value of the part is requested. */
 struct shuf__hits {
     uint64_t index, first, end;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Quantities with three digits and a unit.
+ * Quantities as short texts for people, with three or four digits and a unit.
  */
 #ifndef SHUF__UNITS_H
 #define SHUF__UNITS_H

@@ -12,7 +12,9 @@
 #include "units.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +92,8 @@ static void warn_of_pool(const struct limits *limits, const struct shuf__config 
         shuf__amount_text(memory, limits->memory));
 }
 
-/* Accepts 0 on the side where the backend does not keep its own results: it can be intended. */
+/* A limit of 0 gets no warning on the side where the backend does not compute, because the operator
+ * may want it. */
 static void check_limits(struct shuf__backend *backend, const struct limits *limits,
                          const struct shuf__config *config, const struct shuf__log *log)
 {
@@ -130,6 +133,20 @@ static void check_user_memory(const struct shuf__config *config, const struct sh
             shuf__amount_text(text, memory));
 }
 
+/* More threads than processors only wait for each other. */
+static void check_threads(const struct shuf__config *config, const struct shuf__log *log)
+{
+    cpu_set_t allowed;
+    const int processors =
+        sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : INT_MAX;
+    if (config->threads > (uint64_t)processors)
+        shuf__warn_of_config(config, log,
+                             "threads %" PRIu64 ": more than the %d processor%s that shufd may "
+                             "use, which is slower; expected 0 or up to %d",
+                             config->threads, processors, shuf__plural((uint64_t)processors),
+                             processors);
+}
+
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
@@ -150,10 +167,11 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
     check_limits(backend, &host, config, log);
     check_limits(backend, &device, config, log);
     check_user_memory(config, log);
+    check_threads(config, log);
 }
 
-/* The daemon serves without metrics if it cannot make their file or their socket. The directory may
- * have %i too. */
+/* If the daemon cannot make the file or the socket of the metrics, it serves without it. The path
+ * may contain %i. */
 static void check_place(const struct shuf__config *config, const char *key, const char *path,
                         const struct shuf__log *log)
 {

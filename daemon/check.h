@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checks of --check, which do not start the daemon, and the exit codes, which a start also
- * uses.
+ * The checks of the option --check, which does not start the daemon. A start uses the same exit
+ * codes.
  */
 #ifndef SHUFD_CHECK_H
 #define SHUFD_CHECK_H
@@ -13,19 +13,20 @@
  * the exit code, which is EX_OK if the daemon could start. Else it logs the reason. */
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 
-/* Logs a warning that begins with a key, after the file and the line of the key. */
+/* Logs a warning about a key of the configuration. The text must begin with the key. If the file
+ * sets the key, the warning begins with the file and the line. */
 void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
                           const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Logs a warning if a budget is too small for any result, or smaller than its warm block, or
- * if the limit of a user is that small. */
+/* Logs a warning for each budget that is below 2 MiB, or above the memory of the machine or the
+ * GPU. Also warns about a warm block above its budget, and about a `user_memory` below 2 MiB. */
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log);
 
 /* Logs a warning if the kernel does not allow to lend host memory to clients. */
 void shuf__check_file_leases(const struct shuf__log *log);
 
-/* The exit code if the listener, or the backend, cannot be opened. */
+/* The exit codes for a listener or a backend that cannot be opened. */
 int shuf__exit_of_socket(shuf_status status);
 int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status);
 

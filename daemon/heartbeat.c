@@ -2,8 +2,8 @@
  *
  * See heartbeat.h. A probe is a small computation that tests the device. A busy device needs no
  * probe, because its jobs show that it works. A computation may take longer than the watchdog's
- * interval. But it regularly asks whether it is cancelled, and these questions show that it is
- * alive.
+ * interval. But every computation regularly asks whether it is cancelled, and these questions show
+ * that the device works.
  */
 #include "heartbeat.h"
 
@@ -73,7 +73,7 @@ static void run_probe(struct shuf__engine_job *probe, struct shuf__backend *back
 
 /* ---- on the loop's thread ---- */
 
-/* If the device has no free memory for the probe, it has answered and so it works. */
+/* A probe without memory is no failure: the device has answered, and so it works. */
 static void end_probe(struct shuf__engine_job *probe)
 {
     struct shuf__heartbeat *heartbeat = heartbeat_of(probe);

@@ -36,8 +36,8 @@ static void write_option(const char *key, char option[OPTION])
         *c = *c == '_' ? '-' : *c;
 }
 
-/* Logs the keys of the file that an option overrides with another value. Returns their number.
- * Nobody chose a default value, so it needs no warning. */
+/* Logs the keys of the file that an option overrides with another value. Returns their number. A
+ * key with its default value needs no warning, because nobody chose this value. */
 static unsigned log_overridden(const struct shuf__config *file, const struct shuf__config *fresh,
                                const struct shuf__log *log)
 {

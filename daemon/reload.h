@@ -10,8 +10,9 @@
 #include "handlers/service.h"
 
 /* Changes the keys of *config that can change, and logs one line for each key that differs. Gives
- * the new values to the service, and reads the named keys again. If something cannot be read, it
- * keeps the old values, logs the reason and writes it to *fault; else fault->text is "". */
+ * the new values to the service, and reads the named keys again. If something cannot be read, keeps
+ * the old values, logs the reason and writes the reason to *fault. Otherwise sets fault->text to
+ * "". */
 void shuf__reload(struct shuf__config *config, struct shuf__service *service, struct shuf__log *log,
                   struct shuf__error *fault);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract between the daemon and a backend: a small table of functions. Every backend fills
- * the table at the end of its own file; backend.c lists the tables. At most one thread at a time
- * calls a backend, but not always the same thread. Functions marked "on any thread" may run beside
- * the others. `launch` and `event` return before the device is done. `wait` returns when the device
- * is done or its timeout has passed. All others return when their work is done.
+ * The contract between the daemon and a backend: a table of functions, struct shuf__backend_ops.
+ * Every backend fills its table at the end of its own file. backend.c lists the tables.
+ *
+ * At most one thread at a time calls a backend, but not always the same thread. Functions marked
+ * "on any thread" may run beside the others. `launch` and `event` return before the device is done.
+ * `wait` returns when the device is done or its timeout has passed. All other functions return when
+ * their work is done.
  */
 #ifndef SHUF__BACKEND_H
 #define SHUF__BACKEND_H
@@ -55,13 +57,13 @@ enum shuf__memory {
 enum {
     SHUF__IPC_HANDLE = 64, /* bytes of a cudaIpcMemHandle_t, and of a cudaIpcEventHandle_t */
     SHUF__BLOCK_UNIT =
-        2 << 20, /* the size of a block is a multiple, except in small MEMFD blocks */
+        2 << 20, /* blocks have a multiple of so many bytes; small MEMFD blocks need not */
 };
 
-/* The scratch memory that a computation needs. `best` bytes give full speed; `least` bytes are
- * required. Both are 0 if the computation needs none. The kind is private, because a process that
- * could write to this memory could make the computation read and write anywhere. The contents have
- * no meaning before or after the computation. */
+/* The scratch memory of a computation. `least` bytes are required, and `best` bytes give full
+ * speed. Both are 0 if the computation needs none. The kind of memory is private: a process that
+ * could write to it could make the computation read and write anywhere. The contents have no
+ * meaning before or after the computation. */
 struct shuf__workspace {
     enum shuf__memory kind;
     uint64_t best, least;
@@ -101,9 +103,13 @@ struct shuf__backend_ops {
     bool makes[SHUF__MEMORY_KINDS];
     enum shuf__memory own; /* the kind of memory for results, if the request names none */
     /* A computation of at most so many evaluations is quick: it takes microseconds, less than
-     * waking another thread. A row has `count` evaluations for streams and primefold, n for
-     * primefold up to SHUF_PRIMEFOLD_EXACT, and 2^B for the others. A quick shuffle also moves at
-     * most 8 * quick bytes. */
+     * waking another thread. The evaluations of a row are
+     *
+     *     count    streams, and primefold with n > SHUF_PRIMEFOLD_EXACT
+     *     n        primefold with n <= SHUF_PRIMEFOLD_EXACT
+     *     2^B      the other algorithms
+     *
+     * A quick shuffle also moves at most 8 * quick bytes. */
     uint64_t quick;
     /* Says when a computation is faster with a rank index. NULL: `launch` uses no rank index. */
     const struct shuf__rank_index_limits *rank_index_limits;
@@ -121,8 +127,8 @@ struct shuf__backend_ops {
      * time. */
     shuf_status (*memory)(struct shuf__backend *backend, enum shuf__memory kind,
                           uint64_t *available, uint64_t *total, struct shuf__error *error);
-    /* Allocates a block. `bytes` is a multiple of SHUF__BLOCK_UNIT, or of a page for a smaller
-     * MEMFD block, or 0 for a block without memory. The memory is all zeros, because other
+    /* Allocates a block. `bytes` is a multiple of SHUF__BLOCK_UNIT; for a smaller MEMFD block, a
+     * multiple of a page; or 0 for a block without memory. The memory is all zeros, because other
      * processes can map it and must not see earlier contents. The text of SHUF_NO_MEMORY has the
      * requested and the available bytes. Host memory: on any thread, at any time. */
     shuf_status (*alloc)(struct shuf__backend *backend, enum shuf__memory kind, uint64_t bytes,
@@ -148,21 +154,21 @@ struct shuf__backend_ops {
     struct shuf__workspace (*workspace)(const struct shuf__backend *backend,
                                         const struct shuf__request *request,
                                         enum shuf__memory kind);
-    /* Begins to fill the block, which has at least the bytes of the request's shape. The call
-     * returns only at the end of the work if the host computes, if the work takes several launches,
-     * or if it counts tiles. After a successful launch the caller must call `wait` until *done is
+    /* Begins to fill the block, which has room for the shape of the request. In three cases it
+     * returns only at the end of the work: if the host computes, if the work takes several
+     * launches, or if it counts tiles. After a success the caller must call `wait` until *done is
      * true, before any other computation. After a failure the device does no more work. */
     shuf_status (*launch)(struct shuf__backend *backend,
                           const struct shuf__computation *computation, struct shuf__block *block,
                           struct shuf__error *error);
-    /* Waits for the launched computation, at most `timeout_ns`; UINT64_MAX is no limit. On success
-     * *done says whether the computation is complete. If it is, *device_ns is the time that it
-     * took. The device measures this time. For a quick computation the host measures it, from the
-     * launch until `wait` sees the end. After a failure the device does no more work. */
+    /* Waits for the launched computation, at most `timeout_ns`; UINT64_MAX is no limit. On success,
+     * *done says whether the computation is complete. If so, *device_ns is its time, measured by
+     * the device. The time of a quick computation is measured by the host, from the launch until
+     * `wait` sees the end. After a failure the device does no more work. */
     shuf_status (*wait)(struct shuf__backend *backend, uint64_t timeout_ns, bool *done,
                         uint64_t *device_ns, struct shuf__error *error);
-    /* Called after a launch into a CUDA_IPC block. Gives the handle of a CUDA event that happens
-     * when the launch is done. The handle is valid until the next event of the block. NULL in a
+    /* Called after a launch into a CUDA_IPC block. Gives the handle of a CUDA event that occurs at
+     * the end of the launch. The handle is valid until the next call for the same block. NULL in a
      * backend without such blocks. */
     shuf_status (*event)(struct shuf__backend *backend, struct shuf__block *block,
                          uint8_t handle[SHUF__IPC_HANDLE], struct shuf__error *error);
@@ -182,11 +188,11 @@ struct shuf__backend_ops {
     /* Copies from host memory to the block. Host memory: on any thread, at any time. */
     shuf_status (*write)(struct shuf__backend *backend, struct shuf__block *block, uint64_t offset,
                          uint64_t bytes, const void *in, struct shuf__error *error);
-    /* Does a LOOK_UP on the host. Replaces each place, which is below n, by the value at that
-     * position. With `inverse` it replaces each place by the position of that value. For an
-     * algorithm with random access: on any thread, at any time. For one with compaction the call
-     * first completes computation->rank_index up to the last tile that it needs. The index may be
-     * NULL if shuf__rank_index_bytes() is 0. */
+    /* Does a LOOK_UP on the host. Replaces each place, which is below n, by the value at this
+     * position. With `inverse`, a place is a value and is replaced by its position. For an
+     * algorithm with random access: on any thread, at any time. For one with compaction, the call
+     * first completes computation->rank_index up to the last tile that it needs. If
+     * shuf__rank_index_bytes() is 0, the index may be NULL. */
     shuf_status (*look_up)(struct shuf__backend *backend,
                            const struct shuf__computation *computation, uint64_t *place,
                            size_t count, struct shuf__error *error);
@@ -195,11 +201,11 @@ struct shuf__backend_ops {
 extern const struct shuf__backend_ops shuf__cpu_ops;
 extern const struct shuf__backend_ops shuf__cuda_ops; /* only with SHUF_HAVE_CUDA */
 
-/* Opens the backend `spec`: "auto" (the first of the list that has a device), "cpu",
- * "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>". "auto" may succeed after better
- * backends failed to open. Then *error has the reason of the last failure; otherwise its text is
- * empty. SHUF_INVALID: there is no such name. SHUF_DEVICE: the device is absent, or its backend is
- * not in this build. */
+/* Opens the backend `spec`: "cpu", "cpu:scalar|avx2|avx512", "cuda", "cuda:1", "cuda:GPU-<uuid>",
+ * or "auto". "auto" opens the first backend of the list that has a device. If better backends
+ * failed before it, *error has the reason of the last failure; otherwise its text is empty. Fails
+ * with SHUF_INVALID if there is no such name, and with SHUF_DEVICE if the device is absent or the
+ * build lacks its backend. */
 shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__backend **backend,
                                struct shuf__error *error);
 

@@ -6,9 +6,8 @@
 #include "shuf/domain.h"
 #include "shuf/primefold.h"
 
-/* An algorithm with random access evaluates only the requested values. But primefold does all
- * exchanges of a row if n is at most SHUF_PRIMEFOLD_EXACT. An algorithm with compaction evaluates
- * the whole domain. */
+/* The numbers that a row evaluates: with random access only the requested values, with compaction
+ * the whole domain. For n <= SHUF_PRIMEFOLD_EXACT, primefold does all exchanges of a row. */
 static uint64_t evaluations_a_row(const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contract of a form. A form is the code that computes `primefold` (shuf/primefold.h) for some
- * range of p, with one size of machine words. The CPU's forms are made by simd/primefold_form.inc.
- * The GPU's forms are the structs of cuda/fold16.cuh, fold32.cuh and fold64.cuh. A form computes
- * values of positions or, with inverted maps (inverse.h), positions of values. It takes three
- * steps:
+ * The contract of a *form*: the code that computes `primefold` (shuf/primefold.h) in words of one
+ * size, for a range of p. simd/primefold_form.inc makes the CPU's forms. The GPU's forms are the
+ * structs of cuda/fold16.cuh, fold32.cuh and fold64.cuh. With inverted maps (inverse.h), a form
+ * computes positions of values instead of values of positions.
  *
- * 1. Speculative evaluation. Groups of values go through all maps without a branch. The code
- *    assumes that every number is in the range for which its arithmetic is exact (GPU:
- *    evaluate_unchecked(), CPU: FORM(block)). Step 2 must detect every error that this can make.
- * 2. Range check. If the largest number of a group is in range, all are. Every form compares the
- *    values with n: a value from n to p - 1 must go through the maps again (GPU: is_below(most()),
- *    CPU: FORM(any_from)). Some forms are exact only for numbers below a limit. They also keep the
- *    largest number before a fold in `met`; in_range(met) says whether all results are right. A
- *    form with RangeCheck::off omits this step. A second kernel then corrects the wrong values.
- * 3. Repair. If a group fails the check, the code computes its wrong values again, one at a time,
- *    by exact maps and cycle walking: it applies the permutation of [0, p) until the value is below
- *    n (GPU: cycle_walk(), CPU: FORM(walk)). The walk begins at the position. It may begin at
- *    settled(value) instead, if in_range() was true and the form has is_right_past_n: then its
- *    values from n to p - 1 are right too.
+ * A form takes three steps:
+ *
+ * 1. Speculative evaluation (GPU: evaluate_unchecked(), CPU: FORM(block)). Groups of values go
+ *    through all maps without a branch. The arithmetic of some forms is exact only for numbers
+ *    below a limit. This step assumes that all numbers are in this range. Step 2 must detect every
+ *    error.
+ * 2. Range check. It compares the largest value of a group with n, because a value from n to p - 1
+ *    must go through all steps again (GPU: is_below(most()), CPU: FORM(any_from)). A form with a
+ *    limit also keeps the largest number before a fold in `met`. If in_range(met) is true, all
+ *    values below n are right. With RangeCheck::off there is no check, and a second kernel corrects
+ *    the wrong values.
+ * 3. Repair, if a group fails the check. Exact maps apply the permutation of [0, p) until the value
+ *    is below n: cycle walking (GPU: cycle_walk(), for one value in each thread; CPU: FORM(walk),
+ *    for a list of values). The walk begins at the position. If step 1 gives right values also from
+ *    n to p - 1, the walk can go on from the value. All CPU forms do this. On a GPU it holds if
+ *    in_range(met) is true and the form has is_right_past_n; the walk then goes on from
+ *    settled(value).
  */
 #ifndef SHUF__PRIMEFOLD_FORM_H
 #define SHUF__PRIMEFOLD_FORM_H

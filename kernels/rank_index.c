@@ -49,8 +49,8 @@ uint64_t shuf__rank_index_written(const struct shuf__rank_index *ranks)
     return (ranks->known + 2) * sizeof(uint64_t);
 }
 
-/* The first requested position that is not below `from`, or n if there is none. A position past n
- * wraps around, so it counts as a position at the front. */
+/* The first requested position from `from` on, or n if there is none. A position past n wraps
+ * around to the front. */
 static uint64_t next_requested(const struct shuf__slice *s, uint64_t from)
 {
     const uint64_t wrapped = shuf__slice_wraps(s) ? s->last - s->n : s->n;
@@ -60,8 +60,8 @@ static uint64_t next_requested(const struct shuf__slice *s, uint64_t from)
     return from <= wrapped && wrapped < next ? wrapped : next;
 }
 
-/* The last position of the run that begins at `requested`. A run is a group of requested values,
- * each less than min_gap after the one before. The whole run is evaluated together. */
+/* The last position of the run that begins at `requested`. In a run, neighbouring requested values
+ * are less than min_gap apart, so the whole run is evaluated together. */
 static uint64_t end_of_run(const struct shuf__slice *s, uint64_t requested, uint64_t min_gap)
 {
     if (s->stride >= min_gap || requested < s->offset)

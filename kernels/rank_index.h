@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random access to the algorithms with compaction. Compaction leaves values out, so the position of
- * a value depends on the number of values kept before it. A rank index has this number for each
- * tile of the domain. With an index, a computation starts at the first tile that it needs.
- * Computations fill the index while they evaluate tiles.
+ * A rank index: the number of values kept before each tile of the domain. It gives random access to
+ * the algorithms with compaction. These leave values out, so the position of a value depends on the
+ * number of values kept before it. With an index, a computation starts at the first tile that it
+ * needs. Computations fill the index while they evaluate tiles.
  */
 #ifndef SHUF__RANK_INDEX_H
 #define SHUF__RANK_INDEX_H
@@ -19,8 +19,7 @@ extern "C" {
 
 enum { SHUF__RANK_INDEX_TILE = 16384 }; /* inputs of the domain */
 
-/* A larger n has no index, because the index would have more than 32 MiB and take minutes to fill.
- */
+/* A larger n has no index. It would take more than 32 MiB, and minutes to fill. */
 #define SHUF__RANK_INDEX_N_MAX (UINT64_C(1) << 36)
 
 /* The index of one permutation. before[t] is the number of values kept in the tiles before tile t.
@@ -30,15 +29,15 @@ struct shuf__rank_index {
     uint64_t before[];
 };
 
-/* Says when a computation on a backend is faster with a rank index. A computation passes over the
- * values that it evaluates but does not return. */
+/* When a rank index makes a computation faster on a backend. The computation passes over values if
+ * it evaluates them and does not return them. */
 struct shuf__rank_index_limits {
     uint64_t min_skip; /* the computation must pass over at least so many values */
-    uint64_t min_gap;  /* values between requested ones count only if these are farther apart */
+    uint64_t min_gap;  /* it can skip values only between requested ones that are farther apart */
 };
 
-/* Bytes of the whole index. 0 if no index is needed: the algorithm has random access without one,
- * or n is a power of two and no value is left out, or the domain is only one tile. */
+/* Bytes of the whole index. The result is 0 if no index is needed: with random access, with n = 2^B
+ * (no value is left out), and for a domain of one tile. */
 uint64_t shuf__rank_index_bytes(enum shuf_algorithm algorithm, uint64_t n);
 
 /* Whether a computation of the request passes over enough values, before its first value or between
@@ -58,10 +57,11 @@ struct shuf__span {
 };
 
 /* Moves *span to the next tiles that the slice of p (one row) needs, at most `most` of them. The
- * first call gets a span of zeros. Returns false if the slice needs no more tiles. A span can leave
- * out known tiles between two requested values that are at least min_gap apart. It leaves out no
- * unknown tiles; the caller must add their counts before the next call. This is for a device that
- * evaluates many tiles at the same time. */
+ * first call gets a span of zeros. Returns false if the slice needs no more tiles.
+ *
+ * A span skips known tiles between two requested values that are at least min_gap apart. It never
+ * skips unknown tiles, and the caller must add the counts of these before the next call. This
+ * function is for a device that evaluates many tiles at the same time. */
 bool shuf__rank_index_next(const struct shuf__rank_index *ranks, const struct shuf__permutation *p,
                            uint64_t most, uint64_t min_gap, struct shuf__span *span);
 

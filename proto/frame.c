@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See frame.h. Bytes are assembled by shifts: the wire is little-endian
- * whatever the host is.
+ * See frame.h. Shifts make the length, because it is little-endian on every host.
  */
 #include "frame.h"
 

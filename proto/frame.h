@@ -11,7 +11,7 @@
 
 enum {
     SHUF__FRAME_HEADER = 4,
-    SHUF__FRAME_MAX = 64 * 1024, /* bytes of one message; control traffic only */
+    SHUF__FRAME_MAX = 64 * 1024, /* most bytes of one message; values follow as a payload */
 };
 
 enum shuf__frame_result {

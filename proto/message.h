@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Packs messages with the frame's header, and unpacks them into an arena. protobuf-c trusts the
- * lengths that it reads, so an unpacked message can allocate no more than one arena.
+ * lengths that it reads. So it may allocate memory only from an arena, which is small.
  */
 #ifndef SHUF__MESSAGE_H
 #define SHUF__MESSAGE_H
@@ -15,8 +15,8 @@
 
 enum {
     SHUF__PROTOCOL_VERSION = 1,
-    /* Enough for the structs and strings of any honest message that fits a frame. A message that
-     * needs more is refused. */
+    /* Enough for the structs and strings of every message that libshuf or shufd makes. A message
+       that needs more is refused. */
     SHUF__ARENA_SIZE = 2 * SHUF__FRAME_MAX,
 };
 

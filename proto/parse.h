@@ -10,8 +10,8 @@
 #include "request.h"
 
 enum {
-    SHUF__LOOK_UPS_MAX = 8000,   /* places of one Index, so that it and its reply fit a frame */
-    SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write, so that it fits a frame */
+    SHUF__LOOK_UPS_MAX = 8000,   /* places of one Index; request and reply then fit a frame */
+    SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write, which then fits a frame */
 };
 
 shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__request *request,
@@ -22,13 +22,13 @@ shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__reque
                                 struct shuf__error *error);
 shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *request,
                               struct shuf__error *error);
-/* The request has the lists of the message. */
+/* The request then points to the lists of sizes in the message. */
 shuf_status shuf__parse_exchange(const Shuf__Exchange *message, struct shuf__request *request,
                                  struct shuf__error *error);
 shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
                                  struct shuf__error *error);
 
-/* The distribution and method of a message. box-muller is a method of gauss there. */
+/* The distribution and the method for a message. In a message, box-muller is a method of gauss. */
 Shuf__Distribution shuf__wire_distribution(enum shuf__distribution distribution);
 Shuf__Method shuf__wire_method(enum shuf__distribution distribution);
 

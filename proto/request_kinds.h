@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kinds of requests by name. The enumerator SHUF__REQUEST__BODY_NAME numbers them.
+ * The kinds of requests by name. The number of a kind is the enumerator SHUF__REQUEST__BODY_NAME.
  */
 #ifndef SHUF__REQUEST_KINDS_H
 #define SHUF__REQUEST_KINDS_H
@@ -23,7 +23,7 @@
     X(METRICS, metrics)        \
     X(EXCHANGE, exchange)
 
-/* More than the largest number. 0: a frame without a known body. */
+/* All kinds have smaller numbers. 0 stands for a frame without a known body. */
 enum { SHUF__REQUEST_KIND_MAX = 16 };
 
 #endif

@@ -37,6 +37,8 @@ LINES_OF_SHUFD = (
     ("--print-c\t", "--print-config"),
     ("--check --host-w\t1Gi", "--check --host-warm 1Gi"),
     ("--log-level wa\t", "--log-level warning"),
+    ("--backend cu\t", "--backend cuda"),
+    ("--socket a\t", f"--socket {FILE}"),
     ("--config a\t", f"--config {FILE}"),
     ("permu\t", "permu"),
 )
@@ -139,7 +141,8 @@ def run_verb(shufctl, verb, option, value):
 
 
 def value_faults(shufctl, script):
-    """The offered values that shufctl refuses, and the values that its error names but that are not offered."""
+    """The values that are offered but that shufctl refuses, and the values that its error names but that are
+    not offered."""
     compared = 0
     for verb, option, values in offered_values(script):
         for value in values:

@@ -15,8 +15,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DASHBOARDS = ROOT / "dashboards"
 SCRAPED = {"instance", "job", "daemon", "le"}  # labels that the scrape adds, so no row of the table has them
-# node_exporter has these metrics too, from Prometheus' client for Go. It drops the samples of a file whose
-# help text differs from its own.
+# node_exporter reads the daemon's file and has metrics with these names itself. It drops samples of
+# the file if their help text differs from its own, so the daemon must use the texts of
+# node_exporter.
 HELP_OF_GO = {
     "process_start_time_seconds": "Start time of the process since unix epoch in seconds.",
     "process_cpu_seconds_total": "Total user and system CPU time spent in seconds.",

@@ -39,7 +39,8 @@ extern struct lease_server {
     char *device_id;
     void (*corrupt)(struct lease_server_reply *reply);
     void (*set_ipc_handles)(struct lease_server_reply *reply); /* for CUDA_IPC */
-    int lost_at;          /* the server closes the connection at this request; Hello is 0 */
+    int lost_at;          /* the number of the request at which the server closes the connection;
+                           * Hello is 0 */
     int lost_connections; /* the number of connections that the server closes */
     /* the number of lease requests that fail with BUSY; the first request succeeds */
     int busy_takes;

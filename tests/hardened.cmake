@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Checks that the installed programs are linked so that memory errors are hard to exploit. All
-# relocations are resolved at the start and then read-only. The code is at a random address. The
-# stack and the calls of libc are checked.
+# Checks the options against the exploitation of memory errors in the installed programs.
+# Relocations must be resolved at the start, and then be read-only. The code must be at a random
+# address. The compiler must have added checks of the stack and of calls of libc.
 #     cmake "-DFILES=a;b" -DREADELF=... -P hardened.cmake
 foreach(file IN LISTS FILES)
   execute_process(COMMAND ${READELF} --wide --file-header --program-headers --dynamic --dyn-syms

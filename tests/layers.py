@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the includes of the product's code against the section "Layers" of docs/architecture.md. An
-arrow is an include from one folder to another. The section must list each arrow, and each folder with
-code. Neither folders nor modules may form a circle. A module is a source file with the header and the
-other files of the same name.
+"""Checks the includes of the product's code against the section "Layers" of docs/architecture.md. The
+section must list each folder with code, and each *arrow*: an include from one folder to another. Neither
+folders nor modules may include each other in a circle. A module is a source file together with the header
+and the other files of the same name.
 
     tests/layers.py [--list]   --list prints all arrows
 """

@@ -63,7 +63,7 @@ def documented_functions(pages):
 
 
 def types(text):
-    """The public types whose definition a page can show. Types made from the rows of a table are not among them."""
+    """The public types whose definition a page can show: all except those that a macro makes from a table."""
     return set(re.findall(r"^typedef \w+ (?:\w+ )?\{[^}#]*\} (\w+);", text, re.MULTILINE)) | set(
         re.findall(r"^typedef \w+ \(\*(\w+)\)", text, re.MULTILINE)
     )

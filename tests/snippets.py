@@ -28,7 +28,8 @@ INDENTED = re.compile(r"(?:^    .*\n)+", re.MULTILINE)
 
 
 def scaled(line):
-    """The line with fewer values, because a small machine cannot hold a billion. A look-up needs no memory for them."""
+    """The line with a million values instead of a billion, for which a small machine lacks memory. A look-up
+    stays the same, because it needs no memory for the values."""
     return line if " index " in line else line.replace("--n 1e9", "--n 1e7").replace("--count 1e9", "--count 1e7")
 
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Traces the daemons of some tests, and checks that the filter of the units admits each of their
-# system calls. systemd/list-syscalls traces all tests if it gets no names, for systemd/syscalls.txt.
+# system calls. systemd/list-syscalls without names of tests traces all of them, to write
+# systemd/syscalls.txt.
 #     tests/syscalls.sh BUILD SOURCE
 set -eu
 build=$1

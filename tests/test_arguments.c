@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Passes NULL for every pointer argument of every public function. The call must return
- * SHUF_INVALID with the argument's name, or NULL must have a meaning that the header defines. The
- * test reads the headers, so it fails if a function has no rows.
+ * SHUF_INVALID with the argument's name, unless the header defines a meaning of NULL. The test also
+ * reads the headers, and fails if its table lacks an argument of a public function.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -75,6 +75,7 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
     X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                    \
     X(shuf_connect_within, socket, OK, connect_to(NULL))                                           \
     X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                         \
+    X(shuf_cancel, handle, OK, (shuf_cancel(NULL), SHUF_OK))                                       \
     X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                           \
     X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                             \
     X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                            \

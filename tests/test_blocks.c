@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks that a client may still have mapped. The budget counts them until no process can have them
- * mapped, and they are freed soon after that. The daemon does not overwrite such a block if it
- * cannot notify the client.
+ * Blocks that a client may still have mapped. The memory limit counts such a block until no process
+ * can have it mapped. Soon after that, the daemon frees it. The daemon does not overwrite such a
+ * block if it cannot notify the client.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"

@@ -148,8 +148,9 @@ static void errors_are_bounded(void **state)
 
 enum { MOMENT_ARGUMENTS = 4000000 };
 
-/* How much the errors of radius, sine and cosine change the mean square and the mean fourth power
- * of a value, relatively: sums over random arguments of the difference from exact numbers. */
+/* Sums over random arguments: the differences between computed and exact powers of the radius, and
+ * of sine and cosine. They show how much the errors change the mean square and the mean fourth
+ * power of a value. */
 struct change {
     double radius2, radius4, angle2, angle4;
 };

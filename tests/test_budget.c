@@ -153,8 +153,9 @@ static void refuse_permutation(uint64_t n, shuf_status status, const char *words
     wire_expect(w, status, words);
 }
 
-/* The limit exceeds the memory. A request that fits the limit alone can never have its memory; one
- * that other programs keep from it can. */
+/* host_memory is more than the machine has. A request for more than the machine can lend fails with
+ * NO_MEMORY, although it fits host_memory. If only the memory of other programs is missing, the
+ * request fails with BUSY. */
 static void requests_beyond_the_machine_never_fit(void **state)
 {
     assert_int_equal(start_with(state, "100Ti"), 0);

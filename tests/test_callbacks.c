@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The callbacks of a call. Its events report the received bytes. A sink, an observer or a visitor
- * must not call a function with the same handle: that call fails, and the outer call continues.
+ * The callbacks of a call. The events report the received bytes. If a sink, an observer or a
+ * visitor calls a function with the same handle, this inner call fails, and the outer call
+ * continues.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"

@@ -225,8 +225,8 @@ static void thousand_leases_leak_no_descriptors(void **state)
     }
 }
 
-/* After a refusal at the limit, the client gets the same result with its descriptor when a lease
- * has ended. */
+/* The daemon refuses a third lease at a limit of two. If the same request gives back an old lease,
+ * it succeeds, and the client gets the descriptor of the block. */
 static void lease_limit_is_refused_then_served(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces of computations: each computation gets one, which is freed after it. Each test sets
- * the memory of the fake backend.
+ * Workspaces of computations. Each computation gets a workspace, and frees it at its end. Each test
+ * sets the memory of the fake backend.
  */
 #include "backend.h"
 #include "support/cmocka_all.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attacks by a malicious process that has the descriptor of a cuda-fd lease: it tries to read and
- * to write the memory, as the daemon's user and as another user. The test proves the facts of
- * docs/protocol.md, "What protects what", for the present driver. It calls CUDA itself, like such a
- * process.
+ * to write the memory, as the daemon's user and as another user. The test shows that the section
+ * "What protects what" of docs/protocol.md is true for the driver of this machine. It calls CUDA
+ * itself, like such a process.
  */
 #include "wire.h"
 

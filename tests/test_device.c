@@ -112,7 +112,8 @@ static void test_client_leaves_during_read(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Returns a client whose job begins after more requests than one iteration of the loop takes. */
+/* Returns a client with a pending job. Before the job, the client sent more requests than one
+ * iteration of the loop serves. */
 static struct wire *begin_after_requests(const struct harness *h)
 {
     enum { REQUESTS = 17 };
@@ -133,8 +134,8 @@ static struct wire *begin_after_requests(const struct harness *h)
     return w;
 }
 
-/* Returns a client whose job begins after a large result. The result exceeds the socket's buffer,
- * so the loop has waited for room in the socket. */
+/* Returns a client with a pending job. Before the job, the client received a result that exceeds
+ * the socket's buffer, so the loop has waited for room in the socket. */
 static struct wire *begin_after_large_result(const struct harness *h)
 {
     enum { N = 1 << 20 };

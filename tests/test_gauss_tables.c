@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of Gaussian streams in the library. Their proof succeeds, and fails for other tables.
- * The functions of the proof are compared with sums over all outcomes. The slopes of the search are
- * compared with differences.
+ * The tables of Gaussian streams in the library. The proof of their accuracy succeeds, and fails
+ * for other tables. The functions of the proof are compared with sums over all outcomes. The
+ * derivatives in the search for tables are compared with finite differences.
  */
 #include "proof.h"
 

@@ -80,7 +80,7 @@ static void child_forked_during_a_call_closes_handle(void **state)
     if (child == 0) {
         shuf_daemon daemon;
         const bool refused = shuf_daemon_status(c.handle, &daemon) == SHUF_INVALID &&
-                             strstr(shuf_message(c.handle), "connect anew after fork()");
+                             strstr(shuf_message(c.handle), "connect again after fork()");
         shuf_close(c.handle);
         _exit(!refused);
     }

@@ -140,8 +140,8 @@ static void quick_depends_on_count_for_primefold(void **state)
     }
 }
 
-/* Fingerprints of the first values. Their number is around the sizes at which backends split the
- * work. */
+/* Fingerprints of the first values of a result. The numbers of values are near the sizes at which
+ * backends divide the work. */
 static void fingerprint_of_any_length_matches(void **state)
 {
     (void)state;

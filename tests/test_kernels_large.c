@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares a GPU with the CPU at sizes at which a 32-bit index or count would overflow: whole
- * permutations by their fingerprints, in every kind of memory; late slices whose counts take
- * several launches; shuffles that exceed the GPU's cache or need several launches. The test takes
- * minutes, and 36 GB of host and of GPU memory; one case takes 70 GB of the GPU's. It is registered
- * for the GPU alone, and a case without enough memory is skipped.
+ * Compares a GPU with the CPU at sizes at which a 32-bit index or count would overflow. The test
+ * compares whole permutations by their fingerprints, in every kind of memory. It also compares late
+ * slices whose counts take several launches, and shuffles that exceed the GPU's cache or need
+ * several launches. It takes minutes, 36 GB of host memory and 36 GB of GPU memory; one case takes
+ * 70 GB of GPU memory. A case without enough memory is skipped.
  */
 #include "support/cmocka_all.h"
 #include "support/computation.h"
@@ -131,8 +131,8 @@ static void large_shuffles_match(void **state)
     compare_shuffle((UINT64_C(192) << 20) - 7, 2, true);
 }
 
-/* The maps of this seed leave n + 433 unchanged. This input is in the last tile, after the last
- * position. A cycle walk from it would never end. */
+/* The maps of this seed leave n + 433 unchanged. So a cycle walk from this input would never end.
+ * The input is in the last tile, after the last position. */
 static void fixed_point_beyond_n_is_skipped(void **state)
 {
     (void)state;

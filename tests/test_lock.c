@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The lock of a killed daemon, while the kernel still frees the memory of that daemon. A child
- * imitates it: its first thread has ended, and its second thread keeps the lock until the test ends
- * it.
+ * imitates the killed daemon. Its first thread has ended, and its second thread keeps the lock
+ * until the test ends the child.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"

@@ -73,8 +73,8 @@ static void refusal_names_process_with_mappings(void **state)
     client_expect(other, take_most(&lease), SHUF_BUSY, words);
 }
 
-/* The daemon asks for the memory in its next reply to the process, whatever the call. The first
- * call here maps no block. The second call maps a block that the client has kept. */
+/* The daemon asks for the memory in its next reply to the process, in the reply to any call. The
+ * first call here maps no block. The second call maps a block that the client has kept. */
 static void next_call_unmaps_idle_blocks(void **state)
 {
     (void)state;

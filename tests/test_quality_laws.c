@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The distributions, means and variances that shuf-quality compares with. The test checks them
- * against all permutations of few elements. A sum of squares has exactly its degrees of freedom as
- * its mean, if its covariances are right.
+ * against all permutations of few elements. It also checks covariances: if they are right, the mean
+ * of a sum of squares is exactly its degrees of freedom.
  */
 #include "families.h"
 #include "inversions.h"

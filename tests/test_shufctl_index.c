@@ -196,7 +196,7 @@ static void wrong_options_are_explained(void **state)
          "--out '': expected a file, or - for standard output"},
         {"index --n 0 --seed 7 --at 0 --socket " NOBODY, 64, "--n 0: expected 1 to 2^62"},
         {"index --n 1e19 --seed 7 --at 0 --socket " NOBODY, 64, "--n 1e19: expected 1 to 2^62"},
-        {"permute --n 10 --seed 7 --inverse", 64, "--at, --inverse: permute gives whole"},
+        {"permute --n 10 --seed 7 --inverse", 64, "--at, --inverse: permute computes whole"},
         {"permute --n 10 --seed 7 --inverse --offset 3 --count 2", 64, "expected shufctl index"},
         {"permute --n 10 --seed 7 --at 3", 64, "expected shufctl index"},
         {RIGHT "--format xml", 64, "--format xml: expected npy, raw, text or csv"},

@@ -218,8 +218,8 @@ static void wrong_files_are_refused(void **state)
         const char *words;
     } cases[] = {
         {"'|O'", "(2,)", 16, "dtype '|O': objects are not in the file"},
-        {"'<f4'", "(3,)", 11, "11 bytes behind its header, expected the 12"},
-        {"'<f4'", "(3,)", 13, "13 bytes behind its header, expected the 12"},
+        {"'<f4'", "(3,)", 11, "11 bytes after its header, expected 12 for"},
+        {"'<f4'", "(3,)", 13, "13 bytes after its header, expected 12 for"},
         {"'<f4'", "(0,)", 0, "no records in it"},
         {"'<f4'", "(4, 0)", 0, "records of 0 bytes"},
         {"'<f4'", "()", 4, "shape (): a single value"},
@@ -248,7 +248,7 @@ static void wrong_files_are_refused(void **state)
     write_file("bad", header, front, bytes, 12);
     expect_file_refused(65, "header: cut off", "");
     assert_int_equal(truncate(shufctl_path("bad"), 3 << 20), 0);
-    expect_file_refused(65, "header: longer than 1 MiB, expected a shorter", "");
+    expect_file_refused(65, "header: longer than 1 MiB; expected a shorter one", "");
     write_file("bad", "", 0, bytes, 12);
     expect_file_refused(64, "--record: missing", "");
     write_file("bad.npy", "", 0, bytes, 12);
@@ -259,7 +259,7 @@ static void wrong_files_are_refused(void **state)
     expect_input_refused(66, "No such device or address; expected a regular file or a pipe",
                          shufctl_daemon.socket);
     write_file("bad", "PK\3\4", 4, bytes, 12);
-    expect_file_refused(65, "a zip archive, as an .npz with several arrays is; expected one .npy",
+    expect_file_refused(65, "a zip archive, such as an .npz of several arrays; expected one .npy",
                         "");
     write_file("bad", "", 0, bytes, 12);
     expect_file_refused(65, "12 bytes, expected a multiple of --record 5", "--record 5");
@@ -458,6 +458,7 @@ static void array_above_the_budget_is_shuffled(void **state)
     char *text = shufctl_succeed(NULL, "shuffle --socket %s --record 7 --seed 7 --in %s --out %s",
                                  h.socket, shufctl_path("in"), shufctl_path("in"));
     assert_non_null(strstr(text, "\nshuffled by shufctl\n"));
+    assert_non_null(strstr(text, "values/s\ntotal "));
     free(text);
     assert_int_equal(shufctl_script(&c,
                                     "cd %s; trap '' XFSZ; ulimit -f 8; TMPDIR=. exec \"$0\" "

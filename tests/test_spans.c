@@ -2,8 +2,8 @@
  *
  * A device evaluates tiles in spans that the rank index chooses, and adds the counts of these tiles
  * to the index. The test checks that every needed tile is evaluated, that no other tile is, and
- * that the counts have no gaps. The device is a loop in this test. Its tiles keep any number of
- * values, from none to all.
+ * that the counts have no gaps. The device is a loop in this test. A tile may keep any number of
+ * its inputs as values of the permutation, from none to all.
  */
 #include "support/cmocka_all.h"
 #include "support/random.h"

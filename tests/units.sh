@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Checks the units of systemd/ without a running systemd. They must have no mistakes and a tight
-# sandbox, which still admits the system calls of shufd. The generator must make one instance a GPU.
+# sandbox, which still admits the system calls of shufd. The generator must make one instance for
+# each GPU.
 #     tests/units.sh CMAKE BUILD SOURCE
 set -eu
 cmake=$1
@@ -79,8 +80,8 @@ done
 
 # ---- Reload --------------------------------------------------------------------
 
-# Runs the command of ExecReload= as systemd does: with few variables, and with $$ for $. It may use no
-# other program, and only calls that the filter admits.
+# Runs the command of ExecReload= like systemd: with few environment variables, and with $ for each
+# $$. The command may start no other program, and may make only system calls that the filter admits.
 reload=$(sed -n 's/^ExecReload=//p' "$units/shufd.service" | sed 's/\$\$/$/g')
 trace=$build/units-test.trace
 ready=$build/units-test.ready

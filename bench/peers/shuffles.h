@@ -26,7 +26,7 @@ void peer_rao_sandelius(uint32_t *values, uint32_t *spare, uint64_t n, uint64_t 
  * arXiv 1508.03167, 2015. */
 void peer_merge_shuffle(uint32_t *values, uint64_t n, uint64_t seed, int threads);
 
-/* The same algorithms for u64 items: they write a shuffle of `from` to `to`. */
+/* These write a shuffle of the u64 items `from` to `to`, by the same algorithms. */
 void peer_std_shuffle_items(const uint64_t *from, uint64_t *to, uint64_t n);
 void peer_rao_sandelius_items(const uint64_t *from, uint64_t *to, uint64_t *spare, uint64_t n,
                               uint64_t seed, int threads);

@@ -280,7 +280,7 @@ static bool start_children(void)
     return true;
 }
 
-/* If one child fails, kills the others, which would wait for it forever. */
+/* If one child fails, kills the others, because they would wait for it forever. */
 static bool await_children(void)
 {
     bool succeeded = true;

@@ -2,10 +2,10 @@
  *
  * libshuf: permutations, shuffles and random numbers from a running shufd.
  *
- * A result is a pure function of its request: the same algorithm, n, seed and epoch give the same
- * bits on every machine, backend and release, and so do equal requests for random numbers. A call
- * that loses its daemon sends the same request to the next daemon and continues at the first
- * missing byte.
+ * A result is a pure function of its request. For example, a permutation depends only on its
+ * algorithm, n, seed and epoch. Equal requests give the same bits on every machine, backend and
+ * release. A call that loses its daemon sends the same request to the next daemon and continues at
+ * the first missing byte.
  *
  * The simplest use copies an epoch's permutation to the caller's memory:
  *
@@ -56,13 +56,14 @@ extern "C" {
 
 /* Connects to the daemon at `socket`. NULL or "" means $SHUFD_SOCKET. If that is not set, it means
  * the first of these sockets that exists:
- * - /run/shufd/GPU-<uuid>.sock, the instance of this thread's GPU. This is the GPU of the current
- *   CUDA context, or else the first one in CUDA_VISIBLE_DEVICES (a UUID; an index only with
+ * - /run/shufd/GPU-<uuid>.sock of this thread's GPU: the GPU of the current CUDA context, or else
+ *   the first one in CUDA_VISIBLE_DEVICES (a UUID; an index only with
  *   CUDA_DEVICE_ORDER=PCI_BUS_ID, or if there is one GPU). The call neither loads nor initialises
  *   CUDA;
  * - /run/shufd/shufd.sock as root; for other users $XDG_RUNTIME_DIR/shufd.sock, then
  *   /run/shufd/shufd.sock;
- * - the only instance.
+ * - the only socket /run/shufd/GPU-<uuid>.sock, if neither the context nor the variable names a
+ *   GPU.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
  * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon
@@ -80,27 +81,34 @@ SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsi
 /* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
+/* Ends the call that another thread makes with the handle, and all later ones: they fail with
+ * SHUF_CANCELLED. The connection closes, so the daemon ends the work and the leases; their values
+ * stay mapped until shuf_close(). Any thread may call it, but no signal handler, and not while
+ * another thread closes the handle. NULL is allowed. */
+SHUF_API void shuf_cancel(shuf *handle);
+
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
- * call with the handle. A handle of NULL: the message of this thread's last call without a handle,
- * such as shuf_permutation_shape() or a call whose handle is NULL. */
+ * call with the handle. For NULL it returns the message of this thread's last call without a
+ * handle, such as shuf_permutation_shape() or a call whose handle is NULL. */
 SHUF_API const char *shuf_message(const shuf *handle);
 
 /* The path of the socket; "" when it was too long, or for NULL. Valid until shuf_close(). */
 SHUF_API const char *shuf_socket(const shuf *handle);
 
-/* Sets how long a call that loses its daemon tries to reach the next one before it fails with
- * SHUF_NO_DAEMON: in milliseconds, 10 000 by default; 0: no retry. Each later call without a daemon
- * tries as long again, and its message says how long. A call that loses 16 daemons in a row without
- * a new byte fails too. If a result comes in parts, and results of others fill the
- * memory, the call waits as long before it fails with SHUF_BUSY. */
+/* Sets the reconnect time in milliseconds: 10 000 by default; 0: no retry. A call that loses its
+ * daemon tries for this time to reach the next one, and then fails with SHUF_NO_DAEMON. After such
+ * a failure, later calls try to connect once and fail at once, until a daemon answers or this
+ * function is called again. A call that loses 16 daemons one after another without a new byte fails
+ * too. A result in parts also waits for this time if other results fill the daemon's memory; then
+ * the call fails with SHUF_BUSY. */
 SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
-/* Sets how long a call waits for a daemon that takes and sends nothing, before it fails with
- * SHUF_TIMEOUT: in milliseconds; 0, the default: no limit, because a computation may take long. The
- * limit holds for each wait of a call: to connect, to send, for the reply, for the next bytes of
- * the values, for the next daemon. The failed call closes the connection, and the next call
- * connects again. Its leases end, as if the daemon were lost: their values stay mapped and readable
- * until shuf_lease_release() or shuf_close(). Without a timeout only the handshake has a limit. */
+/* Sets the longest wait for a daemon that takes and sends nothing, in milliseconds. The default is
+ * 0: no limit, because a computation may take long. Only the handshake always has a limit. The
+ * timeout holds for each wait of a call: to connect, to send, for the reply, for the next bytes of
+ * the values, for the next daemon. After the timeout the call fails with SHUF_TIMEOUT and closes
+ * the connection. This ends all leases of the handle, as if the daemon were lost: their values stay
+ * mapped and readable until shuf_lease_release() or shuf_close(). The next call connects again. */
 SHUF_API shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds);
 
 /* ---- Permutations ----------------------------------------------------- */
@@ -118,12 +126,12 @@ SHUF_API shuf_status shuf_permutation_shape(const shuf_permutation *permutation,
 SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutation, void *out,
                                   size_t bytes, shuf_result *result);
 
-/* Receives the next `size` bytes of a result, in order, each byte once. They are whole values (or
- * records, of shuf_shuffle_each()), aligned for their type. `bytes` is valid during the call.
- * Return false to stop the transfer: the call fails with SHUF_CANCELLED. If at most 64 MiB are not
- * received yet, it receives and ignores them, for a second at most. Otherwise it closes the
- * connection, and the next call connects again. This ends all leases, buffers and prefetches of the
- * handle, as a timeout does (shuf_set_timeout()). */
+/* Receives the next `size` bytes of a result, in order, each byte once. They are whole values,
+ * aligned for their type; from shuf_shuffle_each() they are whole records. `bytes` is valid during
+ * the call. Return false to stop the transfer: the call fails with SHUF_CANCELLED. If at most 64
+ * MiB are not received yet, it receives and ignores them, for a second at most. Otherwise it closes
+ * the connection, and the next call connects again. This ends all leases, buffers and prefetches of
+ * the handle, as a timeout does (shuf_set_timeout()). */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
 /* As shuf_permute(), but passes the values to `sink` in chunks of whole values, at most 256 KiB.
@@ -195,8 +203,8 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
  *     places[output]   places[k]: the own place for arrival k; first all from rank 0
  *
  * Sender and receiver have the records between them in the same order, so an all-to-all needs only
- * the counts. Work and memory grow with the records of the rank, not with n. Plans are in host
- * memory. The functions correspond to shuf_permutation_shape() and shuf_permute(), and have the
+ * the counts. Work and memory grow with the records of the rank, not with n. The functions
+ * correspond to shuf_permutation_shape() and shuf_permute(), and have the
  * same errors. See also shuf_exchange_lease() and shuf_exchange_prefetch() below. */
 SHUF_API shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
                                          size_t size);
@@ -319,7 +327,7 @@ SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
 SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                         const shuf_lease_options *options);
 
-/* The same for the plans of exchanges. The transports must include one for host memory. */
+/* The same for the plans of exchanges. A GPU computes those that are leased in its memory. */
 SHUF_API shuf_status shuf_exchange_lease(shuf *handle, const shuf_ranks *ranks,
                                          const shuf_lease_options *options, shuf_lease **lease);
 SHUF_API shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *ranks,
@@ -329,7 +337,7 @@ SHUF_API shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *rank
  * the release. options and *lease as in shuf_lease_take(); options->event is ignored. The program
  * fills a mapped buffer through lease->buffer (a CUdeviceptr in device memory) or by
  * shuf_lease_write(). With SHUF_INLINE alone, lease->buffer and lease->data are NULL, and only
- * shuf_lease_write() can fill the buffer. With options NULL the buffer is in host memory.
+ * shuf_lease_write() can fill the buffer. If options is NULL, the buffer is in host memory.
  *
  * A child after fork() shares the mapped memory. If its daemon is lost, a mapped buffer remains
  * readable and writable, but requests that use the buffer fail with SHUF_NO_DAEMON. Fails as

@@ -21,8 +21,8 @@ typedef struct shuf_user {
     uint32_t uid;
     uint64_t clients, leases;
     uint64_t blocks, bytes; /* of memory */
-    uint64_t idle;          /* of these bytes: of unused results, kept for reuse */
-    uint64_t mapped;        /* of these bytes: without a lease, but still mapped by processes */
+    uint64_t idle;          /* of these bytes: those of unused results, kept for reuse */
+    uint64_t mapped;        /* of these bytes: those that processes have mapped without a lease */
     uint64_t mapped_pid;    /* the process with most of these; 0: unknown, or of another user */
 } shuf_user;
 

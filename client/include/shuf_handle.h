@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The type of a handle, and the events of its long calls, for a program that shows progress.
- * Included by shuf.h.
+ * The type of a handle. Also the events of long calls, for a program that shows progress. Included
+ * by shuf.h.
  */
 #ifndef SHUF_HANDLE_H
 #define SHUF_HANDLE_H

@@ -133,10 +133,11 @@ typedef struct shuf_records {
 
 /* ---- Ranks ------------------------------------------------------------ */
 
-/* A request for the plan by which `rank` exchanges records with the other ranks. n records lie in
- * the order of the ranks: rank r begins with input[r] of them. After the exchange, rank r has
- * output[r] records. All outputs together, in the order of the ranks, are the shuffle of all
- * inputs: y[i] = x[p(i)], or with `inverse` y[p(i)] = x[i], as in shuf_records. */
+/* A request for the plan by which `rank` exchanges records with the other ranks, so that all
+ * records together are shuffled. The n records lie in the order of the ranks: before the exchange,
+ * rank r has input[r] of them. After the exchange, rank r has output[r] records. All outputs
+ * together, in the order of the ranks, are the shuffle of all inputs: y[i] = x[p(i)], or with
+ * `inverse` y[p(i)] = x[i], as in shuf_records. */
 typedef struct shuf_ranks {
     const char *algorithm; /* "primefold" (also for NULL) */
     uint64_t n;            /* 1 to 2^62, no default */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds a Python for the package. $PATH may begin with one that lacks the packages of ./dev, which
-# are those of the system's Python.
+# Finds a Python for the package. ./dev installs packages for the system's Python, but $PATH may
+# begin with another Python that lacks them.
 
 # shuf_python_has(RESULT PYTHON MODULE...): whether this Python imports these modules
 function(shuf_python_has result python)

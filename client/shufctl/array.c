@@ -76,8 +76,9 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
 {
     char why[SHUF__NPY_WHY];
     if (npy->header > size || npy->header > SHUF__NPY_DICT_MAX)
-        return malformed(a, npy->header > size ? "header: cut off; expected the whole file"
-                                               : "header: longer than 1 MiB, expected a shorter");
+        return malformed(a, npy->header > size
+                                ? "header: cut off; expected the whole file"
+                                : "header: longer than 1 MiB; expected a shorter one");
     if (!(a->header = malloc(npy->header)))
         return shuf__fail_with(EX_OSERR, "--in %s: out of memory", a->name);
     a->header_size = npy->header;
@@ -88,7 +89,7 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
     if (size - npy->header != npy->bytes)
         return shuf__fail_with(
             EX_DATAERR,
-            "--in %s: %" PRIu64 " byte%s behind its header, expected the %" PRIu64 " of its shape",
+            "--in %s: %" PRIu64 " byte%s after its header, expected %" PRIu64 " for its shape",
             a->name, size - npy->header, shuf__plural(size - npy->header), npy->bytes);
     if (given != 0 && given != npy->record)
         return shuf__fail_with(EX_USAGE,
@@ -121,8 +122,8 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
     return check_records(a);
 }
 
-/* True for an .npz or another zip archive. A shuffle would mix its records with the directory of
- * the archive. */
+/* True for an .npz or another zip archive. A shuffle of its bytes as raw records would destroy the
+ * archive. */
 static bool is_archive(const uint8_t *front, size_t size)
 {
     return size >= 4 && memcmp(front, "PK\3\4", 4) == 0;
@@ -199,7 +200,7 @@ static int read_size(struct shuf__array *a, uint64_t given)
     if (got < 0)
         return cannot_read(a, strerror(errno));
     if (is_archive(front, (size_t)got) && given == 0)
-        return malformed(a, "a zip archive, as an .npz with several arrays is; expected one .npy: "
+        return malformed(a, "a zip archive, such as an .npz of several arrays; expected one .npy: "
                             "numpy.save writes it");
     if (!shuf__npy_begins(front, (size_t)got, &npy, why))
         return set_raw_size(a, (uint64_t)status.st_size, given);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file of records, or a pipe: an .npy, whose header has the record size, or raw.
+ * The records of a file or a pipe. The input is an .npy, whose header has the size of a record, or
+ * raw.
  */
 #ifndef SHUF__ARRAY_H
 #define SHUF__ARRAY_H

@@ -12,7 +12,7 @@
 struct shuf__bench_row {
     const char *name;
     uint64_t ns;     /* the best time; for requests the median */
-    uint64_t values; /* in this time; 0: the time itself is the result */
+    uint64_t values; /* values computed in this time; 0: the row has only a time */
     unsigned width;  /* bytes of a value */
     char why[128];   /* why it was skipped; "": it was not */
 };

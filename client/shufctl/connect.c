@@ -25,8 +25,8 @@ int shuf__fail_call(const shuf *handle, shuf_status status,
     return shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
 }
 
-/* The timeout of the next attempt: the rest of the wait. So a daemon that hangs gets as much time
- * as one that is missing, but always enough for a healthy one.
+/* The timeout of the next attempt: the rest of --wait, but at least the time that a healthy daemon
+ * needs. So the wait for a daemon that hangs is as long as the wait for a missing one.
  */
 static unsigned greeting_ms(uint64_t now, uint64_t give_up)
 {

@@ -50,7 +50,7 @@ static const struct argp_option option_table[] = {
     {"socket", KEY_SOCKET, "PATH", 0,
      "The socket of the daemon (default: see shufctl help environment)", 0},
     {"wait", KEY_WAIT, "TIME", 0,
-     "Wait for a daemon that answers for this time, as in 5s or 2min (default 0)", 0},
+     "Wait up to this time until a daemon answers, as in 5s or 2min (default 0)", 0},
     {"quiet", KEY_QUIET, NULL, 0,
      "Print only errors and the requested values: no progress and no summary of a file", 0},
     SHUF__OPTION_HELP,

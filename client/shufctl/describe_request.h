@@ -14,8 +14,8 @@
 void shuf__print_line(FILE *to, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fields that the request leaves to the daemon, such as a default algorithm, come from the
- * result. */
+/* If the request leaves a field to the daemon, such as the algorithm, the description takes it from
+ * the result. */
 void shuf__describe_request(const struct shuf__output_options *options, const shuf_result *result,
                             FILE *to);
 void shuf__describe_request_json(const struct shuf__output_options *options,

@@ -26,7 +26,7 @@ struct shuf__finding {
 
 /* The machine and the daemon that are checked. */
 struct shuf__patient {
-    const char *root;         /* a prefix of all paths: "", but for tests */
+    const char *root;         /* a prefix of all paths; "" except in tests */
     const char *given_socket; /* the value of --socket, or NULL */
     shuf *handle;
     shuf_status status; /* of the connection */

@@ -18,7 +18,8 @@
 
 static const uint64_t least_files = 4096, least_memory = UINT64_C(1) << 30;
 
-/* Advises to join the group of the socket, unless this group is root or may not use the socket. */
+/* Advises the user to join the group of the socket. Does not if the group is root, or if the group
+ * may not use the socket. */
 static void advise_group(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char user[SHUF__USER_TEXT];
@@ -52,7 +53,7 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
     if (patient->status == SHUF_NO_DAEMON && !patient->given_socket &&
         shuf__must_choose_daemon(socket))
         snprintf(advice, SHUF__FINDING_TEXT,
-                 "each GPU has a daemon, so name one: for s in %.*s/GPU-*.sock; do shufctl doctor "
+                 "GPUs have daemons of their own, so name one: for s in %.*s/GPU-*.sock; do shufctl doctor "
                  "--socket \"$s\"; done",
                  (int)(strrchr(socket, '/') - socket), socket);
     else if (patient->status == SHUF_TIMEOUT && shuf__is_of_units(socket))

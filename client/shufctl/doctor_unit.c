@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The check of the systemd unit that starts the daemon: see doctor.h. It asks systemctl, because
- * only systemd knows why a daemon that has ended does not come back.
+ * The check of the systemd unit that starts the daemon: see doctor.h. It runs systemctl, because
+ * only systemd knows why it does not start an ended daemon again.
  */
 #include "doctor.h"
 #include "start_command.h"

@@ -8,9 +8,9 @@
 
 #include <signal.h>
 
-/* From now on calls `cleanup` before SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the process, except
- * for signals that are ignored. `cleanup` must be safe in a signal handler. At most two different
- * functions. */
+/* From now on calls `cleanup` before SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the process. Ignored
+ * signals stay ignored. `cleanup` must be safe in a signal handler. There may be two different
+ * functions at most. */
 void shuf__before_signal(void (*cleanup)(void));
 
 /* Blocks these signals. Use it while the data that a cleanup reads change. */

@@ -2,7 +2,8 @@
  *
  * See fraction_text.h. snprintf() and strtod() would be the slowest step between device and file.
  * So values near 1 are converted by integers of 128 bits, which is exact. The p digits of a value m
- * * 2^q are round(m * 5^k / 2^s), with k = p - 1 - (its decimal exponent) and s = -(q + k).
+ * * 2^q are round(m * 5^k / 2^s). Here e is the decimal exponent of the value, k = p - 1 - e, and s
+ * = -(q + k).
  */
 #include "fraction_text.h"
 
@@ -92,9 +93,9 @@ static struct binary split(double value, bool wide)
                            fraction == 0};
 }
 
-/* True if the decimal number d / 2^shift reads back as b. Both numbers are scaled by 5^k * 2^-q. In
- * this scale the neighbours of b are 5^k away, or half of that below a power of 2. A tie goes to
- * the even m. */
+/* True if the decimal number reads back as b. Both numbers are compared after a multiplication by
+ * 5^k * 2^-q. Then the neighbours of b are 5^k away; below a power of 2, half of that. In the
+ * middle between two neighbours, reading rounds to the even m. */
 static bool reads_back(const struct binary *b, wide_uint exact, wide_uint d, int k)
 {
     const bool below = d < exact;
@@ -102,8 +103,9 @@ static bool reads_back(const struct binary *b, wide_uint exact, wide_uint d, int
     return distance < fives[k] || (distance == fives[k] && b->m % 2 == 0);
 }
 
-/* Rounds b to `precision` digits. The guess of its decimal exponent must not be too small. *same is
- * true if the digits read back as b. False if a number is out of range. */
+/* Rounds b to `precision` digits. Sets *same to true if the digits read back as b. The guessed
+ * decimal exponent must not be smaller than the exponent of b. Returns false if a number is out of
+ * range. */
 static bool round_to(const struct binary *b, struct decimal *d, bool *same)
 {
     int k, shift;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    BYTES_MOST = 1 << 30, /* of a result; a larger one may not be cached, and be slow to repeat */
+    BYTES_MOST = 1 << 30, /* bytes of a result; a larger one may be slow: the cache may lack it */
     KEY_COLUMNS = 12,
 };
 

@@ -44,7 +44,7 @@ static const struct argp_option option_table[] = {
     {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
      1},
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0,
-     "The algorithm (default primefold); the first look-up in one of the others is slow", 1},
+     "The algorithm (default primefold); with the others, the first look-up is slow", 1},
     {"inverse", KEY_INVERSE, NULL, 0, "LIST has values; print the position of each", 2},
     {"out", KEY_OUT, "FILE", 0, "Write to FILE instead of standard output", 3},
     {"format", KEY_FORMAT, SHUF__FORMAT_VALUES, 0, SHUF__FORMAT_HELP ", text to standard output",

@@ -54,7 +54,7 @@ static bool expect(struct cursor *c, char mark)
                                          (int)(c->end - c->at < 16 ? c->end - c->at : 16), c->at);
 }
 
-/* Truncates a string that is too long for `word`; only field names can be. */
+/* Truncates a string that is too long for `word`. Only the name of a field can be so long. */
 static bool read_string(struct cursor *c, char word[WORD])
 {
     const char quote = peek(c);

@@ -126,8 +126,8 @@ static int create_temporary(struct shuf__output *output, const struct stat *old)
     int cause = output->unnamed ? 0 : with_new_name(output, create_named);
     if (cause != 0)
         return cannot_create(output->name, cause);
-    /* The file was created for its owner only. On a file system without modes fchmod() fails, and
-     * no change is needed. */
+    /* The file was created for its owner only, so it gets its mode here. A failure does not matter:
+     * fchmod() fails on file systems without modes. */
     if (fchmod(output->fd, old ? old->st_mode & 0777 : 0666 & ~current_umask()) != 0 &&
         errno != EPERM && errno != EOPNOTSUPP)
         return cannot_create(output->name, errno);
@@ -210,8 +210,8 @@ int shuf__output_reserve(struct shuf__output *output, uint64_t bytes)
 {
     if (!output->path || bytes == 0)
         return EX_OK;
-    /* Measured first, because some file systems give the file all remaining space before they
-     * fail. */
+    /* Measures the free space before the attempt, because some file systems give the file all
+     * remaining space before they fail. */
     const uint64_t left = room_of(output->fd);
     if (left < bytes) {
         output->cause = ENOSPC;
@@ -248,8 +248,6 @@ bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t s
 
 int shuf__output_failed(const struct shuf__output *output)
 {
-    if (output->cause == EPIPE) /* the reader closed the pipe on purpose */
-        return EX_IOERR;
     return shuf__fail_with(EX_IOERR, "--out %s: %s", output->name, shuf__cause_text(output->cause));
 }
 

@@ -16,8 +16,8 @@ enum shuf__format {
 };
 
 #define SHUF__FORMAT_VALUES "npy|raw|text|csv"
-#define SHUF__FORMAT_HELP                                                                   \
-    "By default the suffix of FILE says it: .npy, .raw, .bin, .txt or .csv; raw is in the " \
+#define SHUF__FORMAT_HELP                                                                      \
+    "By default the suffix of FILE selects it: .npy, .raw, .bin, .txt or .csv; raw is in the " \
     "host's byte order"
 
 /* "raw", "npy", "text", "csv". */

@@ -38,8 +38,8 @@ int shuf__output_path_descriptor(const char *path)
     return -1;
 }
 
-/* FD_CLOEXEC distinguishes them: inherited descriptors do not have it, but the connection to the
- * daemon does. */
+/* Refuses descriptors with the flag FD_CLOEXEC: shufctl has opened them itself. Inherited
+ * descriptors do not have this flag. */
 int shuf__output_path_duplicate(int descriptor)
 {
     int flags = fcntl(descriptor, F_GETFD);

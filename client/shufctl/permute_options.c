@@ -49,7 +49,8 @@ static const struct argp_option option_table[] = {
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0, "The algorithm (default primefold)",
      1},
     {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
-    {"count", KEY_COUNT, "C", 0, "Give C values, also of a rank (default: up to the end)", 2},
+    {"count", KEY_COUNT, "C", 0,
+     "Give C values of the permutation or of the rank (default: all to the end)", 2},
     {"stride", KEY_STRIDE, "K", 0, "Give each K-th value only (default 1: every value)", 2},
     {"rank", KEY_RANK, "R", 0,
      "Give the part of rank R, 0 to W - 1, as torch's DistributedSampler divides a data set", 3},
@@ -119,7 +120,7 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
         shuf__option_refuse_both(state, name_given(given & SHARD_OPTIONS),
                                  name_given(given & SLICE_OPTIONS));
     if ((given & SHARD_OPTIONS) && !(given & (BIT(KEY_RANK) | BIT(KEY_WORLD))))
-        argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world beside it",
+        argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world with it",
                      given & BIT(KEY_STEP) ? "--step" : "--drop-last");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
         argp_failure(state, EX_USAGE, 0, "--rank: missing; --world needs it");
@@ -226,8 +227,8 @@ static error_t parse_permute_option(int key, char *text, struct argp_state *stat
         finish_permute(state, parse);
     if (key == KEY_INDEX)
         argp_failure(state, EX_USAGE, 0,
-                     "--at, --inverse: permute gives whole permutations and slices of them; for "
-                     "single places, and back from values, expected shufctl index");
+                     "--at, --inverse: permute computes whole permutations and slices; for single "
+                     "positions, and for positions of values, expected shufctl index");
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);

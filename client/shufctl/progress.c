@@ -19,8 +19,8 @@
 
 static const uint64_t second_ns = 1000000000, interval_ns = 100000000;
 
-/* The lock guards all fields except `dying`, and except `quiet` and `thread`, which only the main
- * thread uses. */
+/* The lock guards all fields except three: only the main thread uses `quiet` and `thread`, and
+ * `dying` is a sig_atomic_t. */
 static struct {
     bool quiet;
     bool running; /* the thread */
@@ -105,8 +105,8 @@ static void write_phase(struct line *line, uint64_t now)
         add_left(line, (double)elapsed_ns / 1e9);
 }
 
-/* The line is shorter than the terminal is wide: a line that wraps could not be replaced by the
- * next one. */
+/* Keeps the line shorter than the width of the terminal. The next line could not replace a line
+ * that wraps. */
 static void draw_line(uint64_t now)
 {
     struct line line = {.used = 0};
@@ -161,8 +161,8 @@ static void *draw(void *unused)
     return NULL;
 }
 
-/* The new thread blocks all signals. So they go to the main thread, which blocks them while it must
- * not be interrupted. */
+/* The new thread blocks all signals, so only the main thread receives them. The main thread can
+ * then block them while it must not be interrupted. */
 static bool start_thread(void)
 {
     sigset_t all, old;
@@ -244,7 +244,8 @@ static void print_note(const char *text)
     pthread_mutex_unlock(&progress.lock);
 }
 
-/* Ignored in a phase that counts its bytes itself, because that count is ahead of the parts. */
+/* Has no effect in a phase that counts its bytes itself, because its count is ahead of the
+ * count of parts. */
 static void note_part(uint64_t done, uint64_t all)
 {
     pthread_mutex_lock(&progress.lock);

@@ -25,9 +25,9 @@ static bool fail(int error)
     return false;
 }
 
-/* In a directory where everybody may create files, such as /tmp, another user may have made the
- * link to redirect the output. The kernel's fs.protected_symlinks has the same rule; see
- * proc(5). */
+/* Refuses a link of another user in a directory where everybody may create files, such as /tmp: the
+ * link may be there to redirect the output. The kernel has the same rule for
+ * fs.protected_symlinks; see proc(5). */
 static bool may_follow(const char *directory, const struct stat *link)
 {
     struct stat parent;

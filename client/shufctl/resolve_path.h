@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * realpath(3) for output: it refuses links that another user may have planted, and the file need
- * not exist.
+ * Like realpath(3), but for output: the file need not exist, and links that another user may have
+ * made as a trap are refused.
  */
 #ifndef SHUF__RESOLVE_PATH_H
 #define SHUF__RESOLVE_PATH_H

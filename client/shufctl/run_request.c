@@ -156,8 +156,8 @@ static void print_lines(shuf *daemon, const struct shuf__summary *summary)
         shuf__head_line_print(daemon, summary->options);
 }
 
-/* True if --quiet suppresses the summary: the values go to a file or stay in the daemon, and no
- * option requests a summary. */
+/* True if --quiet suppresses the summary. This is so if the values go to a file or stay in the
+ * daemon, and no option requests a summary. */
 static bool is_unasked(const struct shuf__output_options *o)
 {
     const bool wants_moments = o->numbers && o->numbers->moments;
@@ -183,7 +183,7 @@ static int print_summary(shuf *daemon, const struct shuf__summary *summary)
     return to_stdout ? check_error_stream() : EX_OK;
 }
 
-/* Rejects a result that the daemon would not keep, because a prefetch of it would be useless. */
+/* Rejects a prefetch of a result that the daemon would not keep. */
 static int check_kept(shuf *daemon, const struct shuf__output_options *o)
 {
     shuf_daemon now;
@@ -202,8 +202,8 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
         return EX_OK;
     return shuf__fail_with(
         EX_OSERR,
-        "--prefetch: the result has %s, expected at most %s, which the daemon "
-        "keeps: raise %s in shufd.conf (then kill -HUP %" PRIu64 "), or start shufd with %s",
+        "--prefetch: the result has %s, but the daemon keeps at most %s: "
+        "raise %s in shufd.conf (then kill -HUP %" PRIu64 "), or start shufd with %s",
         shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit),
         keys[host][by_memory], now.pid, flags[host][by_memory]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The option --seed or --key, which selects the permutations and streams of a request: a seed, or a
- * key of the daemon by its name.
+ * The options --seed and --key. One of them selects the permutation or the stream of a request: by
+ * a number, or by the name of a key of the daemon.
  */
 #ifndef SHUF__SEED_OR_KEY_H
 #define SHUF__SEED_OR_KEY_H

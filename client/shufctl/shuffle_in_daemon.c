@@ -51,8 +51,8 @@ static shuf_status fill_buffer(shuf *daemon, struct daemon_shuffle *s)
     return status;
 }
 
-/* After a failure it keeps its leases, because a release would replace the message. shuf_close()
- * ends them, and the next try releases the buffer. */
+/* After a failure it keeps its leases, because a release would replace the message of the failure.
+ * The next attempt releases the buffer, and shuf_close() ends all leases. */
 static shuf_status shuffle_once(shuf *daemon, struct daemon_shuffle *s, shuf_lease **shuffled)
 {
     shuf_status status = shuf_buffer_take(daemon, s->run->array.bytes, NULL, &s->buffer);

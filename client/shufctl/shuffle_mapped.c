@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A shuffle in this process. The daemon computes the permutation in parts, so the array may be
- * larger than the daemon's memory. The records of the mapped input are written in order; an inverse
- * shuffle, whose records come in any order, fills the mapped output.
+ * larger than the daemon's memory. A forward shuffle reads records at any place of the mapped input
+ * and writes them one after the other. An inverse shuffle writes records at any place, so it maps
+ * the output.
  */
 #include "connect.h"
 #include "exit.h"

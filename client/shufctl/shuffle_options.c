@@ -31,8 +31,8 @@ static const struct argp_option option_table[] = {
      "(required)",
      0},
     {"record", KEY_RECORD, "BYTES", 0,
-     "The size of a record, at least 1; the header of an .npy has it: the elements that one index "
-     "of the first dimension selects",
+     "The size of a raw record, at least 1. Not needed for an .npy: there a record is the elements "
+     "of one index of the first dimension",
      1},
     {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
      2},
@@ -118,9 +118,9 @@ void shuf__shuffle_options(int argc, char **argv, struct shuf__shuffle_options *
             "p(i) of the input."
             "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. p is the "
             "permutation that shufctl permute gives for N = the number of records. The daemon "
-            "needs "
-            "memory for twice the size of the array. With --out -, standard output has only the "
-            "array; --json then prints the summary on standard error.\n",
+            "shuffles the array if it has memory for twice its size; otherwise shufctl moves the "
+            "records. With --out -, standard output has only the array; --json then prints the "
+            "summary on standard error.\n",
     };
     struct parse parse = {.options = options};
     *options = (struct shuf__shuffle_options){0};

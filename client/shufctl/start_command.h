@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command that starts a daemon on the socket that shufctl tried. A user can copy it into a
- * shell, so it is printed only if it would work. If systemd has the units of shufd, these start the
- * daemons of /run/shufd.
+ * The command that starts a daemon on the socket that shufctl tried. A user can copy the command
+ * into a shell, so shufctl prints it only if it would work. If systemd has the units of shufd, the
+ * command for a socket in /run/shufd starts these units.
  */
 #ifndef SHUF__START_COMMAND_H
 #define SHUF__START_COMMAND_H
@@ -14,8 +14,8 @@ enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each by
 /* True if the socket belongs to the units of systemd. */
 bool shuf__is_of_units(const char *path);
 
-/* True if there is no such socket, but several daemons of GPUs. Then no daemon is missing: the user
- * must choose one. */
+/* True if there is no such socket, but daemons of GPUs. A client takes the only one, except if it
+ * names another GPU. So the user must choose a daemon. */
 bool shuf__must_choose_daemon(const char *path);
 
 /* Writes the command for a daemon on `path`. given: the value of --socket, or NULL. Returns false

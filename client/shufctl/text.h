@@ -16,7 +16,7 @@ struct shuf__text {
     unsigned width;    /* bytes of a value */
     uint64_t per_line; /* values */
     uint64_t column;   /* of the next value */
-    char separator;    /* of values in a line */
+    char separator;    /* the number of values in a line */
     unsigned held;     /* bytes of an incomplete value */
     uint8_t partial[8];
     size_t used;

@@ -11,7 +11,7 @@ const struct shuf__topic shuf__topics[] = {
      "  1000000, 1_000_000   decimal; underscores may separate digits\n"
      "  1e6, 2.5e3           with an exponent of ten\n"
      "  0x7                  hexadecimal\n"
-     "  10k, 10M, 8G         times a power of 1000: k, M, G, T, P, E (K is k)\n"
+     "  10k, 10M, 8G         times a power of 1000: k, M, G, T, P, E (K means k)\n"
      "  64Ki, 8Gi            times a power of 1024: Ki, Mi, Gi, Ti, Pi, Ei\n"
      "  8GB, 8GiB            the same with a B\n"
      "  1.5k, 0.5Gi          a fraction, if the result is whole\n"
@@ -40,8 +40,8 @@ const struct shuf__topic shuf__topics[] = {
      "NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So write u64 or <u8, and\n"
      "i64 or <i8.\n"},
     {"algorithms", "the permutations, for --algorithm",
-     "  primefold   the default: a part of a permutation costs in proportion to its size\n"
-     "  philox24    a position depends on all positions before it, so a late part costs more\n"
+     "  primefold   the default: the cost of a part is proportional to its size\n"
+     "  philox24    a value depends on all positions before its own, so a late part costs more\n"
      "  lcg         for comparison only: not random enough for use\n"
      "\n"
      "Each algorithm gives different permutations.\n"},
@@ -61,11 +61,16 @@ const struct shuf__topic shuf__topics[] = {
      "\n"
      "Keys are credentials of systemd (shufd.service(8)), or files (shufd.conf(5), keys).\n"},
     {"environment", "variables that shufctl reads",
-     "  SHUFD_SOCKET          the socket of the daemon, if --socket does not name it\n"
-     "  CUDA_VISIBLE_DEVICES  else the daemon of its first GPU: a UUID, or an index with\n"
-     "                        CUDA_DEVICE_ORDER=PCI_BUS_ID or if there is one GPU\n"
-     "  XDG_RUNTIME_DIR       else $XDG_RUNTIME_DIR/shufd.sock if this exists and the user is not\n"
-     "                        root, else /run/shufd/shufd.sock, else the only daemon of a GPU\n"
+     "  SHUFD_SOCKET          the socket of the daemon, unless --socket names one\n"
+     "  CUDA_VISIBLE_DEVICES  without SHUFD_SOCKET, selects the daemon of the first GPU in it. The "
+     "GPU\n"
+     "                        is a UUID. An index counts only with CUDA_DEVICE_ORDER=PCI_BUS_ID, "
+     "or\n"
+     "                        on a machine with one GPU\n"
+     "  XDG_RUNTIME_DIR       without such a daemon, the first of these sockets that exists:\n"
+     "                        $XDG_RUNTIME_DIR/shufd.sock (not for root), /run/shufd/shufd.sock, "
+     "the\n"
+     "                        only socket of a GPU in /run/shufd\n"
      "  SHUFD_RUNTIME_DIR     a directory instead of /run/shufd\n"
      "  TMPDIR                where shuffle makes temporary files; else /tmp\n"
      "  NO_COLOR              if it is not empty, no key on a terminal is bold\n"},
@@ -83,6 +88,7 @@ const struct shuf__topic shuf__topics[] = {
      "  76  client and daemon have different protocols\n"
      "  77  not permitted\n"
      "\n"
-     "A signal gives 128 + its number in the shell, and leaves no partial file.\n"},
+     "A signal gives 128 + its number in the shell, and leaves no partial file. Such a signal is\n"
+     "SIGPIPE (141), when the reader of a pipe ends early, as head does.\n"},
     {0},
 };

@@ -26,8 +26,8 @@ struct drop_options {
 static const struct argp_option option_table[] = {
     {"user", KEY_USER, "NAME|UID", 0,
      "Free the results of this user. Root and the daemon's user may name another user", 0},
-    {"all", KEY_ALL, NULL, 0, "Free the results of all users. Only root and the daemon's user may",
-     0},
+    {"all", KEY_ALL, NULL, 0,
+     "Free the results of all users. Only root and the daemon's user may do so", 0},
     {0},
 };
 
@@ -111,7 +111,7 @@ int shuf__verb_drop(int argc, char **argv)
     static const struct argp argp = {
         .options = option_table,
         .parser = parse_drop_option,
-        .doc = "Frees the memory of unused results. An equal request computes them "
+        .doc = "Frees the memory of unused results. A later equal request computes its result "
                "again.",
         .children = children,
     };

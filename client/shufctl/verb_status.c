@@ -216,7 +216,8 @@ static void print_row(const char *socket, const shuf_daemon *d)
            shuf__units_time(up, d->uptime_ms * 1000000));
 }
 
-/* A daemon that is asked in a thread of its own, because one that starts or hangs takes seconds. */
+/* The status of one daemon. A thread of its own requests it, because a daemon that starts or hangs
+ * takes seconds to answer. */
 struct asked {
     const char *socket;
     pthread_t thread;
@@ -299,8 +300,8 @@ static int list_daemons(const struct sockaddr_un *sockets, size_t count, bool js
     return listing.code;
 }
 
-/* The user's own daemon and those of the machine. If the machine has a socket, its units run, and
- * those without a socket have failed. */
+/* Lists the user's own daemon and those of the machine. If the machine has any socket of the units,
+ * a wanted unit without a socket has failed, and is listed too. */
 static size_t find_daemons(struct sockaddr_un sockets[MOST_DAEMONS])
 {
     struct sockaddr_un own;

@@ -54,7 +54,8 @@ static error_t parse_top_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         if (options->daemon.json)
             argp_failure(state, EX_USAGE, 0,
-                         "--json: top has none; expected shufctl status or metrics with it");
+                         "--json: top has no such option; expected shufctl status --json or "
+                         "shufctl metrics --json");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sockets that systemd should have made, if shufd.target is enabled. A socket whose daemon
- * could not start several times has failed, and systemd has removed its file.
+ * The sockets that systemd should have made, if shufd.target is enabled. A file can be missing: if
+ * a daemon fails to start several times, systemd stops its socket and removes the file.
  */
 #ifndef SHUF__WANTED_SOCKETS_H
 #define SHUF__WANTED_SOCKETS_H

@@ -53,7 +53,7 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struc
     return entry;
 }
 
-/* If the entry has an allocation, it then belongs to the caller. */
+/* Frees the entry without its allocation, which then belongs to the caller. */
 static void free_entry(struct shuf__cache_entry *entry)
 {
     assert(entry->refs == 0 && !entry->job);

@@ -37,7 +37,7 @@ static inline bool shuf__key_is_buffer(const struct shuf__key *key)
 
 enum { SHUF__SAMPLES = 4 }; /* most first values, and most last values, in a summary */
 
-/* The facts about a result that a reply has beside the values. */
+/* The facts about a result that a reply has in addition to the values. */
 struct shuf__summary {
     uint64_t device_ns, fingerprint;
     uint64_t fingerprint_index; /* number of the first value, see shuf__compute_options */
@@ -91,7 +91,7 @@ struct shuf__memory_request shuf__cache_entry_memory_request(const struct shuf__
 struct shuf__cache_entry *shuf__cache_entry_ref(struct shuf__cache_entry *entry);
 void shuf__cache_entry_unref(struct shuf__cache_entry *entry);
 
-/* Gives the reference to the input of a shuffle back, if there is one. */
+/* Releases the reference of a shuffle's entry to its input, if there is one. */
 void shuf__cache_entry_end_input(struct shuf__cache_entry *entry);
 
 /* Removes the entry from the search tree, so no request finds it any more. */

@@ -22,8 +22,9 @@ static void finish_event_waiters(struct shuf__entry_job *job)
     }
 }
 
-/* The caller sets the job of the entry to NULL before. `finished` may lead to a new request, and so
- * to a new job for the same entry. A waiter that needs more of the summary waits for another job.
+/* The caller must set entry->job to NULL first, because `finished` may lead to a new request, and
+ * so to a new job for the entry. If a waiter needs a part of the summary that this job has not
+ * computed, it waits for another job.
  */
 static void finish_waiters(struct shuf__entry_job *job)
 {
@@ -160,7 +161,8 @@ void shuf__compute_unref(struct shuf__cache_entry *entry)
 
 /* ---- at once, on the loop's thread ---- */
 
-/* The computation is launched but takes longer than expected, so a lane's thread waits for it. */
+/* The computation is launched but takes longer than expected, so a lane's thread waits for it.
+ * Without memory for a job, the loop's thread waits and the request fails. */
 static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_entry *entry,
                              struct shuf__error *error)
 {
@@ -177,13 +179,13 @@ static shuf_status hand_over(struct shuf__backend *backend, struct shuf__cache_e
     return error->status;
 }
 
-static shuf_status compute_small(struct shuf__backend *backend, struct shuf__cache_entry *entry,
-                                 const struct shuf__compute_options *options, bool *over,
+static shuf_status compute_quick(struct shuf__backend *backend, struct shuf__cache_entry *entry,
+                                 const struct shuf__compute_options *options, bool *complete,
                                  struct shuf__error *error)
 {
     SHUF__RANGE_BEGIN("shufd: compute at once");
     const shuf_status status =
-        shuf__entry_compute_small(backend, entry, options, &entry->summary, over, error);
+        shuf__entry_compute_quick(backend, entry, options, &entry->summary, complete, error);
     SHUF__RANGE_END();
     return status;
 }
@@ -194,24 +196,24 @@ static bool can_compute_now(const struct shuf__cache_entry *entry)
 }
 
 shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
-                              const struct shuf__compute_options *options, bool *there,
+                              const struct shuf__compute_options *options, bool *has_all,
                               struct shuf__error *error)
 {
-    bool over;
+    bool complete;
     struct shuf__backend *backend;
-    *there = shuf__summary_has(entry, options);
-    if (*there || !can_compute_now(entry) ||
+    *has_all = shuf__summary_has(entry, options);
+    if (*has_all || !can_compute_now(entry) ||
         !(backend = shuf__engine_borrow(entry->cache->engine)) ||
-        !shuf__entry_is_small(backend, entry, options))
+        !shuf__entry_is_quick(backend, entry, options))
         return SHUF_OK;
     if (!entry->allocation && !shuf__cache_entry_acquire(entry, SHUF__ACQUIRE_SPARE, NULL))
         return SHUF_OK;
-    if (compute_small(backend, entry, options, &over, error))
+    if (compute_quick(backend, entry, options, &complete, error))
         return error->status;
-    if (!over)
+    if (!complete)
         return hand_over(backend, entry, error);
     shuf__entry_become_ready(entry);
-    *there = true;
+    *has_all = true;
     shuf__entry_note_memory(entry);
     return SHUF_OK;
 }

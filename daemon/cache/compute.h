@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes the entries of the cache. An entry has one job at a time, and all requests for the entry
- * wait for that job. If a computation takes less time than waking another thread, the loop's thread
- * computes it at once.
+ * wait for that job. A computation is quick if it takes less time than waking another thread. The
+ * loop's thread makes quick computations at once.
  */
 #ifndef SHUFD_COMPUTE_H
 #define SHUFD_COMPUTE_H
@@ -26,11 +26,11 @@ struct shuf__waiter {
     TAILQ_ENTRY(shuf__waiter) link;
 };
 
-/* Computes a small entry on the loop's thread, if memory is ready for it and the loop's backend is
- * free. Sets *there if the entry is ready and its summary has all parts that `options` requests.
- * Fails only if the device fails. */
+/* Computes the entry on the loop's thread, if the computation is quick, memory is ready for it and
+ * the loop's backend is free. Sets *has_all if the entry is ready and its summary has all parts
+ * that `options` requests. Fails if the device fails, or with SHUF_NO_MEMORY when out of memory. */
 shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
-                              const struct shuf__compute_options *options, bool *there,
+                              const struct shuf__compute_options *options, bool *has_all,
                               struct shuf__error *error);
 
 /* Submits a job for the waiter's entry, or joins the job of this entry. Fails with SHUF_BUSY when

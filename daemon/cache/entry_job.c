@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* How long the loop waits for a small computation, which takes a few microseconds if no other
- * program uses the device. */
+/* How long the loop waits for a quick computation. It takes a few microseconds if no other program
+ * uses the device. */
 static const uint64_t timeout_ns = 50000;
 
 /* ---- states ---- */
@@ -102,17 +102,18 @@ static struct shuf__job_memory memory_of(const struct shuf__cache_entry *entry,
 shuf_status shuf__entry_wait(struct shuf__backend *backend, struct shuf__summary *summary,
                              struct shuf__error *error)
 {
-    for (bool over = false; !over;)
-        if (backend->ops->wait(backend, UINT64_MAX, &over, &summary->device_ns, error))
+    for (bool complete = false; !complete;)
+        if (backend->ops->wait(backend, UINT64_MAX, &complete, &summary->device_ns, error))
             return error->status;
     return SHUF_OK;
 }
 
-/* ---- small computations, on the loop's thread ---- */
+/* ---- quick computations, on the loop's thread ---- */
 
-/* Whether the missing parts of the summary take little time. Fingerprints and sums do not: they use
- * all cores. Samples in device memory do not either: they take as long as a computation. */
-static bool is_small_summary(const struct shuf__cache_entry *entry,
+/* Whether the loop may compute the missing parts of the summary. It computes no fingerprint and no
+ * sums, because these use all cores. It reads no samples from device memory, because that takes as
+ * long as a computation. */
+static bool is_quick_summary(const struct shuf__cache_entry *entry,
                              const struct shuf__compute_options *options)
 {
     const struct shuf__summary *has = &entry->summary;
@@ -120,48 +121,49 @@ static bool is_small_summary(const struct shuf__cache_entry *entry,
            !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.memory));
 }
 
-bool shuf__entry_is_small(const struct shuf__backend *backend,
+bool shuf__entry_is_quick(const struct shuf__backend *backend,
                           const struct shuf__cache_entry *entry,
                           const struct shuf__compute_options *options)
 {
-    if (shuf__key_is_buffer(&entry->key) || !is_small_summary(entry, options))
+    if (shuf__key_is_buffer(&entry->key) || !is_quick_summary(entry, options))
         return false;
     return entry->ready || (shuf__side_of(entry->key.memory) == shuf__side_of(backend->ops->own) &&
                             shuf__backend_is_quick(backend->ops, &entry->key.request) &&
                             workspace_of(entry, backend).best == 0);
 }
 
-static shuf_status launch_small(struct shuf__backend *backend,
+static shuf_status launch_quick(struct shuf__backend *backend,
                                 const struct shuf__cache_entry *entry, struct shuf__error *error)
 {
     struct shuf__computation computation = computation_of(entry, NULL);
     return launch_with_key(backend, entry, &computation, error);
 }
 
-shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
+shuf_status shuf__entry_compute_quick(struct shuf__backend *backend,
                                       const struct shuf__cache_entry *entry,
                                       const struct shuf__compute_options *options,
-                                      struct shuf__summary *summary, bool *over,
+                                      struct shuf__summary *summary, bool *complete,
                                       struct shuf__error *error)
 {
-    *over = entry->ready;
-    if (!*over && (launch_small(backend, entry, error) ||
-                   backend->ops->wait(backend, timeout_ns, over, &summary->device_ns, error)))
+    *complete = entry->ready;
+    if (!*complete &&
+        (launch_quick(backend, entry, error) ||
+         backend->ops->wait(backend, timeout_ns, complete, &summary->device_ns, error)))
         return error->status;
-    return *over ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
+    return *complete ? shuf__summary_complete(backend, entry, options, summary, error) : SHUF_OK;
 }
 
 static enum shuf__loop_result run_on_loop(struct shuf__engine_job *engine_job,
                                           struct shuf__backend *backend)
 {
-    bool over;
+    bool complete;
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     const struct shuf__cache_entry *entry = job->entry;
-    if (!entry->allocation->block.memory || !shuf__entry_is_small(backend, entry, &job->options))
+    if (!entry->allocation->block.memory || !shuf__entry_is_quick(backend, entry, &job->options))
         return SHUF__LOOP_NOTHING;
-    shuf_status status =
-        shuf__entry_compute_small(backend, entry, &job->options, &job->summary, &over, &job->error);
-    if (status == SHUF_OK && !over) {
+    shuf_status status = shuf__entry_compute_quick(backend, entry, &job->options, &job->summary,
+                                                   &complete, &job->error);
+    if (status == SHUF_OK && !complete) {
         shuf__entry_job_set_state(job, SHUF__JOB_LAUNCHED);
         return SHUF__LOOP_LAUNCHED;
     }
@@ -194,8 +196,8 @@ static shuf_status launch(struct shuf__entry_job *job, struct shuf__backend *bac
     return launch_with_key(backend, entry, &computation, &job->error);
 }
 
-/* If the event cannot be made, the job fails. It waits for the launched computation first, because
- * that still writes to the block. */
+/* If the event cannot be made, the job fails. First it waits for the launched computation, which
+ * still writes to the block. */
 static shuf_status make_event(struct shuf__entry_job *job, struct shuf__backend *backend)
 {
     struct shuf__error ignored;
@@ -259,8 +261,8 @@ shuf_status shuf__entry_job_check_fit(const struct shuf__cache_entry *entry,
     return shuf__workspace_check_fit(entry->cache->pool, &memory, error);
 }
 
-/* Whether the input of a shuffle is ready, or its job is still at work. That job ends before this
- * one. */
+/* Whether the input of a shuffle is ready or is still being computed. The job of the input ends
+ * before this job, because a user's jobs run one after the other. */
 static bool has_input(const struct shuf__cache_entry *entry)
 {
     return !entry->input || entry->input->ready || entry->input->job;
@@ -290,11 +292,12 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
 }
 
 /* Acquires the job's memory. A job that only adds to the summary of a ready entry needs none. */
-static bool begin_job(struct shuf__engine_job *engine_job)
+static enum shuf__begin begin_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     struct shuf__cache_entry *entry = job->entry;
     const struct shuf__backend *backend = shuf__engine_backend(entry->cache->engine);
+    entry->cache->pool->later = false;
     if (!entry->ready && !has_input(entry))
         shuf__fail(&job->error, SHUF_INVALID,
                    "lease of the input: its values could not be computed");
@@ -302,10 +305,12 @@ static bool begin_job(struct shuf__engine_job *engine_job)
         if (!entry->ready)
             acquire_rank_index(job, backend);
         shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
-        return true;
+        return SHUF__BEGIN_DONE;
+    } else if (entry->cache->pool->later) {
+        return SHUF__BEGIN_LATER;
     }
     shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
-    return false;
+    return SHUF__BEGIN_FAILED;
 }
 
 void shuf__entry_job_release(struct shuf__entry_job *job)

@@ -72,17 +72,17 @@ void shuf__entry_become_ready(struct shuf__cache_entry *entry);
 
 /* ---- on the thread that has the backend ---- */
 
-/* Whether computing the entry takes less time than waking another thread. */
-bool shuf__entry_is_small(const struct shuf__backend *backend,
+/* Whether computing the entry is quick (compute.h). */
+bool shuf__entry_is_quick(const struct shuf__backend *backend,
                           const struct shuf__cache_entry *entry,
                           const struct shuf__compute_options *options);
 
-/* Computes a small entry that has its memory. *over is false if the computation is launched but
+/* Computes a quick entry that has its memory. *complete is false if the computation is launched but
  * takes longer than expected. */
-shuf_status shuf__entry_compute_small(struct shuf__backend *backend,
+shuf_status shuf__entry_compute_quick(struct shuf__backend *backend,
                                       const struct shuf__cache_entry *entry,
                                       const struct shuf__compute_options *options,
-                                      struct shuf__summary *summary, bool *over,
+                                      struct shuf__summary *summary, bool *complete,
                                       struct shuf__error *error);
 
 /* Waits until the launched computation of an entry is over. */

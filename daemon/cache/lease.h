@@ -47,7 +47,7 @@ struct shuf__lease {
     Shuf__Transport transport;
     bool prefetch; /* the client has not requested the result itself yet */
     uint64_t since_ms;
-    bool releasing; /* a mark during the check of a Release: it has named this lease */
+    bool releasing; /* set while a Release is checked that names this lease */
     LIST_ENTRY(shuf__lease) of_owner;
 };
 
@@ -56,8 +56,8 @@ void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop);
 /* Call when all leases have ended. */
 void shuf__leases_free(struct shuf__leases *leases);
 
-/* Fails with SHUF_BUSY if the connection holds as many leases as it may. Call it before the result
- * is computed. */
+/* Fails with SHUF_BUSY if the connection or its user cannot have another lease. Call it before the
+ * result is computed. */
 shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner,
                                     struct shuf__error *error);
 

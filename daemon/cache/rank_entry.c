@@ -26,7 +26,7 @@ static struct shuf__key key_of(uint32_t uid, const struct shuf__request *request
     };
 }
 
-/* The message says to a client that requests a few places why they need a block. */
+/* The message tells a client why even a request for a few positions needs a block. */
 static shuf_status check_size(const struct shuf__cache *cache, uint32_t uid, uint64_t n,
                               uint64_t bytes, struct shuf__error *error)
 {

@@ -16,6 +16,8 @@
 #include <stdio.h>
 
 typedef char shuf__config_TEXT[108];
+typedef char shuf__config_PATH[108];
+typedef char shuf__config_BACKEND[108];  /* as shuf__backend_open() takes it */
 typedef char shuf__config_ENDPOINT[108]; /* endpoint.h */
 typedef char shuf__config_TEXTFILE[108]; /* the path of a file of metrics */
 typedef uint64_t shuf__config_NUMBER;
@@ -46,7 +48,7 @@ struct shuf__config {
 #undef SHUF__PARAM
     char file[SHUF__CONFIG_PATH]; /* the file that was read; "": none */
     int line[SHUF__CONFIG_KEYS];  /* the line of the file that sets this key; 0: none */
-    char root[108];               /* tests put it before paths in /proc and /sys; else "" */
+    char root[108]; /* ""; tests set it to a folder that replaces / for /proc and /sys */
     struct shuf__config_source source;
 };
 
@@ -112,7 +114,7 @@ struct shuf__config_help {
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key);
 
-/* Converts a duration for a timer. Only 0 gives 0: a shorter time than 1 ms gives 1 ms. */
+/* Converts a duration to milliseconds for a timer. Rounds up, so only 0 gives 0. */
 static inline uint64_t shuf__config_ms(shuf__config_DURATION nanoseconds)
 {
     return (nanoseconds + 999999) / 1000000;

@@ -33,7 +33,8 @@ const char *shuf__log_level_name(enum shuf__log_level level)
 }
 
 /* $JOURNAL_STREAM alone does not prove that stderr is the journal: a program with a redirected
- * stderr inherits it too. So compares the device and the inode of stderr with it. */
+ * stderr inherits it too. So this function compares the device and the inode of stderr with the
+ * variable. */
 static bool is_journal(void)
 {
     struct stat status;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See log_queue.h. A thread writes the lines, because no other way avoids waiting for every kind of
- * reader. The flag O_NONBLOCK belongs to the open file, which other processes share. A pipe or
- * terminal of another user cannot be opened again. Files on a network and sd_journal_sendv() wait
- * even with this flag. A crash loses the lines in the queue.
+ * See log_queue.h. A thread of its own writes the lines, because a write may wait for the reader.
+ * The flag O_NONBLOCK is no remedy. It belongs to the open file, which other processes share, and a
+ * pipe or a terminal of another user cannot be opened again. Files on a network and
+ * sd_journal_sendv() wait even with the flag. A crash loses the lines in the queue.
  */
 #include "log_queue.h"
 

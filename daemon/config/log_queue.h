@@ -21,8 +21,8 @@ struct shuf__log_losses {
 /* Makes the queue and starts its thread. NULL: out of memory or threads. */
 struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_output output);
 
-/* Adds a line, from any thread. With `key`, the queue takes at most `rate` lines a second of that
- * kind; 0: any number. */
+/* Adds a line, from any thread. With a `key`, the line is of the kind `key`, and log_limit.h limits
+ * the lines of this kind to `rate` a second. 0: no limit. */
 void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_line *line,
                          const char *key, uint64_t rate);
 

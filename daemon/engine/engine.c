@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_WAKE = 32, /* small jobs on the loop, before it serves the sockets again */
-    TURN_HOST_MS = 10,  /* long against the time in which a job fills the CPU's caches again */
+    JOBS_PER_WAKE = 32, /* quick jobs on the loop, before it serves the sockets again */
+    TURN_HOST_MS = 10,  /* much longer than a job needs to fill the CPU's caches again */
     TURN_DEVICE_MS = 2,
 };
 
@@ -100,8 +100,18 @@ static void run_in_lane(struct shuf__engine *engine, struct shuf__engine_job *jo
     dispatch(engine, lane, job, launched ? engine->backend : NULL);
 }
 
-/* Begins the user's next job. False if the job is over already. Then call_done() begins another job
- * after the loop has served the sockets. */
+/* The user's jobs wait for shuf__engine_begin_again(). Meanwhile other users have their turns. */
+static void begin_later(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    job->started_ns = 0;
+    job->user->count++;
+    job->user->waits = true;
+    shuf__job_queue_push_first(&job->user->waiting, job);
+    uv_async_send(&engine->wake);
+}
+
+/* Begins the user's next job. False if no lane runs it: it is over already, or waits again. Then
+ * call_done() begins another job after the loop has served the sockets. */
 static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
                       struct shuf__lane *lane)
 {
@@ -109,13 +119,17 @@ static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
     enum shuf__loop_result result = SHUF__LOOP_COMPLETE;
     user->count--;
     job->started_ns = uv_hrtime();
-    if (!job->begin || job->begin(job))
+    const enum shuf__begin begin = job->begin ? job->begin(job) : SHUF__BEGIN_DONE;
+    if (begin == SHUF__BEGIN_DONE)
         result = run_on_loop(engine, job);
     if (result != SHUF__LOOP_COMPLETE) {
         run_in_lane(engine, job, lane, result == SHUF__LOOP_LAUNCHED);
         return true;
     }
-    finish_on_loop(engine, job);
+    if (begin == SHUF__BEGIN_LATER)
+        begin_later(engine, job);
+    else
+        finish_on_loop(engine, job);
     end_turn(engine, user);
     return false;
 }
@@ -245,6 +259,12 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
     return SHUF_OK;
 }
 
+void shuf__engine_begin_again(struct shuf__engine *engine)
+{
+    shuf__turns_end_waits(&engine->turns);
+    schedule(engine);
+}
+
 void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     atomic_store(&job->cancelled, true);
@@ -283,8 +303,8 @@ void shuf__engine_hand_over(struct shuf__engine *engine, struct shuf__engine_job
 bool shuf__engine_job_is_cancelled(void *job)
 {
     struct shuf__engine_job *j = job;
-    /* Many threads call this, and a write takes the cache line from the others. So writes only if
-     * the value changes. */
+    /* Many threads call this function, and a write takes the cache line from the other threads. So
+     * it writes only if the value changes. */
     if (!atomic_load_explicit(&j->polled, memory_order_relaxed))
         atomic_store_explicit(&j->polled, true, memory_order_relaxed);
     if (atomic_load_explicit(&j->paused, memory_order_relaxed))

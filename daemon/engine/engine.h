@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The engine decides which job uses the device, when, and on which thread. Users take turns
- * (turns.h). At the end of a user's turn, if another user waits, the running job is paused.
- * The other user's job runs in a lane of its own (lane.h). A user's jobs run one after the other.
- * Small computations run on the loop's thread, which has its own backend. Urgent jobs, such as
- * reads and frees, have a lane of their own. So both need not wait for long computations.
+ * (turns.h). At the end of a user's turn, if another user waits, the running job is paused. The
+ * other user's job runs in a lane of its own (lane.h). A user's jobs run one after the other. Quick
+ * computations (cache/compute.h) run on the loop's thread, which has its own backend. Urgent jobs,
+ * such as reads and frees, have a lane of their own. So quick computations and urgent jobs do not
+ * wait for long computations.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -59,6 +60,9 @@ bool shuf__engine_progressed(struct shuf__engine *engine);
 /* Queues an urgent job, such as the read of a result or a free. It is never refused, and waits only
  * for other urgent jobs. */
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);
+
+/* Begins the jobs whose `begin` has returned SHUF__BEGIN_LATER. */
+void shuf__engine_begin_again(struct shuf__engine *engine);
 
 /* For a job that has launched a computation: call it in the job's `done`. The same lane then calls
  * `run` once more, which waits for the end of the computation. */

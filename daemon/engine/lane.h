@@ -50,8 +50,8 @@ void shuf__lanes_destroy(struct shuf__lanes *lanes);
 /* Opens the first lane of the set. */
 shuf_status shuf__lanes_open_first(struct shuf__lanes *lanes, struct shuf__error *error);
 
-/* A lane of the set without a job. NULL if every lane has a job; then opens another lane, if the
- * set may have more. The new lane wakes the loop when it is open. */
+/* A lane of the set without a job. NULL: every lane has a job. In this case it begins to open
+ * another lane, if the set may have more. The new lane wakes the loop when it is open. */
 struct shuf__lane *shuf__lanes_find_free(struct shuf__lanes *lanes);
 
 /* Closes free lanes of the set, except SHUF__LANES_KEPT. */

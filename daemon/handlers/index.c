@@ -69,14 +69,17 @@ static void run_look_up(struct shuf__engine_job *engine_job, struct shuf__backen
 
 /* ---- on the loop's thread ---- */
 
-static bool begin_look_up(struct shuf__engine_job *engine_job)
+static enum shuf__begin begin_look_up(struct shuf__engine_job *engine_job)
 {
     struct look_up_job *l = look_up_job_of(engine_job);
     const struct shuf__permutation *p = &l->request.look_up.permutation;
     if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
-        return true;
+        return SHUF__BEGIN_DONE;
+    l->cache->pool->later = false;
     l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, &l->request, &l->job.error);
-    return l->rank_index != NULL;
+    if (l->rank_index)
+        return SHUF__BEGIN_DONE;
+    return l->cache->pool->later ? SHUF__BEGIN_LATER : SHUF__BEGIN_FAILED;
 }
 
 static void release_look_up(struct shuf__session_job *job)
@@ -149,7 +152,7 @@ static shuf_status submit_look_up(struct shuf__session *session,
 /* ---- the request ---- */
 
 /* Whether the look-up takes no longer than a turn of the loop. */
-static bool is_small(const struct shuf__look_up *request, size_t count)
+static bool is_quick(const struct shuf__look_up *request, size_t count)
 {
     return has_random_access(request) && count <= ON_LOOP;
 }
@@ -215,7 +218,7 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     session->record.n = request.look_up.permutation.n;
     session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
-    if (is_small(&request.look_up, index->n_at) ? look_up_at_once(session, &request, index, &error)
+    if (is_quick(&request.look_up, index->n_at) ? look_up_at_once(session, &request, index, &error)
                                                 : submit_look_up(session, &request, index, &error))
         shuf__session_fail(session, &error);
 }

@@ -5,8 +5,6 @@
  */
 #include "metrics_text.h"
 
-#include "usage.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,8 @@ enum { LABELS_TEXT = 4 * SHUF__LABEL_TEXT };
 /* The users that one reader may see. */
 struct view {
     struct shuf__metrics_reader reader;
-    struct shuf__usages usages;
+    const struct shuf__account *accounts[SHUF__ACCOUNTS_LISTED];
+    size_t count; /* of accounts */
 };
 
 /* ---- the daemon ---- */
@@ -55,8 +54,8 @@ static void write_resident(struct shuf__exposition *x)
 
 /* ---- requests ---- */
 
-/* Whether the metrics have this kind. They have all kinds of the protocol, and 0 for a frame
- * without a request. */
+/* Whether the metrics have rows of this kind: a kind of the protocol, or 0 for a frame that is not
+ * a request. */
 static bool is_kind(unsigned kind)
 {
     return kind == 0 || strcmp(shuf__request_kind_name(kind), "none") != 0;
@@ -152,44 +151,45 @@ static bool may_see(const struct view *v, uint32_t uid)
            (v->reader.sees == SHUF__METRICS_ONE_USER && v->reader.uid == uid);
 }
 
-enum count_field { REQUESTS, VALUES, DEVICE };
+enum total_field { REQUESTS, VALUES, DEVICE };
 
-static void write_user_count(struct shuf__exposition *x, const char *labels,
-                             const struct shuf__user_count *count, enum count_field field)
+static void write_user_total(struct shuf__exposition *x, const char *labels,
+                             const struct shuf__user_total *total, enum total_field field)
 {
     if (field == DEVICE)
-        shuf__exposition_seconds(x, labels, count->device_ns);
+        shuf__exposition_seconds(x, labels, total->device_ns);
     else
-        shuf__exposition_number(x, labels, field == VALUES ? count->values : count->requests);
+        shuf__exposition_number(x, labels, field == VALUES ? total->values : total->requests);
 }
 
-static void write_user_counts(struct shuf__exposition *x, const struct shuf__service *s,
-                              const struct view *v, enum count_field field)
+static void write_user_totals(struct shuf__exposition *x, const struct shuf__service *s,
+                              const struct view *v, enum total_field field)
 {
     char labels[LABELS_TEXT];
-    const struct shuf__user_counts *counts = &s->stats.users;
-    for (size_t i = 0; i < counts->users; i++) {
-        if (!may_see(v, counts->row[i].uid))
+    const struct shuf__user_totals *totals = &s->stats.users;
+    for (size_t i = 0; i < totals->users; i++) {
+        if (!may_see(v, totals->row[i].uid))
             continue;
-        snprintf(labels, sizeof labels, "uid=\"%" PRIu32 "\"", counts->row[i].uid);
-        write_user_count(x, labels, &counts->row[i], field);
+        snprintf(labels, sizeof labels, "uid=\"%" PRIu32 "\"", totals->row[i].uid);
+        write_user_total(x, labels, &totals->row[i], field);
     }
-    if (v->reader.sees == SHUF__METRICS_ALL_USERS && shuf__user_count_others(counts)->requests > 0)
-        write_user_count(x, "uid=\"other\"", shuf__user_count_others(counts), field);
+    if (v->reader.sees == SHUF__METRICS_ALL_USERS && shuf__user_totals_others(totals)->requests > 0)
+        write_user_total(x, "uid=\"other\"", shuf__user_totals_others(totals), field);
 }
 
-enum usage_field { CLIENTS, LEASES, BYTES, IDLE_BYTES };
+enum account_field { CLIENTS, LEASES, BYTES, IDLE_BYTES };
 
-static void write_user_usages(struct shuf__exposition *x, const struct view *v,
-                              enum usage_field field)
+static void write_accounts(struct shuf__exposition *x, const struct view *v,
+                           enum account_field field)
 {
     char labels[LABELS_TEXT];
-    for (size_t i = 0; i < v->usages.count; i++) {
-        const struct shuf__usage *usage = &v->usages.user[i];
-        const uint64_t values[] = {usage->clients, usage->leases, usage->bytes, usage->idle};
-        if (!may_see(v, usage->uid))
+    for (size_t i = 0; i < v->count; i++) {
+        const struct shuf__account *account = v->accounts[i];
+        const uint64_t values[] = {account->clients, shuf__account_leases(account),
+                                   shuf__account_bytes(account), shuf__account_idle(account)};
+        if (!may_see(v, account->uid))
             continue;
-        snprintf(labels, sizeof labels, "uid=\"%" PRIu32 "\"", usage->uid);
+        snprintf(labels, sizeof labels, "uid=\"%" PRIu32 "\"", account->uid);
         shuf__exposition_number(x, labels, values[field]);
     }
 }
@@ -245,8 +245,9 @@ char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_rea
     x.now_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     x.now_ns = uv_hrtime();
     shuf__allocations_refresh(&service->allocations, SHUF__MEMORY_MEMFD);
-    shuf__usages_read(service, reader.sees == SHUF__METRICS_ONE_USER ? reader.uid : SHUF__NO_USER,
-                      &view.usages);
+    view.count = shuf__accounts_list(
+        &service->allocations.accounts,
+        reader.sees == SHUF__METRICS_ONE_USER ? reader.uid : SHUF__ALL_USERS, view.accounts);
     write_all(&x, service, &view);
     const bool failed = ferror(x.out);
     if (fclose(x.out) == 0 && !failed)

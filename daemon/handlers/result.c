@@ -29,18 +29,13 @@ static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf_
 
 /* ---- 2. choose the memory and the outputs ---- */
 
-/* The result of a shuffle must be on the side of its input, host or device. Every backend makes
- * plans of exchanges on the host. */
+/* The result of a shuffle must be on the side of its input, host or device. */
 static bool find_beside(const struct shuf__result_request *r, struct shuf__beside *beside)
 {
     const struct shuf__allocation *input = r->input ? r->input->allocation : NULL;
     if (input)
         *beside = (struct shuf__beside){input->kind, "the input is"};
-    else if (r->key.request.kind == SHUF__EXCHANGE)
-        *beside = (struct shuf__beside){SHUF__MEMORY_MEMFD, "plans of exchanges are"};
-    else
-        return false;
-    return true;
+    return input != NULL;
 }
 
 static shuf_status choose_transport(struct shuf__result_request *r, struct shuf__error *error)
@@ -82,7 +77,7 @@ static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error 
                                session->fd, &r->key.request.key, error);
 }
 
-/* Call before the computation, so that nothing is computed in vain. */
+/* Call it before the computation, because a request above the limit fails. */
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
 {
@@ -126,7 +121,8 @@ static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache
     return true;
 }
 
-/* The request's lists belong to the message, which is freed before a job ends. So copies them. */
+/* The lists of an exchange belong to the message, which is freed before a job ends. So the request
+ * takes the lists of its entry, which are copies. */
 static void use_request_of_entry(struct shuf__result_request *r)
 {
     if (r->key.request.kind == SHUF__EXCHANGE)
@@ -212,11 +208,11 @@ static void note_computed(const struct shuf__result_request *r)
 
 static shuf_status compute_and_reply(struct shuf__result_request *r, struct shuf__error *error)
 {
-    bool there;
+    bool has_all;
     const bool was_ready = r->waiter.entry->ready;
-    if (shuf__compute_now(r->waiter.entry, &r->waiter.options, &there, error))
+    if (shuf__compute_now(r->waiter.entry, &r->waiter.options, &has_all, error))
         return error->status;
-    if (!there)
+    if (!has_all)
         return submit_and_wait(r, error);
     if (!was_ready)
         note_computed(r);

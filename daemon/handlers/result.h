@@ -8,7 +8,7 @@
 #include "result_request.h"
 
 /* Fills key.request, options, give_back and input from a message of one kind, and checks all
- * values. Sets give_back even if it fails. */
+ * values. A function that fails must have set give_back. */
 typedef shuf_status shuf__parse_function(struct shuf__result_request *r,
                                          const Shuf__Request *message, struct shuf__error *error);
 

@@ -145,7 +145,7 @@ void shuf__service_configure(struct shuf__service *service)
     device->configured = config->device_memory;
     device->configured_idle = config->device_cache;
     device->configured_warm = config->device_warm;
-    service->allocations.accounts.memory = config->user_memory;
+    service->allocations.accounts.memory_share = config->user_memory;
     service->allocations.has_user_option = config->source.value[SHUF__CONFIG_user_memory] != NULL;
     service->leases.limit = config->leases;
     service->leases.user_limit = config->user_leases;
@@ -160,7 +160,7 @@ static const char *keys_directory(const struct shuf__config *config)
     return *config->keys ? config->keys : getenv("CREDENTIALS_DIRECTORY");
 }
 
-/* The error names the variable if the file does not name the directory. */
+/* If $CREDENTIALS_DIRECTORY gives the directory, the error names this variable. */
 static shuf_status load_keys(struct shuf__keyring *keyring, const struct shuf__config *config,
                              struct shuf__error *error)
 {

@@ -55,8 +55,8 @@ void shuf__service_close(struct shuf__service *service);
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
 
-/* The number of daemons that share the host memory of the machine. Logs a wrong $SHUFD_INSTANCES if
- * `log` is not NULL. */
+/* The number of daemons that share the host memory of the machine. If `log` is not NULL, logs a
+ * wrong value of $SHUFD_INSTANCES. */
 uint64_t shuf__service_sharers(const struct shuf__log *log);
 
 /* Whether the named keys could be loaded. */

@@ -8,8 +8,8 @@
 #include "engine/engine.h"
 #include "net/session.h"
 
-/* The first member of a struct from malloc(). The caller sets engine_job.run (and .begin), release
- * and reply. */
+/* The first member of the struct of a kind of job, which malloc() has made. The caller sets
+ * release, reply and engine_job.run, and may set engine_job.begin. */
 struct shuf__session_job {
     struct shuf__pending pending;
     struct shuf__engine_job engine_job;
@@ -23,7 +23,7 @@ struct shuf__session_job {
 struct shuf__session_job *shuf__session_job_of(struct shuf__engine_job *engine_job);
 
 /* Submits the job and lets the session wait for it. The job is freed after its reply. Fails with
- * SHUF_BUSY when the queue is full; then the caller still owns the job. */
+ * SHUF_BUSY when the queue is full. After a failure the caller still owns the job. */
 shuf_status shuf__session_job_submit(struct shuf__session_job *job, struct shuf__session *session,
                                      struct shuf__error *error);
 

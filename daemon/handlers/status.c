@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Status: describes the daemon, its load, and its users. It reads only counters, so it answers at
- * once even if the device is busy. Users see their own row and the totals. Root and the daemon's
+ * Status: describes the daemon, its load, and its users. It does not use the device, so it answers
+ * at once even if the device is busy. Users see their own row and the totals. Root and the daemon's
  * user see all rows.
  */
 #include "handlers.h"
 #include "memory/transport.h"
 #include "service.h"
-#include "usage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 /* The users, sorted by bytes, largest first. If there are more than 32, the others are left out. */
 struct users {
-    Shuf__User user[SHUF__USAGES], *pointers[SHUF__USAGES];
+    Shuf__User user[SHUF__ACCOUNTS_LISTED], *pointers[SHUF__ACCOUNTS_LISTED];
 };
 
 static int compare_users(const void *a, const void *b)
@@ -34,28 +33,33 @@ static void describe_mapped(const struct shuf__account *account, Shuf__User *use
     user->mapped_pid = (uint64_t)account->mapped_pid[side];
 }
 
+static void describe_user(const struct shuf__account *account, Shuf__User *user)
+{
+    *user = (Shuf__User)SHUF__USER__INIT;
+    user->uid = account->uid;
+    user->clients = account->clients;
+    user->leases = shuf__account_leases(account);
+    user->blocks = account->blocks;
+    user->bytes = shuf__account_bytes(account);
+    user->idle = shuf__account_idle(account);
+    describe_mapped(account, user);
+}
+
 static void describe_users(const struct shuf__session *session, struct users *users,
                            Shuf__StatusReply *status)
 {
-    struct shuf__usages usages;
-    shuf__mapped_bytes_read(&shuf__service_of(session)->allocations);
-    shuf__usages_read(shuf__service_of(session),
-                      shuf__session_is_privileged(session) ? SHUF__NO_USER : session->client.uid,
-                      &usages);
-    for (size_t i = 0; i < usages.count; i++) {
-        const struct shuf__usage *from = &usages.user[i];
-        users->user[i] = (Shuf__User)SHUF__USER__INIT;
-        users->user[i].uid = from->uid;
-        users->user[i].clients = from->clients;
-        users->user[i].leases = from->leases;
-        users->user[i].blocks = from->blocks;
-        users->user[i].bytes = from->bytes;
-        users->user[i].idle = from->idle;
-        describe_mapped(from->account, &users->user[i]);
+    const struct shuf__account *accounts[SHUF__ACCOUNTS_LISTED];
+    struct shuf__allocations *allocations = &shuf__service_of(session)->allocations;
+    shuf__mapped_bytes_read(allocations);
+    const size_t count = shuf__accounts_list(
+        &allocations->accounts,
+        shuf__session_is_privileged(session) ? SHUF__ALL_USERS : session->client.uid, accounts);
+    for (size_t i = 0; i < count; i++) {
+        describe_user(accounts[i], &users->user[i]);
         users->pointers[i] = &users->user[i];
     }
-    qsort(users->pointers, usages.count, sizeof users->pointers[0], compare_users);
-    status->n_users = usages.count;
+    qsort(users->pointers, count, sizeof users->pointers[0], compare_users);
+    status->n_users = count;
     status->users = users->pointers;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See summary_job.h. The job computes each tile like a request for consecutive values. An algorithm
- * with compaction finds the beginning of a tile by the rank index, which the tiles before have
- * filled.
+ * without random access finds the beginning of a tile in the rank index. The computation of the
+ * earlier tiles has filled this index.
  */
 #include "summary_job.h"
 
@@ -121,8 +121,8 @@ static shuf_status compute_tile(struct summary_job *s, struct shuf__backend *bac
     return status;
 }
 
-/* Adds the values of this tile that are among the last values of the result. These may be in two
- * tiles. */
+/* Adds the values of this tile that are among the last values of the result. The last values may be
+ * in two tiles. */
 static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend,
                             const struct shuf__block *block, uint64_t count)
 {
@@ -214,19 +214,26 @@ static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backen
 
 /* ---- the job, on the loop's thread ---- */
 
-static bool begin_summary(struct shuf__engine_job *engine_job)
+static shuf_status acquire(struct summary_job *s)
 {
-    struct summary_job *s = summary_job_of(engine_job);
     const struct shuf__job_memory memory = {
         .result = {.uid = s->request.key.uid},
         .workspace = needs_of(shuf__engine_backend(s->cache->engine)),
     };
-    if (needs_rank_index(&s->request.key.request) &&
+    if (needs_rank_index(&s->request.key.request) && !s->rank_index &&
         !(s->rank_index = shuf__rank_entry_acquire(s->cache, s->request.key.uid,
                                                    &s->request.key.request, &s->job.error)))
-        return false;
-    return shuf__workspace_acquire(s->pool, &memory, false, &s->workspace, &s->job.error) ==
-           SHUF_OK;
+        return s->job.error.status;
+    return shuf__workspace_acquire(s->pool, &memory, false, &s->workspace, &s->job.error);
+}
+
+static enum shuf__begin begin_summary(struct shuf__engine_job *engine_job)
+{
+    struct summary_job *s = summary_job_of(engine_job);
+    s->pool->later = false;
+    if (acquire(s) == SHUF_OK)
+        return SHUF__BEGIN_DONE;
+    return s->pool->later ? SHUF__BEGIN_LATER : SHUF__BEGIN_FAILED;
 }
 
 static void release_summary(struct shuf__session_job *job)

@@ -13,7 +13,7 @@
 bool shuf__summary_job_applies(const struct shuf__result_request *r);
 
 /* Submits the job, which sends the reply. Fails with SHUF_NO_MEMORY if the result is so large that
- * other requests would wait too long; then the client requests parts. Fails with SHUF_BUSY when the
+ * other requests would wait too long. The client then requests parts. Fails with SHUF_BUSY when the
  * queue is full. */
 shuf_status shuf__summary_job_submit(const struct shuf__result_request *r,
                                      struct shuf__error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The files of named keys. The file NAME has the 16 bytes of a key, or their 32 hex digits. The
- * file NAME.group is optional; it names the group whose members may use the key. The directory of a
+ * optional file NAME.group names the group whose members may use the key. The directory of a
  * service's credentials, which systemd makes, has this form.
  */
 #ifndef SHUFD_KEY_FILES_H

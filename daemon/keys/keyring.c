@@ -18,9 +18,8 @@ static const size_t bits_size = SHUF__KEYS_MAX * sizeof(shuf_key);
 
 /* ---- locked memory ---- */
 
-/* Locks the memory, and makes the process not dumpable: it writes no core dump, and only root may
- * trace it. This also protects keys that are derived from a named key and lie on the stacks of the
- * computing threads. */
+/* Locks the memory, and makes the process not dumpable. Such a process writes no core dump, and
+ * only root may trace it. This also protects derived keys on the stacks of computing threads. */
 static int protect(void *memory)
 {
     return mlock(memory, bits_size) || madvise(memory, bits_size, MADV_DONTDUMP) ||
@@ -149,7 +148,7 @@ shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__req
                                 "key %s: the daemon has read its keys again; try again", key->name);
 }
 
-/* Zeroes the part of the stack below the caller that computations have used. */
+/* Zeroes 64 KiB of the stack below the caller, where computations had their variables. */
 static void __attribute__((noinline)) zero_stack(void)
 {
     char stack[64 * 1024];

@@ -4,6 +4,8 @@
  */
 #include "accounts.h"
 
+#include "engine/job.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -61,6 +63,33 @@ void shuf__account_unref(struct shuf__account *account)
     free(account);
 }
 
+size_t shuf__accounts_list(const struct shuf__accounts *accounts, uint32_t uid,
+                           const struct shuf__account *list[SHUF__ACCOUNTS_LISTED])
+{
+    size_t count = 0;
+    const struct shuf__account *account;
+    LIST_FOREACH (account, &accounts->list, link)
+        if (count < SHUF__ACCOUNTS_LISTED && (uid == SHUF__ALL_USERS || account->uid == uid) &&
+            (account->clients > 0 || account->blocks > 0))
+            list[count++] = account;
+    return count;
+}
+
+uint64_t shuf__account_leases(const struct shuf__account *account)
+{
+    return account->leases + account->prefetches;
+}
+
+uint64_t shuf__account_bytes(const struct shuf__account *account)
+{
+    return account->bytes[SHUF__SIDE_HOST] + account->bytes[SHUF__SIDE_DEVICE];
+}
+
+uint64_t shuf__account_idle(const struct shuf__account *account)
+{
+    return account->idle[SHUF__SIDE_HOST] + account->idle[SHUF__SIDE_DEVICE];
+}
+
 bool shuf__uid_is_privileged(uint32_t uid)
 {
     return uid == 0 || uid == geteuid();
@@ -68,7 +97,8 @@ bool shuf__uid_is_privileged(uint32_t uid)
 
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid)
 {
-    return accounts->memory.number > 0 && uid != SHUF__NO_USER && !shuf__uid_is_privileged(uid);
+    return accounts->memory_share.number > 0 && uid != SHUF__UID_DAEMON &&
+           !shuf__uid_is_privileged(uid);
 }
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -76,8 +106,9 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* `enough`: the least that is useful to a user. At most a 128th of the limit, so several users can
- * have it. */
+/* The amount that a user may have even if others hold nearly everything: a 1024th of the limit, or
+ * `enough` if that is more. `enough` is at most a 128th of the limit, so several users can have it.
+ */
 static uint64_t little_of(uint64_t limit, uint64_t enough)
 {
     const uint64_t part = limit / LITTLE;
@@ -98,7 +129,7 @@ static uint64_t share(struct shuf__amount part, uint64_t limit, uint64_t others,
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others)
 {
-    return share(accounts->memory, limit, others, little_of(limit, ENOUGH_BYTES));
+    return share(accounts->memory_share, limit, others, little_of(limit, ENOUGH_BYTES));
 }
 
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others)

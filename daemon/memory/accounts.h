@@ -10,11 +10,13 @@
 #include "amount.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
 
-enum { SHUF__NO_USER = UINT32_MAX }; /* has the memory that no user has had yet */
+/* Stands for all users where a function takes the uid of one user. (uid_t)-1 is no user's uid. */
+enum { SHUF__ALL_USERS = UINT32_MAX };
 
 enum shuf__side { SHUF__SIDE_HOST, SHUF__SIDE_DEVICE, SHUF__SIDES };
 
@@ -26,6 +28,7 @@ struct shuf__account {
     uint64_t bytes[SHUF__SIDES];        /* of these blocks */
     uint64_t idle[SHUF__SIDES];         /* of these bytes: kept for reuse (pool.h) */
     uint64_t pending_free[SHUF__SIDES]; /* unused, but mapped by some process */
+    uint64_t unconfirmed[SHUF__SIDES];  /* not in `bytes`: see struct shuf__budget */
     /* Idle or pending bytes that processes had mapped at the last reading (client_process.h).
      * mapped_pid is the process with most of these bytes; 0: the daemon knows none. */
     uint64_t mapped[SHUF__SIDES];
@@ -37,7 +40,9 @@ struct shuf__account {
 /* All users that have something. */
 struct shuf__accounts {
     LIST_HEAD(, shuf__account) list;
-    struct shuf__amount memory; /* the part that a user may have of the rest; 0: no limits */
+    /* The memory that one user may have: a part of the memory that the other users leave, or bytes.
+     * 0: no limits. */
+    struct shuf__amount memory_share;
 };
 
 void shuf__accounts_init(struct shuf__accounts *accounts);
@@ -50,17 +55,30 @@ void shuf__account_unref(struct shuf__account *account);
 /* NULL: the user has nothing. */
 struct shuf__account *shuf__account_find(const struct shuf__accounts *accounts, uint32_t uid);
 
+enum { SHUF__ACCOUNTS_LISTED = 32 };
+
+/* Lists the accounts with connections or blocks, for Status and the metrics: of one user, or of
+ * SHUF__ALL_USERS. If there are more than 32, the others are left out. Returns their number. */
+size_t shuf__accounts_list(const struct shuf__accounts *accounts, uint32_t uid,
+                           const struct shuf__account *list[SHUF__ACCOUNTS_LISTED]);
+
+/* Sums of an account: leases with prefetches, bytes and idle bytes of both sides. */
+uint64_t shuf__account_leases(const struct shuf__account *account);
+uint64_t shuf__account_bytes(const struct shuf__account *account);
+uint64_t shuf__account_idle(const struct shuf__account *account);
+
 /* Root and the daemon's user, who see and free the results of all users, and have no limits. */
 bool shuf__uid_is_privileged(uint32_t uid);
 
-/* Whether limits of memory and blocks hold for that user. */
+/* Whether that user has limits of memory and blocks. SHUF__UID_DAEMON has none. */
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
-/* The most that one user may have of `limit` if the other users have `others`. A sixteenth of the
- * limit is for root. Another sixteenth is for users who have little, because their parts of the
- * rest may be too small. Such a user may have a 1024th of the bytes, or 4 MiB if that is more. It
- * may have a 1024th of the blocks, or 4 blocks if that is more. It may have a 256th of the
- * connections, or one. */
+/* The most that one user may have of `limit` if the other users have `others`. A user may have a
+ * part, such as 75%, of what the others leave of 14/16 of the limit. One sixteenth is only for root
+ * and the daemon's user. The other one is for users whose part would be too small. Such a user may
+ * have a 1024th of the bytes, and at least 4 MiB; a 1024th of the blocks, and at least 4; a 256th
+ * of the connections, and at least one. If the limit is small, a 128th of it replaces the 4 MiB and
+ * the 4 blocks. */
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);

@@ -6,10 +6,10 @@
 
 #include "refusal.h"
 
-/* A size class is full above 64 idle allocations or above 128 MiB, but never with only one. If it
- * is full, a request overwrites the least recently used result instead of allocating a block. Small
- * results are cheap to compute again, and clients already have these few blocks mapped. For a large
- * result, new memory takes longer than the computation. */
+/* A size class (pool.h) is full above 64 idle allocations or above 128 MiB, but never with only one
+ * allocation. If the class is full, a request overwrites its least recently used result instead of
+ * allocating a block. Small results are cheap to compute again, and clients already have these few
+ * blocks mapped. For a large result, new memory takes longer than the computation. */
 enum { KEEP_MOST = 64 };
 static const uint64_t keep_bytes = UINT64_C(128) << 20;
 
@@ -27,6 +27,7 @@ static struct shuf__allocation *use_warm(struct shuf__pool *pool,
         return NULL;
     const struct shuf__need need = {.uid = request->uid, .kind = request->kind, .size = size};
     if (!shuf__room_may_have(pool->allocations, &need) ||
+        !shuf__room_is_certain(pool->allocations, &need, size) ||
         !shuf__allocation_give(allocation, request->uid))
         return NULL;
     return shuf__pool_take_warm(pool, side);
@@ -52,9 +53,10 @@ static bool is_full(const struct shuf__size_class *class)
     return class->count > KEEP_MOST || class->count > (keep < 1 ? 1 : keep);
 }
 
-/* The least recently used allocation whose block may be rewritten. While the class is full, drops
- * the allocations that may not be rewritten, else their number would grow without limit. A full
- * class has more than one allocation, so one remains. */
+/* Finds the least recently used allocation whose block may be rewritten. While the class is full,
+ * it evicts the allocations that may not be rewritten. Otherwise their number would grow without
+ * limit. A full class has at least two allocations, so this never empties the class, which would
+ * free it. */
 static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
                                                 struct shuf__size_class *class)
 {
@@ -68,8 +70,9 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
     return allocation;
 }
 
-/* Besides spare allocations and those of a full class, a request may overwrite an allocation of the
- * warm block's size. A second block of this size would take long to touch. */
+/* Whether a request may overwrite the allocation although there may be room for a new one. It may
+ * if the allocation is spare, its class is full, or it has the size of the warm block. Touching a
+ * second block of that size would take long. */
 static bool may_replace(const struct shuf__allocation *allocation,
                         const struct shuf__size_class *class)
 {
@@ -104,7 +107,8 @@ static struct shuf__need need_of(const struct shuf__memory_request *request, uin
     return (struct shuf__need){.uid = request->uid, .kind = request->kind, .size = size};
 }
 
-/* Whether even a block without bytes is one too many. */
+/* Whether a limit on the number of blocks is reached, so that not even a block without bytes fits.
+ */
 static bool lacks_blocks(const struct shuf__pool *pool, const struct shuf__need *need,
                          const struct shuf__freed *freed)
 {
@@ -117,7 +121,8 @@ static enum shuf__side other_side(enum shuf__memory kind)
     return shuf__side_of(kind) == SHUF__SIDE_HOST ? SHUF__SIDE_DEVICE : SHUF__SIDE_HOST;
 }
 
-/* Evicts idle allocations, least recently used first, until there is room. */
+/* Evicts idle allocations of one side, least recently used first, until there is room. With `own`
+ * it evicts only those of the need's user. */
 static bool evict_from(struct shuf__pool *pool, enum shuf__side side, const struct shuf__need *need,
                        bool all, bool own)
 {
@@ -138,9 +143,9 @@ static bool evict(struct shuf__pool *pool, const struct shuf__need *need, bool a
 {
     bool any = false;
     const enum shuf__side side = shuf__side_of(need->kind);
-    struct shuf__need anybody = *need;
-    anybody.uid = SHUF__NO_USER;
-    if (shuf__room_has(pool->allocations, &anybody, NULL))
+    struct shuf__need unlimited = *need;
+    unlimited.uid = SHUF__UID_DAEMON;
+    if (shuf__room_has(pool->allocations, &unlimited, NULL))
         any = evict_from(pool, side, need, all, true);
     any |= evict_from(pool, side, need, all, false);
     if (lacks_blocks(pool, need, NULL))
@@ -167,8 +172,8 @@ static void add_evictable(const struct shuf__pool *pool, enum shuf__side side,
     }
 }
 
-/* Whether eviction would free enough beside `freed`, to which it is added: nothing is evicted in
- * vain. */
+/* Whether eviction would make room, together with `freed`. Adds the memory that it would free to
+ * *freed. A caller asks first, because it evicts nothing if the room would still be too small. */
 static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *need, bool all,
                         struct shuf__freed *freed)
 {
@@ -181,7 +186,7 @@ static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *
     return shuf__room_has(pool->allocations, need, freed);
 }
 
-/* Memory without contents goes first, if the size can fit at all. */
+/* Gives up the warm block before any result is evicted. Does nothing if the size can never fit. */
 static void give_up_warm(struct shuf__pool *pool, const struct shuf__need *need)
 {
     const enum shuf__side side = shuf__side_of(need->kind);
@@ -206,7 +211,7 @@ static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, boo
     return shuf__room_has(pool->allocations, need, NULL);
 }
 
-/* What slow readers of any user, or of the need's user, have. */
+/* The bytes of results that the clients of `uid` read slowly. `uid` may be SHUF__ALL_USERS. */
 static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__need *need,
                            uint32_t uid)
 {
@@ -220,7 +225,7 @@ static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__nee
 /* Cuts off a slow reader, but only if its memory can make room. Returns whether it did. */
 static bool cut_off_reader(struct shuf__pool *pool, const struct shuf__need *need)
 {
-    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__NO_USER),
+    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__ALL_USERS),
                                 .own_bytes = slow_bytes(pool, need, need->uid)};
     freed.blocks = freed.bytes > 0;
     freed.own_blocks = freed.own_bytes > 0;
@@ -262,7 +267,7 @@ void shuf__pool_hold_to_limits(struct shuf__pool *pool)
     static const enum shuf__memory kinds[SHUF__SIDES] = {
         [SHUF__SIDE_HOST] = SHUF__MEMORY_MEMFD, [SHUF__SIDE_DEVICE] = SHUF__MEMORY_CUDA_PRIVATE};
     for (int side = 0; side < SHUF__SIDES; side++) {
-        const struct shuf__need nothing = {.uid = SHUF__NO_USER, .kind = kinds[side]};
+        const struct shuf__need nothing = {.uid = SHUF__UID_DAEMON, .kind = kinds[side]};
         shuf__pool_hold_to_limit(pool, (enum shuf__side)side);
         give_up_warm(pool, &nothing);
         evict(pool, &nothing, true);
@@ -272,7 +277,7 @@ void shuf__pool_hold_to_limits(struct shuf__pool *pool)
 bool shuf__pool_make_room(struct shuf__pool *pool, struct shuf__allocation *allocation)
 {
     const struct shuf__need need = {
-        .uid = SHUF__NO_USER, .kind = allocation->kind, .size = allocation->bytes};
+        .uid = SHUF__UID_DAEMON, .kind = allocation->kind, .size = allocation->bytes};
     const enum shuf__side side = shuf__side_of(need.kind);
     struct shuf__budget *budget = &pool->allocations->budgets[side];
     shuf__allocation_drop(allocation);
@@ -303,6 +308,24 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
     return true;
 }
 
+/* Makes an allocation, unless it is not yet certain that there is room for it. */
+static struct shuf__allocation *make_certain(struct shuf__pool *pool,
+                                             const struct shuf__memory_request *request,
+                                             uint64_t size, struct shuf__error *error)
+{
+    const struct shuf__need need = need_of(request, size);
+    if (!shuf__room_is_certain(pool->allocations, &need, 0)) {
+        pool->later = true;
+        shuf__fail(error, SHUF_BUSY, "the memory of earlier results is being freed; try again");
+        return NULL;
+    }
+    struct shuf__allocation *allocation = shuf__allocation_make(
+        pool->allocations, request->uid, request->kind, size, request->buffer);
+    if (!allocation)
+        shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
+    return allocation;
+}
+
 static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request, bool all,
                                             struct shuf__error *error)
@@ -317,12 +340,7 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
             refuse(pool, &need, error);
         return NULL;
     }
-    if (!allocation)
-        allocation = shuf__allocation_make(pool->allocations, request->uid, request->kind, size,
-                                           request->buffer);
-    if (!allocation)
-        shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
-    return allocation;
+    return allocation ? allocation : make_certain(pool, request, size, error);
 }
 
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,

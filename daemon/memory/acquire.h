@@ -27,7 +27,8 @@ enum shuf__acquire_policy {
 };
 
 /* An allocation for the request, or NULL. SHUF__ACQUIRE_REQUIRED fails with the error of
- * shuf__refuse_allocation(). The other policies set no error, so `error` may be NULL. */
+ * shuf__refuse_allocation(), or sets pool->later. The other
+ * policies set no error, so `error` may be NULL. */
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request,
                                             enum shuf__acquire_policy policy,

@@ -31,7 +31,7 @@ struct shuf__allocation {
     uint64_t bytes;           /* charged */
     uint64_t committed;       /* bytes known to have physical memory; at most `bytes` */
     uint32_t uid;
-    struct shuf__account *account; /* a reference; NULL: SHUF__NO_USER */
+    struct shuf__account *account; /* a reference; NULL: SHUF__UID_DAEMON */
     enum shuf__memory kind;
     bool buffer;          /* a client writes to the block */
     bool client_writable; /* the client may have written to the block already */
@@ -45,6 +45,7 @@ struct shuf__allocation {
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__inode_watch watch;   /* of freed host memory that a process may have kept */
+    bool unconfirmed;                 /* counts in budget->unconfirmed */
     struct shuf__engine_job free_job; /* frees the block in the lane of urgent jobs, */
     uv_work_t free_work;              /* or on a worker thread */
 
@@ -72,6 +73,9 @@ struct shuf__budget {
      */
     uint64_t uncommitted; /* bytes in `used` that the system still counts as available */
     uint64_t releasing;   /* bytes not in `used` that the system does not yet count as available */
+    /* Bytes not in `used` that are being freed. A process may have kept them, so they may come back
+     * to `used`. Nobody knows before they are freed. */
+    uint64_t unconfirmed;
     struct shuf__reading reading; /* of `available` */
 };
 
@@ -87,14 +91,15 @@ struct shuf__allocations {
     uv_timer_t sweep; /* the next sweep of pending_free */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
-    uint64_t buffers;   /* of `count` */
-    uint64_t shortages; /* the times that memory was short: clients unmap what they can */
-    uint64_t max_count; /* limit of `count`: each may need a descriptor */
+    uint64_t buffers; /* of `count` */
+    uint64_t
+        shortages; /* number of times that memory was short; clients then unmap unused blocks */
+    uint64_t max_count;                   /* limit of `count`: each may need a descriptor */
     struct shuf__reading buffers_reading; /* of the bytes that clients have written to buffers */
     struct shuf__reading mapped_reading;  /* client_process.h */
     uint64_t mapped[SHUF__SIDES];         /* of all users, at that reading */
-    /* For messages: the configuration file, and the program that started this one, or NULL or "";
-     * the sides whose limit is an option of the command line. */
+    /* For messages. `config_file` and `starter` (the program that started the daemon) are NULL or
+     * "" if there is none. The flags say which limits are options of the command line. */
     const char *config_file, *starter;
     bool has_option[SHUF__SIDES], has_user_option;
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
@@ -110,7 +115,7 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
 
 enum shuf__side shuf__side_of(enum shuf__memory kind);
 
-/* What results can have of the memory if nothing else uses it. */
+/* The bytes that results can use if nothing else uses the memory: all except a sixteenth. */
 uint64_t shuf__budget_usable(const struct shuf__budget *budget);
 
 /* Updates the limits of that side's budget. */
@@ -133,7 +138,7 @@ uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes);
 struct shuf__allocation *shuf__allocation_make(struct shuf__allocations *allocations, uint32_t uid,
                                                enum shuf__memory kind, uint64_t size, bool buffer);
 
-/* Charges the memory of SHUF__NO_USER to a user. False: out of memory. */
+/* Charges memory of the daemon itself (SHUF__UID_DAEMON) to a user. False: out of memory. */
 bool shuf__allocation_give(struct shuf__allocation *allocation, uint32_t uid);
 
 /* The system has committed memory for at least the first `bytes` bytes: all bytes of a device

@@ -27,7 +27,7 @@ struct shuf__client_process {
 };
 
 /* glibc has pidfd_open() only since 2.36. Many machines that use the Python wheel have an older
- * one. */
+ * glibc. */
 static int open_pidfd(pid_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -223,7 +223,8 @@ static bool is_only_mapped(const struct shuf__allocation *allocation)
            !shuf__allocation_is_unmapped(allocation);
 }
 
-/* Adds the bytes to the processes, and finds the process of the user with most. */
+/* Adds the block's bytes to each process that has it mapped. Notes the process with the most bytes
+ * in the user's account. */
 static void add_to_processes(const struct shuf__allocation *allocation)
 {
     const struct shuf__process_mapping *mapping;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Watches whether the kernel has really freed host memory that the daemon has freed. A process can
- * keep it by an O_PATH descriptor, which the kernel's file leases do not count
- * (kernels/host/memfd.h). An inotify watch ends when the inode of the memory is gone, and does not
- * keep the inode itself. All calls are on the loop's thread.
+ * keep such memory by an O_PATH descriptor, which the kernel's file leases do not count
+ * (kernels/host/memfd.h). An inotify watch ends when the inode of the memory is gone. The watch
+ * itself does not keep the inode. All calls are on the loop's thread.
  */
 #ifndef SHUFD_INODE_WATCH_H
 #define SHUFD_INODE_WATCH_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Idle allocations, kept for reuse. If the cache can still find the contents of an idle allocation,
- * it has contents; else it is spare. Each side has an LRU list of its idle allocations, and each
- * size class (a user, a kind of memory and a size) too. Users never share memory: a block goes back
- * to the system before another user gets it. All calls are on the loop's thread.
+ * Idle allocations, kept for reuse. An idle allocation has contents if requests can still find its
+ * result in the cache. Otherwise it is spare. Each side has an LRU list of its idle allocations,
+ * and so has each size class. A size class is one user, one kind of memory and one size. Users
+ * never share memory: a block goes back to the system before another user gets it. All calls are on
+ * the loop's thread.
  *
  * A side may have a warm block (warm.h): memory that no user has had yet, for a result of more than
  * half its size. One idle allocation of that size does not count against the limit of idle bytes.
@@ -32,6 +33,9 @@ struct shuf__pool {
     uint64_t idle_bytes[SHUF__SIDES];           /* includes the warm blocks */
     unsigned warm_sized[SHUF__SIDES];           /* idle allocations of the warm block's size */
     struct shuf__allocation *warm[SHUF__SIDES]; /* NULL: none */
+    /* Set if a request was refused only because memory is still being freed. A job that begins sets
+     * it to false, and begins again later if it is true after a refusal. */
+    bool later;
     uint64_t evicted; /* contents that were evicted for other requests or other programs */
     /* Called when the contents of an idle allocation are lost. */
     void (*on_evict)(void *contents);
@@ -42,8 +46,8 @@ struct shuf__pool {
      * May be NULL. */
     bool (*abandon_warm)(void *context, enum shuf__side side);
     void *warm_context;
-    /* The bytes on that side of results that clients of a user, or of all (SHUF__NO_USER), read
-     * slowly. May be NULL. */
+    /* The bytes of the results on that side that the clients of a user read slowly. `uid` may be
+     * SHUF__ALL_USERS. May be NULL. */
     uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side, uint32_t uid);
     /* Ends the use of such a result by the slowest client. False if there is none. */
     bool (*cut_off_reader)(void *context, enum shuf__side side);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A reading of the system's memory or of many blocks costs time, and clients may cause one with
- * each request. So the result of a slow reading is used again for 20 times the time that it took.
- * Readings thus take at most a twentieth of the loop's time. The measured time is CPU time of the
- * thread, so a reading does not count as slow because the machine is busy.
+ * A reading is a measurement of the system's memory or a walk over many blocks. It costs time, and
+ * clients may cause one with each request. So the result of a slow reading is used again for 20
+ * times as long as the reading took. Then readings take at most a twentieth of the loop's time. The
+ * measured time is CPU time of the thread, so a reading does not count as slow because the machine
+ * is busy.
  */
 #ifndef SHUFD_READING_H
 #define SHUFD_READING_H
@@ -32,7 +33,8 @@ static inline uint64_t shuf__reading_thread_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Whether the last reading can be used again. Never if it took at most `quick_ns`. */
+/* Whether the last reading can be used again. A reading that took at most `quick_ns` is not used
+ * again, because a new one is cheap. */
 static inline bool shuf__reading_is_fresh(const struct shuf__reading *reading, uint64_t quick_ns)
 {
     return reading->took_ns > quick_ns && uv_hrtime() - reading->end_ns < 20 * reading->took_ns;

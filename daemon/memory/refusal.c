@@ -126,7 +126,7 @@ static shuf_status too_large_for_user(const struct shuf__allocations *allocation
     advise_user_memory(allocations, advice);
     return shuf__fail(error, SHUF_NO_MEMORY,
                       "user_memory %s: the request needs %s of %s%s, one user may hold %s: %s",
-                      shuf__amount_text(part, allocations->accounts.memory), texts.a,
+                      shuf__amount_text(part, allocations->accounts.memory_share), texts.a,
                       words[shuf__side_of(need->kind)].memory, with, texts.b, advice);
 }
 
@@ -210,7 +210,7 @@ static void write_mapped(struct shuf__allocations *allocations, const struct shu
                  shuf__units_memory(bytes, allocations->mapped[side]));
 }
 
-/* It would have the memory if other programs had none. */
+/* Whether the request would fit the user's share if other programs used no memory. */
 static bool would_fit(const struct shuf__allocations *allocations, const struct shuf__need *need,
                       const struct shuf__shares *shares)
 {
@@ -229,7 +229,7 @@ static shuf_status refuse_user(struct shuf__allocations *allocations, const stru
         error, SHUF_BUSY,
         "user_memory %s: the request needs %s of %s; beside the other users, user "
         "%" PRIu32 " may hold %s, and holds %s%s; %s",
-        shuf__amount_text(part, allocations->accounts.memory),
+        shuf__amount_text(part, allocations->accounts.memory_share),
         shuf__units_memory(needed, need->size), words[shuf__side_of(need->kind)].memory, need->uid,
         texts.a, texts.b, shares->bytes > 0 ? mapped : "",
         shares->bytes > 0 ? "release a lease, or try again" : "try again, or ask for a part");

@@ -10,12 +10,12 @@
 
 /* A block that a request needs. */
 struct shuf__need {
-    uint32_t uid; /* SHUF__NO_USER: nobody's limits hold */
+    uint32_t uid; /* SHUF__UID_DAEMON: the limits of users do not apply */
     enum shuf__memory kind;
     uint64_t size;
 };
 
-/* The bytes and blocks that a request could have in addition if some blocks were freed. */
+/* The numbers of bytes and of blocks that could be freed for a request. */
 struct shuf__freed {
     uint64_t bytes, blocks;
     uint64_t own_bytes, own_blocks; /* the part of these that is charged to the user */
@@ -36,6 +36,12 @@ struct shuf__shares {
 struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocations,
                                       const struct shuf__need *need,
                                       const struct shuf__freed *freed, uint64_t more);
+
+/* Whether the block fits even if processes have kept all memory that is being freed. If it does
+ * not, the answer is known when this memory is freed. `charged`: the bytes of the block that are
+ * charged to the budget already, but to no user. */
+bool shuf__room_is_certain(const struct shuf__allocations *allocations,
+                           const struct shuf__need *need, uint64_t charged);
 
 /* Whether the user may have a block that is charged to the budget already, but to no user. */
 bool shuf__room_may_have(const struct shuf__allocations *allocations,

@@ -20,7 +20,7 @@ struct shuf__shortage {
     void (*gave_back)(struct shuf__shortage *shortage, const struct shuf__dropped *dropped);
 };
 
-/* Tests put `root` before paths in /proc and /sys; else it is "". */
+/* `root` is "". Only tests set it, to a folder that replaces / for /proc and /sys. */
 void shuf__shortage_init(struct shuf__shortage *shortage, uv_loop_t *loop, struct shuf__pool *pool,
                          const char *root);
 

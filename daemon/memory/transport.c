@@ -131,8 +131,8 @@ static bool is_made(const struct shuf__backend *backend, const struct shuf__besi
            (!beside || shuf__side_of(kind) == shuf__side_of(beside->kind));
 }
 
-/* The kind of memory for a transport that accepts any kind: the kind of the input, or without an
- * input the backend's own kind. */
+/* The kind of memory for a transport that works with every kind. It is the backend's own kind,
+ * except if `beside` is on the other side. Then it is the kind of `beside`. */
 static enum shuf__memory any_kind(const struct shuf__backend *backend,
                                   const struct shuf__beside *beside)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of transports, by which results reach clients, and the choice of one for a request. It
- * depends on the backend and on the client.
+ * A transport is a way by which a result reaches its client. This module has the table of
+ * transports and chooses one for each request. The choice depends on the backend and on the client.
  */
 #ifndef SHUFD_TRANSPORT_H
 #define SHUFD_TRANSPORT_H
@@ -21,10 +21,11 @@ struct shuf__beside {
     const char *what; /* "the input is"; for messages */
 };
 
-/* Picks the accepted transport with the least copying that the backend has and the client may use;
- * NONE if the request accepts none. Sets *kind to the kind of memory that the transport needs, on
- * the side of `beside` unless it is NULL. Fails with SHUF_INVALID, or with SHUF_DENIED if the
- * client may not use any of the transports that it accepts. */
+/* Picks the transport with the least copying that the request accepts, the backend has and the
+ * client may use. Picks NONE if the request accepts no transport. Sets *kind to the kind of memory
+ * that the transport needs. If `beside` is not NULL, the result is on the side of that memory.
+ * Fails with SHUF_INVALID, or with SHUF_DENIED if the client may not use any of the transports that
+ * it accepts. */
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
                                  const struct shuf__accepted *accepted,
                                  const struct shuf__beside *beside, Shuf__Transport *transport,

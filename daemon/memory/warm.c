@@ -183,7 +183,7 @@ static bool is_missing(const struct shuf__warm_block *b)
     const struct shuf__warm *warm = b->warm;
     struct shuf__allocations *all = warm->pool->allocations;
     const enum shuf__memory kind = kind_of(b);
-    const struct shuf__need need = {SHUF__NO_USER, kind, budget_of(b)->warm_size};
+    const struct shuf__need need = {SHUF__UID_DAEMON, kind, budget_of(b)->warm_size};
     return budget_of(b)->warm_size > 0 && !b->allocation && shuf__side_of(kind) == b->side &&
            !has_block(b) && shuf__allocations_measure(all, kind, &ignored) == SHUF_OK &&
            shuf__room_has(all, &need, NULL) &&
@@ -197,7 +197,7 @@ static void make_block(struct shuf__warm_block *b)
     b->abandoned = false;
     b->error.status = SHUF_OK;
     b->allocation =
-        shuf__allocation_make(all, SHUF__NO_USER, kind_of(b), budget_of(b)->warm_size, false);
+        shuf__allocation_make(all, SHUF__UID_DAEMON, kind_of(b), budget_of(b)->warm_size, false);
     if (b->allocation)
         (b->side == SHUF__SIDE_HOST ? make_host : make_device)(b);
 }

@@ -2,7 +2,7 @@
  *
  * Warm blocks: memory that is allocated and touched before a request needs it. The first touch of a
  * page takes longer than the computation of its values. Each side has one block of the configured
- * size. A result of more than half of this size may take it. After that result's block is freed,
+ * size. A result of more than half of this size may take it. When no block of this size is left,
  * another warm block is made. No user has had a warm block, so it has only zeros. All calls are on
  * the loop's thread; a worker thread touches the pages.
  */

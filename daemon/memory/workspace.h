@@ -34,9 +34,9 @@ struct shuf__held_workspace {
     uint64_t bytes;                      /* bytes of it that the job uses */
 };
 
-/* Call next, when the result has its allocation. Acquires a workspace of the best size, or if there
- * is no room, or if `sparing`, one of the smallest size. On success without an allocation, the job
- * needs no workspace. Fails with the error of shuf__refuse_allocation(). */
+/* Call next, when the result has its allocation. Acquires a workspace of the best size. If there is
+ * no room, or if `sparing`, acquires one of the smallest size. If the smallest size is 0, the call
+ * succeeds without an allocation. Fails with the error of shuf__refuse_allocation(). */
 shuf_status shuf__workspace_acquire(struct shuf__pool *pool, const struct shuf__job_memory *memory,
                                     bool sparing, struct shuf__held_workspace *workspace,
                                     struct shuf__error *error);

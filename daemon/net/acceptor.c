@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum {
-    ACCEPTS_PER_TURN = 8,
     ACCEPT_AGAIN_MS = 100,
     RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
 };
@@ -34,7 +33,7 @@ static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shu
     if (all >= limit - (privileged ? 0 : limit / RESERVE))
         shuf__fail(error, SHUF_BUSY,
                    "clients %" PRIu64 ": the most that may be connected; try again later", limit);
-    else if (!privileged && own >= most)
+    else if (!privileged && acceptor->of_user.number > 0 && own >= most)
         shuf__fail(error, SHUF_BUSY,
                    "user_clients %s: beside the other users, user %" PRIu32 " may have %" PRIu64
                    " connections, and has %" PRIu64 "; close one",
@@ -46,7 +45,7 @@ static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__e
 {
     shuf__refuse_connection(fd, error);
     acceptor->sessions->stats->refused++;
-    shuf__log_client(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error->text);
+    shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING, "client refused: %s", error->text);
 }
 
 static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
@@ -81,7 +80,8 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     struct shuf__acceptor *acceptor = poll->data;
     (void)status; /* accept4() reports the error */
     (void)events;
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    const uint64_t end = uv_hrtime() + shuf__ready_turn_ns(&acceptor->sessions->ready);
+    do {
         int fd = accept4(acceptor->listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && errno == EAGAIN)
             return;
@@ -91,7 +91,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
         }
         if (fd >= 0)
             open_or_refuse(acceptor, fd);
-    }
+    } while (uv_hrtime() < end);
 }
 
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,

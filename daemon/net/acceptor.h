@@ -22,7 +22,8 @@ struct shuf__acceptor {
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
                         const struct shuf__listener *listener);
 
-/* Sets the limits. A user who is not privileged may have `of_user` of the sessions, at least one.
+/* Sets the limits. A user who is not privileged may have `of_user` of the sessions that the other
+ * users leave, and at least one.
  */
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
                                struct shuf__amount of_user);

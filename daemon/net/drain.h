@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The end of all sessions. They get the replies to the requests that the daemon has accepted. A
- * client that does not read its reply is cut off, so that it cannot delay the end of the daemon.
+ * client that does not read its reply is cut off, because it would delay the end of the daemon.
  */
 #ifndef SHUFD_DRAIN_H
 #define SHUFD_DRAIN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The bytes that a session has received but not yet handled: the next request, and perhaps further
- * requests, which the client has sent without waiting for the reply.
+ * The bytes that a session has received but not yet handled. They are the next request, and further
+ * requests if the client sends these before it has the reply.
  */
 #ifndef SHUFD_INBOX_H
 #define SHUFD_INBOX_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The listening socket in the file system. It never replaces the socket of a running daemon, or a
- * file that is not a socket. The daemon removes it at its end.
+ * The listening socket in the file system. A new socket never replaces the socket of a running
+ * daemon, or a file that is not a socket. The daemon removes its socket at its end.
  */
 #ifndef SHUFD_LISTENER_H
 #define SHUFD_LISTENER_H

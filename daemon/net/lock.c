@@ -163,9 +163,9 @@ static int lock_file(int fd)
 
 static bool is_at(int fd, const char *path)
 {
-    struct stat held, there;
-    return fstat(fd, &held) == 0 && lstat(path, &there) == 0 && held.st_dev == there.st_dev &&
-           held.st_ino == there.st_ino;
+    struct stat held, named;
+    return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
 }
 
 static bool is_own(const struct shuf__lock *lock, int fd)

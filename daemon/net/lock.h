@@ -27,9 +27,10 @@ struct shuf__lock {
 /* Takes the lock. In a directory where all users may create files, it removes a file of another
  * user first. If that fails, the call succeeds without a lock, and error->text says so. Fails with
  * SHUF_BUSY if a living process holds the lock, with SHUF_DENIED if the file belongs to another
- * user, or with SHUF_IO. The messages for SHUF_BUSY and SHUF_DENIED are right only if nobody
- * answers on the socket. Waits if the owner was killed: the kernel first frees its memory, which
- * takes seconds for many GB, and then closes the file. */
+ * user, or with SHUF_IO. The messages for SHUF_BUSY and SHUF_DENIED assume that nobody answers on
+ * the socket, so the caller probes the socket before it uses one of them. Waits if the owner was
+ * killed: the kernel first frees its memory, which takes seconds for many GB, and then closes the
+ * file. */
 shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct shuf__error *error);
 
 /* The message about an owner for which shuf__lock_is_dying() is true. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The bytes that follow a reply, sent in chunks: the values of a cache entry, or a text. If the
- * host can read their memory, they are sent from there. Otherwise the engine copies them to two
- * small buffers in turn, the stages. So a client that reads slowly costs the daemon little memory.
+ * host can read the memory of the values, they are sent from there. Otherwise the engine copies
+ * them to two small buffers in turn, the stages. So a client that reads slowly costs the daemon
+ * little memory.
  */
 #ifndef SHUFD_PAYLOAD_H
 #define SHUFD_PAYLOAD_H
@@ -61,8 +62,8 @@ void shuf__payload_advance(struct shuf__payload *payload, size_t sent);
  * Do not call it during a fetch. */
 void shuf__payload_abandon(struct shuf__payload *payload, const char *why);
 
-/* Gives the entry, the text and the stages back. During a fetch it does nothing and returns false;
- * then call it again after `ready`. */
+/* Gives the entry, the text and the stages back. During a fetch it does nothing and returns false.
+ * The caller must call it again after `ready`. */
 bool shuf__payload_end(struct shuf__payload *payload);
 
 #endif

@@ -54,7 +54,8 @@ void shuf__ready_leave(struct shuf__ready_queue *queue, struct shuf__ready *sess
     free(user);
 }
 
-/* A user that comes back begins where the others are: idleness earns nothing. */
+/* A user that was idle begins with the used time of the user that was served last, so nobody saves
+ * up time by being idle. */
 static void set_busy(struct shuf__ready_queue *queue, struct shuf__ready_user *user)
 {
     if (user->used_ns < queue->used_ns)

@@ -50,6 +50,15 @@ void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *ses
 /* Takes the session whose turn it is out of the queue. NULL: none is ready. */
 struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
 
+/* The time for requests and replies, and the time for new connections, before the loop handles
+ * other events. A request that arrives meanwhile waits for the rest of this time, so the time is
+ * shorter if several users are connected. */
+static inline uint64_t shuf__ready_turn_ns(const struct shuf__ready_queue *queue)
+{
+    const struct shuf__ready_user *first = LIST_FIRST(&queue->users);
+    return first && LIST_NEXT(first, link) ? 25000 : 100000;
+}
+
 static inline bool shuf__ready_is_empty(const struct shuf__ready_queue *queue)
 {
     return TAILQ_EMPTY(&queue->busy);

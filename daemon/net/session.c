@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 enum {
-    TURN_NS = 100000,      /* time for requests and replies before the loop handles other events */
     HALF_CLOSED_MS = 1000, /* time in which the client should close */
 };
 
@@ -202,6 +201,13 @@ static void await_rest(struct shuf__session *session)
     watch(session, UV_READABLE | UV_DISCONNECT);
 }
 
+static void receive(struct shuf__session *session)
+{
+    ssize_t got = shuf__inbox_receive(&session->inbox, session->fd);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        shuf__session_close(session);
+}
+
 /* Handles the frame at the front, if it is complete. */
 static void handle_front(struct shuf__session *session)
 {
@@ -218,6 +224,15 @@ static void handle_front(struct shuf__session *session)
         snprintf(text, sizeof text, "frame length %zu: expected 1 to %d", length, SHUF__FRAME_MAX);
         refuse_frame(session, 0, SHUF_PROTOCOL, text);
     }
+}
+
+/* Reads only if no complete request waits, so a session has one request at a time. */
+static void read_and_handle(struct shuf__session *session)
+{
+    if (!shuf__inbox_has_frame(&session->inbox))
+        receive(session);
+    if (session->state == SHUF__SESSION_READING)
+        handle_front(session);
 }
 
 /* If the next request is complete, it waits for its turn. Else waits for its bytes. */
@@ -239,7 +254,7 @@ static void serve(struct shuf__session *session)
 {
     switch (session->state) {
     case SHUF__SESSION_READING:
-        handle_front(session);
+        read_and_handle(session);
         break;
     case SHUF__SESSION_SENDING:
         flush(session);
@@ -266,7 +281,7 @@ void shuf__sessions_serve(struct shuf__sessions *sessions)
 {
     struct shuf__ready *next;
     uint64_t now = uv_hrtime(), before;
-    const uint64_t end = now + TURN_NS;
+    const uint64_t end = now + shuf__ready_turn_ns(&sessions->ready);
     while (now < end && (next = shuf__ready_next(&sessions->ready)) != NULL) {
         struct shuf__session *session =
             (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
@@ -299,19 +314,14 @@ void shuf__sessions_close(struct shuf__sessions *sessions)
 
 /* ---- events ---- */
 
-static void receive(struct shuf__session *session)
-{
-    ssize_t got = shuf__inbox_receive(&session->inbox, session->fd);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        shuf__session_close(session);
-}
-
+/* The session reads in its turn, because a read takes time too. Until then the loop reports the
+ * event again each time. That costs less than the system calls to stop the reports. */
 static void on_readable(struct shuf__session *session)
 {
-    if (session->state == SHUF__SESSION_HALF_CLOSED)
+    if (session->ready.is_ready)
+        return;
+    if (session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED)
         set_ready(session);
-    else if (session->state == SHUF__SESSION_READING && !session->ready.is_ready)
-        receive(session);
     else /* the bytes of the next request stay in the socket until the reply is sent */
         watch(session, session->watched & ~UV_READABLE);
 }

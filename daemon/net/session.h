@@ -47,7 +47,7 @@ void shuf__session_fail(struct shuf__session *session, const struct shuf__error 
 void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
                           const struct shuf__error *error);
 
-/* Lets the request wait for the pending work. */
+/* Makes the session wait for `pending` before it replies. */
 void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pending);
 
 /* Call when the pending work is over. Then reply, and call shuf__session_advance(), which handles

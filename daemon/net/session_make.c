@@ -25,7 +25,7 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
     }
     session->all = sessions;
     session->number = ++sessions->stats->connections;
-    session->user = shuf__user_count_of(&sessions->stats->users, peer.uid);
+    session->user = shuf__user_total_of(&sessions->stats->users, peer.uid);
     session->fd = fd;
     session->client =
         (struct shuf__client){.all = sessions->processes, .pid = peer.pid, .uid = peer.uid};

@@ -77,7 +77,7 @@ struct shuf__session {
     uint64_t number;      /* number of the connection; no other one gets it */
     struct shuf__request_record record; /* facts about the request that is handled */
     uint64_t shortages;                 /* number of shortages that the client knows about */
-    struct shuf__user_count *user;
+    struct shuf__user_total *user;
     struct shuf__pending *pending; /* NULL: none */
 
     struct shuf__ready ready;

@@ -41,7 +41,7 @@ uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, uint32_t 
     const uint64_t now_ns = uv_hrtime();
     const struct shuf__session *session;
     LIST_FOREACH (session, &sessions->list, link)
-        if ((uid == SHUF__NO_USER || uid == session->client.uid) &&
+        if ((uid == SHUF__ALL_USERS || uid == session->client.uid) &&
             lag_of(session, side, now_ns) > 0)
             bytes += session->outbox.payload.entry->allocation->bytes;
     return bytes;

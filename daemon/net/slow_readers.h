@@ -2,15 +2,15 @@
  *
  * Clients that read their replies slowly keep the results in memory. They may do so until another
  * request needs the memory. Then the slowest client is cut off. Its libshuf repeats the request,
- * from the first byte that it has not read.
+ * and continues at the first byte that it has not read.
  */
 #ifndef SHUFD_SLOW_READERS_H
 #define SHUFD_SLOW_READERS_H
 
 #include "session.h"
 
-/* The bytes of host or device memory of results that a user, or all (SHUF__NO_USER), read slowly.
- * `context`: the sessions. */
+/* The bytes of the results that the clients of a user read slowly, in host or device memory. `uid`
+ * may be SHUF__ALL_USERS. `context`: the sessions. */
 uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, uint32_t uid);
 
 /* Gives back the result of the slowest reader, and cuts off the reader in its next turn. False: all

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes metrics as text, in the format of Prometheus or of OpenMetrics. A family is all samples of
- * one metric. An exemplar is the id of one request beside a count. The two formats differ in the
- * header of a family, in exemplars, and in the last line.
+ * one metric. An exemplar is the id of one request that a count includes. The two formats differ in
+ * the header of a family, in exemplars, and in the last line.
  */
 #ifndef SHUFD_EXPOSITION_H
 #define SHUFD_EXPOSITION_H
@@ -51,7 +51,7 @@ void shuf__exposition_number(struct shuf__exposition *x, const char *labels, uin
 void shuf__exposition_seconds(struct shuf__exposition *x, const char *labels, uint64_t ns);
 void shuf__exposition_real(struct shuf__exposition *x, const char *labels, double value);
 
-/* Writes all samples of a histogram; in the format OpenMetrics, with exemplars. */
+/* Writes all samples of a histogram. In the format OpenMetrics they have exemplars. */
 void shuf__exposition_histogram(struct shuf__exposition *x, const char *labels,
                                 const struct shuf__histogram *histogram);
 

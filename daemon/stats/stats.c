@@ -12,7 +12,7 @@ static uint64_t *count_of(struct shuf__stats *stats, unsigned kind, shuf_status 
 }
 
 static void observe_stages(struct shuf__stats *stats, const struct shuf__request_record *record,
-                           struct shuf__user_count *user)
+                           struct shuf__user_total *user)
 {
     for (int stage = 0; stage < SHUF__STAGES; stage++) {
         uint64_t ns;
@@ -24,7 +24,7 @@ static void observe_stages(struct shuf__stats *stats, const struct shuf__request
 }
 
 void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_record *record,
-                      struct shuf__user_count *user)
+                      struct shuf__user_total *user)
 {
     const unsigned kind = record->kind < SHUF__REQUEST_KIND_MAX ? record->kind : 0;
     ++*count_of(stats, kind, record->status);
@@ -39,7 +39,7 @@ void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_reco
 }
 
 void shuf__stats_cancelled(struct shuf__stats *stats, const struct shuf__request_record *record,
-                           struct shuf__user_count *user)
+                           struct shuf__user_total *user)
 {
     ++*count_of(stats, record->kind, SHUF_CANCELLED);
     user->requests++;

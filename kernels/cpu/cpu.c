@@ -209,8 +209,8 @@ static shuf_status cpu_look_up(struct shuf__backend *backend,
     return shuf__host_look_up(cpu->simd, cpu->threads, computation, place, count, error);
 }
 
-/* min_skip: 16 tiles take a millisecond. min_gap: a computation can skip only whole tiles, and no
- * whole tile fits between two values that are at most a tile apart. */
+/* min_skip: AVX-512 evaluates 16 tiles in less than a millisecond. min_gap: a computation can skip
+ * only whole tiles. Two values that are at most a tile apart have no whole tile between them. */
 static const struct shuf__rank_index_limits rank_index_limits = {
     .min_skip = 16 * SHUF__RANK_INDEX_TILE,
     .min_gap = SHUF__RANK_INDEX_TILE,

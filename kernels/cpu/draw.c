@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * See draw.h. A superblock is written straight to its place if all of its values are requested. The
- * first and the last superblock may have values that are not requested. The code makes these two in
- * a buffer, and copies the requested values.
+ * See draw.h. If all values of a superblock are requested, they are written straight to their
+ * place. The first and the last superblock may have other values too. These two are computed in a
+ * buffer, and the requested values are copied.
  */
 #include "draw.h"
+
+#include "host/cancelled.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -47,12 +49,9 @@ static void draw_super(const struct run *run, uint64_t super)
 
 static void run_thread(struct run *run)
 {
-    const struct shuf__computation *computation = run->computation;
     for (;;) {
         uint64_t super = atomic_fetch_add(&run->next, BATCH);
-        if (computation->cancelled && computation->cancelled(computation->cancel_context))
-            atomic_store(&run->cancelled, true);
-        if (super >= run->end || atomic_load(&run->cancelled))
+        if (shuf__is_cancelled(run->computation, &run->cancelled) || super >= run->end)
             return;
         for (int i = 0; i < BATCH && super < run->end; i++, super++)
             draw_super(run, super);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stream on the CPU. Threads share its superblocks of 1024 values.
+ * Computes a part of a stream on the CPU. Threads share its superblocks of 1024 values.
  */
 #ifndef SHUF__CPU_DRAW_H
 #define SHUF__CPU_DRAW_H

@@ -3,8 +3,9 @@
  * The bijections of philox24 and lcg on the GPU. They give the same numbers as the inline C in
  * shuf/, but use 32-bit registers, and each thread computes several values.
  *
- * A bijection is a struct that the host makes from n. Its evaluate(key, x) sets x[i] = f(x[i]). The
- * 24 key words of a row are in shared memory. Word is uint32_t for B <= 32, else uint64_t.
+ * A bijection is a struct that the host makes for n. Its evaluate(key, x) replaces each x[i] by
+ * f(x[i]). `key` points to the 24 key words of a row in shared memory. Word is uint32_t if B <= 32,
+ * else uint64_t.
  */
 #ifndef SHUF__CUDA_BIJECTION_CUH
 #define SHUF__CUDA_BIJECTION_CUH
@@ -18,12 +19,12 @@ namespace shuf
 
 constexpr int key_words = SHUF_PHILOX24_ROUNDS; /* enough for any algorithm */
 
-/* Both halves fit 32 bits, because B is at most 62. A round costs one wide and one plain
- * multiply-add and two logic operations. With Odd, B is odd and the right half is one bit longer. A
- * round then costs one more multiply-add and one shift, which carry this bit over. The speed is
- * limited by the unit that multiplies, where a wide multiplication counts twice.
+/* philox24. Both halves fit 32 bits, because B is at most 62. A round costs one wide and one plain
+ * multiply-add and two logic operations. The unit that multiplies limits the speed, and a wide
+ * multiplication counts twice. With Odd, B is odd and the right half is one bit longer. A round
+ * then costs one more multiply-add and one shift, which carry this bit over.
  *
- * `right` has undefined bits above its right_bits bits. The mask on `left` and the last step remove
+ * In `right` the bits above right_bits are undefined. The mask on `left` and the last step remove
  * them. */
 template <typename Word_, bool Odd> struct Philox24 {
     using Word = Word_;

@@ -154,8 +154,8 @@ template <typename Out, int Each> struct alignas(sizeof(Out) * Each) Group {
     Out value[Each];
 };
 
-/* Stores the values of a draw. With Whole, all of them are in the computation, and draws are
- * aligned to their size. */
+/* Stores the values of a draw. With Whole, the computation has all of them, and their address is a
+ * multiple of their size. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const BoxMuller &b, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)

@@ -24,8 +24,8 @@ uint64_t deadline(uint64_t timeout_ns)
     return timeout_ns < forever - now ? now + timeout_ns : forever;
 }
 
-/* Queries the event. If the event is not ready, the runtime keeps this as its last error. The code
- * clears this error, because the next launch would report it. */
+/* Queries the event. If the event is not ready, the runtime keeps this as its last error, which the
+ * next launch would report. So the code clears the error. */
 static cudaError_t query(cudaEvent_t event)
 {
     cudaError_t e = cudaEventQuery(event);

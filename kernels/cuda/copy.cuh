@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Copies from device to host memory, through two pieces of pinned memory. While the device fills
- * one piece, the host empties the other. Without them the driver itself would copy to memory that
+ * one piece, the host empties the other. Without these pieces the driver would copy to memory that
  * is not pinned, which is several times slower.
  */
 #ifndef SHUF__CUDA_COPY_CUH
@@ -46,12 +46,12 @@ constexpr uint64_t forever = UINT64_MAX;
 uint64_t now_ns();
 uint64_t deadline(uint64_t timeout_ns);
 
-/* A thread polls for so long before it sleeps. Most work is over sooner, and to wake a thread takes
- * tens of microseconds. */
+/* A waiting thread polls for so long, and then sleeps. Most work ends sooner, and waking a thread
+ * takes tens of microseconds. */
 constexpr uint64_t spin_ns = 50000;
 
-/* Waits for the event until the time `until`. Queries the event at least once. The event must be
- * created with cudaEventBlockingSync, because otherwise the thread would not sleep. */
+/* Waits for the event until the time `until`, and queries it at least once. The event must be
+ * created with cudaEventBlockingSync; otherwise the thread would not sleep. */
 cudaError_t await(cudaEvent_t event, uint64_t until, bool *happened);
 
 } // namespace shuf

@@ -82,7 +82,7 @@ void cuda_close(shuf__backend *backend)
     delete cuda;
 }
 
-/* Makes the word in which kernels write tickets. Tickets begin at 1, so 0 means that no computation
+/* Makes the word to which kernels write tickets. Tickets begin at 1. So 0 means that no computation
  * is done. */
 cudaError_t make_word(Cuda *cuda)
 {

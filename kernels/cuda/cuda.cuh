@@ -22,7 +22,7 @@ constexpr uint64_t staging_bytes = 2 * bounce_piece;
 /* The launched computation, until `wait` has reported its end. */
 struct Launched {
     const char *name;  /* for messages */
-    bool quick;        /* a ticket in cuda->word signals its end; else the event cuda->stop does */
+    bool quick;        /* a ticket in cuda->word signals its end; otherwise the event cuda->stop */
     bool recorded;     /* quick: cuda->stop has been recorded too, after the launch */
     bool computed;     /* all values are computed, but perhaps not yet copied to host memory */
     bool cancelled;    /* the computation was cancelled while values were copied */
@@ -66,7 +66,7 @@ cudaError_t use_device(const Cuda *cuda);
 /* Writes `error`. Also clears the runtime's last error, because the next call would report it. */
 shuf_status fail(shuf__error *error, cudaError_t e, const char *step);
 
-/* Runs the call unless an earlier one failed, and keeps the first failure. */
+/* Runs the call, unless an earlier call failed. Keeps the first failure. */
 #define SHUF__STEP(e, step, call)                                \
     do {                                                         \
         if ((e) == cudaSuccess && ((e) = (call)) != cudaSuccess) \

@@ -11,8 +11,8 @@ namespace
 {
 
 /* Finds a function of libcuda through the runtime. From CUDA 12.5 on, the caller names the version
- * of the function. Before that the call has another name, and gives the function of the runtime's
- * own version. The functions of the table are the same in all these versions. */
+ * of the function. Before CUDA 12.5 the call has another name, and gives the version that belongs
+ * to the runtime. The functions of the table are the same in all these versions. */
 cudaError_t entry_point(const char *symbol, unsigned version, void **function)
 {
     cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of libcuda that the runtime does not offer. They are found by name at run time. A
- * program that is linked with libcuda does not start on a machine without a driver.
+ * Finds the functions of libcuda that the runtime does not offer, by name and at run time. If the
+ * program were linked with libcuda, it would not start on a machine without a driver.
  */
 #ifndef SHUF__CUDA_DRIVER_CUH
 #define SHUF__CUDA_DRIVER_CUH

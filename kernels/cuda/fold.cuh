@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * `primefold` on the GPU: the code that all forms share. primefold_form.h has the contract of a
- * form.
+ * form. A form has these functions:
  *
- * A form has these functions. start() computes a *start* from a position: the form's own
- * representation of the value after the first map. add() adds a step to a start, which leads to the
- * start of another position. first() converts a start to the value, and rest() applies all other
- * maps to it. evaluate_unchecked() does the same as rest() for groups of values, without checks.
+ * - start() gives the *start* of a position: the result of the first map, in a representation of
+ *   the form's own.
+ * - add() adds a step to a start, and gives the start of another position.
+ * - first() converts a start to the number that it stands for.
+ * - rest() applies all other maps to this number, exactly.
+ * - evaluate_unchecked() does the same as rest() for groups of values, without checks.
  */
 #ifndef SHUF__CUDA_FOLD_CUH
 #define SHUF__CUDA_FOLD_CUH
@@ -41,7 +43,8 @@ __device__ __forceinline__ uint32_t exclusive_or(uint32_t a, uint32_t b, uint32_
  * computes positions of values. */
 enum class Direction { forward, inverse };
 
-/* On: a form detects numbers out of range. Off: a second kernel corrects them. */
+/* On: a form detects numbers out of range. Off: it does not, and a second kernel corrects the wrong
+ * values. */
 enum class RangeCheck { off, on };
 
 /* The shift of a fold for a large n. It follows from the number of maps. */
@@ -50,9 +53,11 @@ constexpr int large_shift = Maps == SHUF_PRIMEFOLD_MAPS_LARGE_21 ? SHUF_PRIMEFOL
                                                                  : SHUF_PRIMEFOLD_SHIFT_LARGE_62;
 static_assert(int{SHUF_PRIMEFOLD_MAPS_LARGE_21} != int{SHUF_PRIMEFOLD_MAPS_LARGE_62});
 
-/* Direction::forward folds x: it returns x ^ x >> shift ^ fold. Direction::inverse undoes a fold:
- * it returns x ^ x >> shift ^ x >> 2 shift ^ ... ^ fold, and needs a `fold` that is already
- * inverted. */
+/* Direction::forward folds x. Direction::inverse undoes a fold; its `fold` must already be
+ * inverted. They return
+ *
+ *     forward    x ^ x >> shift ^ fold
+ *     inverse    x ^ x >> shift ^ x >> 2 shift ^ ... ^ fold */
 template <Direction direction, int shift>
 __device__ __forceinline__ uint32_t fold_of(uint32_t x, uint32_t fold)
 {
@@ -75,8 +80,8 @@ __device__ __forceinline__ uint64_t fold_of(uint64_t x, uint64_t fold)
     return x ^ x >> by ^ fold;
 }
 
-/* The step of the first map over a distance of positions, for forms whose start is a number below
- * p. */
+/* For forms whose start is a number below p: the step between the starts of two positions. It
+ * depends only on the distance of the positions, because the first map is linear. */
 struct SumsModP {
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t p)
     {

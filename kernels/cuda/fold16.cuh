@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The form for p < 2^16.
+ * The form for p < 2^16. A map multiplies fractions of p in 32 bits, so the reduction modulo p
+ * costs nothing.
  */
 #ifndef SHUF__CUDA_FOLD16_CUH
 #define SHUF__CUDA_FOLD16_CUH
@@ -16,11 +17,14 @@ __device__ __forceinline__ uint32_t below_top(uint32_t y)
     return 0x7fffffff >> __clz(static_cast<int>(y));
 }
 
-/* A number y < p is stored as the fraction y / p, in units of 2^-32, and y is fraction * p >> 32. A
- * sum or a product that overflows 32 bits loses whole multiples of 1. This is the reduction modulo
- * p, so it needs no instruction. A row has its multipliers and its addend as fractions that are
- * rounded up. So the result of a map is too large, by at most p units. This is less than 2^32 / p
- * units, the distance of two neighbouring numbers. Therefore y is exact.
+/* The result y of a map is first a fraction: y / p, in units of 2^-32. Then y = fraction * p >> 32.
+ *
+ * - A row has its multipliers and its addend as such fractions. A number x times the fraction m / p
+ *   is m x / p. Overflow of the 32 bits drops whole multiples of 1, which are whole multiples of p
+ *   in m x. This is the reduction modulo p, without an instruction.
+ * - The stored fractions are rounded up, so the fraction of a result is too large, by at most p
+ *   units. This is less than 2^32 / p units, the distance of two neighbouring numbers. So y is
+ *   exact.
  *
  * With Fixed there are exactly Maps maps, otherwise at most Maps. */
 template <int Maps, bool Fixed, Direction direction = Direction::forward> struct Fold16 {
@@ -62,8 +66,8 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         row.addend = static_cast<uint32_t>((addend << 32) / p + 1);
     }
 
-    /* floor(a / p * 2^32) + 1. Unless the quotient is an integer, its distance to the next integer
-     * is at least 1 / p. The rounding error is smaller than that, so the floor is right. */
+    /* floor(2^32 a / p) + 1. If 2^32 a / p is not an integer, it differs from the nearest integer
+     * by at least 1 / p. The rounding error is smaller, so the floor is right. */
     __device__ __forceinline__ uint32_t fraction(uint64_t a) const
     {
         const double at = __longlong_as_double(static_cast<long long>(exponent | a)) - 0x1p52;
@@ -87,7 +91,7 @@ template <int Maps, bool Fixed, Direction direction = Direction::forward> struct
         return direction == Direction::forward ? fraction + keys.addend : fraction;
     }
 
-    /* The distance is not reduced modulo p, because the rounding of a reduced distance would add to
+    /* The distance, which is not reduced modulo p: the rounding of a reduced distance would add to
      * the error of each position. */
     static uint64_t distance(uint64_t stride, uint64_t times, uint64_t)
     {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The form for p < 2^31. It computes m x mod p as m x - q p. q is an estimate of the quotient
- * m x / p in double precision, because the GPU has separate units for doubles. The double 2^52 + x
- * has x in its low word and a constant in its high word, so it needs no conversion. With
- * M = floor(2^52 m / p), one fused multiply-add, rounded down, gives
+ * The form for p < 2^31. It computes m x mod p as m x - q p, where q is an estimate of m x / p in
+ * double precision. A GPU has separate units for doubles.
+ *
+ * The double 2^52 + x has x in its low word and a constant in its high word, so it needs no
+ * conversion. With M = floor(2^52 m / p), one fused multiply-add, rounded down, gives
  *
  *     (2^52 + x) M 2^-52 + (2^52 - M) = 2^52 + floor(x M 2^-52)
  *
- * The operands are exact. q is the low word of the result, and the high word is the same constant.
- * If x < p, q is the quotient or one less: x M 2^-52 is below m x / p, by less than p 2^-52. With
- * one less, m x - q p is too large by p. This happens only to remainders below p^2 2^-52. These are
- * fewer than 2^10, and none for p < 2^26. The result for x >= p does not matter, because the range
- * check detects such an x.
+ * The operands are exact. In the result, the low word is q and the high word is the same constant.
+ *
+ * For x < p, q is the quotient or one less, because x M 2^-52 is below m x / p by less than p
+ * 2^-52. If q is one less, m x - q p is too large by p. This happens only to remainders below p^2
+ * 2^-52. There are fewer than 2^10 of them, and none for p < 2^26. The result for x >= p does not
+ * matter: the range check detects such an x.
  */
 #ifndef SHUF__CUDA_FOLD32_CUH
 #define SHUF__CUDA_FOLD32_CUH
@@ -21,9 +23,9 @@
 namespace shuf
 {
 
-/* evaluate_unchecked() makes two kinds of errors. It folds the numbers from `whole` to p too, and
- * it does not reduce the few remainders that are too large by p. With a range check, in_range()
- * says whether such a number came before a fold. */
+/* evaluate_unchecked() makes two kinds of errors: it also folds the numbers from `whole` to p - 1,
+ * and it does not reduce the few remainders that are too large by p. With a range check, in_range()
+ * detects these numbers before a fold. */
 template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on>
 struct Fold32 : SumsModP {
     using Word = uint32_t;
@@ -53,9 +55,10 @@ struct Fold32 : SumsModP {
     {
     }
 
-    /* Only remainders below this bound may be too large by p. The sum of 2 p and the bound fits 32
-     * bits, because p is never just below 2^31. From `whole` to such a p there would be too many
-     * numbers, so shuf_primefold_shape_of() takes a p above 2^31 instead. */
+    /* Only remainders below this bound may be too large by p. A sum of such a number and an addend
+     * is below 2 p + bound, which fits 32 bits, because p is never just below 2^31. With such a p,
+     * the numbers from `whole` to p would be too many, so shuf_primefold_shape_of() takes a p above
+     * 2^31 instead. */
     static uint32_t small(const shuf_primefold_shape &shape)
     {
         return static_cast<uint32_t>(shape.p * shape.p >> 52) + 1;
@@ -97,7 +100,8 @@ struct Fold32 : SumsModP {
         return __viaddmin_u32(x, minus_p, x);
     }
 
-    /* The map, possibly too large by p. `high` is the high word of 2^52, before and after. */
+    /* The map, without the last reduction: the result may be too large by p. `high` is the high
+     * word of 2^52 on entry and on return. */
     __device__ __forceinline__ uint32_t unreduced(const Map &m, uint32_t x, int &high) const
     {
         const double q = __fma_rd(__hiloint2double(high, static_cast<int>(x)), m.ratio, m.less);

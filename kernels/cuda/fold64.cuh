@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The forms for p >= 2^31.
+ * The forms for p >= 2^31, in 64-bit words: FoldDouble estimates quotients in double precision, for
+ * p < 2^38. Fold64 uses Shoup's multiplication (simd/primefold.h), for any p.
  */
 #ifndef SHUF__CUDA_FOLD64_CUH
 #define SHUF__CUDA_FOLD64_CUH
@@ -102,16 +103,21 @@ __device__ __forceinline__ uint64_t two_products(uint64_t a, uint64_t b, uint64_
     return result;
 }
 
-/* The form for p < 2^38. It estimates the quotient in double precision, because the GPU has
- * separate units for doubles. In each map the estimate is wrong by one for one value in 2^17 at the
- * largest p, and for one in 2^22 at p = 2^33. The remainder is then out of range: it is negative or
- * at least p. The range check before the next fold detects it.
+/* The form for p < 2^38. It estimates the quotient in double precision, because a GPU has separate
+ * units for doubles.
  *
- * A number x is held as the bits of the double 2^52 + x, so its upper word contains an exponent. A
- * quotient v is held as the bits of 3 * 2^51 + v: this addition rounds v to an integer. A map
- * multiplies these bits as they are, and `less` corrects the result for both exponents. A fold
- * changes only the lower word: x >> 8 has at most 30 bits, and `shifted` has no bits of the
- * exponent. */
+ * In each map the estimate is wrong by one for a few values: one in 2^17 at the largest p, one in
+ * 2^22 at p = 2^33. The remainder is then negative or at least p. The range check before the next
+ * fold detects it.
+ *
+ * The code converts nothing. It works on the bits of two doubles:
+ *
+ * - A number x has the bits of 2^52 + x. So its upper word contains an exponent.
+ * - A quotient v has the bits of 3 * 2^51 + v. This addition also rounds v to an integer.
+ *
+ * A map multiplies these bits as they are, and `less` corrects the result for both exponents. A
+ * fold changes only the lower word, because x >> 8 has at most 30 bits. The part that it uses,
+ * `shifted`, has no bits of the exponent. */
 template <int Maps> struct FoldDouble : Fold64Base {
     static constexpr bool checks_range = true, is_right_past_n = false;
     static constexpr int most_bits = 38; /* of p */
@@ -149,8 +155,8 @@ template <int Maps> struct FoldDouble : Fold64Base {
         row.addend = addend;
     }
 
-    /* The map, possibly too small or too large by p. x has the exponent of 2^52. The result has it
-     * too, except that of the last map. */
+    /* The map, without a correction: the result may be too small or too large by p. x has the
+     * exponent of 2^52. The result has it too, except after the last map. */
     __device__ __forceinline__ uint64_t estimated(const Map &m, uint64_t x) const
     {
         const double at = __longlong_as_double(static_cast<long long>(x)) - 0x1p52;
@@ -203,7 +209,7 @@ template <int Maps> struct FoldDouble : Fold64Base {
         return most_shifted(x, shift);
     }
 
-    /* This checks the numbers before a fold. A wrong result of the last map is not below n, so
+    /* Checks the numbers before all folds. A wrong result of the last map is not below n, so
      * is_below() detects it. */
     __device__ __forceinline__ bool in_range(uint32_t met) const
     {
@@ -216,7 +222,8 @@ template <int Maps> struct FoldDouble : Fold64Base {
     }
 };
 
-/* The form for any p below 2^63. So 2 p fits 64 bits, and x - p fits a signed word if x < 2 p. */
+/* The form for any p below 2^63, by Shoup's multiplication. For x < 2 p, x fits 64 bits, and the
+ * sign of x - p says whether x is reduced. */
 template <int Maps, Direction direction = Direction::forward> struct Fold64 : Fold64Base {
     static constexpr bool checks_range = true, is_right_past_n = true;
     struct Map {

@@ -36,8 +36,9 @@ template <typename Form_, Direction direction = Direction::forward> struct FormO
     }
 };
 
-/* Calls use(FormOf<...>{}) with the form for a shape. n must be above SHUF_PRIMEFOLD_EXACT. With
- * Many, n - 1 must have more than SHUF_PRIMEFOLD_MEDIUM_BITS bits. */
+/* Calls use(FormOf<...>{}) with the form for a shape. n must be above SHUF_PRIMEFOLD_EXACT. If n -
+ * 1 has more than SHUF_PRIMEFOLD_MEDIUM_BITS bits, the caller can set Many, which leaves out the
+ * forms for smaller n. */
 template <Direction direction = Direction::forward, bool Many = false, typename Use>
 cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
 {

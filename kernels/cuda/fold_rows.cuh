@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of `primefold`. No value is left out, so no scan is needed: a thread knows the places of its
- * values, and stores four neighbours together.
+ * Computes rows of `primefold` by a form (fold.cuh). No value is left out, so no scan is needed. A
+ * thread knows the places of its values, and stores four neighbours together.
  *
- * The first map is linear, so a thread gets its next value by an addition instead of a
- * multiplication. Values that fail the range check are stored like the others, and later replaced
- * in memory. This is rare except for the smallest n, so nearly all values take a short path.
+ * The first map is linear. So a thread gets the start of its next value by an addition. Values that
+ * fail the range check are stored like the others, and later replaced in memory. Such values are
+ * rare except for the smallest n, so nearly all values take a short path.
  */
 #ifndef SHUF__CUDA_FOLD_ROWS_CUH
 #define SHUF__CUDA_FOLD_ROWS_CUH
@@ -23,8 +23,8 @@ namespace shuf
 using tuning::fold_threads;
 template <typename Form> constexpr uint32_t fold_tile = fold_threads *group *Form::groups;
 
-/* The number of blocks for a multiprocessor, which limits the registers of a thread. 64-bit values
- * from 32-bit words need more registers, and wait for memory anyway. */
+/* The number of blocks on a multiprocessor. It limits the registers of a thread. 64-bit values from
+ * 32-bit words need more registers. They wait for memory anyway, so fewer blocks are enough. */
 template <typename Form, typename Out>
 constexpr int fold_blocks_per_sm = sizeof(Out) > sizeof(typename Form::Word)
                                        ? Form::blocks_per_sm * 2 / 3
@@ -96,8 +96,9 @@ __device__ __forceinline__ void load_group(const uint64_t *at, uint64_t (&x)[gro
     x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
 }
 
-/* Applies the permutation of [0, p) to `position` until the result is below n. `position` may be
- * any number below p. */
+/* Applies the permutation of [0, p) to `position` until the result is below n. `position` is below
+ * n, or a number that such a walk from a position below n reaches. From any other number the walk
+ * might never end. */
 template <typename Form>
 __device__ __forceinline__ typename Form::Word
 cycle_walk(const Form &f, const typename Form::Row &keys, uint64_t position)
@@ -202,15 +203,15 @@ struct WarpPart {
     }
 };
 
-/* A bit for each group of a thread's tile that has unfinished values. The groups in `anew` must be
- * computed again from their positions. For the others, cycle walking goes on from the stored
- * values. */
+/* Two masks, with a bit for each group of a thread's tile. `groups`: the group has unfinished
+ * values. `anew`: these values are computed again from their positions. For the other groups, cycle
+ * walking goes on from the stored values. */
 struct Again {
     uint32_t groups, anew;
 };
 
-/* A warp collects the groups with unfinished values. It finishes them when it has a group for each
- * of its threads, because one group would take as long as 32. */
+/* The groups of a warp that have unfinished values. The warp collects them, and finishes 32 of them
+ * at a time, one in each thread, because one group alone would take as long. */
 template <typename Form, typename Out, int Groups = Form::groups> struct Unfinished {
     static constexpr uint32_t lanes = 32;
     static constexpr uint32_t anew = uint32_t{1} << 31;
@@ -223,7 +224,7 @@ template <typename Form, typename Out, int Groups = Form::groups> struct Unfinis
     const typename Form::Row &keys;
     const Rows &rows;
     List &list;     /* of the warp, in shared memory */
-    uint64_t first; /* number of the value at *out; an entry of the list is counted from it */
+    uint64_t first; /* number of the value at *out; the list has numbers relative to it */
     Out *out;
 
     __device__ __forceinline__ void start()
@@ -306,9 +307,9 @@ struct Part {
     }
 };
 
-/* Computes the groups of a thread, group_stride apart. The first group begins at value number `at`
- * of the part, which goes to *out. On entry `start` is the start of this value. On return it is the
- * start for the thread's next tile. */
+/* Computes the groups of a thread, which are group_stride apart. The first group begins at value
+ * number `at` of the part, and goes to *out. On entry `start` is the start of this value. On return
+ * it is the start of the thread's next tile. */
 template <int Groups, typename Form, typename Out>
 __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form::Row &keys,
                                              const Steps<typename Form::Word> &steps,
@@ -350,8 +351,8 @@ __device__ __forceinline__ Again tile_of_row(const Form &f, const typename Form:
     return again;
 }
 
-/* Computes at most `most` values of a row, from value number `first` on, which goes to *out. A form
- * without a range check does not correct wrong values. */
+/* Computes at most `most` values of a row, from value number `first` on. This value goes to *out.
+ * Without a range check, wrong values stay wrong. */
 template <typename Form, typename Out>
 __device__ __forceinline__ void
 tiles_of_row(const Form &f, const typename Form::Row &keys, const Rows &rows,

@@ -31,7 +31,8 @@ __device__ __forceinline__ void put_pair(typename Number::Out *to, typename Numb
     }
 }
 
-/* Whether numbers that are too small are computed again. A double always has its full dither. */
+/* Whether small numbers are computed again in double precision. Doubles always are in double
+ * precision. */
 template <typename Number>
 constexpr bool made_again = sizeof(typename Number::Value) < sizeof(double);
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The code of a block of 32 values of a Gaussian stream, in a thread's registers, for each type of
- * values.
+ * Gaussian streams on the GPU (shuf/gauss.h): a thread computes a block of 32 values in its
+ * registers, for each type of values. gauss.cu has the kernels.
  *
- * Sums are integers below 2^24. A float holds these exactly, and the GPU adds floats at twice the
- * rate of integers. In shared memory, row `index` has entry number `index` of the 16 tables, four
- * times. For position p, lane l needs tables (p + l) mod 16 and (p + l + 8) mod 16. It reads them
- * at columns p % 16 + l and p % 16 + l + 8. So the 32 lanes of a warp read 32 different banks,
- * whatever their indices are.
+ * *Sums are floats.* They hold integers below 2^24, which a float holds exactly, and the GPU adds
+ * floats at twice the rate of integers.
+ *
+ * *Tables.* Row `index` of the shared memory has number `index` of each of the 16 tables, four
+ * times. For position p, lane l needs the tables (p + l) mod 16 and (p + l + 8) mod 16, which are
+ * in the columns p % 16 + l and p % 16 + l + 8. So the 32 lanes of a warp read 32 different banks,
+ * whatever their rows are.
  */
 #ifndef SHUF__CUDA_GAUSS_CUH
 #define SHUF__CUDA_GAUSS_CUH
@@ -28,8 +30,8 @@ constexpr int columns = 64; /* of a row: the least power of two above 15 + 31 + 
 constexpr unsigned shared_bytes = indices * columns * sizeof(float);
 constexpr uint32_t sign = 0x80000000;
 
-/* Subtracted from each entry of shuf_gauss_table. An input of the transform is the sum of two
- * entries and a spread(), and spread() is too large by 2 * entry_less. */
+/* Subtracted from each number of shuf_gauss_table. An entry is the sum of two of these numbers and
+ * a spread(), and spread() is too large by 2 * entry_less. */
 constexpr int entry_less = 0x6000;
 constexpr float unit = 0x1p-19f;
 
@@ -66,8 +68,8 @@ __device__ __forceinline__ void fill_rows(const float *table)
     __syncthreads();
 }
 
-/* Reads a table entry for position p. Its index is byte number `Byte` of the word. Its table comes
- * `Further` tables after the table of the position. */
+/* Reads a table number for position p, by at<Byte, Further>(). Byte `Byte` of the word selects the
+ * number in its table. The table comes `Further` tables after that of the position. */
 struct InShared {
     uint32_t lane_bytes;
 
@@ -80,8 +82,8 @@ struct InShared {
     }
 };
 
-/* The same for few values. It reads the table in global memory, because it takes time to fill the
- * table in shared memory. */
+/* Does the same as InShared, but reads the table in global memory. This suits few values, because
+ * filling the shared memory takes time. */
 struct InGlobal {
     const float *table;
     uint32_t lane;
@@ -131,7 +133,8 @@ __device__ __forceinline__ double beyond_2_52(uint32_t x)
     return __hiloint2double(0x43300000, static_cast<int>(x));
 }
 
-/* The same as shuf__gauss_double(), for a sum, its word, and the two words with more bits. */
+/* Does the same as shuf__gauss_double(), from a sum, its word, and the word and early word of the
+ * block's second half, which have more bits. */
 __device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail, uint32_t early)
 {
     const double a = fma(beyond_2_52(word & 0x007fffff), 0x1p-37,
@@ -193,8 +196,9 @@ struct Block {
             z[k] = exact_of(s[p + k], word[p + k], tail[k], rest[k]);
     }
 
-    /* The same numbers as floats, as shuf__gauss_float() computes them, or with Sticky as
-     * shuf__gauss_sticky() does. Updates `least`, the least magnitude so far. */
+    /* The standard normal numbers at positions p to p + 3 as floats: those of shuf__gauss_float()
+     * or, with Sticky, of shuf__gauss_sticky(). Numbers that are too small are left for
+     * too_small(). `least` becomes the least magnitude so far. */
     template <bool Sticky>
     __device__ __forceinline__ void floats(int p, float (&z)[4], float &least) const
     {
@@ -241,7 +245,7 @@ struct F64 {
 };
 
 /* Types that are made from floats. With Sticky, a number is rounded towards 0 and its last bit is
- * set, because it will be rounded again. */
+ * set, because the scaled number is rounded again, to 16 bits. */
 template <bool Sticky> struct OfF32 {
     using Value = float;
     static constexpr int threads = tuning::gauss_threads;
@@ -353,8 +357,8 @@ static __device__ __forceinline__ double exact(const Gauss &g, uint64_t index)
     return exact_of(sum, chosen, one_of(word, p % 4), one_of(rest, p % 4));
 }
 
-/* The values that a warp must compute again. It does so when it has one value for each of its
- * threads. */
+/* The numbers that a warp must compute again in double precision. It computes 32 at a time, one in
+ * each lane. */
 constexpr uint32_t lanes = 32, again_most = 2 * lanes;
 
 struct Again {
@@ -397,8 +401,8 @@ struct Again {
     }
 };
 
-/* A bit for each of the positions p to p + 7, set if its number is too small. `least` is the least
- * magnitude of these eight numbers. */
+/* Bit q is set if the number at position q is too small for a float, for q = p to p + 7. `least` is
+ * the least magnitude of these eight numbers. */
 template <typename Number>
 __device__ __forceinline__ uint32_t too_small(const Block &b, int p, float least)
 {

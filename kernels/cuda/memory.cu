@@ -82,7 +82,8 @@ CUresult map_and_export(const Cuda *cuda, CUmemGenericAllocationHandle handle,
     return CUDA_SUCCESS;
 }
 
-/* The mapping and the descriptor keep the memory, so the handle is released when both exist. */
+/* Makes a CUDA_FD block. It releases the handle at the end, because the mapping and the descriptor
+ * keep the memory. */
 shuf_status make_fd(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
 {
     CUmemAllocationProp properties{};
@@ -157,8 +158,8 @@ static_assert(SHUF__MEMORY_CUDA_FD == 2 && SHUF__MEMORY_CUDA_IPC == 3 &&
                   SHUF__MEMORY_CUDA_PRIVATE == 4,
               "the order of the table");
 
-/* Refuses sizes above the free memory before it calls the driver, because the driver gives other
- * errors for very large sizes. */
+/* Makes a block. Refuses sizes above the free memory before it calls the driver, because for very
+ * large sizes the driver reports other errors. */
 shuf_status make(Cuda *cuda, uint64_t bytes, shuf__block *block, shuf__error *error)
 {
     uint64_t available, total;
@@ -209,8 +210,8 @@ shuf_status cuda_alloc(shuf__backend *backend, shuf__memory kind, uint64_t bytes
     return error->status;
 }
 
-/* A launch may still use the block, and cuMemUnmap() does not wait for a launch. So this function
- * waits for it. */
+/* A launch may still use the block, and cuMemUnmap() does not wait for it. So this function waits.
+ */
 void cuda_free(shuf__backend *backend, shuf__block *block)
 {
     Cuda *cuda = cuda_of(backend);

@@ -49,9 +49,9 @@ inline uint32_t unit_of(const shuf__shuffle &s)
     return static_cast<uint32_t>(odd & (~odd + 1));
 }
 
-/* `tile` is the number of places of a tile. If records are long, several blocks share a tile. Their
- * number fits the y dimension of a grid: a tile has at most 4096 places, and a record is shorter
- * than large_record, so a tile has at most 2^31 words. */
+/* `tile` is the number of places of a tile. If records are long, several blocks share a tile, at
+ * most 2^15: a tile has at most 4096 places, a record is shorter than large_record (2^19 bytes),
+ * and a block moves move_bytes (2^16 bytes). So their number fits the y dimension of a grid. */
 inline Records make_records(const shuf__shuffle &s, const void *in, void *out, uint64_t tile)
 {
     const uint64_t n = s.permutation.n;
@@ -66,8 +66,8 @@ inline Records make_records(const shuf__shuffle &s, const void *in, void *out, u
 }
 
 /* Copies record index[k] of the input to record first + k of the output. With `inverse` it copies
- * record first + k to record index[k]. A thread issues several loads before it stores: at most
- * Most, or 4 if words have 16 bytes. */
+ * record first + k to record index[k]. Each thread issues several loads before it stores: at most
+ * Most, or at most 4 if words have 16 bytes. */
 template <typename Unit, uint32_t Most = 8, typename Index>
 __device__ __forceinline__ void move(const Records &r, bool inverse, uint64_t first,
                                      uint32_t places, const Index *index)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Permutations by the scan of scan.cuh, and fingerprints. The sink stores values straight from
- * registers. To collect them in shared memory first would gain nothing, because the scan is limited
- * by its arithmetic.
+ * registers. Collecting them in shared memory first would not be faster, because arithmetic limits
+ * the speed of the scan.
  */
 #include "permute.cuh"
 
@@ -109,8 +109,8 @@ __global__ void __launch_bounds__(tuning::reduce_threads)
 
 } // namespace
 
-/* Computes one row after the other, if a row takes at least a whole launch. One scan over all rows
- * could not stop early in each row, and the number of its tiles might not fit 64 bits. */
+/* Computes one row after the other, for rows that take a whole launch or more. A scan over all rows
+ * could not end early in each row, and the number of its tiles might not fit 64 bits. */
 static cudaError_t row_by_row(const Scratch &scratch, const shuf__computation &computation,
                               void *out, cudaStream_t stream, bool *cancelled)
 {

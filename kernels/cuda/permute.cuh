@@ -36,12 +36,12 @@ struct Signal;
 bool primefold_is_corrected(const shuf__permutation &p);
 
 /* Queues the values of `primefold`, of `width` bytes each, in one launch or two. With a signal, p
- * must be one row of at most tuning::tile values. A single block then computes it and gives the
+ * must be one row of at most tuning::tile values. One block then computes the row and gives the
  * signal. */
 cudaError_t primefold_async(const shuf__permutation &p, unsigned width, void *out,
                             const Signal *signal, cudaStream_t stream);
 
-/* The same for many rows, and for rows of n <= SHUF_PRIMEFOLD_EXACT. */
+/* Queues the values of many rows of `primefold`, or of rows with n <= SHUF_PRIMEFOLD_EXACT. */
 cudaError_t primefold_rows_async(const shuf__permutation &p, unsigned width,
                                  const shuf_primefold_shape &shape, void *out, cudaStream_t stream);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` on the GPU: one row, or look-ups in it. primefold_rows.cu has many rows.
+ * `primefold` on the GPU: one row, or look-ups in it. primefold_rows.cu computes many rows.
  */
 #include "permute.cuh"
 
 #include "fold_forms.cuh"
 #include "host/primefold_shape.h"
+#include "look_up.cuh"
 #include "quick.cuh"
 #include "tuning.cuh"
 
@@ -15,8 +16,8 @@ namespace shuf
 namespace
 {
 
-/* The keys are parameters of the kernel. A block computes `tiles` tiles. If the form has no range
- * check, fold_beyond must then correct the wrong values and the values of n or more. */
+/* Computes a row. The keys are parameters of the kernel. A block computes `tiles` tiles. With
+ * RangeCheck::off, fold_beyond must then correct the wrong values and the values of n or more. */
 template <typename Form, typename Out>
 __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
     fold_row(__grid_constant__ const Form f,
@@ -34,10 +35,10 @@ __global__ void __launch_bounds__(fold_threads, fold_blocks_per_sm<Form, Out>)
  * - before each fold, the numbers of `whole` or more, which should not be folded
  * - at the end, the values of n or more */
 struct Beyond {
-    uint32_t small, folds, all; /* the bound; the count of numbers before the end, and of all */
+    uint32_t small, folds, all; /* the bound; how many numbers before the end; how many in all */
 };
 
-/* Computes the position of wrong number k, and writes the right value there. */
+/* Follows wrong number k back to its position, and writes the right value there. */
 template <int Maps, typename Out>
 __device__ __forceinline__ void
 correct(const Fold32<Maps> &f, const Fold32<Maps, Direction::inverse> &back, const Beyond &beyond,
@@ -114,28 +115,17 @@ __global__ void __launch_bounds__(fold_threads, Form::look_up_blocks_per_sm)
 {
     const uint64_t i = (uint64_t{blockIdx.x} * fold_threads + threadIdx.x) * group;
     Value position[group] = {};
-    typename Form::Word x[1][group];
+    typename Form::Word x[group];
     if (i + group <= count)
         load_group(at + i, position);
     else
         for (int c = 0; c < group; c++)
             position[c] = i + c < count ? at[i + c] : 0;
-#pragma unroll
-    for (int c = 0; c < group; c++)
-        x[0][c] = f.first(f.start(f.row, position[c]));
-    uint32_t met = 0;
-    f.evaluate_unchecked(f.row, x, met);
-    if (!finished(f, met, x[0])) {
-        const uint32_t again = unfinished(f, met, x[0]);
-#pragma unroll
-        for (int c = 0; c < group; c++)
-            if (again >> c & 1)
-                x[0][c] = cycle_walk(f, f.row, position[c]);
-    }
+    look_up_group(f, position, x);
     if (i + group <= count)
-        put_group(values + i, x[0]);
+        put_group(values + i, x);
     else if (i < count)
-        put_some(values + i, x[0], count - i);
+        put_some(values + i, x, count - i);
 }
 
 /* For n <= SHUF_PRIMEFOLD_EXACT: a thread follows a position through the exchanges. */

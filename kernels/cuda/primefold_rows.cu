@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many rows of `primefold` in one launch. A block computes the keys of its rows itself.
+ * Computes many rows of `primefold` in one launch. A block computes the keys of its rows itself.
  */
 #include "permute.cuh"
 
@@ -23,7 +23,7 @@ struct Batch {
     uint64_t epoch, rows;
     uint32_t rows_a_block;
     uint32_t groups;                     /* of a short row */
-    uint32_t rows_a_turn, groups_a_turn; /* how far a thread advances from one group to its next */
+    uint32_t rows_a_turn, groups_a_turn; /* from a thread's group to its next */
     uint32_t tiles;                      /* the number of blocks that share a long row */
 };
 
@@ -33,7 +33,7 @@ template <typename Form> constexpr uint32_t fold_turns = tuning::fold_turns / Fo
 template <typename Form> constexpr bool is_small = false;
 template <int Maps> constexpr bool is_small<Fold16<Maps, true>> = true;
 
-/* The batch's shape. Tells the compiler the properties that follow from Form and Maps. */
+/* The batch's shape. It tells the compiler the properties that follow from Form and Maps. */
 template <typename Form, int Maps>
 __device__ __forceinline__ shuf_primefold_shape shape_of(const Batch &batch)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See quick.cuh. A small computation has one tile, so it needs no scan. n = 2^B has no special
- * kernels here, because they would not shorten the latency.
+ * See quick.cuh. A small computation has one tile, so it needs no scan. Special kernels for n = 2^B
+ * would not shorten the latency.
  */
 #include "quick.cuh"
 

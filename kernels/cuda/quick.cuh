@@ -35,8 +35,8 @@ __device__ __forceinline__ void signal_done(const Signal &signal)
 cudaError_t quick_async(const shuf__permutation &p, unsigned width, void *out, Signal signal,
                         cudaStream_t stream);
 
-/* Loads the kernels in advance, because otherwise the first computation with each would wait for
- * this. */
+/* Loads the kernels in advance. Otherwise the first computation with each kernel would wait for its
+ * loading. */
 cudaError_t quick_load();
 
 } // namespace shuf

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * One kernel does all steps of a compaction. A block evaluates the bijection on a tile, and counts
- * the values below n. It gets the sum of the counts of all earlier tiles by decoupled look-back, a
- * scan in a single pass (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
- * look-back", 2016; the code is CUB's). A sink then takes the values from registers.
+ * Compaction in a single kernel, by decoupled look-back (Merrill and Garland: "Single-pass parallel
+ * prefix scan with decoupled look-back", 2016; the code is CUB's). A block evaluates the bijection
+ * on a tile, and counts the values below n. The look-back gives it the sum of the counts of all
+ * earlier tiles, so it knows the positions of its values. A *sink* then takes the values from
+ * registers.
  *
- * One scan covers all rows. Every row keeps exactly n values, so the place of a value in its row is
- * its place in the scan - row * n.
+ * One scan covers all rows. Every row keeps exactly n values, so
  *
- * A sink is a struct that the host makes. It receives the values of a tile:
+ *     place of a value in its row = its place in the scan - row * n
  *
- * - in_rows says whether there may be several rows.
- * - in_parts says whether several blocks share a tile, and parts() how many. These blocks have the
+ * A sink is a struct that the host makes, with these members:
+ *
+ * - in_rows: whether there may be several rows.
+ * - in_parts, parts(): whether several blocks share a tile, and how many. These blocks have the
  *   same blockIdx.x.
- * - prefetch() starts loads that need the values, before the look-back. Prefetched is its type.
- * - stage() runs when the ranks in the tile are known. All threads wait before emit().
- * - emit() runs when the places in the output are known.
- * - Dense is the sink or its base class. Its emit_dense() takes the values if n = 2^B, without
+ * - prefetch(): runs before the look-back, and starts loads that need the values. Prefetched is the
+ *   type of the loaded data.
+ * - stage(): runs when the ranks in the tile are known. All threads wait between stage() and
+ *   emit().
+ * - emit(): runs when the positions in the row are known.
+ * - Dense: the sink or its base class. If n = 2^B, its emit_dense() takes the values, without
  *   waits.
  */
 #ifndef SHUF__CUDA_SCAN_CUH
@@ -36,7 +40,7 @@ using tuning::items;
 using tuning::tile;
 
 constexpr int warps = tuning::threads / 32;
-/* A tile of the rank index has index_tile tiles of the scan. A launch has at most
+/* A tile of the rank index is as large as index_tile tiles of the scan. A launch has at most
  * launch_index_tiles tiles of the index. */
 constexpr int index_tile = SHUF__RANK_INDEX_TILE / tile;
 constexpr uint64_t launch_index_tiles = tuning::launch_tiles / index_tile;
@@ -78,9 +82,10 @@ __device__ __forceinline__ uint64_t row_of(const Launch &launch, uint64_t number
     return launch.tiles == 1 ? number : number / launch.tiles;
 }
 
-/* Several blocks may share a tile. The first one publishes the tile's prefix: the number of kept
- * values before the tile. The first warp of each other block calls this function, which waits for
- * the prefix. The wait always ends, because blocks start in the order of blockIdx.x, then y. */
+/* Several blocks may share a tile. The block with blockIdx.y = 0 publishes the tile's prefix: the
+ * number of kept values before the tile. The first warp of each other block waits for the prefix in
+ * this function. The wait always ends, because all blocks with blockIdx.y = 0 start before the
+ * others. */
 __device__ __forceinline__ void look_up(TileState &state, uint32_t kept, uint32_t *prefix)
 {
     TileState::StatusWord status = cub::SCAN_TILE_INCLUSIVE;
@@ -175,8 +180,8 @@ __global__ void __launch_bounds__(tuning::threads, tuning::blocks_per_sm)
     sink.emit_dense(launch, row, start, x);
 }
 
-/* Sleeps until the CUDA stream is done. It does not poll, because a computation of several launches
- * is long and other threads need the core. */
+/* Sleeps until the CUDA stream is done. Polling would take a core from other threads for long,
+ * because a computation of several launches is long. */
 inline cudaError_t sleep_until_done(const Scratch &scratch, cudaStream_t stream)
 {
     cudaError_t e = cudaEventRecord(scratch.launch_done, stream);
@@ -269,8 +274,8 @@ template <typename Bijection, typename Sink> struct Run {
         return e == cudaSuccess ? sleep_until_done(scratch, stream) : e;
     }
 
-    /* Called between two launches. Says whether the computation is cancelled, and whether it is
-     * complete because it has all requested values. */
+    /* Called between two launches. Sets *cancelled, and *complete if the computation has all
+     * requested values. */
     cudaError_t between(bool *cancelled, bool *complete)
     {
         cudaError_t e = fetch(dense ? 0 : 1);
@@ -320,8 +325,8 @@ template <typename Bijection, typename Sink> struct Run {
     }
 
     /* Computes the spans that the rank index selects. A launch over known tiles takes its first
-     * place from the index, so it need not wait for the launch before it. The number of queued
-     * tiles has the same limit as without an index. */
+     * position from the index, so it need not wait for the launch before it. As without an index,
+     * the number of queued tiles is limited. */
     cudaError_t by_rank_index(bool *cancelled)
     {
         shuf__span span{};

@@ -11,8 +11,8 @@
 namespace shuf
 {
 
-/* Scratch memory that is allocated once and that all launches share. Keys are only in this memory,
- * never in the allocation of a result, which clients may read. */
+/* Scratch memory that is allocated once and that all launches share. It has the keys. Blocks of
+ * results never have them, because clients may read these. */
 struct Scratch {
     void *tile_state;      /* cub::ScanTileState of a launch's tiles */
     uint32_t *keys;        /* key words of a launch's rows */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles that move each record directly to its place. A block has the indices of a tile of
- * neighbouring places in shared memory, and its threads move the records of the tile together. For
- * `primefold` the block computes the indices itself. But for n <= SHUF_PRIMEFOLD_EXACT an earlier
- * kernel makes a list of all indices. Other files have the shuffles of large arrays
- * (shuffle_windows.cu), and those by philox24 and lcg (shuffle_scan.cu).
+ * Shuffles by `primefold` that move each record directly to its place. A block computes the indices
+ * of a tile of neighbouring places in shared memory. Its threads then move the records of the tile
+ * together. For n <= SHUF_PRIMEFOLD_EXACT an earlier kernel makes a list of all indices instead.
+ *
+ * Other files have the shuffles of large records (shuffle_large.cu), those of arrays larger than
+ * the L2 cache (shuffle_windows.cu), and those by philox24 and lcg (shuffle_scan.cu).
  */
 #include "shuffle.cuh"
 
@@ -70,8 +71,8 @@ dim3 grid_of(const Records &records, uint64_t tile)
     return dim3(blocks_for(records.n, tile), records.parts);
 }
 
-/* Chooses the size of tiles. With few records, tiles are small, because otherwise some threads of
- * the GPU would have no work. */
+/* Chooses the size of tiles. With few records tiles are small. Otherwise some threads of the GPU
+ * would have no work. */
 template <typename Unit, typename Of>
 cudaError_t fold_and_move(Of of, const shuf__shuffle &s, const shuf_primefold_shape &shape,
                           const void *in, void *out, cudaStream_t stream)

@@ -12,8 +12,8 @@
 namespace shuf
 {
 
-/* The bytes of scratch memory in device memory with which the shuffle is fastest. 0 if scratch
- * memory does not help. */
+/* The bytes of device memory, as scratch memory, with which the shuffle is fastest. 0 if it needs
+ * none. */
 uint64_t shuffle_best_bytes(const shuf__shuffle &s);
 
 /* The bytes of `list`. Every shuffle gets this memory. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shuffles by philox24 and lcg: the scan of scan.cuh, with sinks that move the records. So the
- * indices need no memory. This is the method Bijective2 of the paper (shuf/domain.h), here for
- * records of any size and for both directions.
+ * indices need no memory. The method is Bijective2 of the paper (shuf/domain.h). The code extends
+ * it to records of any size and to inverse shuffles.
  */
 #include "shuffle.cuh"
 
@@ -86,9 +86,9 @@ template <typename Unit> struct Gather {
     }
 };
 
-/* A sink for any records, in both directions. Shared memory has the tile's values in order, as the
- * list of indices for move(). One kernel serves all word sizes and both directions, because kernels
- * with a bijection are long. */
+/* A sink for any records, in both directions. Shared memory has the tile's values in order. These
+ * are the list of indices for move(). Kernels with a bijection are long, so one kernel serves all
+ * word sizes and both directions. */
 struct Move {
     using Dense = Move;
     static constexpr bool in_rows = false, in_parts = true;

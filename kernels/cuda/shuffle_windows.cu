@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles of arrays that are larger than the L2 cache. A direct gather would load each record from
- * another page of memory. Here the input is divided into windows that fit the L2. Each window has a
- * list of indices. A tile of output places adds a run of indices to each list. Three kernels:
+ * Shuffles of arrays that are larger than the L2 cache, in three passes that read and write memory
+ * in order. A direct gather would load each record from another page of memory. The input is
+ * divided into windows that fit the L2. Each window has a list of indices. A tile of output places
+ * adds a run of indices to each list. The order of the runs does not matter. The passes:
  *
- *   partition  sorts the indices of a tile by window, and appends each run to the list of its
- *              window; each place keeps the number of its index in the sorted tile
- *   gather     loads the records in the order of the lists, so it uses one window at a time
- *   unpermute  takes the records of a tile from their runs, and sorts them in shared memory
+ *     partition  sorts the indices of a tile by window, and appends each run to the list of its
+ *                window; each place keeps the number of its index in the sorted tile
+ *     gather     loads the records in the order of the lists, so it uses one window at a time
+ *     unpermute  takes the records of a tile from their runs, and sorts them in shared memory
  *
- * A list has as many indices as its window has records. So the code knows the place of each list
- * without a count. Tiles append their runs in any order, which does not change the output.
+ * A list has as many indices as its window has records. So the place of each list is known.
  */
 #include "shuffle.cuh"
 
@@ -43,8 +43,8 @@ struct Windows {
     int bits;        /* a window has 2^bits records */
     uint32_t *list;  /* all lists; a list begins at the offset of its window */
     uint32_t *end;   /* the end of each list so far */
-    uint32_t *run;   /* for each tile and window, the begin of the run in the list */
-    uint16_t *start; /* for each tile and window, the begin of the run in the sorted tile */
+    uint32_t *run;   /* for each tile and window, the start of the run in the list */
+    uint16_t *start; /* for each tile and window, the start of the run in the sorted tile */
     uint16_t *place; /* for each output place, the number of its index in the sorted tile */
     void *gathered;  /* the records in the order of the lists */
     uint64_t bytes;  /* of all these arrays */
@@ -60,8 +60,8 @@ __global__ void empty_lists(__grid_constant__ const Windows w)
 constexpr uint32_t side_by_side = 32 * together * group; /* indices that a warp computes together */
 static_assert(2 * side_by_side <= 32 * items, "they fit the warp's part of the sorted tile");
 
-/* Repairs the indices of a warp's places from `first` on whose bit is set in `again`. A list
- * divides them evenly among the threads. */
+/* Repairs the indices whose bit is set in `again`. They belong to the places of a warp, from
+ * `first` on. A list divides them evenly among the threads. */
 template <typename Form>
 __device__ __forceinline__ void repair_indices(const Form &f, uint32_t first, uint32_t again,
                                                uint32_t *right, uint32_t (*x)[group])
@@ -116,12 +116,12 @@ __device__ __forceinline__ void indices(const Form &f, const Steps<uint32_t> &st
     repair_indices(f, first, again, scratch, x);
 }
 
-/* For each index of a group, its rank among the tile's indices in the same window: 16 bits each. */
+/* A rank, of 16 bits, counts the earlier indices of the tile in the same window. */
 struct Ranks {
     uint32_t pair[group / 2];
 
-    /* Call this in order of c. Two ranks share a register, so the code waits for the atomic
-     * operations of a pair: there are too few registers to keep all of them pending. */
+    /* Called in ascending order of c. Two ranks share a register. The code waits for the two atomic
+     * operations of each pair, because there are too few registers to keep all of them pending. */
     __device__ __forceinline__ void set(uint32_t c, uint32_t rank)
     {
         pair[c / 2] = c % 2 ? pair[c / 2] | rank << 16 : rank;
@@ -136,8 +136,8 @@ struct Ranks {
 };
 
 /* Reserves room in the lists for the runs of a tile. On entry, count[w] is the number of the tile's
- * indices in window w. On return, count[w] is the begin of run w in the sorted tile, and less[w] is
- * its begin in the list minus count[w]. */
+ * indices in window w. On return, count[w] is the start of run w in the sorted tile, and less[w] is
+ * the start of run w in its list, minus count[w]. */
 __device__ __forceinline__ void reserve(const Windows &w, uint32_t tile_number, uint32_t *count,
                                         uint32_t *less)
 {
@@ -222,7 +222,7 @@ template <typename Packed>
 using WordOf = std::conditional_t<sizeof(Packed) == 4, uint32_t,
                                   std::conditional_t<sizeof(Packed) == 8, uint2, uint4>>;
 
-/* A load past the caches, for data that is not read again soon. */
+/* A load for data that is not read again soon: the caches evict it first. */
 template <typename Packed> __device__ __forceinline__ Packed load_past(const Packed *from)
 {
     const auto word = __ldcs(reinterpret_cast<const WordOf<Packed> *>(from));
@@ -235,7 +235,7 @@ __device__ __forceinline__ void store_past(Packed *to, const Packed &pack)
     __stcs(reinterpret_cast<WordOf<Packed> *>(to), reinterpret_cast<const WordOf<Packed> &>(pack));
 }
 
-/* A load through the L2 only. It loads a whole line: the line's other records are needed soon. */
+/* A load that only the L2 caches, of a whole line: its other records are needed soon. */
 template <typename Record> __device__ __forceinline__ Record load_of_window(const Record *from)
 {
     if constexpr (sizeof(Record) == 8) {

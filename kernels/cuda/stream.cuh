@@ -13,8 +13,8 @@
 namespace shuf
 {
 
-/* Allocates the table of Gaussian streams in device memory: shuf_gauss_table as floats. A float
- * holds each entry, and each sum of 64 entries, exactly. */
+/* Allocates the table of Gaussian streams in device memory: shuf_gauss_table as floats, which hold
+ * its numbers and all sums exactly. */
 cudaError_t gauss_table_make(float **table);
 
 /* Queues the values, in one launch or two. `out` begins at a multiple of 16 bytes. With a signal

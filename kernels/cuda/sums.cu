@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sums over numbers in device memory. Each thread block writes its sum to its own place, and the
- * host adds these in order. So the same values on the same GPU give the same bits.
+ * Sums over numbers in device memory. Each thread block writes its sums to its own place. The host
+ * adds them in order. So the same values on the same GPU give the same bits.
  */
 #include "stream.cuh"
 

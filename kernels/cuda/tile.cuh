@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions that number the kept values of a tile and store the requested values.
+ * Numbers the kept values of a tile, and stores the requested ones.
  */
 #ifndef SHUF__CUDA_TILE_CUH
 #define SHUF__CUDA_TILE_CUH
@@ -22,7 +22,7 @@ struct Launch : shuf__slice {
     const uint32_t *keys;           /* the key words of several rows, in memory; NULL: use `key` */
     uint64_t base;                  /* kept values before this launch; not used if n = 2^B */
     uint64_t *base_out; /* receives the number of kept values up to the end of this launch */
-    uint64_t *starts;   /* receives this number for each tile of the rank index; both may be NULL */
+    uint64_t *starts;   /* receives the number before each tile of the index; both may be NULL */
 };
 
 /* A launch over all rows; the caller sets its first tile and row. */
@@ -41,9 +41,9 @@ inline Launch make_launch(const shuf__permutation &p, shuf_purpose purpose)
     return launch;
 }
 
-/* The rank of each of this thread's values among the tile's kept values. Item i of lane j is value
- * number 32 * i + j of the warp. So one ballot ranks 32 values, and a warp stores neighbouring
- * values. */
+/* Computes the rank of each of this thread's values among the kept values of the tile. Item i of
+ * lane j is value number 32 * i + j of the warp. So one ballot ranks 32 values, and a warp stores
+ * neighbouring values. */
 template <int MostWarps, typename Word, int Items>
 __device__ __forceinline__ uint32_t rank_kept(const Word (&x)[Items], Word n,
                                               uint32_t (&rank)[Items], uint32_t *warp_kept,

@@ -21,9 +21,9 @@ constexpr int blocks_per_sm = 3;    /* limits the registers of a thread */
 constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
-/* The limits of the rank index (rank_index.h). 2^30 inputs take 6.6 ms, so the evaluation of
- * min_skip values takes a millisecond. A launch takes less time than the evaluation of min_gap
- * values. So if two known values are at least min_gap apart, each has its own launch. */
+/* The limits of the rank index (rank_index.h). 2^30 inputs take 6.6 ms, so min_skip inputs take
+ * about a millisecond. The evaluation of min_gap inputs takes longer than a launch. So two known
+ * values that are at least min_gap apart have separate launches. */
 constexpr uint64_t min_skip = uint64_t{1} << 27, min_gap = uint64_t{1} << 21;
 
 /* A computation of one tile has more threads, with fewer values each, because this shortens its
@@ -51,6 +51,7 @@ constexpr uint64_t fold_short = 512;         /* most groups of a short row */
 constexpr uint64_t fold_block_groups = 3072; /* most groups of short rows in a block */
 constexpr uint64_t fold_rows = 64;           /* most short rows in a block */
 constexpr int exchange_rows = 128;           /* rows of few values in a block */
+constexpr int plan_blocks_per_sm = 7;        /* for plans of exchanges */
 
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
  * streams a thread computes several draws. */

@@ -73,8 +73,8 @@ template <typename Out, int Each> struct alignas(16) Group {
     Out value[Each];
 };
 
-/* Stores the values of a draw. With Whole, all of them are in the computation, and draws begin at
- * multiples of 16 bytes. */
+/* Stores the values of a draw. With Whole, the computation has all of them, and their address is a
+ * multiple of 16 bytes. */
 template <typename Number, bool Whole>
 __device__ __forceinline__ void draw(const Uniform &u, uint64_t draw_number, bool aligned,
                                      typename Number::Out *out)

@@ -2,7 +2,7 @@
  *
  * See cgroup.h. /proc/self/cgroup has the path of this process's group within its hierarchy.
  * /proc/self/mountinfo has the mount point of the hierarchy, and the group that is mounted there.
- * In a container this need not be the root of the hierarchy.
+ * In a container the mounted group need not be the root of the hierarchy.
  */
 #include "host/cgroup.h"
 
@@ -105,8 +105,8 @@ static bool take_mount(char *line, void *context)
     return sscanf(line, "%*s %*s %*s %4095s %4095s", search->mounted, search->mount_point) == 2;
 }
 
-/* The part of the group's path below the mounted group. "" if the group is not below the mounted
- * one, which can happen in a namespace. */
+/* The group's path below the mounted group. "" if the group is not below it, which can happen in a
+ * namespace. */
 static const char *path_below(const struct search *search)
 {
     const size_t length = strcmp(search->mounted, "/") == 0 ? 0 : strlen(search->mounted);
@@ -124,8 +124,8 @@ static bool is_directory(const char *path)
 
 /* ---- a hierarchy that was mounted outside this namespace ---- */
 
-/* The number of levels from the mounted group down to the namespace's root: the path "/../.." has
- * two. 0 if the path has any other form. */
+/* The number of levels from the mounted group down to the root of the namespace: 2 for the path
+ * "/../..". 0 for a path of any other form. */
 static unsigned levels_above(const char *mounted)
 {
     unsigned levels = 0;
@@ -148,8 +148,8 @@ static bool has_this_process(const char *directory)
     return found;
 }
 
-/* Appends the names of so many levels and then `below` to `path`. The namespace hides these names,
- * so the code searches all directories for one that lists this process. */
+/* Appends the names of `levels` levels, and then `below`, to `path`. The namespace hides these
+ * names. So the code searches all directories for one that lists this process. */
 static bool find_by_process(char path[PATH_MAX], unsigned levels, const char *below)
 {
     const size_t length = strlen(path), room = PATH_MAX - length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control groups that limit the memory of this process, of version 2 and of version 1. They are
- * found in a namespace or container too. A group's limit also holds for all groups below it.
+ * Finds the control groups (version 2 and version 1) that limit the memory of this process, also in
+ * a namespace or container. The limit of a group also holds for all groups below it.
  */
 #ifndef SHUF__HOST_CGROUP_H
 #define SHUF__HOST_CGROUP_H

@@ -3,16 +3,19 @@
  * See exchange.h. The plan has four lists: the counts to each rank, the counts from each rank, the
  * order in which the rank reads its input, and the place of each arrival in its output.
  *
- * Records between two ranks are sent in the order of their places in the output. Each rank has
- * consecutive places, so one sort of the input by place gives the order for all ranks. The sort
- * first puts the records into windows of places. Then a thread sorts each window in its cache. The
- * places of the arrivals need no sort, because the threads visit the output in ascending order and
- * append each place to the list of the rank that sends the record.
+ * The order. A rank sends its records to each other rank in the order of their places in the
+ * output. Each rank has consecutive places, so one sort of the input by place gives the order for
+ * all ranks. The sort first puts the records into windows of places. Then a thread sorts each
+ * window in its cache.
  *
- * A thread evaluates its share twice: first to count, then to write at the counted indexes.
+ * The places need no sort. The threads visit the output in ascending order, and append each place
+ * to the list of the rank that sends the record.
+ *
+ * A thread evaluates its positions twice: first to count, then to write at the counted indices.
  */
 #include "host/exchange.h"
 
+#include "host/cancelled.h"
 #include "host/primefold_shape.h"
 #include "host/tile.h"
 
@@ -24,9 +27,9 @@
 enum {
     BATCH = 2048,             /* positions that are evaluated together */
     WINDOW_LEAST = 16384,     /* a window has one to two times as many records, on average */
-    WINDOWS_MOST = 1 << 13,   /* writes to more windows at a time need more pages than a TLB has */
+    WINDOWS_MOST = 1 << 13,   /* with more windows, writes would need more pages than the TLB has */
     BUCKETS = 4096,           /* in which a window is sorted */
-    SHARE_LEAST = 16 * BATCH, /* records for which a thread is worth its start */
+    SHARE_LEAST = 16 * BATCH, /* with fewer records, a thread costs more than it saves */
     SPANS_A_RANK = 4,
 };
 
@@ -41,7 +44,7 @@ struct run {
     const struct shuf__simd_ops *simd;
     const struct shuf__computation *computation;
     const struct shuf__plan *plan; /* of the computation */
-    union shuf__bijection place;   /* the place in the output of an input's position */
+    union shuf__bijection place;   /* from a position of the input to its place in the output */
     union shuf__bijection source;  /* its inverse */
     bool narrow;                   /* whether values have 32 bits */
     struct shuf__range in, out;    /* of the rank */
@@ -58,14 +61,6 @@ struct run {
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
 };
-
-static bool is_cancelled(struct run *run)
-{
-    const struct shuf__computation *computation = run->computation;
-    if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&run->cancelled, true);
-    return atomic_load(&run->cancelled);
-}
 
 static void put(const struct run *run, void *list, uint64_t index, uint64_t number)
 {
@@ -95,8 +90,9 @@ static struct shuf__range share_of(uint64_t count, int threads, int index)
     return shuf__equal_part(count, (uint64_t)threads, (uint64_t)index);
 }
 
-/* Turns the counts of each thread into the index of its first number, by list and then by thread.
- * Stores the count of each list in `totals`, unless it is NULL. */
+/* Turns the counts of each thread into the index of its first number. List 0 comes first, with the
+ * numbers of thread 0, then of thread 1, and so on; then list 1. Stores the count of each list in
+ * `totals`, unless it is NULL. */
 static void accumulate(const struct run *run, uint64_t lists, int threads, void *totals)
 {
     uint64_t sum = 0;
@@ -121,7 +117,8 @@ static void take_input(struct run *run, int thread, bool writes)
     const struct shuf__range share = share_of(run->in.count, run->senders, thread);
     const unsigned bits = run->windows.bits;
     uint64_t *next = run->counters + (uint64_t)thread * run->windows.count, values[BATCH];
-    for (uint64_t i = 0; i < share.count && !is_cancelled(run); i += BATCH) {
+    for (uint64_t i = 0; i < share.count && !shuf__is_cancelled(run->computation, &run->cancelled);
+         i += BATCH) {
         const size_t count = share.count - i < BATCH ? share.count - i : BATCH;
         const uint64_t own = share.first + i;
         evaluate(run, &run->place, run->in.first + own, count, values);
@@ -140,7 +137,8 @@ static uint64_t get(const struct run *run, const void *list, uint64_t index)
     return run->width == 4 ? ((const uint32_t *)list)[index] : ((const uint64_t *)list)[index];
 }
 
-/* Moves each record of a window to its bucket: in place, one cycle after the other. */
+/* Moves each record of a window to its bucket, in place: the displaced record moves next, until a
+ * cycle is complete. */
 static void move_to_buckets(const struct run *run, uint64_t next[BUCKETS],
                             const uint64_t end[BUCKETS], unsigned shift)
 {
@@ -201,7 +199,7 @@ static void sort_windows(struct run *run)
     const uint64_t *ends = run->counters + (uint64_t)(run->senders - 1) * run->windows.count;
     for (;;) {
         const uint64_t w = atomic_fetch_add(&run->next, 1);
-        if (w >= run->windows.count || is_cancelled(run))
+        if (w >= run->windows.count || shuf__is_cancelled(run->computation, &run->cancelled))
             return;
         sort_window(run, w ? ends[w - 1] : 0, ends[w]);
     }
@@ -277,7 +275,8 @@ static uint64_t find_rank(const struct run *run, uint64_t position, uint64_t fir
     return (uint64_t)(bounds - run->bounds);
 }
 
-/* Searches only the ranks of the position's span. These are few, unless most ranks are small. */
+/* The rank of a position. It searches only the ranks that begin in the position's span, which are
+ * few unless most ranks are small. */
 static uint64_t rank_of(const struct run *run, uint64_t position)
 {
     const uint64_t *first = &run->first[position >> run->span_bits];
@@ -299,7 +298,8 @@ static void take_output(struct run *run, int thread, bool writes)
 {
     const struct shuf__range share = share_of(run->out.count, run->receivers, thread);
     uint64_t *next = run->counters + (uint64_t)thread * run->plan->world, values[BATCH];
-    for (uint64_t i = 0; i < share.count && !is_cancelled(run); i += BATCH) {
+    for (uint64_t i = 0; i < share.count && !shuf__is_cancelled(run->computation, &run->cancelled);
+         i += BATCH) {
         const size_t count = share.count - i < BATCH ? share.count - i : BATCH;
         const uint64_t own = share.first + i;
         evaluate(run, &run->source, run->out.first + own, count, values);
@@ -330,8 +330,8 @@ static void place_arrivals(struct run *run)
 
 /* ---- Memory ---- */
 
-/* About one window for WINDOW_LEAST records or more, and at most WINDOWS_MOST. The places of a
- * window are a power of two, so a shift gives the window of a place. */
+/* Makes windows of WINDOW_LEAST records or more on average, and at most WINDOWS_MOST windows. A
+ * window has a power of two of places, so a shift gives the window of a place. */
 static struct windows windows_of(const struct shuf__plan *plan, uint64_t records)
 {
     struct windows w = {0, 0};

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Not omp_get_max_threads(): it obeys OMP_NUM_THREADS, which a launcher such as torchrun sets to 1
- * for its ranks. */
+/* omp_get_max_threads() would obey OMP_NUM_THREADS, which launchers such as torchrun set to 1 for
+ * their ranks. */
 int shuf__host_threads(unsigned requested)
 {
     return requested ? (int)requested : omp_get_num_procs();
@@ -108,8 +108,8 @@ static uint64_t part_of_fingerprint(const struct shuf__simd_ops *simd, const voi
     return simd->fingerprint_wide((const uint64_t *)values + first, count, index + first);
 }
 
-/* A single part is computed by this thread alone, because to wake other threads would take longer.
- */
+/* If there is only one part, this thread computes it, because waking other threads would take
+ * longer. */
 uint64_t shuf__host_fingerprint(const struct shuf__simd_ops *simd, int threads, const void *values,
                                 unsigned width, uint64_t count, uint64_t index)
 {

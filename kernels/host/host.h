@@ -16,8 +16,8 @@ extern "C" {
 /* The number of threads to use; 0 asks for all processors that this process may use. */
 int shuf__host_threads(unsigned requested);
 
-/* Checks the free memory, then allocates a block of host memory. Without the check the kernel would
- * promise more memory than it has, and kill the daemon while the daemon fills the block. */
+/* Allocates a block of host memory, after a check of the free memory. Without the check, the kernel
+ * would promise more memory than it has, and kill the daemon when the daemon fills the block. */
 shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf__block *block,
                              struct shuf__error *error);
 void shuf__host_free(struct shuf__block *block);

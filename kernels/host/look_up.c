@@ -4,6 +4,7 @@
  */
 #include "host/look_up.h"
 
+#include "host/cancelled.h"
 #include "host/permute.h"
 #include "host/tile.h"
 
@@ -15,7 +16,7 @@ enum { CHUNK = 512 }; /* places between two checks for cancellation */
 
 /* One place of a look-up, with the number that decides its tile. */
 struct query {
-    uint64_t key; /* the position; for a value, the input x with f(x) = value */
+    uint64_t key; /* a position, or for a value the x with f(x) = value */
     uint64_t *place;
 };
 
@@ -58,13 +59,6 @@ static uint64_t inverse(const struct lookup *l, uint64_t y)
     abort(); /* not an algorithm with compaction */
 }
 
-static bool is_cancelled(struct lookup *l)
-{
-    if (l->computation->cancelled && l->computation->cancelled(l->computation->cancel_context))
-        atomic_store(&l->cancelled, true);
-    return atomic_load(&l->cancelled);
-}
-
 /* A domain of one tile has no index. */
 static uint64_t tile_of(const struct lookup *l, uint64_t key)
 {
@@ -103,7 +97,8 @@ static void find_from(struct lookup *l, size_t first)
 {
     size_t end = first + 1;
     const uint64_t tile = tile_of(l, l->queries[first].key);
-    if ((first > 0 && tile_of(l, l->queries[first - 1].key) == tile) || is_cancelled(l))
+    if ((first > 0 && tile_of(l, l->queries[first - 1].key) == tile) ||
+        shuf__is_cancelled(l->computation, &l->cancelled))
         return;
     while (end < l->count && tile_of(l, l->queries[end].key) == tile)
         end++;
@@ -133,8 +128,8 @@ static void find_directly(struct lookup *l)
     }
 }
 
-/* Completes the index up to the last queried position. A queried value may be in any tile, so the
- * first look-up of a value completes the whole index. */
+/* Completes the index up to the last queried position. A queried value may be in any tile, so a
+ * look-up of values completes the whole index. */
 static bool count_tiles(const struct lookup *l, int threads)
 {
     uint64_t unused;

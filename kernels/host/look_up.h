@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Look-ups of single values and positions. An algorithm with random access computes each place
- * alone. One with compaction evaluates each tile that has a requested place, once.
+ * Looks up single values and positions. With random access, each place is computed alone. With
+ * compaction, each tile with a requested place is evaluated once.
  */
 #ifndef SHUF__HOST_LOOK_UP_H
 #define SHUF__HOST_LOOK_UP_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See memfd.h. The daemon maps a block for writing and then closes the descriptor that allowed
- * this, so nobody can make another writable mapping. A mapping is no open file for the kernel. So
- * the daemon's own mapping does not prevent the file lease.
+ * See memfd.h. The daemon maps a block for writing, and then closes the descriptor that allowed
+ * this. So nobody can make another writable mapping. The kernel does not count a mapping as an open
+ * file, so the daemon's own mapping does not prevent the file lease.
  */
 #include "host/memfd.h"
 
@@ -28,8 +28,8 @@ static shuf_status fail(struct shuf__error *error, uint64_t bytes, const char *c
                       "result of %" PRIu64 " bytes: %s: %s", bytes, call, strerror(errno));
 }
 
-/* Linux 6.3 and later may be configured to refuse memfds without MFD_NOEXEC_SEAL. Earlier kernels
- * do not know this flag, so the second try omits it. */
+/* Linux 6.3 and later can be configured to refuse memfds without MFD_NOEXEC_SEAL. Earlier kernels
+ * refuse this unknown flag, so the second try omits it. */
 static int create(void)
 {
     int fd = memfd_create("shufd", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);

@@ -2,13 +2,13 @@
  *
  * Blocks of host memory that other processes may map but not write: sealed memfds. The daemon maps
  * the block for writing, then adds F_SEAL_FUTURE_WRITE. Nobody can shrink, grow or unseal a block.
- * A buffer that a client fills has no F_SEAL_FUTURE_WRITE.
+ * A buffer, which a client fills, has no F_SEAL_FUTURE_WRITE.
  *
- * The kernel grants a file lease (fcntl F_SETLEASE) on the daemon's descriptor only if no other
- * process has the file open or mapped. A forked child counts as another process. So a granted lease
- * proves that no other process can read the block. The kernel counts open file descriptions, so the
- * daemon opens the file again for each process. It does not count O_PATH descriptors, but these
- * keep the memory too.
+ * File leases tell whether a block is still mapped. The kernel grants a file lease (fcntl
+ * F_SETLEASE) on the daemon's descriptor only if no other process has the file open or mapped. A
+ * forked child counts as another process. So a granted lease proves that no other process can read
+ * the block. The kernel counts open file descriptions, so the daemon opens the file again for each
+ * process. It does not count O_PATH descriptors, although these keep the memory too.
  *
  * This code needs /proc. All functions may be called on any thread.
  */
@@ -25,7 +25,7 @@ extern "C" {
  * does not notice a lack of memory: the caller must check the free memory first. Fails with
  * SHUF_NO_MEMORY or SHUF_IO. */
 shuf_status shuf__memfd_alloc(uint64_t bytes, struct shuf__block *block, struct shuf__error *error);
-/* The same for a block that a client may write to. */
+/* Allocates such a block that a client may write to. */
 shuf_status shuf__memfd_alloc_writable(uint64_t bytes, struct shuf__block *block,
                                        struct shuf__error *error);
 void shuf__memfd_free(struct shuf__block *block);

@@ -17,7 +17,7 @@ extern "C" {
 /* The available and the total bytes. Fails with SHUF_IO if /proc/meminfo lacks a number. */
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error);
 
-/* The same for tests: all paths begin with `root`. */
+/* Does the same for tests: all paths that it reads begin with `root`. */
 shuf_status shuf__host_memory_below(const char *root, uint64_t *available, uint64_t *total,
                                     struct shuf__error *error);
 

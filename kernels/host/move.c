@@ -26,15 +26,16 @@ static inline __attribute__((always_inline)) uint64_t place(const struct shuf__p
     return narrow ? ((const uint32_t *)places->p)[i] : ((const uint64_t *)places->p)[i];
 }
 
-/* Prefetches the first EXPECTED bytes of a record. Small records, and the rest of very large ones,
- * are prefetched by the processor itself. */
+/* Prefetches the first EXPECTED bytes of a record. The processor itself prefetches small records,
+ * and the rest of large ones. */
 static inline __attribute__((always_inline)) void expect(const char *from, size_t record)
 {
     for (size_t k = 0; k < record && k < EXPECTED; k += LINE)
         __builtin_prefetch(from + k);
 }
 
-/* Callers pass constants for `narrow` and `record`, so the compiler makes a loop for each size. */
+/* Callers pass constants for `narrow` and `record`, so the compiler makes a separate loop for each
+ * size. */
 static inline __attribute__((always_inline)) void gather(const struct move *m, bool narrow,
                                                          size_t record)
 {

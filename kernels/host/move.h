@@ -20,7 +20,8 @@ struct shuf__places {
 void shuf__move(const struct shuf__shuffle *shuffle, const void *in,
                 const struct shuf__places *places, void *out);
 
-/* The same for one piece of the record at the first place: `bytes` bytes from `offset` on. */
+/* Does the same as shuf__move() for one piece of the first record: `bytes` bytes from `offset` on.
+ */
 void shuf__move_piece(const struct shuf__shuffle *shuffle, const void *in,
                       const struct shuf__places *places, uint64_t offset, size_t bytes, void *out);
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * See partition.h.
+ * See partition.h. Part b of the output block has 1 << bits places, from b << bits on. It receives
+ * as many records as it has places. So the first pass can collect the records in the output block
+ * itself, in the order of their arrival. A list in the workspace has the place of each record in
+ * its part.
  *
- * Part b of the output block has the places from b << bits on, 1 << bits of them. It receives as
- * many records as it has places, so the first pass collects the records in the output block itself,
- * in the order of their arrival. A list in the workspace has the place of each record in its part.
+ * *First pass.* A thread collects a few records of every part, with their places, in its cache. It
+ * writes them in whole cache lines, past the caches. In each part it reserves room for a chunk of
+ * records at a time. At its end the thread fills its last chunk of each part with copies of its
+ * last record there. A copy is harmless, because it goes to the same place. Chunks that do not fit
+ * their part go to spare room in the workspace.
  *
- * A thread collects a few records of every part, with their places, in its cache. It writes them in
- * whole cache lines, past the caches. It claims room for a chunk of records at a time. At its end
- * it fills its last chunk of each part with copies of its last record. A copy is harmless, because
- * it goes to the same place. Chunks that do not fit their part go to spare room in the workspace.
- *
- * In the second pass a thread sorts a part in its own cache and writes it back.
+ * *Second pass.* A thread sorts a part in its own cache and writes it back.
  */
 #include "host/partition.h"
 
+#include "host/cancelled.h"
 #include "host/primefold_shape.h"
 #include "host/tile.h"
 
@@ -70,14 +71,6 @@ struct collector {
     uint32_t *chunk; /* for each part, the chunk to which the thread writes */
     uint16_t *fill;  /* for each part, the records in that chunk so far */
 };
-
-static bool is_cancelled(struct run *run)
-{
-    const struct shuf__computation *computation = run->computation;
-    if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&run->cancelled, true);
-    return atomic_load(&run->cancelled);
-}
 
 /* Writes whole lines past the caches, because nobody reads the old contents, and nobody reads the
  * new contents soon. */
@@ -153,8 +146,8 @@ struct lines {
     unsigned in_group, in_chunk; /* masks */
 };
 
-/* Adds a record to its part. A full group is written only when the next record comes: by then the
- * processor has moved its bytes from the store buffer to the cache. */
+/* Adds a record to its part. A full group is written when the next record of the part comes. By
+ * then the processor has moved the group's bytes from the store buffer to the cache. */
 static inline __attribute__((always_inline)) void collect(struct collector *c, struct lines l,
                                                           uint64_t part, uint32_t place,
                                                           const char *from, size_t record,
@@ -226,7 +219,7 @@ static inline __attribute__((always_inline)) void collect_all(struct collector *
     const uint64_t n = run->n;
     for (;;) {
         const uint64_t first = atomic_fetch_add(&run->next, 16 * BATCH);
-        if (first >= n || is_cancelled(run))
+        if (first >= n || shuf__is_cancelled(run->computation, &run->cancelled))
             break;
         const uint64_t end = n - first < 16 * BATCH ? n : first + 16 * BATCH;
         for (uint64_t i = first; i < end; i += BATCH)
@@ -272,7 +265,7 @@ static inline __attribute__((always_inline)) void order_all(struct run *run, cha
 {
     for (;;) {
         const uint64_t part = atomic_fetch_add(&run->next_part, 1);
-        if (part >= run->l.parts || is_cancelled(run))
+        if (part >= run->l.parts || shuf__is_cancelled(run->computation, &run->cancelled))
             break;
         order_part(run, part, window, record, place_bytes);
     }
@@ -424,9 +417,9 @@ static uint64_t cache_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : 1 << 20;
 }
 
-/* A direct move wastes most of each cache line that it touches, and large records do not. So two
- * passes pay only for small records. They do not pay for an array near the size of one L2 cache,
- * because the L2 caches of all processors together hold it. */
+/* Two passes pay only for small records in a large array. A direct move of a small record uses a
+ * small part of each cache line that it touches. An array near the size of one L2 cache does not
+ * need two passes, because the L2 caches of all processors together hold it. */
 bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
 {
     return shuffle->permutation.algorithm == SHUF_ALGORITHM_PRIMEFOLD &&
@@ -434,8 +427,8 @@ bool shuf__partition_pays(const struct shuf__shuffle *shuffle)
            shuffle->permutation.n > 12 * cache_bytes() / shuffle->record;
 }
 
-/* A part takes at least a quarter of the L2 cache. The records that a thread collects take at most
- * three quarters. */
+/* The size of a part is at least a quarter of the L2 cache. It grows until the records that a
+ * thread collects for all parts fit three quarters of the cache. */
 unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle)
 {
     const uint64_t cache = cache_bytes();

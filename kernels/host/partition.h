@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shuffles an array that is larger than the caches, in two passes that use memory in order. The
- * first pass moves each record to its part of the output. The second pass moves it to its place in
- * the part.
+ * Shuffles an array that is larger than the caches, in two passes that read and write memory in
+ * order. The first pass moves each record to its part of the output. The second pass moves it to
+ * its place in the part.
  */
 #ifndef SHUF__HOST_PARTITION_H
 #define SHUF__HOST_PARTITION_H
@@ -16,8 +16,8 @@ bool shuf__partition_pays(const struct shuf__shuffle *shuffle);
 /* The best `bits` for the shuffle on this processor: a part has 2^bits records. */
 unsigned shuf__partition_bits(const struct shuf__shuffle *shuffle);
 
-/* Bytes of the workspace. It stores the place of each record in its part: 2 bytes, or 4 if bits >
- * 16. Each thread needs some more. */
+/* Bytes of the workspace: for each record its place in its part (2 bytes, or 4 if bits > 16), and
+ * some memory for each thread. */
 uint64_t shuf__partition_bytes(const struct shuf__shuffle *shuffle, int threads, unsigned bits);
 
 /* Does the work of shuf__host_shuffle(), for primefold and records of at most 127 bytes, with 9 <=

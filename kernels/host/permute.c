@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes permutations. Compaction takes one pass, without a temporary copy. Threads take tiles in
- * order. Each thread evaluates and compacts its tile in its own cache. It waits until the thread of
- * the tile before knows the number of values kept so far: this number is its own first position. It
- * then copies the requested values to their places.
+ * Computes permutations on the CPU. Compaction takes one pass, without a temporary copy. Threads
+ * take tiles in order. Each thread evaluates and compacts its tile in its own cache. Then it waits
+ * for the number of values kept in all earlier tiles, which the thread of the tile before gives it.
+ * This number is the thread's first position. It copies the requested values to their places.
  *
  * With primefold, or if n = 2^B, no value is left out. So a thread knows the place of each value
- * and need not wait. A tile in the rank index needs no waiting either, and the code skips such a
- * tile if it has no requested values.
+ * and need not wait. It need not wait for a tile in the rank index either, and it skips such a tile
+ * if no value there is requested.
  *
  * For a shuffle, this code moves records instead of values.
  */
 #include "host/permute.h"
 
+#include "host/cancelled.h"
 #include "host/move.h"
 #include "host/primefold_shape.h"
 #include "host/tile.h"
@@ -24,7 +25,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { ROWS_PER_THREAD = 4 }; /* with this many, threads take rows, not tiles */
+enum { ROWS_PER_THREAD = 4 }; /* with so many rows, a thread takes whole rows, not tiles */
 
 /* The state that the threads of one row share. */
 struct row {
@@ -52,14 +53,6 @@ struct run {
     char *out;
     atomic_bool cancelled;
 };
-
-static bool is_cancelled(struct run *run)
-{
-    const struct shuf__computation *computation = run->computation;
-    if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&run->cancelled, true);
-    return atomic_load(&run->cancelled);
-}
 
 /* out[i] = tile[from + i * step], converted to the computation's width. */
 static void copy_values(const struct run *run, const struct shuf__tile *tile, size_t from,
@@ -113,7 +106,7 @@ static bool wait_for_turn(struct run *run, struct row *row, uint64_t index)
     for (unsigned spins = 0; atomic_load(&row->turn) != index; spins++) {
         if (atomic_load(&row->stop))
             return false;
-        if (spins > 200 && !is_cancelled(run))
+        if (spins > 200 && !shuf__is_cancelled(run->computation, &run->cancelled))
             sched_yield();
     }
     return true;
@@ -171,7 +164,7 @@ static void take_tiles(struct run *run, struct row *row, struct shuf__tile *tile
         uint64_t index = atomic_fetch_add(&row->next, 1);
         if (index >= row->end || atomic_load(&row->stop))
             return;
-        if (is_cancelled(run)) {
+        if (shuf__is_cancelled(run->computation, &run->cancelled)) {
             atomic_store(&row->stop, true);
             return;
         }
@@ -183,19 +176,19 @@ static void take_tiles(struct run *run, struct row *row, struct shuf__tile *tile
 }
 
 /* Writes the values at positions x0, x0 + stride, ..., for `direct`. The loops write values of 32
- * or 64 bits. If this is the requested width they write straight to `out`. */
+ * or 64 bits. If the request wants this width, they write straight to `out`. */
 static void evaluate_direct(const struct run *run, const union shuf__bijection *f, uint64_t x0,
                             size_t count, struct shuf__tile *tile, char *out)
 {
     const struct shuf__permutation *p = run->p;
-    const bool there = run->narrow == (run->width == 4);
+    const bool has_width = run->narrow == (run->width == 4);
     if (run->narrow)
         run->simd->narrow[p->algorithm](f, (uint32_t)x0, (uint32_t)p->stride,
-                                        there ? (uint32_t *)out : tile->narrow, count);
+                                        has_width ? (uint32_t *)out : tile->narrow, count);
     else
-        run->simd->wide[p->algorithm](f, x0, p->stride, there ? (uint64_t *)out : tile->wide,
+        run->simd->wide[p->algorithm](f, x0, p->stride, has_width ? (uint64_t *)out : tile->wide,
                                       count);
-    if (!there)
+    if (!has_width)
         copy_values(run, tile, 0, 1, out, count);
 }
 
@@ -205,7 +198,7 @@ static void take_direct_tiles(struct run *run, struct row *row, struct shuf__til
     const struct shuf__permutation *p = run->p;
     for (;;) {
         uint64_t first = atomic_fetch_add(&row->next, 1) * SHUF__TILE;
-        if (first >= p->count || is_cancelled(run))
+        if (first >= p->count || shuf__is_cancelled(run->computation, &run->cancelled))
             return;
         size_t count = p->count - first < SHUF__TILE ? p->count - first : SHUF__TILE;
         bool wraps = first + count == p->count && shuf__slice_wraps(&run->slice);
@@ -218,7 +211,7 @@ static void take_direct_tiles(struct run *run, struct row *row, struct shuf__til
     }
 }
 
-/* Lets the row skip the known tiles before its first requested value and after its last. */
+/* Skips the known tiles before the row's first requested value and after its last. */
 static void begin_row(struct run *run, struct row *row, uint64_t index)
 {
     const struct shuf__permutation *p = run->p;
@@ -260,7 +253,7 @@ static void run_one_thread_per_row(struct run *run, int threads)
 #pragma omp for schedule(dynamic, batch)
         for (uint64_t index = 0; index < run->p->rows; index++) {
             struct row row;
-            if (is_cancelled(run))
+            if (shuf__is_cancelled(run->computation, &run->cancelled))
                 continue;
             begin_row(run, &row, index);
             run_thread(run, &row, &tile);
@@ -288,7 +281,8 @@ static void run_team(struct run *run, struct row *row, int threads)
 /* A row gets no more threads than it has tiles to compute. With a rank index these may be few. */
 static void run_rows(struct run *run, int threads)
 {
-    for (uint64_t index = 0; index < run->p->rows && !is_cancelled(run); index++) {
+    for (uint64_t index = 0;
+         index < run->p->rows && !shuf__is_cancelled(run->computation, &run->cancelled); index++) {
         struct row row;
         begin_row(run, &row, index);
         uint64_t tiles = row.end - atomic_load(&row.next);

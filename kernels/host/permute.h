@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/* Writes rows * count values to `out`. For a shuffle it writes the moved records, but only for an
- * algorithm with compaction and n < 2^B; shuffle.h does the other shuffles. Returns false if the
+/* Writes rows * count values to `out`. For a shuffle by an algorithm with compaction and n < 2^B,
+ * it writes the moved records instead; shuffle.h does the other shuffles. Returns false if the
  * computation was cancelled. With `threads` = 1 only the caller's thread works. */
 bool shuf__host_permute(const struct shuf__simd_ops *simd, int threads,
                         const struct shuf__computation *computation, void *out);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * See shuffle.h. Each thread takes a part of the positions, evaluates the permutation of these
- * positions in its own cache, and moves the records.
+ * See shuffle.h. Each thread takes a part of the positions, evaluates the permutation there in its
+ * own cache, and moves the records.
  *
- * This needs an algorithm that evaluates any position: primefold, or the others if n = 2^B. With
- * the others and n < 2^B, a short permutation is first computed into a list. For a long one,
- * permute.c moves the records of each tile when it knows the tile's first position.
+ * This needs an algorithm that evaluates any position: primefold, or the others if n = 2^B. The
+ * others with n < 2^B have two ways. If n is small, the whole permutation is first computed into a
+ * list. Otherwise permute.c moves the records of each tile when it knows the tile's first position.
  */
 #include "host/shuffle.h"
 
+#include "host/cancelled.h"
 #include "host/exchange.h"
 #include "host/move.h"
 #include "host/partition.h"
@@ -22,7 +23,7 @@
 
 enum {
     PART_BYTES = 1 << 20,  /* a thread takes at most so many bytes of records at a time */
-    LISTED_MOST = 1 << 20, /* up to this n a list is used: tiles are too few for all threads */
+    LISTED_MOST = 1 << 20, /* up to this n, tiles are too few for all threads: use a list */
 };
 
 /* The state of one computation, which its threads share. */
@@ -40,14 +41,6 @@ struct run {
     atomic_uint_fast64_t next;
     atomic_bool cancelled;
 };
-
-static bool is_cancelled(struct run *run)
-{
-    const struct shuf__computation *computation = run->computation;
-    if (computation->cancelled && computation->cancelled(computation->cancel_context))
-        atomic_store(&run->cancelled, true);
-    return atomic_load(&run->cancelled);
-}
 
 static const void *values_at(const struct run *run, uint64_t first, size_t count,
                              struct shuf__tile *tile)
@@ -78,7 +71,7 @@ static void run_thread(struct run *run)
     const void *in = run->computation->input->memory;
     for (;;) {
         const uint64_t item = atomic_fetch_add(&run->next, 1);
-        if (item >= run->items || is_cancelled(run))
+        if (item >= run->items || shuf__is_cancelled(run->computation, &run->cancelled))
             return;
         const uint64_t first = item / run->pieces * run->part;
         const size_t count = n - first < run->part ? n - first : run->part;

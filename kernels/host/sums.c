@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See sums.h. Threads sum parts of a fixed size, and one thread adds these sums in order. So the
- * result does not depend on the number of threads.
+ * See sums.h. Threads sum parts of a fixed size. One thread then adds these sums in order. So the
+ * number of threads does not change the result.
  */
 #include "host/sums.h"
 

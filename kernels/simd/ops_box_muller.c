@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of Gaussian streams by Box and Muller's method (shuf/box_muller.h). They make 1024
- * values at a time, with a lane for each draw. Like simd_ops.c, this file is compiled once for each
- * instruction set.
+ * The loops of Gaussian streams by Box and Muller's method (shuf/box_muller.h). A loop makes 1024
+ * values at a time. Each lane of a vector has one draw of Philox. Like simd_ops.c, this file is
+ * compiled once for each instruction set.
  */
 #include "simd/simd_ops.h"
 
@@ -30,7 +30,8 @@ static inline void philox_round(vector c[4], uint32_t key0, uint32_t key1)
     c[3] = left;
 }
 
-/* Makes LANES draws, from draw number `index` on. The upper halves of their numbers are equal. */
+/* Makes LANES draws, from draw number `index` on. The upper 32 bits of their numbers must be equal.
+ */
 static inline void make_draws(const shuf_stream *s, uint64_t index, struct draws *d)
 {
     uint32_t key0 = s->key[0], key1 = s->key[1];

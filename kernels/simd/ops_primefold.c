@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of `primefold`. Like simd_ops.c, this file is compiled once for each instruction set.
- * The loops use the shortest words that hold 2 p. With AVX2 and AVX-512 they use doubles for
- * 2^31 <= p < 2^50.
+ * The loops of `primefold`, in three forms of integers and one of doubles (primefold_form.h). They
+ * use words of 16, 32 or 64 bits, the shortest that hold 2 p. With AVX2 and AVX-512 they use
+ * doubles for 2^31 <= p < 2^50. Like simd_ops.c, this file is compiled once for each instruction
+ * set.
  */
 #include "primefold_form.h"
 #include "simd/simd_ops.h"
@@ -56,8 +57,8 @@ static inline struct form form_of(const struct shuf__primefold *row)
 #define OUT uint64_t
 #include "primefold_form.inc"
 
-/* For n <= SHUF_PRIMEFOLD_EXACT. Does the exchanges on tables of all values and positions, and then
- * reads the requested ones. */
+/* For n <= SHUF_PRIMEFOLD_EXACT: does all exchanges on a table, and then reads the requested values
+ * or positions. */
 static void exchanged(const shuf_primefold *f, bool inverse, uint32_t position, uint32_t stride,
                       uint32_t *restrict out, size_t count)
 {

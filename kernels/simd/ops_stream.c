@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of streams (shuf/gauss.h, shuf/uniform.h). They make 1024 values at a time, with a lane
- * for each block. Like simd_ops.c, this file is compiled once for each instruction set.
+ * The loops of streams (shuf/gauss.h, shuf/uniform.h). A loop makes 1024 values at a time. For a
+ * Gaussian stream, each lane of a vector has one block. Like simd_ops.c, this file is compiled once
+ * for each instruction set.
  */
 #include "simd/simd_ops.h"
 
@@ -68,8 +69,8 @@ static inline void butterfly(vector *a, vector *b)
     *a = sum;
 }
 
-/* Does three of the transform's five layers, on eight vectors, because these fit the registers.
- * transform_4() does the other two layers. */
+/* Does three of the five steps of the transform, on eight vectors, which fit the registers.
+ * transform_4() does the other two. */
 static inline void transform_8(vector *x)
 {
     vector y[8];
@@ -106,7 +107,7 @@ static inline void transform(vector x[SHUF_GAUSS_BLOCK])
         transform_4(x + i);
 }
 
-/* The same as shuf__gauss_entry(), for position p. */
+/* Does the same as shuf__gauss_entry(), for position p of each lane's block. */
 static inline vector entry(vector w, vector lane, int p)
 {
     const int32_t *table = &shuf_gauss_table[0][0];
@@ -150,7 +151,7 @@ static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned fir
     b->s[0] = V(add_epi32)(b->s[0], all(SHUF_GAUSS_BLOCK / 2));
 }
 
-/* The same as shuf_gauss_block_f64(). */
+/* Does the same as shuf_gauss_block_f64(), for half of the lanes. */
 static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int p, int half)
 {
     const vector dither = VI(and)(b->word[p], all((1u << SHUF_GAUSS_DITHER) - 1));
@@ -164,7 +165,8 @@ static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int 
     return V(fmadd_pd)(z, V(set1_pd)(g->std), V(set1_pd)(g->mean));
 }
 
-/* Calls shuf__gauss_double() for one lane, with a block that has only the fields that it reads. */
+/* Calls shuf__gauss_double() for one lane. The block that it passes has only the fields that this
+ * function reads. */
 static __attribute__((noinline)) double small_double(const shuf_gauss *g, const struct blocks *b,
                                                      int p, int lane)
 {
@@ -174,14 +176,14 @@ static __attribute__((noinline)) double small_double(const shuf_gauss *g, const 
     return shuf__gauss_double(g, &one, (unsigned)p);
 }
 
-/* The same as shuf__float_sticky(). No rest may be 0. */
+/* Does the same as shuf__float_sticky(). No rest may be 0. */
 static inline floats sticky_32(floats x, floats rest)
 {
     const vector differ = V(srai_epi32)(VI(xor)(bits_of_floats(x), bits_of_floats(rest)), 31);
     return floats_of_bits(VI(or)(V(add_epi32)(bits_of_floats(x), differ), all(1)));
 }
 
-/* The same as shuf__gauss_float(), or as shuf__gauss_sticky() if `sticky` is set. */
+/* Does the same as shuf__gauss_float(). With `sticky` it does the same as shuf__gauss_sticky(). */
 static inline floats number_32(const shuf_gauss *g, const struct blocks *b, int p, bool sticky)
 {
     const floats unit = V(set1_ps)(0x1p-37f);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` for the CPU's loops: the maps of one row, each with a precomputed quotient. Shoup's
- * multiplication uses the quotient to compute x * m mod p without a division.
+ * `primefold` for the CPU's loops: the maps of one row, for Shoup's multiplication, which computes
+ * x * m mod p without a division (Harvey: "Faster arithmetic for number-theoretic transforms",
+ * 2014).
  *
- * Words have w bits, the shortest width that holds 2 p. x and m are below p. The precomputed
- * quotient is floor(m * 2^w / p). So q = x * quotient >> w is floor(x * m / p), or one less.
- * Therefore x * m - p * q is from 0 to 2 p - 1, and the low w bits of both products are enough.
+ *     w           bits of a word: the shortest of 16, 32 and 64 with 2 p <= 2^w
+ *     quotient    floor(m * 2^w / p), computed once for each multiplier m
+ *     q           x * quotient >> w, for x < p. This is floor(x * m / p), or one less.
+ *
+ * So x * m - p * q is from 0 to 2 p - 1, and the low w bits of both products are enough to compute
+ * it.
  */
 #ifndef SHUF__SIMD_PRIMEFOLD_H
 #define SHUF__SIMD_PRIMEFOLD_H

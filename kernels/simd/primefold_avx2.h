@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of primefold_vector.h for AVX2. A comparison sets all bits of a lane, or none.
+ * The operations of primefold_vector.h that AVX2 does in its own way. A comparison sets all bits of
+ * a lane, or none.
  */
 
 /* y is the same in all lanes. */

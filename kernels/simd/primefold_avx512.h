@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of primefold_vector.h for AVX-512. A comparison gives a mask with one bit for each lane.
+ * The operations of primefold_vector.h that AVX-512 does in its own way. A comparison gives a mask
+ * with one bit for each lane.
  */
 enum { XOR_OF_3 = 0x96, OR_OF_3 = 0xfe, XOR_IF_BOTH = 0x78 }; /* truth tables for ternarylogic */
 

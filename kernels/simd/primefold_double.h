@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The maps and folds of `primefold` in double precision, for p < 2^50. Integers would need products
- * of 128 bits, which vectors do not have. The method computes m x mod p exactly, in three steps
- * (van der Hoeven, Lecerf, Quintin: "Modular SIMD arithmetic in Mathemagix", ACM TOMS 43(1), 2016):
+ * The maps and folds of `primefold` in double precision, for p < 2^50. Products of such integers
+ * have up to 100 bits, and vectors have no such products. Doubles compute m x mod p exactly (van
+ * der Hoeven, Lecerf, Quintin: "Modular SIMD arithmetic in Mathemagix", ACM TOMS 43(1), 2016):
  *
- * - The product is m x = h + l. h is the product rounded to a double. A fused multiply-add gives l,
- *   the rounding error.
- * - q is the integer nearest to an estimate of m x / p, which is below 2^50. The error of the
- *   estimate is below 3/16: 1/8 from the rounding of m / p, and 1/16 from its own rounding. So
- *   |m x - q p| is at most 11/16 p. This difference and the terms that make it have at most 53
- *   bits, and doubles hold them exactly.
- * - If the difference is negative, p is added.
+ * 1. The product is m x = h + l. h is the product rounded to a double. A fused multiply-add gives
+ *    l, the rounding error.
+ * 2. q is the integer nearest to an estimate of m x / p, which is below 2^50. The error of the
+ *    estimate is below 3/16: 1/8 from the rounding of m / p, and 1/16 from its own rounding. So |m
+ *    x - q p| is at most 11/16 p. All terms of this difference have at most 53 bits, so doubles
+ *    hold them exactly.
+ * 3. If the difference is negative, p is added.
  *
  * A fold works on bits: the double 2^52 + x has the integer x in its low bits.
  */
@@ -26,7 +26,7 @@ struct keys_50 {
     vector_50 p, whole;                            /* a fold changes only values below `whole` */
     vector_50 multiplier[MAPS_50], slope[MAPS_50]; /* multiplier / p */
     vector_50 addend;
-    bits_50 fold[MAPS_50]; /* the key of a fold, and bits that cancel the exponent of 2^52 + x:
+    bits_50 fold[MAPS_50]; /* the key of a fold, xor the exponent of 2^52 + x, which it cancels:
                               shifted as in the fold, or unshifted for the inverse */
 };
 

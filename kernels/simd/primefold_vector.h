@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of `primefold`'s loops on vectors, for AVX2 and AVX-512. The suffixes 16 and 32
- * mean words of so many bits, and 50 means doubles. The code uses intrinsics because gcc 12 would
- * halve the speed: it shifts 16-bit words as 32-bit words, and multiplies 32-bit words as 64-bit
- * words.
+ * The operations of `primefold`'s loops on vectors, for AVX2 and AVX-512, by intrinsics. Without
+ * intrinsics gcc 12 would halve the speed: it shifts 16-bit words as 32-bit words, and multiplies
+ * 32-bit words as 64-bit words. The suffixes 16 and 32 mean words of so many bits, and 50 means
+ * doubles. primefold_scalar.h has the same operations on single words.
  *
- * primefold_scalar.h has the same operations on single words. Compared words must be below 2^15 or
- * 2^31, because AVX2 compares signed words.
+ * Compared words must be below 2^15 or 2^31, because AVX2 compares signed words.
  */
 #ifndef SHUF__SIMD_PRIMEFOLD_VECTOR_H
 #define SHUF__SIMD_PRIMEFOLD_VECTOR_H

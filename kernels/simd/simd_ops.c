@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain loops that the compiler vectorises (-fopt-info-vec shows which). Where gcc does this badly
- * for AVX-512, the code uses intrinsics. This file is compiled once for each instruction set, with
- * SHUF_SIMD set to its name and with the flags for it.
+ * The loops of philox24 and lcg, compaction and fingerprints. The compiler vectorises plain loops
+ * (-fopt-info-vec shows which). Where gcc does this badly for AVX-512, the code uses intrinsics.
+ * This file is compiled once for each instruction set, with SHUF_SIMD set to the name of the set.
  */
 #include "simd/simd_ops.h"
 
@@ -23,11 +23,13 @@
 #ifdef __AVX512BW__
 
 /* How philox24 gets the product of a round if both halves of a value fit 16-bit lanes. MULTIPLIED
- * computes it from 16-bit limbs. OF_32 and OF_64 look it up in a table of the 32 or 64 products
- * that a left half of 5 or 6 bits can have. Nanoseconds a value on one core of an EPYC 9004 at 3.7
- * GHz: multiplied 1.6, looked up 0.54 (0.74 if the right half is longer). The plain loop below
- * takes 2.25, because gcc 12 moves the carry's mask through a general register, and because each
- * round waits for the round before it. */
+ * computes it from 16-bit limbs. OF_32 and OF_64 look it up in a table, for a left half of 5 or 6
+ * bits, which has 32 or 64 products. Nanoseconds a value on one core of an EPYC 9004 at 3.7 GHz:
+ *
+ *     multiplied 1.6     looked up 0.54 (0.74 if the right half is longer)     plain loop 2.25
+ *
+ * The plain loop below is slow for two reasons: gcc 12 moves the carry's mask through a general
+ * register, and each round waits for the round before it. */
 enum product { MULTIPLIED, OF_32, OF_64 };
 
 /* The number of vectors that a loop computes at the same time. With MULTIPLIED, 1 vector takes 2.9
@@ -74,9 +76,9 @@ static inline void multiplied_round(const struct narrow *f, bool pad, __m512i ke
 }
 
 /* One round: a look-up, a shift and an exclusive or of three operands. If the right half is longer,
- * two more instructions carry its extra bit over. A lane holds the left half in its low byte and
- * the right half in its high byte. The low byte's bits above the left half are undefined. An entry
- * of the table has the product's `hi` in its low byte and its `lo` in its high byte. */
+ * two more instructions carry its extra bit over. A lane has the left half in its low byte and the
+ * right half in its high byte. In the low byte, the bits above the left half are undefined. A
+ * product in the table has its `hi` in the low byte and its `lo` in the high byte. */
 static inline __m512i looked_up_round(const struct narrow *f, enum product product, bool pad,
                                       __m512i key, __m512i both)
 {
@@ -89,8 +91,8 @@ static inline __m512i looked_up_round(const struct narrow *f, enum product produ
                : next;
 }
 
-/* Makes the table for looked_up_round(). Its entries repeat, because the upper bits of an index are
- * undefined. */
+/* Makes the table for looked_up_round(). The products repeat in it, because the upper bits of an
+ * index are undefined. */
 static void make_products(struct narrow *f)
 {
     uint16_t index[64];
@@ -119,8 +121,8 @@ static struct narrow make_narrow(const shuf_philox24 *p)
     return f;
 }
 
-/* Splits 32 values into left and right halves, in 16-bit lanes. x and y have 16 values each, in
- * 32-bit lanes; y is x + 16 steps. In *left and *right the halves of x and y alternate. */
+/* Splits 32 values into left and right halves, in 16-bit lanes. x has 16 values in 32-bit lanes,
+ * and y = x + 16 steps has the next 16. In *left and *right the halves of x and of y alternate. */
 static inline void split(const struct narrow *f, __m512i x, __m512i y, __m512i *left,
                          __m512i *right)
 {
@@ -243,8 +245,9 @@ static void philox24_narrow(const union shuf__bijection *bijection, uint32_t x0,
     }
 
 /* Computes two values at a time, one in each half of the array. A round waits for the round before
- * it, so the processor works on the other value meanwhile. It looks ahead no further than the
- * rounds of one value, so the loop must put the rounds of both side by side. */
+ * it. Meanwhile the processor works on the other value, but only if the loop has the same round of
+ * both values side by side: the processor does not look further ahead than all rounds of one value.
+ */
 static void philox24_halves(const shuf_philox24 *p, uint32_t x0, uint32_t x1, uint32_t step,
                             uint32_t *restrict out_0, uint32_t *restrict out_1, size_t half)
 {
@@ -309,8 +312,8 @@ static size_t compact_narrow(uint32_t *values, size_t count, uint32_t n)
     for (; i + 16 <= count; i += 16) {
         __m512i v = _mm512_loadu_si512(values + i);
         __mmask16 keep = _mm512_cmplt_epu32_mask(v, bound);
-        /* The kept values move to the front of a register, which is then stored whole. Its other
-         * lanes overwrite only values that the loop has read before. */
+        /* Moves the kept values to the front of a register, and stores the whole register. The
+         * other lanes overwrite only values that the loop has already read. */
         _mm512_storeu_si512(values + kept, _mm512_maskz_compress_epi32(keep, v));
         kept += (size_t)__builtin_popcount(keep);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of the streams' loops on vectors of 32-bit words, for AVX2 and AVX-512. A lane
- * belongs to one block of values. Stores interleave the lanes of two vectors, because the stream
- * has a pair of values from each block in turn. ops_stream.c has the loops.
+ * The operations of the streams' loops on vectors of 32-bit words, for AVX2 and AVX-512.
+ * ops_stream.c has the loops. Each lane belongs to one block of values. In a stream the blocks take
+ * turns in pairs of values, so a store interleaves the lanes of two vectors.
  */
 #ifndef SHUF__SIMD_STREAM_VECTOR_H
 #define SHUF__SIMD_STREAM_VECTOR_H
@@ -126,8 +126,8 @@ static inline doubles doubles_of(vector x, int half)
     return _mm256_cvtepi32_pd(half ? _mm256_extracti128_si256(x, 1) : _mm256_castsi256_si128(x));
 }
 
-/* Converts unsigned words to doubles: sets the low bits of the double 2^52 to a word, and subtracts
- * 2^52. */
+/* Converts unsigned words to doubles: puts each word into the low bits of the double 2^52, and
+ * subtracts 2^52. */
 static inline doubles doubles_of_unsigned(vector x, int half)
 {
     const __m256i wide =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The instruction sets for which the loops are compiled. Chooses the best one of this processor.
+ * Chooses the best instruction set of this processor, among those for which the loops are compiled.
  */
 #include "simd/simd_ops.h"
 

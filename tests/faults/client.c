@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program that uses libshuf, for the fault tests. It makes every kind of call, and checks the
- * values of successful calls. Its exit status is 0 if all calls succeeded. It is 2 if some failed,
- * each with a status and a message. It is 3 after a wrong value or a failure without a message.
+ * A program that uses libshuf, for the fault tests: fault_client SOCKET [cuda]. It makes every kind
+ * of call, with "cuda" also leases of device memory, and checks the values of successful calls. Its
+ * exit status is 0 if all calls succeeded. It is 2 if some failed, each with a status and a
+ * message. It is 3 after a wrong value or a failure without a message.
  */
 #include "shuf.h"
 #include "shuf/primefold.h"
@@ -12,7 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 1000, LATE_N = 20000, RECORD = 8, FAILED = 2, WRONG = 3 };
+enum {
+    N = 1000,
+    LATE_N = 20000,
+    RECORD = 8,
+    DEVICE_N = 1 << 21,
+    TIMEOUT_MS = 5000,
+    FAILED = 2,
+    WRONG = 3
+};
 
 static const shuf_permutation permutation = {.n = N, .seed = 7, .dtype = SHUF_U32};
 static int result;
@@ -35,12 +44,17 @@ static bool succeeded(shuf *h, shuf_status status, const char *what)
     return false;
 }
 
-static void check_permutation(const uint32_t *values, const char *what)
+static void check_values(const uint32_t *values, uint32_t n, const char *what)
 {
-    const shuf_primefold f = shuf_primefold_make(N, 7, 0);
-    for (uint32_t i = 0; i < N; i++)
+    const shuf_primefold f = shuf_primefold_make(n, 7, 0);
+    for (uint32_t i = 0; i < n; i++)
         if (values[i] != shuf_primefold_forward(&f, i))
             wrong(what);
+}
+
+static void check_permutation(const uint32_t *values, const char *what)
+{
+    check_values(values, N, what);
 }
 
 static void permute(shuf *h)
@@ -75,6 +89,26 @@ static void lease(shuf *h)
     succeeded(h, shuf_lease_release(h, &taken), "release");
     if (taken)
         wrong("a lease after its release");
+}
+
+static void lease_of_device(shuf *h, shuf_transport transport)
+{
+    static uint32_t values[DEVICE_N];
+    const shuf_permutation request = {.n = DEVICE_N, .seed = 7, .dtype = SHUF_U32};
+    const shuf_lease_options options = {.transports = transport};
+    const char *name = shuf_transport_name(transport);
+    shuf_lease *taken = NULL;
+    if (!succeeded(h, shuf_lease_take(h, &request, &options, &taken), name))
+        return;
+    if (succeeded(h, shuf_lease_read(h, taken, 0, sizeof values, values), name))
+        check_values(values, DEVICE_N, name);
+    succeeded(h, shuf_lease_release(h, &taken), name);
+}
+
+static void leases_of_device(shuf *h)
+{
+    lease_of_device(h, SHUF_CUDA_FD);
+    lease_of_device(h, SHUF_CUDA_IPC);
 }
 
 static void look_up(shuf *h)
@@ -132,14 +166,18 @@ int main(int argc, char **argv)
 {
     static void (*const calls[])(shuf *) = {permute, permute_in_lane, lease, look_up,
                                             draw,    shuffle,         ask,   permute};
+    const bool has_device = argc == 3 && !strcmp(argv[2], "cuda");
     shuf *h = NULL;
-    if (argc != 2)
+    if (argc != 2 && !has_device)
         return 64;
     const shuf_status status = shuf_connect_within(&h, argv[1], 5000);
     if (succeeded(h, status, "connect")) {
         shuf_set_reconnect(h, 0);
+        shuf_set_timeout(h, TIMEOUT_MS);
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
             calls[i](h);
+        if (has_device)
+            leases_of_device(h);
     }
     shuf_close(h);
     return result;

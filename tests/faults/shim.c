@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A library for LD_PRELOAD that counts the calls of a process which can fail, and fails one of
- * them. The environment names it:
+ * A library for LD_PRELOAD. It counts those calls of a process that can fail, such as malloc(), and
+ * makes one of them fail. Environment variables select the call:
  *
  *   SHUF_FAULT_PROGRAM  the program's name; the shim does nothing in others
  *   SHUF_FAULT_AT       the number of the call that fails, from 1 on; 0: none
@@ -88,7 +88,7 @@ static bool fails_in(const char *name, int error, const void *caller)
     return true;
 }
 
-/* Whether this call is to fail. */
+/* Counts a call. Returns true if this call must fail. */
 #define fails(name, error) fails_in(name, error, __builtin_return_address(0))
 
 #define REAL(name)                 \
@@ -492,8 +492,8 @@ static int counted_main(int argc, char **argv, char **environment)
 int __libc_start_main(start_function *, int, char **, void (*)(void), void (*)(void),
                       void (*)(void), void *);
 
-/* Counts from main() on. The calls before it are those of constructors in libraries: the one of the
- * CUDA runtime crashes without memory. */
+/* Starts to count at main(). Before main(), constructors of libraries run, and the one of the CUDA
+ * runtime crashes if it gets no memory. */
 EXPORT int __libc_start_main(start_function *program, int argc, char **argv, void (*init)(void),
                              void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
 {

@@ -28,7 +28,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
     return wire_mutate_frames(data, size, room, seed);
 }
 
-/* Removes the unknown fields, because protobuf-c does not pack their tags as it has read them. */
+/* Removes the unknown fields, because protobuf-c may pack their tags in another form than it has
+ * read. */
 static void drop_unknown_fields(ProtobufCMessage *message)
 {
     const ProtobufCMessageDescriptor *type = message->descriptor;
@@ -54,7 +55,7 @@ static void check_message(const uint8_t *bytes, size_t length)
     if (request)
         drop_unknown_fields((ProtobufCMessage *)(uintptr_t)&request->base);
     const size_t size = request ? shuf__message_pack(&request->base, once, sizeof once) : 0;
-    if (size == 0) /* empty, or packed it is longer than a frame may be */
+    if (size == 0) /* it is empty, or its packed form is longer than a frame may be */
         return;
     request = shuf__request_unpack(&arena, once + SHUF__FRAME_HEADER, size - SHUF__FRAME_HEADER);
     fuzz_require(request != NULL);

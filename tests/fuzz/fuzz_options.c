@@ -2,7 +2,7 @@
  *
  * Command lines of shufctl, one word a line. The parser ends the process with a status and one
  * line, or returns a request that the library accepts. The linker's --wrap replaces exit() and
- * functions of argp. So the target jumps back instead of ending the process.
+ * functions of argp, so that the target goes on with the next input instead of ending the process.
  */
 #include "draw_options.h"
 #include "error.h"
@@ -21,7 +21,7 @@
 enum { WORDS = 64, LINE = 2048 };
 
 static jmp_buf back;
-static bool is_running; /* the target runs, so libFuzzer did not call exit() */
+static bool is_running; /* true while the target runs; false when libFuzzer itself calls exit() */
 static int code;
 static char line[LINE];
 
@@ -45,8 +45,8 @@ _Noreturn void __wrap_exit(int status)
     longjmp(back, 1);
 }
 
-/* Frees argp's own memory, because the jump skips argp's free(). In glibc its address follows the
- * state in memory. */
+/* Frees the memory that argp has allocated, because the jump out of argp skips its free(). In glibc
+ * the address of this memory comes directly after the state. */
 static _Noreturn void leave(const struct argp_state *state, int status)
 {
     void *storage;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Replies as the client reads them. For any bytes of the daemon, a call of libshuf must end with a
- * status, and a failed call with a printable line. The input selects the call and a descriptor. The
- * rest of the input is the bytes of the daemon. --wrap replaces connect() and send(). So the client
- * reads these bytes on its first connection, one reply for each request. Later connections fail.
+ * status, and a failed call with a printable line. The first bytes of the input select the call and
+ * a descriptor, and the rest are the bytes of the daemon. The linker's --wrap replaces connect()
+ * and send(). So the client reads these bytes on its first connection, one reply for each request.
+ * Later connections fail.
  */
 #include "fuzz.h"
 #include "message.h"
@@ -26,7 +27,7 @@ static int client_end = -1; /* until it is taken */
 /* The daemon's end of the connection, and the bytes that it has not sent yet. */
 static int daemon_end;
 static struct fuzz_bytes rest;
-static uint8_t descriptor; /* the kind to send with the first bytes; 0: nothing to send */
+static uint8_t descriptor; /* the kind of descriptor to send with the first bytes; 0: none */
 
 /* ---- The connection ---------------------------------------------------------------- */
 

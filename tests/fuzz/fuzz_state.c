@@ -21,8 +21,8 @@
 
 enum {
     CLIENTS = 4,
-    LEASES = 16, /* the daemon's limit; a prefetch or a copy uses none of it */
-    WAITING = 8, /* requests of a client without a reply */
+    LEASES = 16, /* the daemon's limit; prefetches and copies do not count */
+    WAITING = 8, /* unanswered requests of a client */
     MAPS = 8,    /* of results that a client has released */
     STEPS = 60,
     PAYLOAD = 1 << 20,
@@ -422,6 +422,7 @@ static void check_allocations(void)
     fuzz_require(count == all->count && buffers == all->buffers);
     fuzz_require(pending == all->pending_free_count);
     fuzz_require(uncommitted == all->budgets[SHUF__SIDE_HOST].uncommitted);
+    fuzz_require(all->budgets[SHUF__SIDE_DEVICE].unconfirmed == 0);
     for (int side = 0; side < SHUF__SIDES; side++)
         fuzz_require(used[side] == all->budgets[side].used);
 }
@@ -826,6 +827,7 @@ static void check_end(void)
     check_books();
     fuzz_require(service.allocations.count == 0);
     fuzz_require(service.allocations.budgets[SHUF__SIDE_HOST].releasing == 0);
+    fuzz_require(service.allocations.budgets[SHUF__SIDE_HOST].unconfirmed == 0);
     fuzz_require(service.cache.tree == NULL);
 }
 

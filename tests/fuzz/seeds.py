@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the first inputs of the fuzz targets: seeds.py FOLDER makes FOLDER/NAME/... of each.
+"""Writes the first inputs of each fuzz target. seeds.py FOLDER writes those of target NAME to FOLDER/NAME.
+
 
 The corpora beside this file began with these, and have grown by tests/fuzz/run --keep.
 """

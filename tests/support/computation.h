@@ -13,9 +13,9 @@ struct CMUnitTest;
 /* The backend that the test's command line names. */
 extern struct shuf__backend *backend;
 
-/* Opens the backend. If $SHUF_TEST_FILTER (with * and ?) is set, only the tests with such names
- * run: a sanitizer on a GPU is too slow for the large ones. Exits with 77 if the machine has no
- * such device, and with 1 on other failures. */
+/* Opens the backend. If $SHUF_TEST_FILTER is set, only the tests whose names match this pattern
+ * (with * and ?) run: with a sanitizer on a GPU, the large tests are too slow. Exits with 77 if the
+ * machine has no such device, and with 1 on other failures. */
 struct shuf__backend *computation_open(const char *spec);
 
 /* The kind of memory that computations fill. computation_next_kind() selects the next kind in which

@@ -91,7 +91,8 @@ uint64_t memory_group_kills(void)
     return kills;
 }
 
-/* Repeats the removal, because the kernel may still count a process that has ended. */
+/* Tries several times to remove the group, because the kernel may still count an ended process as a
+ * member. */
 void memory_group_remove(void)
 {
     for (int waited = 0; rmdir(directory) != 0; waited += 10) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Measures how well the folds of `primefold` hide equal differences. For each n it prints the
- * probability C that two equal differences of values are still equal after a fold. Two pairs of
- * values with equal differences are a parallelogram. The program also prints the rows and the
- * operations that a test needs to detect too many parallelograms (docs/spec.md).
+ * probability C that two equal differences of values are still equal after a fold. It also prints
+ * how many rows and operations a test needs to detect this by parallelograms: two pairs of values
+ * with equal differences (docs/spec.md).
  *
  *     fold-collisions [N...]
  */
@@ -92,9 +92,11 @@ int main(int count, char **values)
         double error;
         const double c = collisions(n, TRIALS, difference, &error), folds = shape.maps - 1;
         const double bits = log2((double)n);
-        /* To reach 6.5 standard deviations. A whole row has n^2 / 2 differences and gives n^2
-         * C^folds / sqrt 2 deviations. One distance of a row has n differences and gives n^1.5
-         * C^folds / sqrt 2. */
+        /* The rows for 6.5 standard deviations. A test of all distances compares n^2 / 2
+         * differences of a row, and one distance n differences:
+         *
+         *     all distances    n^2   C^folds / sqrt 2 deviations for each row
+         *     one distance     n^1.5 C^folds / sqrt 2 */
         const double rows = 2 * (log2(6.5 * sqrt(2)) - 2 * bits - folds * c);
         const double operations = 2 * (log2(6.5 * sqrt(2)) - 1.5 * bits - folds * c) + bits;
         printf("%11llu %11llu %5.0f %9.2f %7.1f %10.1f %10.1f\n", (unsigned long long)n,

@@ -37,8 +37,8 @@ static double power(double x, int n)
     return result;
 }
 
-/* The four coefficients are sums and differences of four numbers. Each of these is a sum of 8
- * signs. */
+/* The four coefficients are sums and differences of four independent numbers. Each of these numbers
+ * is a sum of 8 signs. */
 double shuf__walsh_moment(const int n[4])
 {
     static const double ways[9] = {1, 8, 28, 56, 70, 56, 28, 8, 1};
@@ -103,8 +103,8 @@ static double root_factorial(int n)
     return sqrt(tgamma(n + 1));
 }
 
-/* The mean factor of a rotation for psi_k1 psi_k2 against psi_l1 psi_l2 (README.md). *shifted holds
- * if one xor turns the first two positions into the second two, *elsewhere otherwise. */
+/* The mean factors of a rotation for psi_k1 psi_k2 against psi_l1 psi_l2 (README.md). *shifted is
+ * for r1 = q1 xor s and r2 = q2 xor s with one s, *elsewhere for all other pairs of positions. */
 static void average_rotations(const int k[2], const int l[2], double *shifted, double *elsewhere)
 {
     const double root = root_factorial(2 * k[0]) * root_factorial(2 * k[1]) *
@@ -122,7 +122,7 @@ static void average_rotations(const int k[2], const int l[2], double *shifted, d
     }
 }
 
-/* Divides by 4, because each pair of entries occurs in both orders, on both sides. */
+/* Each pair of entries occurs in both orders, on both sides. So the sum is divided by 4. */
 static void add_two_against_two(const struct shuf__entries *e, const struct sums *sums,
                                 const int k[2], const int l[2], double *by_lane)
 {
@@ -137,8 +137,8 @@ static void add_two_against_two(const struct shuf__entries *e, const struct sums
     }
 }
 
-/* Two factors cancel: 2, because there are also terms of two entries against one, and 1/2, because
- * the two entries occur in both orders. */
+/* Two factors cancel: 2, for the terms of two entries against one, and 1/2, because the two entries
+ * occur in both orders. */
 static void add_one_against_two(const struct sums *sums, const int k[2], double *by_lane)
 {
     const int n[4] = {2 * k[0], 2 * k[1]};
@@ -194,9 +194,9 @@ static double sum_of_halves(const struct shuf__entries *e, const shuf__square *h
     return sum;
 }
 
-/* 16 of the values have positions with an even number of bits in common with s. These are a
- * transform of the sums above. The other 16 are a transform of the differences, which have the same
- * distribution. */
+/* 16 of the values have positions with an even number of bits in common with s. They are a
+ * transform of the sums x_q + x_(q xor s). The other 16 are a transform of the differences x_q -
+ * x_(q xor s), which have the same distribution as the sums. */
 static void look_at_halves(const struct shuf__entries *e, struct shuf__block *b)
 {
     static shuf__square half;

@@ -10,18 +10,18 @@
 
 enum { N = SHUF__ORDERS, P = SHUF__PAIRS, OUTCOMES = 1 << 30 };
 
-/* Counts a sum of two draws. With the uniform part, the entry is one of the numbers from sum - 2^14
- * + 1/2 to sum + 2^14 - 1/2. */
+/* Counts a sum of two draws. The uniform part turns it into one of the numbers from sum - 2^14 +
+ * 1/2 to sum + 2^14 - 1/2, all equally likely. */
 static void add_outcome(int32_t sum, uint32_t times, shuf__entry_law *law)
 {
     const int32_t first = sum - SHUF__SMOOTH / 2, end = sum + SHUF__SMOOTH / 2;
     if (first >= 0)
         law->count[first] += times;
-    else /* counts the opposites: place -1 - p is the opposite of place p */
+    else /* counts opposites instead: place -1 - p is the opposite of place p */
         law->count[0] += times;
     if (end < SHUF__PLACES)
         law->count[end] -= times;
-    if (first < 0 && -first < SHUF__PLACES) { /* twice below -first, once from there */
+    if (first < 0 && -first < SHUF__PLACES) { /* places below -first count twice, the others once */
         law->count[0] += times;
         law->count[-first] -= times;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exact distributions of entries, computed from the integers of the tables. The code counts all
- * outcomes of two draws and of the uniform part.
+ * The exact distributions of entries, computed from the integers of the tables. An entry is the sum
+ * of two draws from tables and a uniform part. The code counts all outcomes of these three.
  */
 #ifndef SHUF__GAUSS_ENTRY_H
 #define SHUF__GAUSS_ENTRY_H
@@ -24,7 +24,7 @@ struct shuf__entries {
     double chi_of_mean;          /* the same for the mean of all pairs' distributions */
 };
 
-/* Counts the entries of two tables with `magnitudes` magnitudes each, a power of 2. */
+/* Counts all entries that two tables give. Each table has `magnitudes` magnitudes, a power of 2. */
 void shuf__entry_count(const int32_t *one, const int32_t *other, int magnitudes,
                        shuf__entry_law *law);
 

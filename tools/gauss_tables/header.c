@@ -45,10 +45,10 @@ static void write_table(const shuf__tables *tables, FILE *to)
           to);
     for (int j = 0; j < 2 * M; j++)
         for (int t = 0; t < SHUF__TABLES; t++) {
-            const int32_t entry = j < M ? tables->of[t][j] : -tables->of[t][j - M];
+            const int32_t number = j < M ? tables->of[t][j] : -tables->of[t][j - M];
             const char *before = t == 0 ? "    {" : t % HALF_LINE == 0 ? "     " : " ";
             const char *after = t == SHUF__TABLES - 1 ? "},\n" : t % HALF_LINE == 7 ? ",\n" : ",";
-            fprintf(to, "%s%7" PRId32 "%s", before, entry, after);
+            fprintf(to, "%s%7" PRId32 "%s", before, number, after);
         }
     fputs("};\n"
           "/* clang-format on */\n"
@@ -71,15 +71,15 @@ bool shuf__header_read(shuf__tables *tables)
 {
     for (int j = 0; j < M; j++)
         for (int t = 0; t < SHUF__TABLES; t++) {
-            const int32_t entry = shuf_gauss_table[j][t], opposite = shuf_gauss_table[j + M][t];
-            if (entry < 0 || opposite != -entry) {
+            const int32_t number = shuf_gauss_table[j][t], opposite = shuf_gauss_table[j + M][t];
+            if (number < 0 || opposite != -number) {
                 fprintf(stderr,
-                        "gauss-tables: entries %d and %d of table %d are %" PRId32 " and %" PRId32
+                        "gauss-tables: numbers %d and %d of table %d are %" PRId32 " and %" PRId32
                         ": expected opposites, the first not negative\n",
-                        j, j + M, t, entry, opposite);
+                        j, j + M, t, number, opposite);
                 return false;
             }
-            tables->of[t][j] = entry;
+            tables->of[t][j] = number;
         }
     return true;
 }

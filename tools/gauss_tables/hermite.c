@@ -16,7 +16,7 @@ void shuf__hermite(double x, int last, double *psi)
         psi[k + 1] = (x * psi[k] - sqrt(k) * psi[k - 1]) / sqrt(k + 1);
 }
 
-/* Uses that the integral of psi_k is psi_(k + 1) / sqrt(k + 1). */
+/* The integral of psi_k is psi_(k + 1) / sqrt(k + 1). */
 shuf__series shuf__hermite_of_uniform(void)
 {
     double psi[SHUF__DEGREE + 2];
@@ -27,7 +27,7 @@ shuf__series shuf__hermite_of_uniform(void)
     return uniform;
 }
 
-/* Uses that the squares of the weights are binomial probabilities. */
+/* The squares of the weights are binomial probabilities. */
 void shuf__hermite_weights(double share, shuf__square *weights)
 {
     double binomial[SHUF__DEGREE + 1] = {1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Normalised Hermite polynomials psi_k = He_k / sqrt(k!). Under the normal law each has variance 1,
- * and no two are correlated. The coefficients a_k = E psi_k describe a symmetric distribution; only
- * even k matter. A binomial formula gives the coefficients of a sum of two numbers. The code uses
- * only + - * / and sqrt, so all IEEE 754 machines give the same bits.
+ * and no two are correlated. The coefficients a_k = E psi_k describe a distribution. For a
+ * symmetric one only even k matter. A binomial formula gives the coefficients of a sum of two
+ * numbers. The code uses only + - * / and sqrt, so all IEEE 754 machines give the same bits.
  */
 #ifndef SHUF__GAUSS_HERMITE_H
 #define SHUF__GAUSS_HERMITE_H

@@ -19,9 +19,9 @@ static void look_at_integers(const shuf__tables *tables, struct shuf__proof *pro
     for (int p = 0; p < P; p++) {
         int64_t squares = 0;
         for (int v = 0; v < 2 * M; v++) {
-            const int32_t entry = tables->of[v < M ? p : p + P][v % M];
-            squares += (int64_t)entry * entry;
-            proof->largest = entry > proof->largest ? entry : proof->largest;
+            const int32_t magnitude = tables->of[v < M ? p : p + P][v % M];
+            squares += (int64_t)magnitude * magnitude;
+            proof->largest = magnitude > proof->largest ? magnitude : proof->largest;
         }
         const int64_t uneven = llabs(squares - SHUF__SQUARES / P);
         proof->squares += squares;
@@ -53,7 +53,7 @@ double shuf__proof_total(const struct shuf__proof *proof)
     return proof->block.z2 + proof->block.two + proof->block.three + proof->block.beyond;
 }
 
-/* The number of values after which a test is off by four standard deviations, if a block is off by
+/* The number of values after which a test is off by four standard deviations. One block is off by
  * the square root of score_squared. */
 static double values(double score_squared)
 {
@@ -75,8 +75,8 @@ void shuf__proof_write_summary(const struct shuf__proof *p, const char *margin, 
          values(shuf__proof_total(p)));
     line(to, margin, "chi^2 of the law of an entry, mean of the pairs", p->chi_mean);
     line(to, margin, "distribution function of one value, off by at most", p->marginal.kolmogorov);
-    fprintf(to, "%ssum of squares %+" PRId64 ", largest entry %" PRId32 "\n", margin, p->squares,
-            p->largest);
+    fprintf(to, "%ssum of squares %+" PRId64 ", largest magnitude %" PRId32 "\n", margin,
+            p->squares, p->largest);
 }
 
 static void write_block(const struct shuf__proof *p, const char *margin, FILE *to)
@@ -161,7 +161,7 @@ int shuf__proof_faults(const struct shuf__proof *p)
     double tail = 0;
     for (int x = 1; x <= 8; x++)
         tail = fmax(tail, fabs(p->marginal.tail[x]));
-    return fault("largest entry", p->largest, SHUF__LARGEST + 1.0) + fault_of_squares(p) +
+    return fault("largest magnitude", p->largest, SHUF__LARGEST + 1.0) + fault_of_squares(p) +
            fault("z^2", p->block.z2, SHUF__Z2_LIMIT) +
            fault("chi^2 of a block", shuf__proof_total(p), SHUF__TOTAL_LIMIT) +
            fault("mean chi^2 of the pairs", p->chi_mean, SHUF__CHI_MEAN_LIMIT) +

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The proof of the tables' quality, computed only from their integers.
+ * The proof: how far a block is from independent normal values, computed from the integers of the
+ * tables (README.md).
  */
 #ifndef SHUF__GAUSS_PROOF_H
 #define SHUF__GAUSS_PROOF_H

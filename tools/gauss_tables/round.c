@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rounds real magnitudes to integers. After rounding, a pair's sum of squares has a relative error
- * below 10^-6. The code then changes two or three magnitudes by one to correct the sum.
+ * Rounds real magnitudes to integers. The sum of a pair's squares then has a relative error below
+ * 10^-6. To correct this sum, the code changes two or three magnitudes by one.
  */
 #include "search.h"
 

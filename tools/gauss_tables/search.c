@@ -23,8 +23,8 @@ enum {
 };
 
 /* The weights of a pair's own coefficients. Two entries of the same pair contribute the squares of
- * their coefficients to chi^2, about in proportion to sqrt(E (S / 32)^2k). With this value of `own`
- * the sum of z^2 and these terms is least. */
+ * their coefficients to chi^2, about in proportion to sqrt(E (S / 32)^2k). This value of `own`
+ * makes the sum of z^2 and these terms least. */
 static const double own = 1e-4, least = 5e-6, least_damping = 1e-14;
 
 typedef double matrix[N][N];
@@ -164,10 +164,12 @@ static void find_step_of_pair(const struct search *s, const struct shuf__pair *p
             step[v] -= s->single[i] * u[i] * pair->slope[i + 1][v];
 }
 
-/* Finds the step that minimises |total (mean + its change)|^2 + |single (own + their change)|^2 +
- * damping |step|^2. The code first computes g = total times the mean after the step. The step of
- * each pair then follows from g without the other pairs. Returns false if the damping is too small
- * for the matrices. */
+/* Finds the step that minimises
+ *
+ *     |total (mean + its change)|^2 + |single (own + their change)|^2 + damping |step|^2
+ *
+ * First it computes g = total times the mean after the step. From g follows the step of each pair,
+ * without the other pairs. Returns false if the damping is too small for the matrices. */
 static bool find_step(const struct search *s, const struct point *at, double damping,
                       struct workspace *w)
 {
@@ -199,7 +201,7 @@ static double longest(const struct workspace *w)
     return most;
 }
 
-/* Makes a step. It keeps magnitudes a little below the largest allowed magnitude. */
+/* Makes a step. All magnitudes stay a little below the largest allowed one. */
 static void move(const struct search *s, const struct point *from, const struct workspace *w,
                  struct point *to)
 {

@@ -11,7 +11,7 @@ enum { M = SHUF__MAGNITUDES };
 
 static const double bend = 0.05, shift = 0.4, grid = 0x1p20;
 
-/* Rounds to a grid. So different libraries give the same start, although the last digits of their
+/* Rounds to a grid. So all libraries give the same start, although the last digits of their
  * functions differ. */
 static double on_grid(double x)
 {

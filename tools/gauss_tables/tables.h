@@ -19,11 +19,12 @@ enum {
     SHUF__LARGEST = ((1 << 24) / SHUF__BLOCK - SHUF__SMOOTH / 2) / 2 - 1,
 };
 
-/* The standard deviation of an entry. Its variance, with its share of the dither's, is 2^33. */
+/* The standard deviation of an entry and its share of the dither: the square root of 2^33. */
 #define SHUF__DEVIATION 0x1.6a09e667f3bcdp+16
 
-/* The sum of the squares of all magnitudes. It gives a value the variance 2^38. It is 32 (2^38 - 32
- * (2^30 - 1) / 12 - 1024 / 12), rounded to an integer: the exact number is larger by a third. */
+/* The sum of the squares of all magnitudes. It gives a value the variance 2^38:
+ *
+ *     32 (2^38 - 32 (2^30 - 1) / 12 - 1024 / 12), rounded down by a third */
 #define SHUF__SQUARES INT64_C(8704467050581)
 
 typedef struct shuf__tables {

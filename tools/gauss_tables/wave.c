@@ -68,7 +68,7 @@ static double turn(struct turns *turns, int t)
 }
 
 /* Finds maxima by steps of t. At a maximum the slope is 0, and all second derivatives are at most
- * 1. So steps of h miss a maximum by at most h^2 / 8, or h^2 / 4 for a difference of two functions.
+ * 1. So steps of h find a maximum to h^2 / 8, or to h^2 / 4 for a difference of two functions.
  * Beyond the last step the uniform part bounds the function. */
 struct shuf__waves shuf__waves_look(const shuf__tables *tables)
 {
@@ -201,8 +201,8 @@ static void look_at_set(struct survey *s, const int *set)
     }
 }
 
-/* Looks at every set of n positions that has position 0. Any other set becomes such a set if each p
- * is replaced by p xor s. This changes only signs of c_q, and phi is even. */
+/* Looks at every set of n positions that contains position 0. Replacing each p by p xor s turns any
+ * other set into such a set. It changes only signs of c_q, and phi is even. */
 static void look_at_sets(struct survey *s, int *set, int filled)
 {
     if (filled == s->n) {

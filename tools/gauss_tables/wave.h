@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The characteristic functions of entries, phi(t) = E exp(i t x), and a kind of tests that depends
- * on them: means of products of cosines of a block's values.
+ * The characteristic functions of entries, phi(t) = E exp(i t x), and the tests whose result
+ * depends on them: means of products of cosines of a block's values.
  */
 #ifndef SHUF__GAUSS_WAVE_H
 #define SHUF__GAUSS_WAVE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The tables and coefficients of `broken-gauss`. They are from an earlier definition of Gaussian
- * streams, whose values were only sums of table entries. The numbers must never change.
+ * streams, which only added table numbers. The numbers must never change.
  */
 #ifndef SHUF__BROKEN_GAUSS_TABLE_H
 #define SHUF__BROKEN_GAUSS_TABLE_H

@@ -20,8 +20,9 @@
 enum { SQUARE_PARTS = 4 };
 enum { ROWS, SUM, CELLS, SQUARES = CELLS + SHUF__LAW_CELLS, WORDS = SQUARES + SQUARE_PARTS };
 
-/* The least numbers of rows with which the mean and the variance follow the laws of their tests.
- * Fixed points and cycles have skew distributions, and need more rows. */
+/* The least numbers of rows for the tests of the mean and of the variance: with fewer rows, the
+ * laws of these tests do not hold. Fixed points and cycles have skew distributions, and need more
+ * rows. */
 struct least_rows {
     uint64_t mean, variance;
 };
@@ -60,8 +61,8 @@ static void judge_mean(uint32_t n, const struct shuf__law *law, const uint64_t *
 }
 
 /* Judges the variance about the known mean. The square of an offset has the variance v = cumulant +
- * 2 variance^2. So the sum of squares is like a chi-squared number, and each row adds 2 variance^2
- * / v degrees of freedom. The cube root of this number is nearly normal (Wilson, Hilferty: "The
+ * 2 variance^2. So the sum of squares is like a chi-squared number with 2 variance^2 / v degrees of
+ * freedom for each row. The cube root of such a number is nearly normal (Wilson, Hilferty: "The
  * distribution of chi-square", PNAS 17, 1931). */
 static void judge_variance(uint32_t n, const struct shuf__law *law, const uint64_t *words,
                            struct shuf__findings *findings)

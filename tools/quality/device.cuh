@@ -76,7 +76,7 @@ template <typename T> class Memory
 shuf_status make(shuf__device *device, const shuf__computation &job, uint64_t bytes,
                  shuf__error *error);
 
-/* The same for a part of a stream. */
+/* Fills device->values with a part of a stream. */
 shuf_status make(shuf__device *device, const shuf__device_stream *stream, shuf__error *error);
 
 } // namespace quality

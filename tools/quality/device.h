@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests on the GPU, of values that the CUDA backend computes, for sizes that a CPU cannot reach. A
- * device counts the words of a test, as the test itself would. The test then judges these words. A
- * device supports only some of the tests.
+ * Tests on the GPU of values that the CUDA backend computes, for sizes that a CPU cannot reach. A
+ * device makes the same counts, in words, as the test on the CPU. The test then judges these words.
+ * A device supports only some tests.
  */
 #ifndef SHUF__QUALITY_DEVICE_H
 #define SHUF__QUALITY_DEVICE_H
@@ -66,13 +66,13 @@ enum {
     SHUF__DEVICE_UNIT = 1 << 28, /* the most values of a call; a multiple of 1024 */
 };
 
-/* The lattice test divides values by a step and adds this number. So a value half-way between two
- * multiples of the step is rounded up. The number is smaller than the distance between any two
+/* The lattice test divides values by a step and adds this number, so that a value half-way between
+ * two multiples of the step is rounded up. The number is smaller than the distance of any two
  * numbers of f32 in the range of the test. */
 #define SHUF__HALF_WAY_UP 0x1p-30
 
-/* A part of a Gaussian stream, the parameters of its law, and the words of the tests (NULL: not
- * this test). */
+/* A part of a Gaussian stream, the parameters of its law, and the words of each test. If the words
+ * of a test are NULL, the test does not run. */
 struct shuf__device_stream {
     bool box_muller;                     /* else the table method */
     uint64_t seed, stream, first, count; /* whole superblocks of 1024; count is at most a unit */

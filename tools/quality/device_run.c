@@ -209,8 +209,8 @@ static shuf_status run_stream(struct shuf__device *device,
     return status;
 }
 
-/* The last word of each test is a number of blocks, except that `digits` has a number of pairs
- * there and `ties` has no such word. */
+/* The last word of a test is a number of blocks. There are two exceptions: `digits` has a number of
+ * pairs there, and `ties` has no such word. */
 static void judge(const struct shuf__stream_run_options *options, struct words words[KNOWN],
                   uint64_t values, struct shuf__findings *findings)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See device_subsets.h. The matrix has each set of positions several times. The code uses only one:
- * the one in the column of the set's two least positions. Centred cosines of different sets are
+ * See device_subsets.h. The matrix has each set of positions several times. The code uses each set
+ * once: in the column of its two least positions. Centred cosines of different sets are
  * uncorrelated. For each size of sets, the best set is judged as the best of many.
  */
 #include "device_subsets.h"

@@ -43,7 +43,7 @@ struct shuf__finding *shuf__find(struct shuf__findings *findings, uint32_t n, do
                                  double expected, double p, const char *detail, ...)
     __attribute__((format(printf, 6, 7)));
 
-/* The same for a sum of squares. With 0 degrees of freedom it adds nothing. */
+/* Adds a finding for a sum of squares. With 0 degrees of freedom it adds nothing. */
 void shuf__find_chi_squared(struct shuf__findings *findings, uint32_t n, struct shuf__chi_squared x,
                             const char *detail, ...) __attribute__((format(printf, 4, 5)));
 

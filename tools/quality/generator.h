@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Generators of permutations that need no daemon. A new one is one file and one
- * row of the table in generators.c.
+ * Generators of permutations that need no daemon. A new generator is one file and one row of the
+ * table in generators.c.
  */
 #ifndef SHUF__GENERATOR_H
 #define SHUF__GENERATOR_H
@@ -14,9 +14,9 @@ enum { SHUF__GENERATOR_STATE = 2048 };
 struct shuf__generator {
     const char *name, *what;
     unsigned rounds, most_rounds; /* the usual and the largest number of rounds; 0: no rounds */
-    /* Prepares (n, seed, epoch). `state` is aligned memory of SHUF__GENERATOR_STATE bytes. It has
-     * zeros before the first call. It is kept for the next call, which has the same n and rounds.
-     * So the function computes only once what depends on n and rounds alone. */
+    /* Prepares (n, seed, epoch). `state` is aligned memory of SHUF__GENERATOR_STATE bytes, with
+     * zeros before the first call. The next call has the same n and rounds, and gets the state of
+     * this call. So values that depend on n and rounds alone are computed only once. */
     void (*make)(void *state, uint32_t n, uint64_t seed, uint64_t epoch, unsigned rounds);
     /* Writes the n values. */
     void (*fill)(const void *state, uint32_t n, uint32_t *row);

@@ -111,9 +111,9 @@ struct shuf__law shuf__law_cycles(uint32_t n)
     return with_exact(law, n < CYCLES ? n + 1 : CYCLES + 1, cycles_exact);
 }
 
-/* The number of descents has the same law as the integer part of a sum of n uniform numbers of
- * [0, 1) (Stanley: "Eulerian partitions of a unit hypercube", 1977). Its first n cumulants are
- * those of a sum of n + 1 such numbers. */
+/* The number of descents has the same law as the integer part of a sum of n uniform numbers of [0,
+ * 1) (Stanley: "Eulerian partitions of a unit hypercube", 1977). Its first n cumulants are those of
+ * a sum of n + 1 uniform numbers. */
 struct shuf__law shuf__law_descents(uint32_t n)
 {
     const struct shuf__law law = {

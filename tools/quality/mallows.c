@@ -2,14 +2,15 @@
  *
  * The maximum mean discrepancy between the rows and uniform permutations, as in Mitchell, Stokes,
  * Frank, Holmes: "Bandwidth-optimal random shuffling for GPUs" (arXiv 2106.06161). It uses the
- * Mallows kernel of two permutations, K = exp(-lambda * discordant pairs / C(n, 2)). For any first
- * permutation, the mean of K over uniform second permutations is the same constant. So the squared
- * discrepancy is the mean of K over independent pairs of rows, minus that constant.
+ * Mallows kernel of two permutations, K = exp(-lambda * discordant pairs / C(n, 2)). If one of two
+ * permutations is uniform, the mean of K is a known constant. So the squared discrepancy is the
+ * mean of K over independent pairs of rows, minus this constant.
  *
- * Each row is in only one pair, so the pairs are independent. K is between 0 and 1. From this
- * follows Hoeffding's acceptance region, which is certain but wide. The variance of K is known
- * exactly too, because K^2 is the kernel of 2 lambda. From this follows the normal region. The
- * verdict uses the normal region.
+ * Each row is in only one pair, so the pairs are independent. There are two acceptance regions:
+ *
+ * - Hoeffding's region follows from 0 <= K <= 1. It is certain but wide.
+ * - The normal region follows from the variance of K, which is known exactly, because K^2 is the
+ *   kernel of 2 lambda. The verdict uses this region.
  */
 #include "mallows.h"
 

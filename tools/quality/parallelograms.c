@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parallelograms (parallelograms.h) at all distances of a row. If there are too many distances,
- * each row tests some of them, and different rows test different distances. Two numbers are judged:
- * the sum over all distances, and the best distance of each row.
+ * each row tests some of them, and different rows test different ones. Two numbers are judged: the
+ * sum over all distances, and the best distance of each row.
  *
- * The mean is exact. The variance is measured from the rows, because its exact value depends on n,
- * the modulus and the distances: the same four positions can be a parallelogram at two distances,
- * and parallelograms can share values. With few rows, the variance is computed as if pairs were
- * independent, and a relation of four positions counts as often as it occurs. This is right up to
- * terms of order 1/n if differences wrap around, and is used only then.
+ * The mean of the sum is exact. Its variance is measured from the rows. An exact variance would
+ * depend on n, the modulus and the distances: the same four positions can be a parallelogram at two
+ * distances, and parallelograms can share values.
+ *
+ * With few rows, the variance is computed instead. Pairs then count as independent, and a relation
+ * of four positions counts as often as it occurs. This is right up to terms of order 1/n if
+ * differences wrap around, and is used only then.
  */
 #include "parallelograms.h"
 #include "families.h"

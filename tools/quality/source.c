@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See source.h. The code that all sources share.
+ * See source.h. This file has the code that all sources share.
  */
 #include "source.h"
 

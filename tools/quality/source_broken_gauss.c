@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `broken-gauss`: an old Gaussian stream whose blocks are not random enough. 64 table entries, two
- * from each random word, go through a Walsh-Hadamard transform. Each sum then gets a uniform part
- * that is finer than the distance of two sums. This stream is kept to show that the tests detect
- * its fault.
+ * `broken-gauss`: an old Gaussian stream whose blocks are not random enough. Each of 32 random
+ * words selects two table numbers. Their 32 sums go through a Walsh-Hadamard transform. Each result
+ * then gets a uniform part that is finer than the distance of two results. This stream is kept to
+ * show that the tests detect its fault.
  */
 #include "broken_gauss_table.h"
 #include "stream.h"
@@ -36,7 +36,7 @@ static void draw(const struct key *key, uint64_t index, uint32_t word[SHUF__BLOC
     }
 }
 
-static int32_t entry(unsigned index, unsigned table)
+static int32_t table_number(unsigned index, unsigned table)
 {
     const int32_t size = shuf__broken_table[index % 128][table % 16];
     return index & 128 ? -size : size;
@@ -60,7 +60,8 @@ static struct block make_block(const struct key *key, uint64_t number)
     draw(key, SHUF__BLOCK / 2 * number, b.word);
     draw(key, SHUF__BLOCK / 2 * number + SHUF__BLOCK / 4, b.more);
     for (unsigned p = 0; p < SHUF__BLOCK; p++)
-        b.s[p] = entry(b.word[p] & 255, p + lane) + entry(b.word[p] >> 8 & 255, p + lane + 8);
+        b.s[p] = table_number(b.word[p] & 255, p + lane) +
+                 table_number(b.word[p] >> 8 & 255, p + lane + 8);
     transform(b.s);
     for (unsigned p = 0; p < SHUF__BLOCK; p++)
         b.s[p] = b.word[p] >> 31 ? -b.s[p] : b.s[p];

@@ -24,8 +24,8 @@ double shuf__chi_squared_p(struct shuf__chi_squared x);
 /* Two-sided; z is standard normal. */
 double shuf__normal_p(double z);
 
-/* For `heads` of `tosses` of a fair coin. The p-value is two-sided and exact. The test is
- * conservative: counts are integers, so a p-value below alpha has a probability below alpha. */
+/* For `heads` of `tosses` of a fair coin. Two-sided and exact. The test is conservative: counts are
+ * integers, so the probability of a p-value below alpha is at most alpha. */
 double shuf__coin_p(uint64_t heads, uint64_t tosses);
 
 /* Pearson's statistic for counts of independent observations. Neighbouring cells are joined until
@@ -34,7 +34,7 @@ double shuf__coin_p(uint64_t heads, uint64_t tosses);
 enum { SHUF__LEAST_EXPECTED = 25 };
 struct shuf__chi_squared shuf__pearson(const uint64_t *count, const double *p, size_t cells);
 
-/* The same with the limit `least` only. */
+/* Does the same as shuf__pearson(), but only with the limit `least` for each cell. */
 struct shuf__chi_squared shuf__pearson_least(const uint64_t *count, const double *p, size_t cells,
                                              double least);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of cosines cos(t x) of values of a block. Such a product is the mean, over all signs, of
- * the cosines of t * (x1 +- x2 +- ...). So it shows a fault of such sums even if the fault occurs
- * only with certain signs that nobody knows. There are many frequencies t. The sets of values are
- * all subcubes of positions (the positions that differ only in some of the five bits), and all four
- * positions that cancel (p ^ q ^ r ^ s = 0).
+ * Products of cosines cos(t x) of values of a block, for many frequencies t. Such a product is the
+ * mean of the cosines of t * (x1 +- x2 +- ...) over all signs. So it shows a fault of such sums
+ * even if the fault needs certain signs that nobody knows. The sets of values are all subcubes of
+ * positions (which differ only in some of the five bits), and all four positions that cancel (p ^ q
+ * ^ r ^ s = 0).
  *
  * Products are centred or plain. A centred cosine is a cosine minus its mean, divided by its
- * standard deviation. So no two products of these are correlated. In each group the best product is
- * judged as the best of many. A product is left out if the mean of so few blocks is not nearly
- * normal.
+ * standard deviation. No two products of centred cosines are correlated. In each group the best
+ * product is judged as the best of many. With few blocks, the mean of some products is not nearly
+ * normal; these are left out.
  */
 #include "stream_families.h"
 

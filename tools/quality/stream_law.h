@@ -88,9 +88,9 @@ double shuf__law_likeness(const struct shuf__stream_law *law);
 double shuf__law_below(const struct shuf__stream_law *law, double z);
 double shuf__law_above(const struct shuf__stream_law *law, double z);
 
-/* The same for a value of a rounded law. The value is first moved to one of the numbers that are
- * rounded to it. So the result is uniform, as for a continuous law. `number` decides the place; it
- * must not be related to the value. */
+/* The probability of numbers below a value of a rounded law. The value is first moved to one of the
+ * numbers that are rounded to it, so the result is uniform, as for a continuous law. `number`
+ * decides to which number it moves; it must not be related to the value. */
 double shuf__law_below_spread(const struct shuf__stream_law *law, double z, uint64_t number);
 double shuf__law_above_spread(const struct shuf__stream_law *law, double z, uint64_t number);
 

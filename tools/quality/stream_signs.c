@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walsh-Hadamard transforms of 4 and 8 values of a block, with all choices of signs. Perhaps a
- * generator mixes values by such a transform and then gives them signs. Then some choice of signs
+ * Walsh-Hadamard transforms of 4 and 8 values of a block, with all choices of signs. A faulty
+ * generator may mix values by such a transform and then give them signs. One choice of signs then
  * undoes a part of the mixing. For a good generator each choice gives normal numbers. Two choices
- * give the same sums if they differ by a row of the matrix.
+ * that differ by a row of the matrix give the same sums, so only one of them is tested.
  *
  * A second test transforms the squares of the values, minus 1, in the same way. It also judges
  * products of fourth powers.

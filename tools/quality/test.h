@@ -50,8 +50,8 @@ struct shuf__test {
 };
 
 /* If rows have successive seeds, a group may have both rows of a pair whose seeds differ in one
- * bit. The pair would then count twice. So it counts only for the row whose bit is 0. For the other
- * row the function below returns true. With a bit above 12 the other row is not in the group. */
+ * bit. The pair must count once, so it counts for the row whose bit is 0. For the other row the
+ * function below returns true. With a bit above 12, the other row is in another group. */
 enum { SHUF__ROWS_MAX = 4096 };
 
 static inline bool shuf__rows_seen_from_other(const struct shuf__rows *rows, size_t row)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Second differences f(i) - 2 f(i + 1) + f(i + 2) mod n. Each uses three neighbours, and no two
- * triples overlap. A family of permutations may be pairwise independent by construction. A test of
- * two values at a time then finds nothing, but this test may.
+ * Second differences f(i) - 2 f(i + 1) + f(i + 2) mod n of three neighbours. No two triples
+ * overlap. A family of permutations may be pairwise independent by construction. A test of two
+ * values at a time then finds no fault, but this test may.
  *
  * The law of each difference is exact (shuf__law_second_difference). The triples of a row take
  * their values without replacement, so they are slightly dependent. Up to n = 257 the code computes
- * the exact covariance of their counts, and the statistic is the quadratic form with the inverse of
- * the covariance. For a larger n it treats the triples as independent. The neglected part is of
- * order 1/n. It changes the statistic by less than a fiftieth of its standard deviation.
+ * the exact covariance of their counts, and the statistic is the quadratic form with its inverse.
+ * For a larger n it treats the triples as independent. This neglects a part of order 1/n, which
+ * changes the statistic by less than a fiftieth of its standard deviation.
  */
 #include "families.h"
 #include "laws.h"

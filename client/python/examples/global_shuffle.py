@@ -4,9 +4,9 @@
 
     torchrun --nproc_per_node 4 global_shuffle.py [--rows 1e6] [--columns 4] [--seed 7]
 
-The rows are computed from their numbers, so each rank can tell what it must hold: after the shuffle
-it looks up by itself which row belongs to each of its places, and compares all of them. Rank 0 gets
-fewer rows than it had, and the last rank more. gloo moves the rows between CPUs, nccl between GPUs.
+Each row is computed from its number. So after the shuffle, each rank can look up which row belongs to
+each of its places, compute this row, and compare it. Rank 0 gets fewer rows than it had, and the last
+rank more. gloo moves the rows between CPUs, nccl between GPUs.
 """
 
 import argparse

@@ -8,8 +8,8 @@ The job fits a model by stochastic gradient descent to a map-style dataset, whic
 from its index. gloo averages the gradients on CPUs, nccl on GPUs. Every few steps rank 0 writes a
 checkpoint: the model and the sampler's state, one small dict. The parent kills all ranks with SIGKILL
 in the middle of an epoch, and starts the job again with the next number of ranks. At the end it proves
-that each epoch used every sample once. For this, each rank keeps a bit for each index that it has used
-up to the last checkpoint, and the parent compares the bits of all ranks and runs.
+that each epoch used every sample once. For this, each rank writes a bit for each index that it has used
+up to a checkpoint. The parent combines the bits of all ranks and runs.
 """
 
 import argparse

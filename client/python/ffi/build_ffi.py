@@ -4,8 +4,9 @@
 
     build_ffi.py OUT.c
 
-cffi in API mode: the compiler checks every declaration against shuf.h and shim.h, each call releases
-the GIL, and the module uses Python's limited API, so one build serves every Python from 3.10 on.
+It uses cffi in API mode: the compiler checks every declaration against shuf.h and shim.h, and each
+call releases the GIL. The module uses Python's limited API, so one build works with every Python from
+3.10 on.
 """
 import pathlib
 import re
@@ -99,7 +100,7 @@ typedef struct {
 typedef struct {
     char version[32], backend[16], device[128], device_id[64];
     uint64_t pid, uptime_ms, clients, memory_used, memory_limit, host_used, host_limit;
-    uint64_t host_idle, device_idle, blocks, leases, hits, computed;
+    uint64_t host_idle, device_idle, blocks, leases, queued, hits, computed;
     ...;
 } shuf_daemon;
 
@@ -131,8 +132,8 @@ extern "Python" bool shufpy_visit_lease(void *context, const shuf_lease_entry *e
 
 
 def declarations_of_shim():
-    """shim.h without comments, preprocessor lines and the fields of INLINE_TYPES: the compiler knows
-    the whole structs."""
+    """shim.h for cffi: without comments, preprocessor lines and the fields of INLINE_TYPES, because
+    the compiler knows these fields."""
     text = re.sub(r"/\*.*?\*/", "", SHIM.read_text(), flags=re.DOTALL)
     text = re.sub(rf"^(#.*|\s+({INLINE_TYPES}) .*)$", "", text, flags=re.MULTILINE)
     return re.sub(r"^}", "    ...;\n}", text, flags=re.MULTILINE)

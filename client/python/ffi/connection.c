@@ -156,6 +156,12 @@ void shufpy_close(shufpy_connection *c)
     drain(c);
 }
 
+void shufpy_cancel(shufpy_connection *c)
+{
+    shuf_cancel(c->handle);
+    shufpy_close(c);
+}
+
 void shufpy_disconnect(shufpy_connection *c)
 {
     shufpy_close(c);

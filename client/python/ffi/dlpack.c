@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * DLPack's structures, as https://dmlc.github.io/dlpack defines them: the old one, which all
- * consumers take, and that of version 1.0, which can say that memory is read-only.
+ * DLPack's structures, as https://dmlc.github.io/dlpack defines them. All consumers take the old
+ * structure. The one of version 1.0 can also say that memory is read-only.
  */
 #include "shim.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The C part of the Python package: connections that threads share, loops over the inline functions
- * of libshuf, the functions that NumPy's bit generators are made of, and DLPack.
+ * of libshuf, the functions of NumPy's interface for bit generators, and DLPack.
  */
 #ifndef SHUFPY_SHIM_H
 #define SHUFPY_SHIM_H
@@ -29,7 +29,10 @@ const char *shufpy_socket(const shufpy_connection *connection);
 /* Calls fail from now on. The handle closes when its last lease has ended. */
 void shufpy_close(shufpy_connection *connection);
 
-/* The same, and frees the connection with its last lease. */
+/* Ends the call of another thread, and the daemon's work for it. Then shufpy_close(). */
+void shufpy_cancel(shufpy_connection *connection);
+
+/* shufpy_close(), and frees the connection with its last lease. */
 void shufpy_disconnect(shufpy_connection *connection);
 
 int shufpy_summarize(shufpy_connection *connection, const shuf_permutation *permutation,
@@ -92,7 +95,7 @@ size_t shufpy_order_look_up(const shufpy_order *order, bool inverse, const uint6
 void shufpy_order_range(const shufpy_order *order, uint64_t first, uint64_t stride, size_t count,
                         uint64_t *out);
 
-/* out[i] is an even share of 0 .. n - 1 for bits[i]: the upper half of bits[i] * n. */
+/* Maps 64 random bits to [0, n): out[i] is the upper half of the 128-bit product bits[i] * n. */
 void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out);
 
 /* ---- NumPy's bit generator ---------------------------------------------- */

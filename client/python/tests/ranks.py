@@ -59,14 +59,14 @@ def shuffle_numbers(world, data, **options):
 
 
 def shuffle_anything(world, data, **options):
-    """Arguments that may be wrong. A sparse tensor has no storage to travel to the rank."""
+    """Arguments that may be wrong. Makes a sparse tensor here, because it cannot be sent to the rank."""
     if isinstance(data, str) and data == "sparse":
         data = torch.zeros(4, 2).to_sparse()
     shufd.torch.global_shuffle(data, _groups[world], **options)
 
 
 def measure_rounds(world, rows, **options):
-    """The bytes of the rounds that are under way together, at most, and their number."""
+    """The most bytes of rounds that ran at the same time, and the number of rounds."""
     under_way, most, rounds = [0], [0], [0]
     start = _global_shuffle.Ranks.start
 
@@ -163,7 +163,7 @@ class Job:
             connection.send(call)
 
     def finish(self, count):
-        """The results of the first ranks. Of one that has failed its error, of one that has ended None."""
+        """The results of the first ranks. A rank that has failed gives its error, one that has ended None."""
         results = []
         for connection in self.connections[:count]:
             try:
@@ -174,7 +174,7 @@ class Job:
         return results
 
     def call_each(self, name, arguments, options=None):
-        """Calls a function on as many ranks as there are arguments, which are a tuple for each."""
+        """Calls a function on each rank. `arguments` has a tuple for each rank."""
         world = len(arguments)
         each = options if isinstance(options, list) else [options or {}] * world
         self.start([(name, (world, *own), keywords) for own, keywords in zip(arguments, each)])

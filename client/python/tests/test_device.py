@@ -116,6 +116,17 @@ def test_cuda_array_interface(array):
     assert "cuda:3" in repr(a) and len(a) == 10 and a.nbytes == 4000
 
 
+def test_part_of_a_lease_and_view(array):
+    a = array()
+    part = _device.DeviceArray(a._lease, a.dtype, (10,), -1, first=990)
+    assert part.ptr == a.ptr + 4 * 990 and part.nbytes == 40 and len(part) == 10
+    signed = part.view("i4")
+    assert signed.__cuda_array_interface__["typestr"] == "<i4" and part.dtype == np.uint32
+    assert signed.ptr == part.ptr and signed.shape == part.shape
+    with pytest.raises(shufd.Invalid, match="dtype: int64: expected 4 bytes, as uint32 has"):
+        part.view("i8")
+
+
 def test_closed_array_is_refused(array):
     a = array()
     a.close()
@@ -220,6 +231,43 @@ def test_streams_on_the_gpu(gpu):
     t = torch.from_dlpack(gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32", device="cuda:0"))
     assert t.shape == (30, 40)
     assert np.allclose(t.cpu().numpy(), gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32"))
+
+
+LISTS = ("to", "arriving", "order", "places")
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("sizes", [None, [300_000, 0, 700_001]])
+def test_plans_on_the_gpu(gpu, sizes, inverse):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    for rank in range(3):
+        asked = dict(seed=7, epoch=2, rank=rank, world=3, input=sizes, inverse=inverse)
+        there, here = (gpu.exchange(1_000_001, device=device, **asked) for device in ("cuda", None))
+        for name in LISTS:
+            values = torch.from_dlpack(getattr(there, name).view("i4")).cpu().numpy()
+            assert np.array_equal(values, getattr(here, name)), (rank, name)
+
+
+@pytest.mark.parametrize("budget", [1 << 30, 1 << 20])
+def test_global_shuffle_on_the_gpu(gpu, budget, monkeypatch):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    import shufd.torch
+
+    plans, exchange, leases_before = [], gpu.exchange, lease_count(gpu)
+    monkeypatch.setattr(gpu, "exchange", lambda *a, **o: plans.append(type(exchange(*a, **o).order)) or exchange(*a, **o))
+    rows = {"x": torch.arange(300_000, device="cuda").reshape(100_000, 3), "y": torch.rand(100_000, device="cuda").half()}
+    shuffled = shufd.torch.global_shuffle(rows, seed=7, epoch=1, budget=budget, client=gpu)
+    order = torch.from_dlpack(gpu.permute(100_000, 7, 1, dtype="i64", device="cuda"))
+    assert all(torch.equal(shuffled[name], rows[name][order]) for name in rows)
+    back = shufd.torch.global_shuffle(shuffled, seed=7, epoch=1, inverse=True, budget=budget, client=gpu)
+    assert all(torch.equal(back[name], rows[name]) for name in rows)
+    assert plans == [_device.DeviceArray] * 2
+    del order
+    assert await_value(lambda: lease_count(gpu), leases_before) == leases_before
 
 
 def test_unused_device_is_refused(gpu):

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /* X(NAME, "name", description, random access). The first row is the default. With random access
- * (1) the value at a position needs no other value. Without random access (0) the algorithm
- * permutes [0, 2^B), and keeps the values below n in order: compaction. */
+ * (1), the value at a position needs no other value. Without (0), the algorithm permutes [0, 2^B),
+ * and compaction keeps the values below n in order. */
 #define SHUF_ALGORITHM_MAP(X)                                                   \
     X(PRIMEFOLD, "primefold",                                                   \
       "multiplications modulo a prime, folds between; any n, random access", 1) \

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normally distributed streams by the method of Box and Muller: a random radius r and a random
- * angle t give two independent values, r cos t and r sin t. docs/spec.md, "Gaussian streams by Box
- * and Muller's method".
+ * Normally distributed random numbers by Box and Muller's method: a random radius r and a random
+ * angle t give two independent values, r cos t and r sin t. G. E. P. Box, M. E. Muller: "A note on
+ * the generation of random normal deviates", Annals of Mathematical Statistics 29, 1958.
+ * docs/spec.md, "Gaussian streams by Box and Muller's method", defines the values.
+ *
+ *     r = sqrt(-2 ln u)     u in (0, 1): a polynomial gives the logarithm
+ *     cos t, sin t          two polynomials for an angle below pi / 4; random bits swap and negate
  *
  *     shuf_box_muller b = shuf_box_muller_make(seed, stream, 0, 1);
  *     double x = shuf_box_muller_f64(&b, i);
  *
- * Every operation is exact or rounded once, as in IEEE 754, in a fixed order. No product is an
- * operand of a plain addition. A compiler could turn such a pair into one fused multiply-add, and
- * the bits would change.
+ * All machines give the same bits: every operation of IEEE 754 is exact or rounded once, and their
+ * order is fixed. No plain addition has a product as an operand, because a compiler may turn a
+ * product and an addition into one fused multiply-add with another rounding.
  */
 #ifndef SHUF_BOX_MULLER_H
 #define SHUF_BOX_MULLER_H
@@ -72,7 +76,7 @@ SHUF_FUNCTION uint64_t shuf__double_bits(double x)
 
 #ifdef __CUDA_ARCH__
 
-/* Joins each half of x to an exponent, which makes a double without a conversion. Only the last
+/* Puts each half of x into the low word of a double, which needs no conversion. Only the last
  * addition rounds. */
 SHUF_FUNCTION double shuf__double_of(uint64_t x)
 {
@@ -142,8 +146,8 @@ typedef struct shuf_box_muller_words {
     uint32_t radius[2], angle[2];
 } shuf_box_muller_words;
 
-/* The radius: sqrt(-2 ln u), for a random u in (0, 1). The words give a number p below 1/2. u is p,
- * or 1 - p if the top bit of word[0] is set. So u is precise near 0 and near 1. */
+/* The radius sqrt(-2 ln u). The words give a number p from 0 to 1/2. u is 1 - p if the top bit of
+ * word[0] is set, else p. So u is precise near 0 and near 1. */
 SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
 {
     const float c[] = {SHUF_BOX_MULLER_LOG_F32};
@@ -151,7 +155,7 @@ SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
     const float high = (float)(int32_t)(word[0] & 0x7fffffff);
     const float low = (float)(int32_t)((word[1] & 0x7fffffff) | 1);
     const float x = fmaf(low, SHUF__2_MINUS_F32(31), high); /* p * 2^32 */
-    /* u = 2^-k (1 - a), with 0 < a <= 1/2. The variable has k shifted to the exponent's bits. */
+    /* u = 2^-k (1 - a), with 0 < a <= 1/2. The variable k is shifted left by 23 bits. */
     const uint32_t exponent = shuf__float_bits(x) & 0x7f800000;
     const uint32_t k = near_1 ? 0 : (UINT32_C(158) << 23) - exponent;
     float a = fmaf(-x, shuf__float_of_bits((UINT32_C(253) << 23) - exponent), 1.0f);
@@ -289,8 +293,8 @@ SHUF_FUNCTION float shuf_box_muller_scaled_f32(const shuf_box_muller *b, float z
     return fmaf(z, b->std_f32, b->mean_f32);
 }
 
-/* Scales z with its last bit set. With mean 0 and deviation 1 the float is then never half-way
- * between two 16-bit numbers, so rounding to 16 bits needs no rule for ties. */
+/* Scales z after setting its last bit. With mean 0 and deviation 1, the float is then never
+ * half-way between two 16-bit numbers, so it can be rounded to 16 bits without a rule for ties. */
 SHUF_FUNCTION float shuf_box_muller_scaled_odd(const shuf_box_muller *b, float z)
 {
     return shuf_box_muller_scaled_f32(b, shuf__float_of_bits(shuf__float_bits(z) | 1));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A 64-bit fingerprint of a sequence: the sum over all i of mix(value[i] + (i + 1) * golden) modulo
- * 2^64. `golden` is a constant. Each term depends on its index, so the fingerprint detects a wrong
- * order. The terms may be added in any order, so a GPU, many cores and a plain loop agree. mix() is
- * the last step of SplitMix64 (Stafford: "Better bit mixing", 2011, variant 13). The fingerprint
- * detects mistakes, not forgery.
+ * A 64-bit check of a sequence and its order. It finds mistakes, not forgery.
+ *
+ *     fingerprint = the sum over i of mix(value[i] + (i + 1) * golden)        modulo 2^64
+ *
+ * `golden` is a constant. mix() is the last step of SplitMix64 (Stafford: "Better bit mixing",
+ * 2011, variant 13). Each term depends on its index, so a wrong order changes the sum. The terms
+ * may be added in any order, so a GPU, many cores and a plain loop get the same sum.
  */
 #ifndef SHUF_FINGERPRINT_H
 #define SHUF_FINGERPRINT_H

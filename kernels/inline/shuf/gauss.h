@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Normally distributed streams: single values, or blocks of 32. Random words choose 32 roughly
- * normal numbers from tables. A Hadamard transform makes 32 sums of them, with plus and minus
- * signs. By the central limit theorem these sums are much nearer to a normal distribution. The
- * method follows A. P. Goucher, "Training a random Gaussian generator" (cp4space, 2022).
- * docs/spec.md, "Gaussian streams", lists the differences and their reasons.
+ * Normally distributed random numbers: a Hadamard transform makes 32 sums of 32 roughly normal
+ * numbers, the *entries*. The method follows A. P. Goucher, "Training a random Gaussian generator"
+ * (cp4space, 2022). docs/spec.md, "Gaussian streams", defines the values and gives the reasons.
+ *
+ *     entry   x_q = a number of one table + a number of another table + a uniform number
+ *     sum     s_p = the sum of all 32 entries, each with the sign of row p of the matrix
+ *     value   z_p = +-(s_p + dither), scaled; a random word gives the sign and the dither
+ *
+ * A sum of 32 entries is much nearer to a normal number than one entry (central limit theorem). A
+ * block is the 32 values of one transform.
  *
  *     shuf_gauss g = shuf_gauss_make(seed, stream, 0, 1);
  *     double x = shuf_gauss_f64(&g, i);
  *
- * The computation of a single value takes as long as that of its whole block of 32 values.
+ * A single value takes as long as its whole block.
  */
 #ifndef SHUF_GAUSS_H
 #define SHUF_GAUSS_H
@@ -22,14 +27,15 @@
 #include <stdbool.h>
 
 enum {
-    SHUF_GAUSS_BLOCK = 32,   /* values that share a transform */
+    SHUF_GAUSS_BLOCK = 32,   /* entries, and values, of a transform */
     SHUF_GAUSS_LANES = 32,   /* blocks of a superblock */
     SHUF_GAUSS_SUPER = 1024, /* values of a superblock */
-    SHUF_GAUSS_DRAWS = 16,   /* draws of a block; the second half gives doubles more bits */
-    SHUF_GAUSS_DITHER = 23,  /* low bits of a word: the random bits below the unit of a sum */
+    SHUF_GAUSS_DRAWS = 16,   /* draws of a block; only doubles need the last 8 */
+    SHUF_GAUSS_DITHER = 23,  /* bits of a dither, which fills the gaps between sums */
 };
 
-/* A float up to this magnitude needs more random bits than the dither of its word has. */
+/* Up to this magnitude a float can show more bits than the sum and its dither have. Such a float is
+ * rounded from the double. */
 #define SHUF_GAUSS_SMALL SHUF__2_MINUS(12)
 
 typedef struct shuf_gauss {
@@ -38,7 +44,7 @@ typedef struct shuf_gauss {
     float std_f32, mean_f32;
 } shuf_gauss;
 
-/* The sums of one block. The word of a sum has its random sign and its dither. */
+/* The sums of one block. word[p] has the sign and the dither of s[p]. */
 typedef struct shuf_gauss_block {
     uint64_t number;
     int32_t s[SHUF_GAUSS_BLOCK];
@@ -63,8 +69,9 @@ SHUF_FUNCTION shuf_gauss shuf_gauss_make(uint64_t seed, uint64_t stream, double 
     return shuf_gauss_make_keyed(shuf_key_of_seed(seed), stream, mean, std);
 }
 
-/* The block of value i, and its position in the block. Values 2 k and 2 k + 1 are neighbours in one
- * block. The next pair of values is in the next of the superblock's 32 blocks. */
+/* The block of value i, and the position of value i in the block. Blocks take turns in pairs of
+ * values: values 0 and 1 are in block 0, 2 and 3 in block 1, ..., 62 and 63 in block 31, 64 and 65
+ * in block 0. */
 SHUF_FUNCTION uint64_t shuf_gauss_block_of(uint64_t i)
 {
     return i / SHUF_GAUSS_SUPER * SHUF_GAUSS_LANES + i % 64 / 2;
@@ -75,8 +82,8 @@ SHUF_FUNCTION unsigned shuf_gauss_position_of(uint64_t i)
     return (unsigned)(i % SHUF_GAUSS_SUPER / 64 * 2 + i % 2);
 }
 
-/* Replaces x by its Walsh-Hadamard transform, in natural order: 32 sums of all inputs, each with
- * another pattern of plus and minus signs. */
+/* Replaces x by its Walsh-Hadamard transform, in natural order: 32 sums of all numbers, each sum
+ * with its own pattern of plus and minus signs. */
 SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 {
     for (unsigned step = 1; step < SHUF_GAUSS_BLOCK; step *= 2)
@@ -90,8 +97,8 @@ SHUF_FUNCTION void shuf__gauss_transform(int32_t x[SHUF_GAUSS_BLOCK])
 
 #ifndef __CUDA_ARCH__ /* only the host has the tables */
 
-/* An input of the transform, less 1/2, which makes it an integer. shuf_gauss_block_make() adds the
- * halves to the sums. */
+/* An entry minus 1/2, which is an integer. The halves add up to 16 in sum 0, and to 0 in all other
+ * sums. shuf_gauss_block_make() adds the 16. */
 SHUF_FUNCTION int32_t shuf__gauss_entry(uint32_t word, unsigned table)
 {
     const int32_t spread = (int32_t)(word >> 8 & 0x7fff) - 0x4000;
@@ -127,8 +134,8 @@ SHUF_FUNCTION uint32_t shuf__gauss_dither(uint32_t word)
     return word & ((1u << SHUF_GAUSS_DITHER) - 1);
 }
 
-/* The standard normal number at position p, as a double. It has 23 bits of dither from the block's
- * word, and 64 more from a draw of the second half. */
+/* The standard normal number at position p, as a double. Its last bits come from 23 bits of dither,
+ * and from 64 bits of a draw of the block's second half. */
 SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
     const shuf_stream_draw tail = shuf_stream_draw_make(
@@ -141,8 +148,8 @@ SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_bl
     return b->word[p] >> 31 ? -(high + low) : high + low;
 }
 
-/* The number as a float is a sum of two terms: the dither and the block's sum. The code sets the
- * dither's last bit, so the exact sum is never midway between two floats. */
+/* The number as a float is the rounded sum of two terms: the dither and the sum of the block. The
+ * last bit of the dither is set. So the exact number is never half-way between two floats. */
 SHUF_FUNCTION float shuf__gauss_dither_f32(const shuf_gauss_block *b, unsigned p)
 {
     return (float)(0x800001 | shuf__gauss_dither(b->word[p]));
@@ -153,7 +160,7 @@ SHUF_FUNCTION float shuf__gauss_sum_f32(const shuf_gauss_block *b, unsigned p)
     return (float)(b->s[p] - 48) * SHUF__2_MINUS_F32(19);
 }
 
-/* The number as a float. */
+/* The standard normal number at position p, as a float. */
 SHUF_FUNCTION float shuf__gauss_float(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
     const float z =
@@ -175,8 +182,8 @@ SHUF_FUNCTION float shuf_gauss_block_f32(const shuf_gauss *g, const shuf_gauss_b
     return fmaf(shuf__gauss_float(g, b, p), g->std_f32, g->mean_f32);
 }
 
-/* The number rounded towards 0 to a float, with the last bit set. Rounding this float again to 16
- * bits gives the same result as rounding the exact number to 16 bits. */
+/* The standard normal number at position p, rounded towards 0 to a float whose last bit is then
+ * set. If this float is rounded to 16 bits, the result is the exact number rounded to 16 bits. */
 SHUF_FUNCTION float shuf__gauss_sticky(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
     const float dither = shuf__gauss_dither_f32(b, p), s = shuf__gauss_sum_f32(b, p);

@@ -13,7 +13,7 @@
  *     N: values that the best test needs for 4 deviations         5.11e+11
  *     chi^2 of the law of an entry, mean of the pairs             2.37e-04
  *     distribution function of one value, off by at most          2.15e-09
- *     sum of squares +0, largest entry 253697
+ *     sum of squares +0, largest magnitude 253697
  */
 #ifndef SHUF_GAUSS_TABLE_H
 #define SHUF_GAUSS_TABLE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rounds a float to binary16 (IEEE 754) or bfloat16, to nearest, ties to even. The code uses only
- * integer operations, so it needs no 16-bit types of the compiler.
+ * Rounds a float to binary16 (IEEE 754) or bfloat16, to nearest, ties to even, and converts back.
+ * It uses integer operations, because a compiler need not have 16-bit types.
  */
 #ifndef SHUF_HALF_H
 #define SHUF_HALF_H
@@ -18,9 +18,8 @@ SHUF_FUNCTION uint32_t shuf__float_bits(float x)
     return bits;
 }
 
-/* Rounds x + rest towards 0, and sets the last bit of the result. A second rounding, to 16 bits,
- * then gives the same result as one rounding of x + rest. x must be the float nearest to x + rest.
- */
+/* Rounds x + rest towards 0, and sets the last bit of the result. If the result is then rounded to
+ * 16 bits, this equals x + rest rounded once. x must be the float nearest to x + rest. */
 SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
 {
     const uint32_t bits = (shuf__float_bits(x) - (x > 0 ? rest < 0 : rest > 0)) | 1;
@@ -28,8 +27,8 @@ SHUF_FUNCTION float shuf__float_sticky(float x, float rest)
     return x;
 }
 
-/* Rounds a double to a float in the same way. |x| must be at least 2^-97. A float can then hold the
- * rest exactly. */
+/* Rounds a double towards 0 to a float, and sets its last bit. |x| must be at least 2^-97, so that
+ * a float can hold the difference of x and its nearest float exactly. */
 SHUF_FUNCTION float shuf__float_sticky_of(double x)
 {
     const float nearest = (float)x;

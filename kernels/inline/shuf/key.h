@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The key schedule: it makes the key words of every algorithm from (key, epoch, purpose). A seed is
- * the key (seed, 0). docs/spec.md, "Key schedule".
+ * The key schedule: makes the key words of every algorithm by Philox4x64-10 (philox4x64.h), from
+ * (key, epoch, purpose). docs/spec.md, "Key schedule".
  */
 #ifndef SHUF_KEY_H
 #define SHUF_KEY_H
@@ -27,8 +27,9 @@ SHUF_FUNCTION shuf_key shuf_key_of_seed(uint64_t seed)
     return key;
 }
 
-/* Makes the eight 32-bit key words number 8 * block to 8 * block + 7 of a purpose. Each 64-bit word
- * of Philox gives its low half first. `n` is 0 if the key words are the same for every n. */
+/* Makes the 32-bit key words number 8 * block to 8 * block + 7 of a purpose. Each 64-bit word of
+ * Philox gives two of them, its low half first. `n` is 0 for an algorithm whose key words do not
+ * depend on n. */
 SHUF_FUNCTION void shuf_key_words_for(uint64_t n, shuf_key key, uint64_t epoch,
                                       enum shuf_purpose purpose, uint64_t block, uint32_t words[8])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * `philox24`: VariablePhilox, a cipher of numbers of any width, with 24 rounds. It is a Feistel
- * network: each round replaces one part of the number by a function of both parts that can be
- * undone. Mitchell et al., "Bandwidth-optimal random shuffling for GPUs", ACM TOPC 9(1), 2022
- * (arXiv 2106.06161), Listing 1.
+ * `philox24`: a bijection of [0, 2^B), the algorithm VariablePhilox with 24 rounds. Mitchell et
+ * al., "Bandwidth-optimal random shuffling for GPUs", ACM TOPC 9(1), 2022 (arXiv 2106.06161),
+ * Listing 1. It is a Feistel network: a round replaces one half of the number by a function of both
+ * halves, and can be undone.
  *
  * For n = 2^k and k >= 4, `philox24` gives only even permutations: docs/spec.md, "philox24".
  */
@@ -57,8 +57,8 @@ SHUF_FUNCTION uint64_t shuf_philox24_forward(const shuf_philox24 *p, uint64_t x)
     return (uint64_t)left << p->right_bits | right;
 }
 
-/* The x with f(x) = y, for y < 2^B. The multiplier is odd, so it has an inverse modulo 2^32. This
- * inverse gives the left half of a round back from the low bits of the product. */
+/* The x with f(x) = y, for y < 2^B. A round multiplies the left half by an odd number m. The low
+ * bits of the product, times the inverse of m modulo 2^32, give the left half back. */
 SHUF_FUNCTION uint64_t shuf_philox24_inverse(const shuf_philox24 *p, uint64_t y)
 {
     const unsigned pad = p->right_bits - p->left_bits;

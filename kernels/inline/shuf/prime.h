@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the smallest prime that is not below a number. It is the modulus of `primefold`.
+ * Finds the smallest prime that is not below a number, for the modulus of `primefold`. It uses the
+ * test of Miller and Rabin, with the first k primes as bases.
  *
- * The test is that of Miller and Rabin, with the first k primes as bases. A few composite numbers
- * pass this test. The smallest of them is known for each k, so below it the test is a proof:
+ * A few composite numbers pass this test. The smallest of them is known for each k. Below it the
+ * test is a proof:
  *
  *     k = 1 .. 4     Pomerance, Selfridge, Wagstaff: "The pseudoprimes to 25 * 10^9" (Math. Comp.
  *                    35, 1980)

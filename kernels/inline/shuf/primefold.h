@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * `primefold` computes the value x at a position of a permutation of [0, n). p is a prime >= n.
- * The code begins with x = position, and applies two steps in turn. There are 7 to 10 maps, with a
- * fold between each two:
+ * `primefold` computes the value at any position of a random permutation of [0, n), and the
+ * position of any value. It alternates multiplications modulo a prime with shifts and exclusive
+ * ors. docs/spec.md, "primefold", defines it and gives the reasons.
  *
- *     map     x = multiplier * x mod p, in the first map plus an addend
- *     fold    x = x ^ x >> shift ^ key, but only in the low bits that cannot make x reach p
+ * p is a prime >= n. The code begins with x = position, and applies 7 to 10 maps, with a fold
+ * between each two:
  *
- * If x is n or more at the end, the code applies all steps again (cycle walking). Every step has an
- * inverse, so the code also finds the position of any value. docs/spec.md, "primefold".
+ *     map     x = multiplier * x mod p          the first map also adds an addend, mod p
+ *     fold    x = x ^ x >> shift ^ key          only in low bits, so that x stays below p
  *
- * The first map is x -> a x + b mod p, with random a and b. It takes any two different numbers to
- * any two different numbers with equal probability. So the values at any two positions are
- * independent in the permutation of [0, p). A permutation is even if an even number of exchanges
- * makes it, else odd. A multiplication by a square modulo p is an even permutation. A
- * multiplication by any other number is an odd one. Half of the multipliers are squares, so both
- * kinds are equally likely. Without folds, all maps together would be one map. This file has plain
- * loops; the backends compute the same with other machine words.
+ * If the result is n or more, the code applies all steps to it again (cycle walking). Every step
+ * has an inverse, so the code also finds the position of a value.
  *
- * Up to SHUF_PRIMEFOLD_EXACT values there are too few maps to choose from. `primefold` is then the
+ * - *Pairs.* The first map is x -> a x + b mod p, with random a and b. It takes any two different
+ *   numbers to any two different numbers with equal probability.
+ * - *Parity.* A permutation is even or odd, like the number of exchanges that make it.
+ *   Multiplication by m modulo p is even if m is a square modulo p, and else odd. Half of all m are
+ *   squares, so even and odd permutations are equally likely.
+ * - *Folds.* Without folds, all maps together would be a single map.
+ *
+ * For n <= SHUF_PRIMEFOLD_EXACT a prime allows too few different maps. `primefold` is then the
  * shuffle of Fisher and Yates (Durstenfeld: "Algorithm 235", CACM 7, 1964): n - 1 random exchanges.
- * The code follows a single position or value through all exchanges.
+ * The code follows one position or value through all exchanges.
+ *
+ * This file has plain loops. The backends compute the same values in machine words of other sizes.
  */
 #ifndef SHUF_PRIMEFOLD_H
 #define SHUF_PRIMEFOLD_H
@@ -33,13 +37,13 @@ enum {
     SHUF_PRIMEFOLD_EXACT = 256,
     SHUF_PRIMEFOLD_SMALL = 65521,    /* the largest prime below 2^16, and the largest small n */
     SHUF_PRIMEFOLD_MEDIUM_BITS = 21, /* the most bits of n - 1 for LARGE_21 */
-    SHUF_PRIMEFOLD_TAIL = 1024,      /* if a fold would skip so many numbers, p is made larger */
+    SHUF_PRIMEFOLD_TAIL = 1024,      /* if folds leave out so many numbers, p is made larger */
     SHUF_PRIMEFOLD_MAPS = 10,        /* at most */
-    SHUF_PRIMEFOLD_WORDS = 32,       /* most 32-bit key words, in blocks of 8 */
+    SHUF_PRIMEFOLD_WORDS = 32,       /* 32-bit key words for all maps, at most */
 };
 
-/* The number of maps, and the shift of a fold. SMALL_k holds for a small p of at most k bits,
- * LARGE_k for a large n with at most k bits in n - 1. */
+/* The number of maps, and the shift of a fold. SMALL_k is for a small n whose p - 1 has at most k
+ * bits. LARGE_k is for a large n whose n - 1 has at most k bits. */
 enum {
     SHUF_PRIMEFOLD_SHIFT_SMALL = 2,
     SHUF_PRIMEFOLD_SHIFT_LARGE_21 = 6,
@@ -55,13 +59,13 @@ enum {
 /* The parameters that depend on n alone. */
 typedef struct shuf_primefold_shape {
     uint64_t n, p;
-    uint64_t whole; /* with a large p, a fold changes only numbers below `whole` */
+    uint64_t whole; /* for a large p, folds change only numbers below `whole` */
     unsigned bits;  /* of p - 1 */
     unsigned shift; /* shift of a fold */
     unsigned maps;  /* number of multiplications; 0: exchanges */
 } shuf_primefold_shape;
 
-/* x -> multiplier * x mod p, then a fold with `fold`, except after the last map */
+/* The map x -> multiplier * x mod p, and the key of the fold after it. The last map has no fold. */
 typedef struct shuf_primefold_map {
     uint64_t multiplier, fold;
 } shuf_primefold_map;
@@ -70,8 +74,8 @@ typedef struct shuf_primefold {
     shuf_primefold_shape shape;
     uint64_t addend; /* added after the first multiplication, mod p */
     shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
-    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* of the multipliers: shuf_primefold_make_inverse() */
-    uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* k changes places with exchange[k], k = 1, 2, ... */
+    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* multiplier^-1 mod p, by make_inverse() */
+    uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* elements k and exchange[k] change places */
 } shuf_primefold;
 
 static inline unsigned shuf__bits(uint64_t x)
@@ -79,7 +83,7 @@ static inline unsigned shuf__bits(uint64_t x)
     return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
-/* Whether p is small. A fold then changes the numbers from `whole` to p too. */
+/* Whether p is small. For a small p, folds also change the numbers from `whole` to p - 1. */
 SHUF_FUNCTION bool shuf_primefold_is_small(const shuf_primefold_shape *s)
 {
     return s->p <= SHUF_PRIMEFOLD_SMALL;
@@ -102,7 +106,7 @@ static inline void shuf__primefold_set_prime(shuf_primefold_shape *s, uint64_t p
     s->whole = p >> (s->bits - s->shift) << (s->bits - s->shift);
 }
 
-/* 1 <= n <= 2^62. Finds the prime: a few microseconds at most. */
+/* Finds the prime and the parameters for n, 1 <= n <= 2^62. It takes a few microseconds at most. */
 static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
 {
     shuf_primefold_shape s = {n, 0, 0, 0, 0, 0};
@@ -126,7 +130,7 @@ static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
     return s;
 }
 
-/* The number of blocks of 8 key words, for the exchanges, or for the addend and the maps. */
+/* The number of blocks of 8 key words: for all exchanges, or for the addend and all maps. */
 SHUF_FUNCTION unsigned shuf_primefold_key_blocks(const shuf_primefold_shape *s)
 {
     if (s->maps == 0)
@@ -172,8 +176,9 @@ SHUF_FUNCTION shuf_primefold_map shuf_primefold_map_of(const shuf_primefold_shap
     return map;
 }
 
-/* A bit for each map with a weak multiplier: 2^k or -2^k modulo p, or the inverse of such a number,
- * 0 <= k < bits. A weak multiplier shifts the bits of a number and mixes them little. */
+/* Bit r is set if the multiplier of map r is weak. m is weak if m or its inverse is 2^k or -2^k
+ * modulo p, with 0 <= k < bits. Such a multiplier shifts the bits of a number and mixes them
+ * little. */
 SHUF_FUNCTION uint32_t shuf__primefold_weak(const shuf_primefold_shape *s,
                                             const shuf_primefold_map *map, unsigned maps)
 {
@@ -200,8 +205,8 @@ SHUF_FUNCTION uint64_t shuf__primefold_tripled(uint64_t x, uint64_t p)
     return x < p - twice ? twice + x : x - (p - twice);
 }
 
-/* Triples weak multipliers of these maps until they are not weak. The first map keeps its
- * multiplier, because it must take any two different values to any two different values. */
+/* Multiplies each weak multiplier by 3 modulo p until it is not weak. The caller leaves out the
+ * first map, whose multiplier must be uniformly random. */
 SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf_primefold_map *map,
                                              unsigned maps)
 {
@@ -211,7 +216,8 @@ SHUF_FUNCTION void shuf_primefold_strengthen(const shuf_primefold_shape *s, shuf
                 map[r].multiplier = shuf__primefold_tripled(map[r].multiplier, s->p);
 }
 
-/* For many keys of the same n: the caller finds the shape, with its prime, only once. */
+/* Makes the keys of one permutation. The caller has found the shape, with its prime, once for all
+ * permutations of n. */
 static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *shape, shuf_key key,
                                                     uint64_t epoch)
 {
@@ -244,7 +250,7 @@ static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint
     return shuf_primefold_make_keyed(n, shuf_key_of_seed(seed), epoch);
 }
 
-/* Makes the inverses for shuf_primefold_inverse(): b^(p - 2) is the inverse of b mod p. */
+/* Makes the inverses that shuf_primefold_inverse() needs: b^-1 = b^(p - 2) mod p. */
 static inline void shuf_primefold_make_inverse(shuf_primefold *f)
 {
     for (unsigned r = 0; r < f->shape.maps; r++) {
@@ -258,9 +264,9 @@ static inline void shuf_primefold_make_inverse(shuf_primefold *f)
     }
 }
 
-/* A mask of the bits of x that a fold may change. For small p these are the bits below the highest
- * bit in which x and p differ. In that highest bit x has a 0 and p has a 1. So x stays below p,
- * whatever the lower bits become. */
+/* A mask of the bits of x that a fold may change. For a small p these are the bits below the
+ * highest bit in which x and p differ. In that bit x has a 0 and p has a 1, so x stays below p
+ * whatever its lower bits become. */
 static inline uint64_t shuf__primefold_free(const shuf_primefold_shape *s, uint64_t x)
 {
     if (shuf_primefold_is_small(s))
@@ -273,7 +279,7 @@ static inline uint64_t shuf_primefold_fold(const shuf_primefold *f, unsigned r, 
     return x ^ ((x >> f->shape.shift ^ f->map[r].fold) & shuf__primefold_free(&f->shape, x));
 }
 
-/* Undoes a fold. The fold kept the uppermost bits. Each group of `shift` bits below is computed
+/* Undoes a fold. The fold has kept the uppermost bits. Each lower group of `shift` bits follows
  * from the group above it. */
 static inline uint64_t shuf_primefold_unfold(const shuf_primefold *f, unsigned r, uint64_t x)
 {

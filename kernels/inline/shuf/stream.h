@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The random words of streams. A stream is Philox4x32 in counter mode: Philox turns each index into
- * four words. (key, stream) gives the key of Philox and half of its counter. docs/spec.md,
- * "Streams".
+ * The random words of streams: Philox4x32 (philox4x32.h) in counter mode. It turns each index into
+ * four words. (key, stream) selects the key of Philox and two words of its counter. docs/spec.md,
+ * "Streams", defines the words.
  */
 #ifndef SHUF_STREAM_H
 #define SHUF_STREAM_H
@@ -37,8 +37,8 @@ SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64
 enum { SHUF_GAUSS_EARLY_ROUNDS = 6, SHUF_GAUSS_ROUNDS = 9 };
 
 /* One evaluation of Philox: the words after all rounds, and the early words. The two halves of the
- * draw's index are words 0 and 2 of the counter, because the first round multiplies these. It does
- * not multiply words 1 and 3. */
+ * index are words 0 and 2 of the counter. The first round multiplies these two words, and not words
+ * 1 and 3. */
 typedef struct shuf_stream_draw {
     uint32_t word[4], early[4];
 } shuf_stream_draw;

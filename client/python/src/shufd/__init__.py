@@ -65,8 +65,8 @@ def connect(path: str | None = None, *, reconnect: float = 10.0) -> Client:
 
 
 def default_client() -> Client:
-    """The client of the functions of this module: serve(), called once. With several ranks
-    connect(), because each rank would start a daemon of its own."""
+    """The client that the functions of this module use. The first call runs serve(), or with several
+    ranks connect(), because else each rank would start a daemon of its own."""
     global _default
     with _default_lock:
         if _default is None or _default._closed:

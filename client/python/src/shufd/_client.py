@@ -67,9 +67,11 @@ class Client:
         self._connections.add(connection)
         return connection
 
-    def _forget(self) -> None:
-        """The next request of this thread uses a new connection."""
-        self._local.connection = None
+    def _cancel(self) -> None:
+        """Ends the call of the main thread. Its next request uses a new connection."""
+        connection, self._local.connection = self._local.connection, None
+        if connection is not None:
+            connection.cancel()
 
     def close(self) -> None:
         """Ends the connections of all threads. Arrays stay valid. Further calls do nothing."""
@@ -107,7 +109,7 @@ class Client:
         try:
             if size < _wait.LONG and not progress:
                 return take()
-            return _wait.run(take, title, progress, self._forget)
+            return _wait.run(take, title, progress, self._cancel)
         except Invalid:
             self._check_device(device)
             raise
@@ -126,7 +128,8 @@ class Client:
         return array_of_u32(lease, n)
 
     def _check_device(self, device: Any) -> None:
-        """Fails if the daemon has no GPU for `device`. The message of the daemon names transports."""
+        """Fails if the daemon has no GPU for `device`. The daemon's own message would name transports,
+        which Python does not have."""
         if device is not None and (backend := self.status()["backend"]) != "cuda":
             raise Invalid(
                 f"device: {device!r}: this daemon has the backend {backend}; expected None, or a daemon with a GPU"
@@ -166,13 +169,13 @@ class Client:
         seed, epoch
                   0 to 2^64 - 1; each pair selects another permutation
         key       the name of a key of the daemon instead of the seed
-        epochs    instead of an epoch a range with step 1: one row for each epoch, shape
-                  (len(epochs), count)
+        epochs    instead of an epoch: a range with step 1; the result has a row for each epoch, and
+                  the shape (len(epochs), count)
         rank, world, drop_last
                   only the values that torch's DistributedSampler gives to this rank: with drop_last
                   n // world, else ceil(n / world), padded from the beginning
-        step      only with rank: the rank's values from number `step` on, to resume in the middle of an
-                  epoch; `count` of them, by default all
+        step      only with rank: the number of values that the rank has already used, to resume in the
+                  middle of an epoch; the result has the next `count` values, by default all
         offset, count, stride
                   only the values at offset, offset + stride, ...; by default all from 0 on, step 1
         dtype     "u32" (n <= 2^32), "u64" or "i64", or NumPy's or torch's type; by default the
@@ -232,12 +235,8 @@ class Client:
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        options = _request.HOST
-        if device is not None:
-            device_of(device)  # checks it
-            options = _request.DEVICE
         try:
-            self._connection().call(lib.shufpy_prefetch, request, options)
+            self._connection().call(lib.shufpy_prefetch, request, _options_for(device))
         except Invalid:
             self._check_device(device)
             raise
@@ -245,9 +244,9 @@ class Client:
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
         algorithm: str = "primefold",
-    ) -> int:
-        """The 64-bit check of all values of a permutation and of their order. The daemon computes it;
-        no values travel."""
+    ) -> str:
+        """The fingerprint of a permutation: 64 bits computed from all values in their order, as 0x and 16
+        hexadecimal digits. The daemon computes it, and sends no values."""
         request = _request.whole(n, seed, key, epoch, algorithm)
         result = ffi.new("shuf_result *")
         connection = self._connection()
@@ -258,8 +257,8 @@ class Client:
         if n < _wait.LONG:
             summarize()
         else:
-            _wait.run(summarize, "fingerprint", None, self._forget)
-        return int(result.fingerprint)
+            _wait.run(summarize, "fingerprint", None, self._cancel)
+        return f"{result.fingerprint:#018x}"
 
     # ---- Look-ups ----------------------------------------------------------------------------
 
@@ -350,7 +349,7 @@ class Client:
 
         if source.nbytes < 4 * _wait.LONG and not progress:
             return shuffle()
-        return _wait.run(shuffle, "shuffle", progress, self._forget)
+        return _wait.run(shuffle, "shuffle", progress, self._cancel)
 
     # ---- Ranks -------------------------------------------------------------------------------
 
@@ -366,6 +365,7 @@ class Client:
         output: npt.ArrayLike | None = None,
         inverse: bool = False,
         key: str | None = None,
+        device: Any = None,
         algorithm: str = "primefold",
         progress: bool | None = None,
     ) -> Plan:
@@ -379,25 +379,40 @@ class Client:
                   at most, the larger ones first
         output    how many records each rank gets; None: as many as it has
         inverse   the plan that undoes the exchange; `input` are then the sizes after it
+        device    None: NumPy's arrays in host memory; "cuda" or "cuda:0": the GPU computes the plan, and
+                  its lists are DeviceArrays
         algorithm "primefold"
 
         Its lists are read-only arrays over the memory of the daemon, without a copy. Errors: those of
         permute().
         """
+        where = None if device is None else device_of(device)
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
-        lease = self._take(lib.shufpy_take_plan, request[0], n // max(1, world), "exchange", progress)
+        lease = self._take(
+            lib.shufpy_take_plan, request[0], n // max(1, world), "exchange", progress, device
+        )
         own = n // world + (rank < n % world) if input is None else int(np.asarray(input)[rank])
-        return Plan.of(lease.array(), world, own)
+        ends = [0, world, 2 * world, 2 * world + own, lease.count]
+        if where is None:
+            return Plan(*np.split(lease.array(), ends[1:4]))
+        lists: list[Any] = [
+            DeviceArray(lease, lease.dtype, (end - first,), where, first) for first, end in zip(ends, ends[1:])
+        ]
+        return Plan(*lists)
 
     def prefetch_exchange(
         self, n: int, seed: int | None = None, epoch: int = 0, *, rank: int, world: int,
         input: npt.ArrayLike | None = None, output: npt.ArrayLike | None = None,
-        inverse: bool = False, key: str | None = None, algorithm: str = "primefold",
+        inverse: bool = False, key: str | None = None, device: Any = None, algorithm: str = "primefold",
     ) -> None:
         """Starts the computation of a plan for a later exchange() with equal arguments in this thread,
         as prefetch() does."""
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
-        self._connection().call(lib.shufpy_exchange_prefetch, request[0], _request.HOST)
+        try:
+            self._connection().call(lib.shufpy_exchange_prefetch, request[0], _options_for(device))
+        except Invalid:
+            self._check_device(device)
+            raise
 
     # ---- Random numbers ----------------------------------------------------------------------
 
@@ -419,7 +434,7 @@ class Client:
     ) -> Any:
         """Normal random numbers with mean `loc` and standard deviation `scale`.
 
-        size      an int or a shape; None: one float
+        size      an int or a shape; None: one float; 0 only without a device
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
                   on every machine
@@ -482,14 +497,17 @@ class Client:
         if generator is not None:
             seed, stream, offset = generator.seed, generator.stream, generator.offset
         count = math.prod(int(k) for k in shape)
-        request = _request.numbers(distribution, seed, key, stream, offset, count, dtype, **law)
+        drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
+        request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
         where = None if device is None else device_of(device)
         try:
-            lease = self._take(lib.shufpy_take_numbers, request, count, "draw", progress, device)
+            lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device)
         except Invalid as error:
             raise renamed(error, mean="loc", std="scale", count="size") from None
         if generator is not None:
             generator.advance(count)
+        if drawn > count:
+            return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
         return values if shape or where is not None else values.item()
 
@@ -497,7 +515,8 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """The state of the daemon: version, backend, device, pid, clients, leases, and memory in
-        bytes. host_idle and device_idle are the bytes of unused results."""
+        bytes. host_idle and device_idle are the bytes of unused results, `queued` is the number of
+        jobs that wait or run."""
         return _daemon.status(self._connection())
 
     def leases(self) -> list[dict[str, Any]]:
@@ -515,6 +534,14 @@ class Client:
 
 def _reconnected(socket: str, reconnect: float) -> Client:
     return Client(socket, reconnect=reconnect)
+
+
+def _options_for(device: Any) -> Any:
+    """The options of a lease in the memory of `device`. Checks it."""
+    if device is None:
+        return _request.HOST
+    device_of(device)
+    return _request.DEVICE
 
 
 def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:

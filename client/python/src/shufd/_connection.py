@@ -42,6 +42,10 @@ class Connection:
         """Closes the handle when its last lease has ended. Calls fail from now on."""
         lib.shufpy_close(self.pointer)
 
+    def cancel(self) -> None:
+        """Ends the call of another thread, and the work of the daemon for it. Then close()."""
+        lib.shufpy_cancel(self.pointer)
+
 
 def failure(was_connected: bool = True) -> _errors.Error:
     """The error of the call that failed last in this thread."""

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import math
 from typing import Any
 
 import numpy as np
@@ -83,17 +85,19 @@ class DeviceArray:
     device                the ordinal of the GPU in this process
     """
 
-    def __init__(self, lease: Lease, dtype: Any, shape: tuple[int, ...], ordinal: int) -> None:
+    def __init__(self, lease: Lease, dtype: Any, shape: tuple[int, ...], ordinal: int, first: int = 0) -> None:
+        """The values of the lease from number `first` on."""
         self._lease: Lease | None = lease
         self._generation = _fork.generation
         if len(shape) > _DIMENSIONS:
             raise Invalid(f"size: {len(shape)} dimensions: expected at most {_DIMENSIONS} with a device")
         self.dtype = np.dtype(dtype)
         self.shape = shape
-        self.nbytes = lease.bytes
-        self.ptr = int(ffi.cast("uintptr_t", lease.address))
+        self.nbytes = math.prod(shape) * self.dtype.itemsize
+        address = int(ffi.cast("uintptr_t", lease.address))
+        self.ptr = address + first * self.dtype.itemsize if address else 0
         try:
-            self.device = _ordinal_of(self.ptr) if self.ptr else max(0, ordinal)
+            self.device = _ordinal_of(address) if address else max(0, ordinal)
         except BaseException:
             lease.release()
             raise
@@ -142,6 +146,14 @@ class DeviceArray:
         tensor.dimensions = len(self.shape)
         tensor.shape[0 : len(self.shape)] = list(self.shape)
         return tensor
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same values as another type of the same size."""
+        other = copy.copy(self)
+        other.dtype = np.dtype(dtype)
+        if other.dtype.itemsize != self.dtype.itemsize:
+            raise Invalid(f"dtype: {other.dtype}: expected {self.dtype.itemsize} bytes, as {self.dtype} has")
+        return other
 
     def _check(self) -> None:
         if self._lease is None:

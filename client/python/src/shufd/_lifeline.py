@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The FIFO beside the socket of a private daemon. The daemon lives while a process has it open for
-writing: see _serve.py."""
+"""The FIFO beside the socket of a private daemon. The daemon ends when no process has the FIFO open
+for writing: see _serve.py."""
 
 from __future__ import annotations
 

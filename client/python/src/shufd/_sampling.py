@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The order of an epoch, shared by ranks: the index that a rank draws at each step, and the place
-where an epoch continues. This module does not depend on a framework.
+"""The part of the samplers that does not depend on a framework: the indices that a rank draws, and
+the place where an epoch continues.
 
-All ranks together have one global position: the number of positions of the epoch's order that they
-have drawn. Rank r of `world` draws position start + r + k * world at step k. So a job may continue
-from a position with any number of ranks, each in constant time.
+The *order* of an epoch is its permutation of the indices. All ranks together have one global position
+in the order: the number of indices that they have drawn. From the global position `start`, rank r of
+`world` draws the index at position start + r + k * world in its step k. So a job can continue from a
+position with any number of ranks, and each rank finds its place in constant time.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ def _computed(epoch: Epoch) -> Read:
 
 
 def order_of(client: Any, epoch: Epoch) -> Read:
-    """Leases the permutation, which all ranks of the machine share. If it does not fit the memory
-    of the daemon, or if ranks still hold the epoch before, computes its values in this process,
-    which is slower."""
+    """Leases the permutation, which all ranks of the machine share. The daemon may have no room for
+    it, for example while other ranks still hold the epoch before. Then this process computes the
+    values, which is slower."""
     if not epoch.shuffle:
         return _counted
     try:
@@ -118,7 +119,7 @@ def prefetch(client: Any, epoch: Epoch) -> None:
 
 class Cursor:
     """The place of an iteration. It converts the indices to integers of Python chunk by chunk. The
-    iterator of a chunk knows how many are left, so no index has to be counted."""
+    iterator of a chunk knows how many indices are left in it, so this class need not count each one."""
 
     def __init__(self, share: Share, order: Read) -> None:
         self.share = share
@@ -216,12 +217,12 @@ class Resumable:
         """The place in the epoch, as a new dict of plain values. It is the same on all ranks that have
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
-        used  the indices of this rank that the job has used since the iteration began. By default
-              all drawn indices, which are too many if a DataLoader's workers draw ahead. When the
-              iteration has drawn its last index, a larger number means its end: steps * batch_size
-              is larger after a last batch that is smaller.
+        used  the number of this rank's indices that the job has used since the iteration began. The
+              default is the number of drawn indices, which is too large if a DataLoader's workers
+              draw ahead. After a smaller last batch, steps * batch_size is more than the number of
+              drawn indices. So once all indices are drawn, any larger number means the end.
 
-        Fails with Invalid if `used` is more than the drawn indices before that.
+        Fails with Invalid if `used` is more than the number of drawn indices, and some are left.
         """
         if used is not None:
             position = self._position_of(_integer("used", used))
@@ -239,9 +240,9 @@ class Resumable:
         return self._resume if self._cursor is None else self._cursor.share.position(used)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Lets the next iteration continue at the place of a state, whatever the number of ranks was.
-        Takes constant time. If the state is at the end of its epoch, `epoch` is the next one. Fails
-        with Invalid for a state of other data, seed or algorithm."""
+        """Lets the next iteration continue at the place of a state, which any number of ranks may have
+        saved. Takes constant time. If the state is at the end of its epoch, `epoch` is the next one.
+        Fails with Invalid for a state of other data, seed or algorithm."""
         if not isinstance(state_dict, Mapping):
             raise _errors.Invalid(f"state: {state_dict!r}: expected a dict of state_dict()")
         expected = self._description()
@@ -262,9 +263,11 @@ class Resumable:
         self._move(epoch, position)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies of other processes continue at this place."""
-        place = {"_resume": self.state_dict()["position"], "_cursor": None}
-        return {**self.__dict__, **place}
+        """Copies continue at this place. After the last index they repeat the epoch, as this sampler
+        does without set_epoch()."""
+        has_ended = self._cursor is not None and self._cursor.step == len(self._cursor.share)
+        resume = 0 if has_ended else self.state_dict()["position"]
+        return {**self.__dict__, "_resume": resume, "_cursor": None}
 
 
 def state_of(epoch: Epoch, **more: Any) -> dict[str, Any]:

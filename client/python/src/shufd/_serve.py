@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A private daemon for this process and its children.
 
-A shell watches over it: it starts the daemon again after a crash, and ends it when the last writer
-of a FIFO is gone. Each process that uses the daemon keeps the FIFO open; forked children inherit
-it. So the daemon ends with the last process, even if a signal kills that process.
+A shell starts the daemon, starts it again after a crash, and ends it when no process has a certain
+FIFO open for writing. Each process that uses the daemon keeps the FIFO open, and forked children
+inherit it. So the daemon ends with the last of these processes, even if a signal kills that process.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import time
 
 from . import _lifeline
 from ._client import Client
-from ._errors import NoDaemon
+from ._errors import NoDaemon, must_choose
 from ._programs import path_of
 
 _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.005
+_FAILED = " error: "  # in a line of the log, after the time
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
 # $1: the directory; $2: shufd; the rest: its options
@@ -72,7 +73,7 @@ def _start(directory: str, options: list[str]) -> None:
 
 
 def _settle(directory: str) -> None:
-    """Replaces the descriptor of _start(), which is open for reading too, by one for writing
+    """Replaces the descriptor of _start(), which is open for reading and writing, by one for writing
     only."""
     socket = os.path.join(directory, "shufd.sock")
     both = _lifeline.held.pop(_lifeline.path_of(socket))
@@ -90,7 +91,7 @@ def _await(directory: str, reconnect: float) -> Client:
         except NoDaemon:
             log = pathlib.Path(directory, "log")
             lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-            failed = [line for line in lines if "error" in line]
+            failed = [line.partition(_FAILED)[2] or line for line in lines if "error" in line]
             if failed or time.monotonic() > deadline:
                 raise NoDaemon(f"shufd did not start: {(failed or lines or ['no log'])[-1]}") from None
         time.sleep(_POLL_SECONDS)
@@ -118,8 +119,8 @@ def serve(
     the module do not start one if the launcher has several ranks.
 
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
-    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of several GPUs
-    and the caller names none of them.
+    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of GPUs, but
+    none of the caller's GPU.
     """
     options = [f"--backend={backend}"]
     if host_memory is not None:
@@ -130,17 +131,9 @@ def serve(
         try:
             return Client(None, reconnect=reconnect)
         except NoDaemon as error:
-            if _several_gpus():
+            if must_choose(str(error)):
                 raise NoDaemon(f"not started privately: {error}") from None
             return _serve_privately(options, reconnect, quiet)
-
-
-def _several_gpus() -> bool:
-    """True if the machine has daemons of several GPUs. Then a private daemon would compute on the
-    wrong device, and the caller would not notice it."""
-    folder = pathlib.Path(os.environ.get("SHUFD_RUNTIME_DIR") or "/run/shufd")
-    named = os.environ.get(_VARIABLE)
-    return not named and len(list(folder.glob("GPU-*.sock"))) > 1
 
 
 def _serve_privately(options: list[str], reconnect: float, quiet: bool) -> Client:

@@ -28,8 +28,8 @@ __all__ = ["IndexSampler", "permutation"]
 
 
 class IndexSampler:
-    """Which record Grain's DataLoader reads at which global index: the arguments of
-    grain.samplers.IndexSampler, the permutations of shufd.
+    """Tells Grain's DataLoader which record to read at each global index. It has the arguments of
+    grain.samplers.IndexSampler, and uses the permutations of shufd.
 
     num_records    at least 1
     shard_options  by default those of one process. The processes read every shard_count-th position
@@ -137,8 +137,8 @@ def permutation(
     n: int, seed: int, epoch: int = 0, *, client: _client.Client | None = None, device: Any = None,
     **options: Any,
 ) -> Any:
-    """Client.permute() as a jax.Array, on the CPU, or with device="cuda" on the daemon's GPU. Both
-    without a copy.
+    """Client.permute() as a jax.Array without a copy. The array is in host memory, or with
+    device="cuda" in the memory of the daemon's GPU.
 
     n, seed, epoch, options
             as in Client.permute(); a 64-bit `dtype`, or n above 2^32, needs jax_enable_x64

@@ -26,8 +26,8 @@ def _child(stream: int, number: int) -> int:
 
 
 class Stream:
-    """A place in a random stream, to which `normal(generator=...)` and `uniform(generator=...)`
-    refer. They advance it by the number of values that they return.
+    """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls
+    advance the place by the number of values that they return.
 
     seed, stream  0 to 2^64 - 1
     offset        number of the next value, 0 to 2^62
@@ -45,7 +45,7 @@ class Stream:
         return self
 
     def spawn(self, n_children: int) -> list[Stream]:
-        """Independent streams of the same seed, others with each call."""
+        """Independent streams of the same seed. Each call returns new ones."""
         first, self._spawned = self._spawned, self._spawned + n_children
         return [Stream(self.seed, _child(self.stream, first + i)) for i in range(n_children)]
 
@@ -106,7 +106,7 @@ class BitGenerator(np.random.BitGenerator):
         return self
 
     def spawn(self, n_children: int) -> Any:
-        """A list of generators of independent streams of the same seed, others with each call."""
+        """A list of generators of independent streams of the same seed. Each call returns new ones."""
         first, self._spawned = self._spawned, self._spawned + n_children
         draw = self._draw
         return [BitGenerator(draw.seed, _child(draw.number, first + i)) for i in range(n_children)]

@@ -9,9 +9,9 @@ signatures and lengths of the samplers are those of torch's samplers, the permut
         for batch in loader: ...
 
 The processes of a machine share the permutation of an epoch in the memory of the daemon. A sampler
-converts its indices chunk by chunk, and the daemon computes the next epoch meanwhile. `state_dict()`
-and `load_state_dict()` continue in the middle of an epoch, with any number of ranks; torchdata's
-StatefulDataLoader calls them.
+converts its indices chunk by chunk, and the daemon computes the next epoch meanwhile. With
+`state_dict()` and `load_state_dict()` a job resumes in the middle of an epoch, with any number of
+ranks. torchdata's StatefulDataLoader calls these methods.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     dataset        its length is n
     num_replicas, rank
-                   by default those of torch.distributed, else of $RANK and $WORLD_SIZE, of Slurm, of
-                   Open MPI; without any of these one rank, if neither is given
+                   by default those of torch.distributed, else those in the variables of torchrun
+                   ($WORLD_SIZE and $RANK), Slurm or Open MPI, else 1 and 0
     shuffle        False: the indices in order
     seed           0 to 2^64 - 1; independent of the epoch, which set_epoch() sets
     drop_last      True: n // num_replicas indices; else ceil(n / num_replicas), padded by the first
@@ -46,8 +46,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     client         by default shufd.connect(), or with a single rank shufd.default_client()
     algorithm      as in Client.permute()
 
-    Without set_epoch(), each iteration repeats the epoch. `len()` is that of a whole epoch, also
-    when an iteration continues in the middle. If a permutation does not fit the daemon's memory, the
+    Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
+    if an iteration continues in the middle. If a permutation does not fit the daemon's memory, the
     sampler computes its indices in this process. Errors: those of Client.permute(), with the first
     index; Invalid for a rank out of range.
     """
@@ -113,10 +113,10 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
 
     data_source    its length is n
     replacement    True: independent draws, computed in this process
-    num_samples    by default n; more than n without replacement: further permutations
+    num_samples    by default n; without replacement, more than n indices come from further permutations
     generator      a torch.Generator, whose initial seed becomes `seed`
-    seed           0 to 2^64 - 1; by default of `generator`, else drawn from torch's default generator
-                   by the constructor, so that torch.manual_seed() decides it
+    seed           0 to 2^64 - 1; by default the seed of `generator`. Without both, the constructor draws
+                   it from torch's default generator, so torch.manual_seed() decides it
     client, algorithm
                    as in DistributedSampler
 

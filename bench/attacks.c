@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The attacks of hostile.h, in a table, and the requests that they send.
+ */
+#include "hostile.h"
+
+#include "message.h"
+#include "process.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    FRAME = SHUF__FRAME_HEADER + SHUF__FRAME_MAX,
+    REQUESTS = 16,  /* in a batch */
+    RELEASED = 200, /* leases in a Release; the last one does not exist */
+    PREFETCHES = 4, /* of a connection */
+};
+
+static void add(struct batch *batch, Shuf__Request *request)
+{
+    const size_t size = shuf__message_pack(&request->base, batch->bytes + batch->size,
+                                           sizeof batch->bytes - batch->size);
+    if (size == 0)
+        die("hostile request: does not fit");
+    batch->size += size;
+}
+
+static void add_permute(struct batch *batch, Shuf__Permute *permute)
+{
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    request.id = 1;
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = permute;
+    add(batch, &request);
+}
+
+static void fill_status(struct batch *batch, unsigned connection)
+{
+    Shuf__Status status = SHUF__STATUS__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    (void)connection;
+    request.body_case = SHUF__REQUEST__BODY_STATUS;
+    request.status = &status;
+    for (int i = 0; i < REQUESTS; i++)
+        add(batch, &request);
+}
+
+static void fill_leases(struct batch *batch, unsigned connection)
+{
+    Shuf__Leases leases = SHUF__LEASES__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    (void)connection;
+    request.body_case = SHUF__REQUEST__BODY_LEASES;
+    request.leases = &leases;
+    for (int i = 0; i < REQUESTS; i++)
+        add(batch, &request);
+}
+
+static void fill_release(struct batch *batch, unsigned connection)
+{
+    uint64_t ids[RELEASED];
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    (void)connection;
+    for (uint64_t i = 0; i < RELEASED; i++)
+        ids[i] = i + 1;
+    ids[RELEASED - 1] = UINT64_MAX;
+    release.lease = ids;
+    release.n_lease = RELEASED;
+    request.body_case = SHUF__REQUEST__BODY_RELEASE;
+    request.release = &release;
+    for (int i = 0; i < REQUESTS; i++)
+        add(batch, &request);
+}
+
+static void fill_small(struct batch *batch, unsigned connection)
+{
+    Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    permute.n = 1000;
+    permute.accept = &accept;
+    permute.n_accept = 1;
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        permute.seed = connection * REQUESTS + i;
+        add_permute(batch, &permute);
+    }
+}
+
+/* Values of a permutation that the daemon finds only by computing all values before them. */
+static void add_late_values(struct batch *batch, uint64_t n, uint64_t seed)
+{
+    Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_INLINE;
+    Shuf__Slice slice = SHUF__SLICE__INIT;
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    slice.offset = n - 1 - seed % 1000;
+    slice.count = 1;
+    slice.stride = 1;
+    permute.algorithm = (char *)(uintptr_t) "philox24";
+    permute.n = n;
+    permute.seed = seed;
+    permute.accept = &accept;
+    permute.n_accept = 1;
+    permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
+    permute.slice = &slice;
+    add_permute(batch, &permute);
+}
+
+static void fill_late(struct batch *batch, unsigned connection)
+{
+    for (unsigned i = 0; i < REQUESTS; i++)
+        add_late_values(batch, 1000000000, connection * REQUESTS + i);
+}
+
+static void fill_endless(struct batch *batch, unsigned connection)
+{
+    for (unsigned i = 0; i < REQUESTS; i++)
+        add_late_values(batch, UINT64_C(1) << 62, connection * REQUESTS + i);
+}
+
+static void fill_summaries(struct batch *batch, unsigned connection)
+{
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    permute.n = 1000000000;
+    permute.fingerprint = true;
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        permute.seed = connection * REQUESTS + i;
+        add_permute(batch, &permute);
+    }
+}
+
+static void fill_prefetches(struct batch *batch, unsigned connection)
+{
+    Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_MEMFD;
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    permute.n = 10000000;
+    permute.accept = &accept;
+    permute.n_accept = 1;
+    permute.prefetch = true;
+    for (unsigned i = 0; i < PREFETCHES; i++) {
+        permute.seed = connection * PREFETCHES + i;
+        add_permute(batch, &permute);
+    }
+}
+
+/* Gives each connection another of these requests. */
+static void fill_mixed(struct batch *batch, unsigned connection)
+{
+    static void (*const fills[])(struct batch *, unsigned) = {fill_late, fill_endless,
+                                                              fill_summaries, fill_prefetches};
+    fills[connection % 4](batch, connection);
+}
+
+/* Fills the batch with frames of the largest size, whose messages are random bytes. */
+static void fill_garbage(struct batch *batch, unsigned connection)
+{
+    uint64_t state = connection + 1;
+    for (; batch->size + FRAME <= sizeof batch->bytes; batch->size += FRAME) {
+        uint8_t *at = batch->bytes + batch->size;
+        shuf__frame_header(at, SHUF__FRAME_MAX);
+        for (size_t i = SHUF__FRAME_HEADER; i < FRAME; i++) {
+            state = state * 6364136223846793005 + 1442695040888963407;
+            at[i] = (uint8_t)(state >> 56);
+        }
+    }
+}
+
+/* Fills the batch with a frame whose length is out of range. */
+static void fill_bad_frame(struct batch *batch, unsigned connection)
+{
+    (void)connection;
+    memset(batch->bytes, 0xff, 64);
+    batch->size = 64;
+}
+
+const struct attack attacks[] = {
+    {.name = "busy processes", .connections = 0},
+    {.name = "500 idle connections", .connections = 500},
+    {.name = "500 slow connections", .connections = 500, .fill = fill_small, .drip_ms = 10},
+    {.name = "500 connections that do not read",
+     .connections = 500,
+     .fill = fill_small,
+     .reading = NEVER_READS},
+    {.name = "garbage", .connections = 8, .fill = fill_garbage, .closed = RECONNECTS},
+    {.name = "refused connections",
+     .connections = 2000,
+     .fill = fill_garbage,
+     .closed = RECONNECTS},
+    {.name = "Release", .connections = 96, .fill = fill_release, .leases = 40},
+    {.name = "Leases", .connections = 96, .fill = fill_leases, .leases = 40},
+    {.name = "Status", .connections = 96, .fill = fill_status, .leases = 40},
+    {.name = "small results", .connections = 96, .fill = fill_small},
+    {.name = "late values, n = 1e9", .connections = 8, .fill = fill_late},
+    {.name = "late values, n = 2^62", .connections = 8, .fill = fill_endless},
+    {.name = "summaries, n = 1e9", .connections = 8, .fill = fill_summaries},
+    {.name = "prefetches, n = 1e7", .connections = 262, .fill = fill_prefetches},
+    {.name = "mixed jobs", .connections = 96, .fill = fill_mixed},
+    {0},
+};
+
+const struct attack attacks_on_log[] = {
+    {.name = "bad frames, log not read",
+     .connections = 8,
+     .fill = fill_bad_frame,
+     .closed = RECONNECTS},
+    {0},
+};
