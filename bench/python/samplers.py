@@ -21,6 +21,7 @@ import os
 import pathlib
 import platform
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -89,19 +90,23 @@ class Ranks:
             subprocess.Popen(
                 [sys.executable, str(HERE / "rank.py"), peer, str(n), str(rank), str(options.ranks), str(options.seconds)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, text=True,
+                start_new_session=True,
             )
             for rank in range(1 if getattr(PEERS[peer], "one_rank", False) else world)
         ]  # fmt: skip
         ready = [self.read(process) for process in self.processes][0]
         if "ready" not in ready:
+            self.end()
             raise RuntimeError(f"{peer}: {ready['error']}")
         self.versions = ready["ready"]
         self.timer.start()
 
     def kill(self):
+        """Ends the ranks and their workers, which have the pipes of the ranks open, too."""
         self.is_late = True
         for process in self.processes:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def read(self, process):
         line = process.stdout.readline()
