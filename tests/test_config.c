@@ -50,6 +50,7 @@ static void test_config_errors(void **state)
         {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
         {"log_level = loud\n", "conf:1: log_level loud: expected error, warning, info or debug"},
         {"backend =\n", "conf:1: backend '': 0 bytes, expected 1 to 107"},
+        {"backend =;cpu\n", "conf:1: backend ;cpu: expected no ';' at the beginning"},
         {"queue = 1\nnonsense\n", "conf:2: expected a line KEY = VALUE"},
         {"[daemon]\nqueue = 1\n", "conf:2: [daemon]: expected no sections"},
     };

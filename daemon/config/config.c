@@ -9,6 +9,7 @@
 #include "number.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
@@ -130,10 +131,23 @@ static shuf_status set_level(const struct param *param, const char *value, uint6
                       param->key, *value ? value : "''");
 }
 
+/* Whether a file cannot hold the value, because the rest of its line would be a comment. */
+static bool has_comment(const char *value)
+{
+    for (const char *c = strchr(value, ';'); c; c = strchr(c + 1, ';'))
+        if (c == value || isspace((unsigned char)c[-1]))
+            return true;
+    return false;
+}
+
 static shuf_status set_param(struct shuf__config *config, const struct param *param,
                              const char *value, struct shuf__error *error)
 {
     void *field = field_of(config, param);
+    if (has_comment(value))
+        return shuf__fail(error, SHUF_INVALID,
+                          "%s %.64s: expected no ';' at the beginning or after a blank", param->key,
+                          value);
     switch (param->kind) {
     case TEXT:
         return set_text(param, value, field, error);

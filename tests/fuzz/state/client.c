@@ -7,6 +7,7 @@
 #include "frame.h"
 #include "fuzz.h"
 #include "shuf/fingerprint.h"
+#include "shuf_status.h"
 
 #include <errno.h>
 #include <sys/mman.h>

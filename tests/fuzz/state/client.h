@@ -20,11 +20,11 @@ enum {
 /* A result that a client has leased. */
 struct lease {
     uint64_t id, block;
-    void *memory;     /* NULL: not mapped */
-    size_t bytes;     /* of the mapping */
-    uint64_t offset;  /* of the values in the block */
-    uint64_t buffer;  /* bytes of a buffer; 0: not a buffer */
-    unsigned key;     /* the named key of its values */
+    void *memory;    /* NULL: not mapped */
+    size_t bytes;    /* of the mapping */
+    uint64_t offset; /* of the values in the block */
+    uint64_t buffer; /* bytes of a buffer; 0: not a buffer */
+    unsigned key;    /* the named key of its values */
     struct values values;
 };
 

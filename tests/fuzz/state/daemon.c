@@ -124,14 +124,30 @@ static uint64_t most_user_leases; /* since the beginning of the input */
 static const struct setting {
     const char *key, *value;
 } settings[DAEMON_SETTINGS] = {
-    {"host_memory", "64Ki"}, {"host_memory", "256Ki"}, {"host_memory", "1Mi"},
-    {"host_memory", "8Mi"},  {"host_cache", "0"},      {"host_cache", "64Ki"},
-    {"host_cache", "256Ki"}, {"host_cache", "8Mi"},    {"leases", "2"},
-    {"leases", "16"},        {"user_leases", "3"},     {"user_leases", "20"},
-    {"user_memory", "20%"},  {"user_memory", "75%"},   {"user_memory", "100Ki"},
-    {"cache_time", "0"},     {"cache_time", "10min"},  {"keys", "1"},
-    {"keys", "2"},           {"keys", ""},             {"keys", "x"},
-    {"spin_time", "50us"},   {"spin_time", "0"},
+    {"host_memory", "64Ki"},
+    {"host_memory", "256Ki"},
+    {"host_memory", "1Mi"},
+    {"host_memory", "5Mi"},
+    {"host_memory", "16Mi"},
+    {"host_cache", "0"},
+    {"host_cache", "64Ki"},
+    {"host_cache", "1Mi"},
+    {"host_cache", "16Mi"},
+    {"leases", "2"},
+    {"leases", "16"},
+    {"user_leases", "3"},
+    {"user_leases", "20"},
+    {"user_memory", "20%"},
+    {"user_memory", "75%"},
+    {"user_memory", "100Ki"},
+    {"cache_time", "0"},
+    {"cache_time", "10min"},
+    {"keys", "1"},
+    {"keys", "2"},
+    {"keys", ""},
+    {"keys", "x"},
+    {"spin_time", "50us"},
+    {"spin_time", "0"},
 };
 
 static void set(const char *key, const char *value)
@@ -171,8 +187,8 @@ void daemon_reload(unsigned setting)
 void daemon_reset(void)
 {
     static const struct setting first[] = {
-        {"host_memory", "1Mi"}, {"host_cache", "256Ki"},  {"leases", "16"}, {"user_leases", "20"},
-        {"user_memory", "75%"}, {"cache_time", "10min"}, {"keys", "1"},    {"spin_time", "0"}};
+        {"host_memory", "16Mi"}, {"host_cache", "1Mi"},   {"leases", "16"}, {"user_leases", "20"},
+        {"user_memory", "75%"},  {"cache_time", "10min"}, {"keys", "1"},    {"spin_time", "0"}};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         set(first[i].key, first[i].value);
     most_user_leases = 0;

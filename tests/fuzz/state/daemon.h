@@ -36,7 +36,7 @@ bool daemon_computes(void);
 void daemon_refuse_memory(unsigned count);
 
 /* Changes a key of the configuration, as a reload does. There are DAEMON_SETTINGS of them. */
-enum { DAEMON_SETTINGS = 23 };
+enum { DAEMON_SETTINGS = 24 };
 void daemon_reload(unsigned setting);
 
 /* Checks which blocks their processes have unmapped. */

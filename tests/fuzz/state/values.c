@@ -22,7 +22,8 @@ uint64_t values_place(const struct values_order *order, uint64_t i)
 static uint64_t uniform_at(const struct values *v, uint64_t i)
 {
     const shuf_stream s = shuf_uniform_make_keyed(v->order.key, v->stream);
-    return v->width == 4 ? shuf_uniform_u32(&s, v->offset + i) : shuf_uniform_u64(&s, v->offset + i);
+    return v->width == 4 ? shuf_uniform_u32(&s, v->offset + i)
+                         : shuf_uniform_u64(&s, v->offset + i);
 }
 
 uint64_t values_at(const struct values *v, uint64_t i)
