@@ -54,7 +54,7 @@ static void settle(void)
     for (int quiet = 0; quiet < 3; quiet = is_quiet() ? quiet + 1 : 0) {
         turn();
         if (daemon_computes())
-            usleep(20);
+            daemon_wait();
         fuzz_require(time(NULL) < end);
     }
 }

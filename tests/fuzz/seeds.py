@@ -223,7 +223,7 @@ STATE = {
               ("reload", 11), ("reload", 13), *[("permute", 2, LEASE, 32, 6, i, 0) for i in range(3)],
               ("leases", 2, 255), ("leases", 3, 255), ("status", 2), ("status", 3), ("metrics", 2, 1),
               ("drop", 3, 1, 2), ("drop", 2, 0), ("drop", 3, 0)],
-    "large": [("large_summary", 0, 0), ("large_summary", 0, 129)],
+    "large": [("large_summary", 0, 0, 129)],
     "prefetch": [("permute", 0, PREFETCH | LEASE, 0, 4, 0, 0), ("permute", 0, LEASE | MAP, 0, 4, 0, 0),
                  ("permute", 0, LEASE | GIVES_BACK, 0, 0, 4, 1, 0), ("refuse", 2),
                  ("permute", 0, LEASE, 0, 5, 2, 0), ("end", 0)],

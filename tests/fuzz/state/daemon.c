@@ -8,6 +8,7 @@
 #include "fuzz.h"
 #include "handlers/service.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -278,6 +279,11 @@ bool daemon_is_idle(void)
 {
     return !daemon_computes() && service.allocations.worker_blocks == 0 &&
            shuf__ready_is_empty(&service.sessions.ready);
+}
+
+void daemon_wait(void)
+{
+    poll(&(struct pollfd){.fd = uv_backend_fd(&loop), .events = POLLIN}, 1, 1);
 }
 
 void daemon_sweep(void)

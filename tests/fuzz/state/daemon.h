@@ -30,6 +30,9 @@ bool daemon_is_idle(void);
 /* Whether jobs run on other threads. */
 bool daemon_computes(void);
 
+/* Waits for an event of the loop, but at most a millisecond. */
+void daemon_wait(void);
+
 /* ---- Events outside of requests ---- */
 
 /* The next `count` allocations of the backend fail. */
