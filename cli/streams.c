@@ -25,6 +25,7 @@ static const struct {
     {EISDIR, "Is a directory; expected the path of a file"},
     {EACCES, "Permission denied; expected a path where this user may write"},
     {EROFS, "Read-only file system; expected a path on another one"},
+    {EPIPE, "Broken pipe: its reader ended, and SIGPIPE is ignored"},
     {EFBIG, "File too large for ulimit -f or for the file system"},
 };
 
@@ -41,8 +42,7 @@ static void check_stdout(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return;
-    if (errno != EPIPE) /* the reader closed the pipe on purpose */
-        shuf__fail_with(EX_IOERR, "standard output: %s", shuf__cause_text(errno));
+    shuf__fail_with(EX_IOERR, "standard output: %s", shuf__cause_text(errno));
     _exit(EX_IOERR);
 }
 

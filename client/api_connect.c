@@ -22,14 +22,12 @@ static shuf_status connect_to(shuf *h, const char *socket)
     if (socket ? shuf__socket_address(socket, SHUF__SOCKET_CONNECT, address, &h->error)
                : shuf__discover(address, &h->error)) {
         address->sun_path[0] = '\0'; /* a truncated path must not be used */
-        return h->error.status;
-    }
-    if (shuf__connection_open(&h->connection, &h->error) == SHUF_NO_DAEMON &&
+    } else if (shuf__connection_open(&h->connection, &h->error) == SHUF_NO_DAEMON &&
         h->connection.generation > 0) { /* a daemon accepted the connection, and ended */
         h->lost_daemon = true;
         return shuf__call_await_daemon(h);
     }
-    if (h->error.status == SHUF_NO_DAEMON && !socket)
+    if (h->error.status != SHUF_OK && !socket)
         shuf__discover_explain(&h->error);
     return h->error.status;
 }
@@ -51,6 +49,7 @@ shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned mill
     SHUF__BEGIN_CALL(call, h);
     h->reconnect_ms = RECONNECT_MS;
     h->connection.fd = -1;
+    h->connection.cancel = (struct shuf__cancel){.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
     shuf__mappings_open(&h->mappings);
     shuf__connection_set_timeout(&h->connection, milliseconds, &h->error);
     return connect_to(call, socket && *socket ? socket : NULL);
@@ -73,6 +72,12 @@ void shuf_close(shuf *handle)
     free(handle);
 }
 
+void shuf_cancel(shuf *handle)
+{
+    if (handle)
+        shuf__cancel(&handle->connection.cancel);
+}
+
 const char *shuf_message(const shuf *handle)
 {
     return shuf__error_of((shuf *)(uintptr_t)handle)->text;
@@ -89,6 +94,7 @@ shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds)
     if (!call)
         return SHUF_INVALID;
     handle->reconnect_ms = milliseconds;
+    handle->gave_up = false;
     return SHUF_OK;
 }
 

@@ -48,6 +48,7 @@ void shuf__gpu_of_context(struct shuf__gpu_hint *hint)
     *hint = (struct shuf__gpu_hint){.why = "none"};
     if (library && uuid_of_context(library, uuid)) {
         write_uuid(uuid, hint->id);
+        hint->names_gpu = true;
         snprintf(hint->why, sizeof hint->why, "%s", hint->id);
     }
     if (library)
@@ -94,6 +95,7 @@ static void take_index(unsigned long index, struct shuf__gpu_hint *hint)
     struct dirent **names = NULL;
     const char *given = getenv("SHUFD_GPUS"), *path = given ? given : "/proc/driver/nvidia/gpus";
     const int count = scan_gpus(path, &names);
+    hint->names_gpu = count > 0;
     if (count > 0 && !is_by_place(count))
         snprintf(hint->why, sizeof hint->why,
                  "index %lu, which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID", index);
@@ -116,7 +118,8 @@ void shuf__gpu_of_environment(struct shuf__gpu_hint *hint)
     if (!value)
         return;
     snprintf(hint->why, sizeof hint->why, "%.*s", (int)(length < 48 ? length : 48), value);
-    if (strncmp(value, "GPU-", 4) == 0 && length < sizeof hint->id)
+    hint->names_gpu = strncmp(value, "GPU-", 4) == 0;
+    if (hint->names_gpu && length < sizeof hint->id)
         memcpy(hint->id, value, length);
     else if (isdigit((unsigned char)value[0]) && strspn(value, "0123456789") == length)
         take_index(strtoul(value, NULL, 10), hint);

@@ -13,6 +13,7 @@ enum { SHUF__GPU_ID = 48, SHUF__GPU_WHY = 96 };
 struct shuf__gpu_hint {
     char id[SHUF__GPU_ID];   /* "GPU-<uuid>", or the first characters of one; "": unknown */
     char why[SHUF__GPU_WHY]; /* for a message: the source and its value */
+    bool names_gpu;          /* also if its id is unknown */
 };
 
 /* The GPU of the current CUDA context of this thread. */

@@ -29,10 +29,12 @@ static bool find_instance(const char *prefix, struct sockaddr_un *address)
     return true;
 }
 
-static bool find_by_gpu(void (*ask)(struct shuf__gpu_hint *hint), struct sockaddr_un *address)
+static bool find_by_gpu(void (*ask)(struct shuf__gpu_hint *hint), struct sockaddr_un *address,
+                        bool *names_gpu)
 {
     struct shuf__gpu_hint hint;
     ask(&hint);
+    *names_gpu |= hint.names_gpu;
     return find_instance(hint.id, address);
 }
 
@@ -44,12 +46,13 @@ static bool names_socket(void)
 
 shuf_status shuf__discover(struct sockaddr_un *address, struct shuf__error *error)
 {
-    if (!names_socket() && (find_by_gpu(shuf__gpu_of_context, address) ||
-                            find_by_gpu(shuf__gpu_of_environment, address)))
+    bool names_gpu = false;
+    if (!names_socket() && (find_by_gpu(shuf__gpu_of_context, address, &names_gpu) ||
+                            find_by_gpu(shuf__gpu_of_environment, address, &names_gpu)))
         return SHUF_OK;
     if (shuf__socket_address(NULL, SHUF__SOCKET_CONNECT, address, error))
         return error->status;
-    if (!names_socket() && access(address->sun_path, F_OK) != 0)
+    if (!names_socket() && !names_gpu && access(address->sun_path, F_OK) != 0)
         find_instance(instances, address);
     return SHUF_OK;
 }
@@ -75,33 +78,36 @@ static void explain_own(struct shuf__error *error)
         append(error, ", $XDG_RUNTIME_DIR (%.40s/shufd.sock)", own);
 }
 
-/* named: the GPU that the process names, or "" */
-static const char *explain_instances(const char *named)
+/* hint: the GPU that the process names */
+static void explain_instances(const struct shuf__gpu_hint *hint, struct shuf__error *error)
 {
     struct sockaddr_un found[ENOUGH];
     const size_t count = shuf__socket_list(instances, found, ENOUGH);
-    if (count < ENOUGH)
-        return count == 0 ? "none" : "one";
-    if (*named && shuf__socket_list(named, found, ENOUGH) == 0)
-        return "several, but no daemon of this GPU: systemctl --failed may show why";
-    return "several: choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET";
+    const char *number = count == 0 ? "none" : count < ENOUGH ? "one" : "several";
+    append(error, ", %.40s/GPU-*.sock (%s", shuf__socket_directory(), number);
+    if (count > 0 && *hint->id && shuf__socket_list(hint->id, found, ENOUGH) == 0)
+        append(error, ", but no daemon of this GPU: systemctl --failed may show why");
+    else if (count >= ENOUGH)
+        append(error, ": choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET");
+    else if (count > 0 && hint->names_gpu)
+        append(error, ", perhaps of another GPU: if not, set CUDA_VISIBLE_DEVICES=UUID");
+    append(error, ")");
 }
 
 void shuf__discover_explain(struct shuf__error *error)
 {
     struct shuf__gpu_hint context, environment;
-    if (names_socket()) {
-        append(error, "; $SHUFD_SOCKET sets this path");
+    if (names_socket() || error->status != SHUF_NO_DAEMON) {
+        shuf__socket_explain(error);
         return;
     }
     shuf__gpu_of_context(&context);
     shuf__gpu_of_environment(&environment);
-    const char *directory = shuf__socket_directory();
     append(error,
            "; tried in this order: $SHUFD_SOCKET (not set), CUDA context (%s), "
            "CUDA_VISIBLE_DEVICES (%s)",
            context.why, environment.why);
     explain_own(error);
-    append(error, ", %.40s/shufd.sock, %.40s/GPU-*.sock (%s)", directory, directory,
-           explain_instances(*context.id ? context.id : environment.id));
+    append(error, ", %.40s/shufd.sock", shuf__socket_directory());
+    explain_instances(context.names_gpu ? &context : &environment, error);
 }

@@ -28,6 +28,7 @@ struct shuf {
     pid_t process;              /* the process that connected; no other may use the socket */
     unsigned reconnect_ms;
     bool reported_loss; /* the observer has SHUF_EVENT_LOST, and gets SHUF_EVENT_FOUND next */
+    bool gave_up;       /* a call waited in vain for a daemon, so later ones try once */
     /* Of the public call that runs: */
     bool lost_daemon;              /* it has not reached another daemon since */
     struct shuf__wait next_daemon; /* begins with the first attempt after a loss */

@@ -51,6 +51,16 @@ static const struct unit times[] = {
     {"", SECOND},         {NULL, 0},
 };
 
+/* Other spellings of the times, in small letters. */
+static const struct alias {
+    const char *text, *unit;
+} aliases[] = {
+    {"m", "min"},    {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"sec", "s"},
+    {"secs", "s"},   {"second", "s"}, {"seconds", "s"},  {"hr", "h"},        {"hrs", "h"},
+    {"hour", "h"},   {"hours", "h"},  {"msec", "ms"},    {"usec", "us"},     {"\u00b5s", "us"},
+    {"nsec", "ns"},
+};
+
 /* ---- Reading ------------------------------------------------------------------ */
 
 struct digits {
@@ -163,18 +173,33 @@ static enum outcome read_quantity(const char *text, const struct unit *units, ui
 
 /* ---- Numbers ------------------------------------------------------------------ */
 
-const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT])
+/* The unit that the user meant; NULL: none. */
+static const char *meant_unit(const struct unit *units, const char *name)
+{
+    const struct unit *unit = find_unit(units, name, strcasecmp);
+    for (size_t i = 0; !unit && units == times && i < sizeof aliases / sizeof *aliases; i++)
+        if (strcasecmp(aliases[i].text, name) == 0)
+            return aliases[i].unit;
+    return unit && *unit->name ? unit->name : NULL;
+}
+
+static const char *write_hint(const char *text, const struct unit *units,
+                              char hint[SHUF__NUMBER_HINT])
 {
     const char *rest;
     uint64_t ignored;
-    const bool wrong = read_quantity(text, prefixes, &ignored, &rest) == NO_NUMBER;
-    const struct unit *unit = find_unit(prefixes, rest + strspn(rest, " "), strcasecmp);
+    const bool wrong = read_quantity(text, units, &ignored, &rest) == NO_NUMBER;
+    const char *unit = rest > text ? meant_unit(units, rest + strspn(rest, " ")) : NULL;
     const bool hex = tolower((unsigned char)text[0] ? text[1] : 0) == 'x';
     *hint = '\0';
-    if (wrong && unit && *unit->name && !hex && rest - text < SHUF__NUMBER_TEXT)
-        snprintf(hint, SHUF__NUMBER_HINT, "; did you mean %.*s%s?", (int)(rest - text), text,
-                 unit->name);
+    if (wrong && unit && !hex && rest - text < SHUF__NUMBER_TEXT)
+        snprintf(hint, SHUF__NUMBER_HINT, "; did you mean %.*s%s?", (int)(rest - text), text, unit);
     return hint;
+}
+
+const char *shuf__number_hint(const char *text, char hint[SHUF__NUMBER_HINT])
+{
+    return write_hint(text, prefixes, hint);
 }
 
 shuf_status shuf__number_parse_in(const char *field, const char *text, uint64_t least,
@@ -206,7 +231,7 @@ shuf_status shuf__number_parse(const char *field, const char *text, uint64_t *va
 shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t least, uint64_t most,
                                  uint64_t *nanoseconds, struct shuf__error *error)
 {
-    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT];
+    char low[SHUF__NUMBER_TEXT], high[SHUF__NUMBER_TEXT], hint[SHUF__NUMBER_HINT];
     const char *rest;
     uint64_t number = 0;
     const enum outcome outcome = read_quantity(text, times, &number, &rest);
@@ -218,8 +243,8 @@ shuf_status shuf__duration_parse(const char *field, const char *text, uint64_t l
         return shuf__fail(
             error, SHUF_INVALID,
             "%s %.64s: expected a duration such as 10min, 5s or 50us; the units are ns, "
-            "us, ms, s, min and h",
-            field, *text ? text : "''");
+            "us, ms, s, min and h%s",
+            field, *text ? text : "''", write_hint(text, times, hint));
     return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s to %s", field, text,
                       outcome == NOT_WHOLE ? "whole nanoseconds, " : "",
                       shuf__duration_text(low, least), shuf__duration_text(high, most));

@@ -37,13 +37,23 @@ static shuf_status set_path(struct sockaddr_un *address, struct shuf__error *err
     return SHUF_OK;
 }
 
+/* The current directory may change before the path is used again. */
+static shuf_status set_named(struct sockaddr_un *address, struct shuf__error *error,
+                             const char *path)
+{
+    char directory[sizeof address->sun_path];
+    const bool is_relative = *path != '/' && getcwd(directory, sizeof directory - 1) &&
+                             strlen(directory) + 1 + strlen(path) < sizeof address->sun_path;
+    return set_path(address, error, is_relative ? strcat(directory, "/") : "", path);
+}
+
 shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
                                  struct sockaddr_un *address, struct shuf__error *error)
 {
     if (!path || !*path)
         path = variable("SHUFD_SOCKET");
     if (path)
-        return set_path(address, error, "", path);
+        return set_named(address, error, path);
     const char *service = side == SHUF__SOCKET_SERVE ? variable("RUNTIME_DIRECTORY") : NULL;
     if (service)
         return set_path(address, error, service, "/shufd.sock");
@@ -59,6 +69,14 @@ shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
     if (status == SHUF_OK && side == SHUF__SOCKET_CONNECT && access(address->sun_path, F_OK) != 0)
         return set_path(address, error, shuf__socket_directory(), "/shufd.sock");
     return status;
+}
+
+void shuf__socket_explain(struct shuf__error *error)
+{
+    const size_t length = strlen(error->text);
+    if (variable("SHUFD_SOCKET"))
+        snprintf(error->text + length, sizeof error->text - length,
+                 "; $SHUFD_SOCKET sets this path");
 }
 
 static bool is_default_in(const char *directory, const char *path)

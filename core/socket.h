@@ -18,14 +18,17 @@ const char *shuf__socket_directory(void);
 
 enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
 
-/* Fills *address with `path`. If `path` is NULL or empty, takes the first of these that applies: 1.
- * $SHUFD_SOCKET. 2. For a daemon with $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in that
- * directory. 3. For root, or a client without $XDG_RUNTIME_DIR: shufd.sock in the directory
- * above. 4. $XDG_RUNTIME_DIR/shufd.sock. If a client finds no socket there, it takes shufd.sock in
- * the directory above. Fails with SHUF_INVALID if the path is too long for a socket, or if none of
- * the four rules applies to a daemon. */
+/* Fills *address with `path`. A relative path becomes absolute if the longer path fits. If `path` is
+ * NULL or empty, takes the first of these that applies: 1. $SHUFD_SOCKET. 2. For a daemon with
+ * $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in that directory. 3. For root, or a client
+ * without $XDG_RUNTIME_DIR: shufd.sock in the directory above. 4. $XDG_RUNTIME_DIR/shufd.sock. If a
+ * client finds no socket there, it takes shufd.sock in the directory above. Fails with SHUF_INVALID
+ * if the path is too long for a socket, or if none of the four rules applies to a daemon. */
 shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
                                  struct sockaddr_un *address, struct shuf__error *error);
+
+/* Appends to the error of a default socket that $SHUFD_SOCKET sets the path, if it does. */
+void shuf__socket_explain(struct shuf__error *error);
 
 /* The variable or rule that makes this path the default, such as "$XDG_RUNTIME_DIR". NULL: it is
  * not the default path. */

@@ -12,7 +12,9 @@
 #include "units.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,6 +133,20 @@ static void check_user_memory(const struct shuf__config *config, const struct sh
             shuf__amount_text(text, memory));
 }
 
+/* More threads than processors only wait for each other. */
+static void check_threads(const struct shuf__config *config, const struct shuf__log *log)
+{
+    cpu_set_t allowed;
+    const int processors =
+        sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : INT_MAX;
+    if (config->threads > (uint64_t)processors)
+        shuf__warn_of_config(config, log,
+                             "threads %" PRIu64 ": more than the %d processor%s that shufd may "
+                             "use, which is slower; expected 0 or up to %d",
+                             config->threads, processors, shuf__plural((uint64_t)processors),
+                             processors);
+}
+
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
@@ -151,6 +167,7 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
     check_limits(backend, &host, config, log);
     check_limits(backend, &device, config, log);
     check_user_memory(config, log);
+    check_threads(config, log);
 }
 
 /* If the daemon cannot make the file or the socket of the metrics, it serves without it. The path

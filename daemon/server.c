@@ -7,6 +7,7 @@
 #include "server.h"
 
 #include "check.h"
+#include "end_guard.h"
 #include "engine/engine.h"
 #include "export/export.h"
 #include "handlers/service.h"
@@ -87,6 +88,16 @@ static void close_handles(struct shuf__server *server)
         close_handle(&server->signals[i]);
 }
 
+static void leave_without_device(void *context)
+{
+    struct shuf__server *server = context;
+    shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
+    shuf__listener_unlock(&server->listener); /* else the file of the lock would stay */
+    shuf__keyring_close(&server->service.keyring);
+    shuf__log_stop(server->log);
+    _exit(EX_SOFTWARE);
+}
+
 /* Ends the loop once no client is connected and no job is left. */
 static void settle(struct shuf__server *server)
 {
@@ -99,6 +110,7 @@ static void settle(struct shuf__server *server)
         return;
     server->ended = true;
     close_handles(server);
+    shuf__end_guard_start(FORCED_END_MS, leave_without_device, server);
     shuf__engine_stop(server->engine);
 }
 
@@ -121,12 +133,7 @@ static void on_workers_done(struct shuf__allocations *allocations)
 
 static void on_shutdown_timeout(uv_timer_t *timer)
 {
-    struct shuf__server *server = timer->data;
-    shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
-    shuf__listener_unlock(&server->listener); /* else the file of the lock would stay */
-    shuf__keyring_close(&server->service.keyring);
-    shuf__log_stop(server->log);
-    _exit(EX_SOFTWARE);
+    leave_without_device(timer->data);
 }
 
 /* Sets the exit code and its cause. Only the first call has an effect. The last line of the log

@@ -37,6 +37,8 @@ LINES_OF_SHUFD = (
     ("--print-c\t", "--print-config"),
     ("--check --host-w\t1Gi", "--check --host-warm 1Gi"),
     ("--log-level wa\t", "--log-level warning"),
+    ("--backend cu\t", "--backend cuda"),
+    ("--socket a\t", f"--socket {FILE}"),
     ("--config a\t", f"--config {FILE}"),
     ("permu\t", "permu"),
 )

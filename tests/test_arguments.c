@@ -75,6 +75,7 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
     X(shuf_connect_within, handle, INVALID, shuf_connect_within(NULL, NULL, 1))                    \
     X(shuf_connect_within, socket, OK, connect_to(NULL))                                           \
     X(shuf_close, handle, OK, (shuf_close(NULL), SHUF_OK))                                         \
+    X(shuf_cancel, handle, OK, (shuf_cancel(NULL), SHUF_OK))                                       \
     X(shuf_message, handle, OK, *shuf_message(NULL) ? SHUF_OK : SHUF_IO)                           \
     X(shuf_socket, handle, OK, *shuf_socket(NULL) ? SHUF_IO : SHUF_OK)                             \
     X(shuf_set_reconnect, handle, INVALID, shuf_set_reconnect(NULL, 1))                            \

@@ -6,6 +6,7 @@
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
+#include "support/gpu.h"
 
 #include <shuf/primefold.h>
 
@@ -156,9 +157,28 @@ static void refused(void **state)
     refuse(h, &r, "output: 3 sizes with the sum 6, expected n = 50000");
     r = (shuf_ranks){.n = UINT64_C(1) << 62, .world = 1};
     client_expect(h, shuf_exchange_lease(h, &r, NULL, &lease), SHUF_NO_MEMORY, "2^63 bytes");
-    const shuf_lease_options device = {.transports = SHUF_CUDA_FD};
-    client_expect(h, shuf_exchange_lease(h, &ranks, &device, &lease), SHUF_INVALID,
-                  "plans of exchanges are in host memory, expected memfd");
+    shuf_close(h);
+}
+
+/* A GPU makes a plan in its own memory; else there is no such memory. */
+static void in_device_memory(void **state)
+{
+    (void)state;
+    static const shuf_lease_options device = {.transports = SHUF_CUDA_FD | SHUF_CUDA_IPC};
+    const bool has_gpu = strncmp(harness_backend, "cuda", 4) == 0;
+    shuf *h = client_open();
+    shuf_lease *lease = NULL, *same = NULL;
+    client_expect(h, shuf_exchange_lease(h, &ranks, &device, &lease),
+                  has_gpu ? SHUF_OK : SHUF_INVALID,
+                  has_gpu ? "" : "transport cuda-fd, cuda-ipc: expected memfd, inline");
+    if (has_gpu) {
+        uint32_t *values = malloc(lease->result.shape.bytes);
+        gpu_read(lease->data, lease->result.shape.bytes, values);
+        check(values);
+        free(values);
+        client_expect(h, shuf_exchange_lease(h, &ranks, &device, &same), SHUF_OK, "");
+        assert_true(same->shared && same->block == lease->block);
+    }
     shuf_close(h);
 }
 
@@ -206,9 +226,10 @@ static void most_ranks(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies),     cmocka_unit_test(leases_are_shared),
-        cmocka_unit_test(prefetched), cmocka_unit_test(refused),
-        cmocka_unit_test(most_ranks), cmocka_unit_test(killed),
+        cmocka_unit_test(copies),           cmocka_unit_test(leases_are_shared),
+        cmocka_unit_test(prefetched),       cmocka_unit_test(refused),
+        cmocka_unit_test(in_device_memory), cmocka_unit_test(most_ranks),
+        cmocka_unit_test(killed),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);

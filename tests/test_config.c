@@ -4,6 +4,7 @@
  * of some keys.
  */
 #include "command.h"
+#include "config/config.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
@@ -29,6 +30,7 @@ static void test_config_errors(void **state)
         {"queue = 10m\n",
          "queue 10m: expected a whole number such as 1000, 1e9, 10M or 64Ki; did you mean 10M?"},
         {"cache_time = 10m\n", "cache_time 10m: expected a duration such as 10min, 5s or 50us"},
+        {"cache_time = 10m # a comment\n", "us, ms, s, min and h; did you mean 10min?"},
         {"cache_time = -1s\n", "cache_time -1s: expected 0 to 87600h"},
         {"device_cache = lots\n",
          "device_cache lots: expected a whole number below 2^63, such as 2e9 or 8Gi, or whole "
@@ -50,7 +52,8 @@ static void test_config_errors(void **state)
         {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
         {"log_level = loud\n", "conf:1: log_level loud: expected error, warning, info or debug"},
         {"backend =\n", "conf:1: backend '': 0 bytes, expected 1 to 107"},
-        {"backend =;cpu\n", "conf:1: backend ;cpu: expected no ';' at the beginning"},
+        {"backend =;cpu\n", "conf:1: backend ;cpu: expected no '#' or ';' at the beginning"},
+        {"backend =#cpu\n", "conf:1: backend #cpu: expected no '#' or ';' at the beginning"},
         {"queue = 1\nnonsense\n", "conf:2: expected a line KEY = VALUE"},
         {"[daemon]\nqueue = 1\n", "conf:2: [daemon]: expected no sections"},
     };
@@ -86,7 +89,8 @@ static void test_config_bytes(void **state)
     static const char indented[] = "queue = 5\n \t clients = 6\n\t# comment\n   ",
                       with_nul[] = "queue = 5\nclients = 5\0\n", binary[] = "\1\2\0",
                       windows[] = "\xEF\xBB\xBFqueue = 5\r\nclients = 6\r\n",
-                      cut[] = "queue = 5\nclients = 6 ; and no end";
+                      cut[] = "queue = 5\nclients = 6 ; and no end",
+                      hashes[] = "queue = 5 # five\nclients = 6\t#six\nsocket = /a#b # c";
     static char long_line[600];
     struct harness h;
     char path[HARNESS_PATH + 8];
@@ -96,6 +100,9 @@ static void test_config_bytes(void **state)
     expect_file(path, indented, sizeof indented - 1, EX_OK, "\nclients = 6\n");
     expect_file(path, windows, sizeof windows - 1, EX_OK, "\nclients = 6\n");
     expect_file(path, cut, sizeof cut - 1, EX_OK, "\nclients = 6\n");
+    expect_file(path, hashes, sizeof hashes - 1, EX_OK, "\nqueue = 5\n");
+    expect_file(path, hashes, sizeof hashes - 1, EX_OK, "\nclients = 6\n");
+    expect_file(path, hashes, sizeof hashes - 1, EX_OK, "\nsocket = /a#b\n");
     expect_file(path, with_nul, sizeof with_nul - 1, EX_CONFIG,
                 "conf:2: a NUL byte: expected text");
     expect_file(path, binary, sizeof binary - 1, EX_CONFIG, "conf:1: a NUL byte: expected text");
@@ -262,6 +269,60 @@ static void test_warnings_name_the_line(void **state)
              file);
     shufd_expect_exit(check, EX_OK, expected);
     unlink(file);
+}
+
+static void test_too_many_threads_warn(void **state)
+{
+    (void)state;
+    static const char warning[] = "threads 4096: more than the ";
+    char text[4096];
+    const char *many[] = {"--backend", "cpu",  "--socket", "/tmp/none",
+                          "--threads", "4096", "--check",  NULL};
+    const char *one[] = {"--backend", "cpu", "--socket", "/tmp/none",
+                         "--threads", "1",   "--check",  NULL};
+    if (sysconf(_SC_NPROCESSORS_ONLN) >= 4096)
+        skip();
+    shufd_expect_exit(many, EX_OK, warning);
+    assert_int_equal(harness_run(one, text, sizeof text), 0);
+    assert_null(strstr(text, "threads 1: "));
+}
+
+/* Each key of a number, a size or a time says what 0 means, if it accepts 0. */
+static void test_zeros_are_documented(void **state)
+{
+    (void)state;
+    static struct shuf__config config;
+    struct shuf__error error;
+    unsigned zeros = 0;
+    for (int key = 0; key < SHUF__CONFIG_KEYS; key++) {
+        const struct shuf__config_help help = shuf__config_help((enum shuf__config_key)key);
+        shuf__config_init(&config);
+        const bool counts = strcmp(help.value, "NUMBER") == 0 || strcmp(help.value, "SIZE") == 0 ||
+                            strcmp(help.value, "TIME") == 0;
+        const bool accepts = counts && shuf__config_set(&config, help.name, "0", &error) == SHUF_OK;
+        if (accepts != (strstr(help.text, "0: ") != NULL))
+            fail_msg("%s: %s", help.name, help.text);
+        zeros += accepts;
+    }
+    assert_true(zeros > 0);
+}
+
+static void test_socket_variable_is_named(void **state)
+{
+    (void)state;
+    static const char *const arguments[] = {"--no-config", "--backend", "cpu", NULL};
+    static const char *const named[] = {"--no-config", "--backend",  "cpu",
+                                        "--socket",    "/nowhere/s", NULL};
+    char text[4096], too_long[200];
+    memset(too_long, 'x', sizeof too_long - 1);
+    too_long[sizeof too_long - 1] = '\0';
+    setenv("SHUFD_SOCKET", "/nowhere/s", 1);
+    shufd_expect_exit(arguments, EX_CANTCREAT, "; $SHUFD_SOCKET sets this path");
+    assert_int_not_equal(harness_run(named, text, sizeof text), 0);
+    assert_null(strstr(text, "SHUFD_SOCKET"));
+    setenv("SHUFD_SOCKET", too_long, 1);
+    shufd_expect_exit(arguments, EX_CONFIG, "; $SHUFD_SOCKET sets this path");
+    unsetenv("SHUFD_SOCKET");
 }
 
 static void test_budget_beyond_machine_warns(void **state)
@@ -553,6 +614,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_missing_place_of_metrics_warns),
         cmocka_unit_test(test_warnings_name_the_line),
         cmocka_unit_test(test_budget_beyond_machine_warns),
+        cmocka_unit_test(test_too_many_threads_warn),
+        cmocka_unit_test(test_zeros_are_documented),
+        cmocka_unit_test(test_socket_variable_is_named),
         cmocka_unit_test(test_large_pool_warns),
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),

@@ -252,6 +252,41 @@ static void missing_daemon_of_named_gpu_is_named(void **state)
     assert_int_equal(unlink(other), 0);
 }
 
+/* One of two GPUs is broken, and only the other's daemon runs. A client that names the broken GPU
+ * must not get the daemon of the other one. */
+static void only_daemon_does_not_serve_other_gpus(void **state)
+{
+    (void)state;
+    static const char lost[] = "/GPU-*.sock (one, but no daemon of this GPU: ",
+                      perhaps[] = "/GPU-*.sock (one, perhaps of another GPU: ",
+                      order[] = "PCI_BUS_ID";
+    char by_uuid[128], by_index[128], by_context[128];
+    const int hidden = HIDE_SYSTEM | 2;
+    snprintf(by_uuid, sizeof by_uuid, "CUDA_VISIBLE_DEVICES (%s), ", names[1]);
+    snprintf(by_index, sizeof by_index, "CUDA_VISIBLE_DEVICES (index 0: %s), ", names[1]);
+    snprintf(by_context, sizeof by_context, "CUDA context (%s), ", names[1]);
+    const struct attempt rows[] = {
+        {.device = NO_CUDA, .visible = names[1], .words = by_uuid},
+        {.device = NO_CUDA, .visible = names[1], .words = lost},
+        {.device = NO_CUDA, .visible = "0", .order = order, .words = by_index},
+        {.device = NO_CUDA, .visible = "0", .order = order, .words = lost},
+        {.device = NO_CUDA, .visible = "9", .order = order, .words = "(index 9: no such GPU; "},
+        {.device = NO_CUDA, .visible = "1", .words = "(index 1, which names a GPU only with "},
+        {.device = NO_CUDA, .visible = "1", .words = perhaps},
+        {.device = 1, .words = by_context},
+        {.device = 1, .words = lost},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct attempt attempt = rows[i];
+        attempt.hidden = hidden;
+        attempt.expected = NONE;
+        check_attempt(attempt);
+    }
+    check_attempt(
+        (struct attempt){.device = NO_CUDA, .visible = names[0], .hidden = hidden, .expected = 0});
+    check_attempt((struct attempt){.device = 0, .hidden = hidden, .expected = 0});
+}
+
 /* ---- shufctl ---- */
 
 static void expect_status(int code, const char *const *words, const char *option)
@@ -350,7 +385,8 @@ static void shufctl_asks_for_a_choice(void **state)
     const char *const drop[] = {SHUFCTL_PATH, "drop", "--all", NULL};
     unlink(sockets[2]);
     assert_int_equal(command_run(&command, 0, doctor), 69);
-    assert_non_null(strstr(command.out.bytes, "-> each GPU has a daemon, so name one: for s in "));
+    assert_non_null(strstr(command.out.bytes, "-> GPUs have daemons of their own, so name one: "
+                                              "for s in "));
     assert_null(strstr(command.out.bytes, "start one"));
     command_free(&command);
     assert_int_equal(command_run(&command, 0, drop), 69);
@@ -368,6 +404,7 @@ int main(void)
         cmocka_unit_test(indexes_select_daemon_in_pci_order),
         cmocka_unit_test(ambiguous_instances_are_an_error),
         cmocka_unit_test(missing_daemon_of_named_gpu_is_named),
+        cmocka_unit_test(only_daemon_does_not_serve_other_gpus),
         cmocka_unit_test(status_lists_all_daemons),
         cmocka_unit_test(status_lists_wanted_sockets),
         cmocka_unit_test(shufctl_asks_for_a_choice),

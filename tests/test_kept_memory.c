@@ -11,14 +11,20 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MI (UINT64_C(1) << 20)
 #define MEMFD SHUF__TRANSPORT__TRANSPORT_MEMFD
 
-enum { N = 4 << 20 }; /* values of 16 MiB: four results fit */
+enum {
+    N = 4 << 20, /* values of 16 MiB: four results fit */
+    USER_UID = 61000,
+    USER_N = 10 << 20 /* values of 40 MiB; such a user may have 42 MiB */
+};
 
 static struct harness h;
 
@@ -26,6 +32,15 @@ static int start(void **state)
 {
     (void)state;
     wire_start(&h, harness_backend, "cache_time = 0\nhost_memory = 64Mi\n");
+    return 0;
+}
+
+/* Released results stay in the cache, until a request needs their memory. */
+static int start_with_cache(void **state)
+{
+    (void)state;
+    wire_start(&h, harness_backend, "host_memory = 64Mi\nhost_cache = 64Mi\nsocket_mode = 0666\n");
+    assert_int_equal(chmod(h.directory, 0755), 0);
     return 0;
 }
 
@@ -149,6 +164,69 @@ static void kept_memory_fills_the_budget(void **state)
     wire_close(w);
 }
 
+/* Requests a result whose memory is that of idle results. If a client keeps these, the daemon must
+ * not lend their memory again, not even once. */
+static void kept_results_make_no_room(void **state)
+{
+    int kept[3];
+    (void)state;
+    struct wire *w = wire_greet(&h);
+    for (int i = 0; i < 3; i++)
+        kept[i] = keep_result(w, 1 + (uint64_t)i);
+    Shuf__Permute permute = wire_permutation(4 * N, MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_BUSY, "in use by other results");
+    expect_charged(48 * MI);
+    for (int i = 0; i < 3; i++)
+        close(kept[i]);
+    expect_charged(0);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
+/* The request waits until the memory is free. */
+static void results_make_room(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&h);
+    for (uint64_t i = 0; i < 3; i++)
+        close(keep_result(w, 1 + i));
+    Shuf__Permute permute = wire_permutation(4 * N, MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    assert_int_equal(wire_status(&h).host_used, 64 * MI);
+    wire_close(w);
+}
+
+static void keep_as_user(int channel, void *context)
+{
+    (void)context;
+    if (setgid(USER_UID) || setuid(USER_UID))
+        abort();
+    struct wire *w = wire_greet(&h);
+    const int kept[] = {keep_result(w, 1), keep_result(w, 2)};
+    Shuf__Permute permute = wire_permutation(USER_N, MEMFD);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_BUSY, "user 61000 may hold 42 MiB, and holds");
+    close(kept[0]);
+    close(kept[1]);
+    child_send(channel, 1);
+    wire_close(w);
+}
+
+/* There is room in the daemon, but the user has its part already. */
+static void kept_results_count_for_their_user(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    struct child child = child_start(keep_as_user, NULL);
+    assert_int_equal(child_receive(child.channel), 1);
+    child_join(&child);
+    expect_charged(0);
+}
+
 static void keep_until_killed(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
@@ -197,13 +275,20 @@ static void watch_survives_many_frees(void **state)
 }
 
 #define ROW(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define ROW_WITH_CACHE(test) cmocka_unit_test_setup_teardown(test, start_with_cache, stop)
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        ROW(kept_memory_stays_charged),       ROW(memory_kept_in_a_message_stays_charged),
-        ROW(kept_memory_fills_the_budget),    ROW(death_of_process_frees_kept_memory),
-        ROW(daemon_ends_despite_kept_memory), ROW(watch_survives_many_frees),
+        ROW(kept_memory_stays_charged),
+        ROW(memory_kept_in_a_message_stays_charged),
+        ROW(kept_memory_fills_the_budget),
+        ROW(death_of_process_frees_kept_memory),
+        ROW(daemon_ends_despite_kept_memory),
+        ROW(watch_survives_many_frees),
+        ROW_WITH_CACHE(kept_results_make_no_room),
+        ROW_WITH_CACHE(results_make_room),
+        ROW_WITH_CACHE(kept_results_count_for_their_user),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * connections, and the other users still get their share of time.
  */
 #include "support/cmocka_all.h"
+#include "support/shufd.h"
 #include "wire.h"
 
 #include <poll.h>
@@ -275,6 +276,26 @@ static void number_of_user_clients_is_exact(void **state)
         wire_close(w[i]);
 }
 
+static int start_without_limit(void **state)
+{
+    (void)state;
+    return start_with("socket_mode = 0666\nclients = 64\nuser_clients = 0\n");
+}
+
+/* The log names the limit that refuses connections. */
+static void user_clients_of_0_is_no_limit(void **state)
+{
+    enum { CLIENTS = 64, RESERVE = 4 };
+    static char log[1 << 16];
+    struct wire *w[CLIENTS + 1];
+    (void)state;
+    const unsigned count = open_all(HOSTILE_UID, w, "clients 64: the most that may be connected");
+    assert_int_equal(count, CLIENTS - RESERVE);
+    shufd_await(h.log, log, sizeof log, "warning: client refused: clients 64: the most that may ");
+    for (unsigned i = 0; i < count; i++)
+        wire_close(w[i]);
+}
+
 static void connections_of_a_user_are_limited(void **state)
 {
     enum { CLIENTS = 64, RESERVE = 4, USERS = 3 };
@@ -308,6 +329,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(floods_do_not_delay_other_users, start_for_floods, stop),
         cmocka_unit_test_setup_teardown(connections_of_a_user_are_limited, start_small, stop),
         cmocka_unit_test_setup_teardown(number_of_user_clients_is_exact, start_with_few, stop),
+        cmocka_unit_test_setup_teardown(user_clients_of_0_is_no_limit, start_without_limit, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,10 @@
 
 enum { RECONNECT_MS = 8000, TWICE_MS = 2 * RECONNECT_MS, LARGE = 60 << 20 };
 
+#define TRIED_ONCE                                                                                 \
+    "no daemon answers (Connection refused); the call tried once, because an earlier one waited "  \
+    "in vain"
+
 static uint64_t now_ms(void)
 {
     struct timespec now;
@@ -86,31 +90,53 @@ static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t 
     *(unsigned *)context += event == SHUF_EVENT_LOST;
 }
 
-/* Each message says how long the call has waited. Each loss causes one event. If a handle never had
- * a daemon, no event reports a loss. */
-static void later_calls_say_how_long_they_waited(void **state)
+/* The first call without a daemon waits, and later ones try once. Each loss causes one event. If a
+ * handle never had a daemon, no event reports a loss. */
+static void later_calls_try_once(void **state)
 {
     (void)state;
     shuf *handle = client_open(), *unconnected;
     unsigned lost = 0, unconnected_lost = 0;
     harness_kill(&harness_shared, SIGKILL);
     assert_int_equal(shuf_connect(&unconnected, harness_shared.socket), SHUF_NO_DAEMON);
-    shuf_set_reconnect(handle, 200);
+    shuf_set_reconnect(handle, RECONNECT_MS);
     shuf_set_reconnect(unconnected, 200);
     shuf_set_observer(handle, count_lost, &lost);
     shuf_set_observer(unconnected, count_lost, &unconnected_lost);
     client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
-                  "the daemon was lost, and no other came within 0.200 s");
+                  "the daemon was lost, and no other came within 8.000 s");
+    client_expect(unconnected, shuffle_once(unconnected, 4096), SHUF_NO_DAEMON,
+                  "; the call tried for 0.200 s");
+    const uint64_t begin = now_ms();
     for (int i = 0; i < 2; i++) {
-        client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON,
-                      "no daemon answers (Connection refused); the call tried for 0.200 s");
-        client_expect(unconnected, shuffle_once(unconnected, 4096), SHUF_NO_DAEMON,
-                      "; the call tried for 0.200 s");
+        client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON, TRIED_ONCE);
+        client_expect(unconnected, shuffle_once(unconnected, 4096), SHUF_NO_DAEMON, TRIED_ONCE);
     }
+    assert_in_range(now_ms() - begin, 0, RECONNECT_MS - 1);
     assert_int_equal(lost, 1);
     assert_int_equal(unconnected_lost, 0);
     shuf_close(handle);
     shuf_close(unconnected);
+}
+
+/* A daemon that answers, or another reconnect time, lets the next call without a daemon wait. */
+static void later_calls_wait_again(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    shuf_set_reconnect(handle, 200);
+    for (int i = 0; i < 2; i++) {
+        harness_kill(&harness_shared, SIGKILL);
+        client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON, "came within 0.200 s");
+        client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON, TRIED_ONCE);
+        assert_true(harness_restart(&harness_shared));
+        client_expect(handle, shuffle_once(handle, 4096), SHUF_OK, "");
+    }
+    harness_kill(&harness_shared, SIGKILL);
+    client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON, "came within 0.200 s");
+    shuf_set_reconnect(handle, 300);
+    client_expect(handle, shuffle_once(handle, 4096), SHUF_NO_DAEMON, "call tried for 0.300 s");
+    shuf_close(handle);
 }
 
 /* The timeout is shorter than the reconnect time, so it ends the call. */
@@ -161,7 +187,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(loss_waits_one_reconnect_time, harness_start_shared,
                                         harness_stop_shared),
-        cmocka_unit_test_setup_teardown(later_calls_say_how_long_they_waited, harness_start_shared,
+        cmocka_unit_test_setup_teardown(later_calls_try_once, harness_start_shared,
+                                        harness_stop_shared),
+        cmocka_unit_test_setup_teardown(later_calls_wait_again, harness_start_shared,
                                         harness_stop_shared),
         cmocka_unit_test_setup_teardown(timeout_ends_wait_for_daemon, harness_start_shared,
                                         harness_stop_shared),

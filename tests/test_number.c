@@ -280,7 +280,13 @@ static void bad_durations_are_explained(void **state)
         {"0.5ns", "t 0.5ns: expected whole nanoseconds, 0 to 24h"},
         {"25h", "t 25h: expected 0 to 24h"},
         {"10m", "t 10m: expected a duration such as 10min, 5s or 50us; the units are ns, us, ms, "
-                "s, min and h"},
+                "s, min and h; did you mean 10min?"},
+        {"5 Seconds", "t 5 Seconds: expected a duration such as 10min, 5s or 50us; the units are "
+                      "ns, us, ms, s, min and h; did you mean 5s?"},
+        {"2H", "t 2H: expected a duration such as 10min, 5s or 50us; the units are ns, us, ms, "
+               "s, min and h; did you mean 2h?"},
+        {"2x", "t 2x: expected a duration such as 10min, 5s or 50us; the units are ns, us, ms, "
+               "s, min and h"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct shuf__error error = {0};

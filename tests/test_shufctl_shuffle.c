@@ -458,6 +458,7 @@ static void array_above_the_budget_is_shuffled(void **state)
     char *text = shufctl_succeed(NULL, "shuffle --socket %s --record 7 --seed 7 --in %s --out %s",
                                  h.socket, shufctl_path("in"), shufctl_path("in"));
     assert_non_null(strstr(text, "\nshuffled by shufctl\n"));
+    assert_non_null(strstr(text, "values/s\ntotal "));
     free(text);
     assert_int_equal(shufctl_script(&c,
                                     "cd %s; trap '' XFSZ; ulimit -f 8; TMPDIR=. exec \"$0\" "

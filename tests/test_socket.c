@@ -140,6 +140,30 @@ static void origins_of_socket_paths_match(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* A relative path keeps its meaning after a change of the directory. A path of 108 bytes or more
+ * would not fit, and stays relative. */
+static void relative_path_becomes_absolute(void **state)
+{
+    (void)state;
+    char expected[64], before[4096], fits[108];
+    const struct {
+        const char *path, *expected;
+    } rows[] = {{"s", expected}, {fits, fits}};
+    struct sockaddr_un address;
+    struct shuf__error error;
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(runtime), 0);
+    snprintf(expected, sizeof expected, "%s/s", runtime);
+    memset(fits, 'x', sizeof fits - 1);
+    fits[sizeof fits - 1] = '\0';
+    for (int side = SERVE; side <= CONNECT; side++)
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            assert_int_equal(shuf__socket_address(rows[i].path, side, &address, &error), SHUF_OK);
+            assert_string_equal(address.sun_path, rows[i].expected);
+        }
+    assert_int_equal(chdir(before), 0);
+}
+
 static int make_runtime(void **state)
 {
     (void)state;
@@ -162,6 +186,7 @@ static int remove_runtime(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(socket_paths_match),
-                                       cmocka_unit_test(origins_of_socket_paths_match)};
+                                       cmocka_unit_test(origins_of_socket_paths_match),
+                                       cmocka_unit_test(relative_path_becomes_absolute)};
     return cmocka_run_group_tests(tests, make_runtime, remove_runtime) != 0;
 }

@@ -74,6 +74,22 @@ static void users_share_time_equally(void **state)
     assert_true(time[0] < time[1] + 8 * SLICE && time[1] < time[0] + 8 * SLICE);
 }
 
+/* A user whose job begins later is passed over until then, and keeps its job. */
+static void waiting_user_is_passed_over(void **state)
+{
+    (void)state;
+    add_user(0);
+    struct shuf__turn_user *user = shuf__turns_user(&turns, 1);
+    shuf__job_queue_push(&user->waiting, &job[1]);
+    user->waits = true;
+    for (int turn = 0; turn < 3; turn++)
+        assert_int_equal(run_next(SLICE), 0);
+    shuf__turns_forget_idle(&turns);
+    assert_ptr_equal(shuf__turns_user(&turns, 1), user);
+    shuf__turns_end_waits(&turns);
+    assert_int_equal(run_next(SLICE), 1);
+}
+
 /* Idle time gives a user no credit. Otherwise a user that was idle for an hour could then keep the
  * device for an hour. */
 static void new_user_is_next_but_not_ahead(void **state)
@@ -116,6 +132,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(users_share_time_equally, start, stop),
         cmocka_unit_test_setup_teardown(new_user_is_next_but_not_ahead, start, stop),
         cmocka_unit_test_setup_teardown(only_waiting_users_get_turns, start, stop),
+        cmocka_unit_test_setup_teardown(waiting_user_is_passed_over, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

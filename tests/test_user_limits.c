@@ -7,6 +7,7 @@
 #include "shuf.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
+#include "support/shufd.h"
 #include "wire.h"
 
 #include <inttypes.h>
@@ -520,6 +521,7 @@ static uint64_t take_one_often(struct wire *w, uint64_t seed, const char *words)
 
 static void leases_of_all_connections(void **state)
 {
+    static char log[1 << 18];
     (void)state;
     const struct greed greed = {take_one_often, 3, 10, "user_leases 10: "};
     const struct child child = start_greedy(GREEDY_UID, &greed);
@@ -532,6 +534,7 @@ static void leases_of_all_connections(void **state)
     give_back(&child);
     assert_int_equal(row_of(GREEDY_UID).leases, 0);
     child_kill(&child);
+    shufd_await(h.log, log, sizeof log, ": BUSY: user_leases 10: ");
 }
 
 /* Three quarters of 14/16 of the 144 blocks. */

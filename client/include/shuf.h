@@ -62,7 +62,8 @@ extern "C" {
  *   CUDA;
  * - /run/shufd/shufd.sock as root; for other users $XDG_RUNTIME_DIR/shufd.sock, then
  *   /run/shufd/shufd.sock;
- * - the only socket /run/shufd/GPU-<uuid>.sock.
+ * - the only socket /run/shufd/GPU-<uuid>.sock, if neither the context nor the variable names a
+ *   GPU.
  *
  * Sets *handle also on failure (NULL only when out of memory), so that shuf_message() can return
  * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon
@@ -80,6 +81,12 @@ SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsi
 /* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */
 SHUF_API void shuf_close(shuf *handle);
 
+/* Ends the call that another thread makes with the handle, and all later ones: they fail with
+ * SHUF_CANCELLED. The connection closes, so the daemon ends the work and the leases; their values
+ * stay mapped until shuf_close(). Any thread may call it, but no signal handler, and not while
+ * another thread closes the handle. NULL is allowed. */
+SHUF_API void shuf_cancel(shuf *handle);
+
 /* One line that explains the last failure of this handle; "" after a success. Valid until the next
  * call with the handle. For NULL it returns the message of this thread's last call without a
  * handle, such as shuf_permutation_shape() or a call whose handle is NULL. */
@@ -89,10 +96,11 @@ SHUF_API const char *shuf_message(const shuf *handle);
 SHUF_API const char *shuf_socket(const shuf *handle);
 
 /* Sets the reconnect time in milliseconds: 10 000 by default; 0: no retry. A call that loses its
- * daemon tries for this time to reach the next one, and then fails with SHUF_NO_DAEMON. Each later
- * call without a daemon tries as long again, and its message says how long. A call that loses 16
- * daemons one after another without a new byte fails too. A result in parts also waits for this
- * time if other results fill the daemon's memory; then the call fails with SHUF_BUSY. */
+ * daemon tries for this time to reach the next one, and then fails with SHUF_NO_DAEMON. After such
+ * a failure, later calls try to connect once and fail at once, until a daemon answers or this
+ * function is called again. A call that loses 16 daemons one after another without a new byte fails
+ * too. A result in parts also waits for this time if other results fill the daemon's memory; then
+ * the call fails with SHUF_BUSY. */
 SHUF_API shuf_status shuf_set_reconnect(shuf *handle, unsigned milliseconds);
 
 /* Sets the longest wait for a daemon that takes and sends nothing, in milliseconds. The default is
@@ -121,8 +129,8 @@ SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutat
 /* Receives the next `size` bytes of a result, in order, each byte once. They are whole values,
  * aligned for their type; from shuf_shuffle_each() they are whole records. `bytes` is valid during
  * the call. Return false to stop the transfer: the call fails with SHUF_CANCELLED. If at most 64
- * MiB are not received yet, it receives and ignores them, for a second at most. Otherwise it closes
- * the connection, and the next call connects again. This ends all leases, buffers and prefetches of
+ * MiB are left, the call receives and ignores them, for a second at most. Otherwise it closes the
+ * connection, and the next call connects again. This ends all leases, buffers and prefetches of
  * the handle, as a timeout does (shuf_set_timeout()). */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
@@ -191,12 +199,14 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
  *
  *     to[world]        how many records go to each rank
  *     from[world]      how many records come from each rank
- *     order[input]     order[k]: the own record to send as number k; first all for rank 0
- *     places[output]   places[k]: the own place for arrival k; first all from rank 0
+ *     order[input]     the indices of the rank's own records, in the order in which it sends them:
+ *                      first those for rank 0, then those for rank 1, ...
+ *     places[output]   the places for the records that arrive, in the same order: first those from
+ *                      rank 0, then those from rank 1, ...
  *
  * Sender and receiver have the records between them in the same order, so an all-to-all needs only
- * the counts. Work and memory grow with the records of the rank, not with n. Plans are in host
- * memory. The functions correspond to shuf_permutation_shape() and shuf_permute(), and have the
+ * the counts. Work and memory grow with the records of the rank, not with n. The functions
+ * correspond to shuf_permutation_shape() and shuf_permute(), and have the
  * same errors. See also shuf_exchange_lease() and shuf_exchange_prefetch() below. */
 SHUF_API shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
                                          size_t size);
@@ -319,7 +329,7 @@ SHUF_API shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
 SHUF_API shuf_status shuf_draw_prefetch(shuf *handle, const shuf_numbers *numbers,
                                         const shuf_lease_options *options);
 
-/* The same for the plans of exchanges. The transports must include one for host memory. */
+/* The same for the plans of exchanges. A GPU computes those that are leased in its memory. */
 SHUF_API shuf_status shuf_exchange_lease(shuf *handle, const shuf_ranks *ranks,
                                          const shuf_lease_options *options, shuf_lease **lease);
 SHUF_API shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *ranks,

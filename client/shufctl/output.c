@@ -248,8 +248,6 @@ bool shuf__output_write(struct shuf__output *output, const void *bytes, size_t s
 
 int shuf__output_failed(const struct shuf__output *output)
 {
-    if (output->cause == EPIPE) /* the reader closed the pipe on purpose */
-        return EX_IOERR;
     return shuf__fail_with(EX_IOERR, "--out %s: %s", output->name, shuf__cause_text(output->cause));
 }
 

@@ -74,7 +74,7 @@ static bool are_units_enabled(void)
 bool shuf__must_choose_daemon(const char *path)
 {
     struct sockaddr_un found[2];
-    return access(path, F_OK) != 0 && shuf__socket_list("GPU-", found, 2) > 1;
+    return access(path, F_OK) != 0 && shuf__socket_list("GPU-", found, 2) > 0;
 }
 
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])

@@ -14,8 +14,8 @@ enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each by
 /* True if the socket belongs to the units of systemd. */
 bool shuf__is_of_units(const char *path);
 
-/* True if there is no such socket, but several daemons of GPUs. Then no daemon is missing: the user
- * must choose one. */
+/* True if there is no such socket, but daemons of GPUs. A client takes the only one, except if it
+ * names another GPU. So the user must choose a daemon. */
 bool shuf__must_choose_daemon(const char *path);
 
 /* Writes the command for a daemon on `path`. given: the value of --socket, or NULL. Returns false

@@ -88,6 +88,7 @@ const struct shuf__topic shuf__topics[] = {
      "  76  client and daemon have different protocols\n"
      "  77  not permitted\n"
      "\n"
-     "A signal gives 128 + its number in the shell, and leaves no partial file.\n"},
+     "A signal gives 128 + its number in the shell, and leaves no partial file. Such a signal is\n"
+     "SIGPIPE (141), when the reader of a pipe ends early, as head does.\n"},
     {0},
 };

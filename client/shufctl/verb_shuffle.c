@@ -44,13 +44,28 @@ static const char *format_name(const struct shuf__shuffle_run *run)
     return run->array.header ? "npy" : "raw";
 }
 
+/* The daemon computed the shuffled bytes or, with `mapped`, only the values of the permutation. */
+static void print_compute(const struct shuffle *s)
+{
+    char text[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT];
+    const struct shuf__array *array = &s->run.array;
+    const uint64_t ns = s->run.result.device_ns;
+    shuf__units_time(text, ns);
+    if (s->mapped || ns == 0)
+        shuf__print_line(stdout, "compute", "%s, %s", text,
+                         shuf__units_rate(rate, array->records, ns));
+    else
+        shuf__print_line(
+            stdout, "compute", "%s, %s/s", text,
+            shuf__units_bytes(rate, (uint64_t)((double)array->bytes * 1e9 / (double)ns)));
+}
+
 static void print_shuffle(const struct shuffle *s)
 {
     const struct shuf__shuffle_run *run = &s->run;
-    char text[SHUF__UNITS_TEXT], rate[SHUF__UNITS_TEXT] = "-";
+    char text[SHUF__UNITS_TEXT];
     const shuf_result *r = &run->result;
     const shuf_records *records = &run->options->records;
-    const uint64_t ns = r->device_ns;
     shuf__print_line(stdout, "written", "%s (%s)", run->options->out, format_name(run));
     shuf__print_line(stdout, "backend", "%s, %s", r->backend, r->device);
     shuf__print_line(stdout, "algorithm", "%s%s", r->algorithm,
@@ -61,10 +76,7 @@ static void print_shuffle(const struct shuffle *s)
                      run->array.records, run->array.record, run->array.record == 1 ? "" : "s",
                      shuf__units_bytes(text, run->array.bytes));
     shuf__print_line(stdout, "shuffled by", "%s", s->mapped ? "shufctl" : "the daemon");
-    if (ns > 0)
-        shuf__units_bytes(rate, (uint64_t)((double)run->array.bytes * 1e9 / (double)ns));
-    shuf__print_line(stdout, "compute", "%s, %s%s", shuf__units_time(text, ns), rate,
-                     ns > 0 ? "/s" : "");
+    print_compute(s);
     shuf__print_line(stdout, "total", "%s", shuf__units_time(text, s->seen_ns));
 }
 

@@ -292,11 +292,12 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
 }
 
 /* Acquires the job's memory. A job that only adds to the summary of a ready entry needs none. */
-static bool begin_job(struct shuf__engine_job *engine_job)
+static enum shuf__begin begin_job(struct shuf__engine_job *engine_job)
 {
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     struct shuf__cache_entry *entry = job->entry;
     const struct shuf__backend *backend = shuf__engine_backend(entry->cache->engine);
+    entry->cache->pool->later = false;
     if (!entry->ready && !has_input(entry))
         shuf__fail(&job->error, SHUF_INVALID,
                    "lease of the input: its values could not be computed");
@@ -304,10 +305,12 @@ static bool begin_job(struct shuf__engine_job *engine_job)
         if (!entry->ready)
             acquire_rank_index(job, backend);
         shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
-        return true;
+        return SHUF__BEGIN_DONE;
+    } else if (entry->cache->pool->later) {
+        return SHUF__BEGIN_LATER;
     }
     shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
-    return false;
+    return SHUF__BEGIN_FAILED;
 }
 
 void shuf__entry_job_release(struct shuf__entry_job *job)

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum kind { TEXT, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
+enum kind { TEXT, PATH, BACKEND, ENDPOINT, TEXTFILE, NUMBER, AMOUNT, DURATION, MODE, LEVEL };
 enum when { RELOAD, RESTART };
 
 static const struct param {
@@ -134,7 +134,7 @@ static shuf_status set_level(const struct param *param, const char *value, uint6
 /* Whether a file cannot hold the value, because the rest of its line would be a comment. */
 static bool has_comment(const char *value)
 {
-    for (const char *c = strchr(value, ';'); c; c = strchr(c + 1, ';'))
+    for (const char *c = value; (c = strpbrk(c, "#;")) != NULL; c++)
         if (c == value || isspace((unsigned char)c[-1]))
             return true;
     return false;
@@ -146,10 +146,12 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
     void *field = field_of(config, param);
     if (has_comment(value))
         return shuf__fail(error, SHUF_INVALID,
-                          "%s %.64s: expected no ';' at the beginning or after a blank", param->key,
-                          value);
+                          "%s %.64s: expected no '#' or ';' at the beginning or after a blank",
+                          param->key, value);
     switch (param->kind) {
     case TEXT:
+    case PATH:
+    case BACKEND:
         return set_text(param, value, field, error);
     case ENDPOINT:
         return set_endpoint(param, value, field, error);
@@ -171,10 +173,16 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
 struct shuf__config_help shuf__config_help(enum shuf__config_key key)
 {
     static const char *const values[] = {
-        [TEXT] = "TEXT",     [ENDPOINT] = "ADDRESS",
-        [TEXTFILE] = "FILE", [NUMBER] = "NUMBER",
-        [AMOUNT] = "SIZE",   [DURATION] = "TIME",
-        [MODE] = "MODE",     [LEVEL] = "error|warning|info|debug",
+        [TEXT] = "TEXT",
+        [PATH] = "PATH",
+        [BACKEND] = "auto|cpu|cuda",
+        [ENDPOINT] = "ADDRESS",
+        [TEXTFILE] = "FILE",
+        [NUMBER] = "NUMBER",
+        [AMOUNT] = "SIZE",
+        [DURATION] = "TIME",
+        [MODE] = "MODE",
+        [LEVEL] = "error|warning|info|debug",
     };
     const struct param *param = &params[key];
     return (struct shuf__config_help){param->key, values[param->kind], param->help};
@@ -245,6 +253,16 @@ static int copy_line(FILE *file, char *out, int size, bool *has_nul)
     return c == EOF && length == 0 ? EOF : length;
 }
 
+/* libinih itself cuts a comment that begins with a blank and ';'. */
+static void cut_comment(char *line)
+{
+    for (char *hash = line; (hash = strchr(hash, '#')) != NULL; hash++)
+        if (hash > line && (hash[-1] == ' ' || hash[-1] == '\t')) {
+            *hash = '\0';
+            return;
+        }
+}
+
 /* Reads the lines for libinih, because libinih does not report their numbers. It would also cut a
  * long line in two, and join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
@@ -264,6 +282,7 @@ static char *read_line(char *out, int size, void *context)
         shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
     if (error.status)
         note_fault(reading, &error);
+    cut_comment(out);
     return out;
 }
 
@@ -357,6 +376,8 @@ static const char *value_text(const struct param *param, const struct shuf__conf
     const uint64_t *number = field;
     switch (param->kind) {
     case TEXT:
+    case PATH:
+    case BACKEND:
     case ENDPOINT:
     case TEXTFILE:
         return field;
@@ -385,7 +406,8 @@ void shuf__config_print(const struct shuf__config *config, FILE *out)
         "# The configuration of shufd. Every key is optional. A key without a line has its "
         "default.\n"
         "# Write sizes as 8Gi, 8G or 8589934592, and durations as 10min, 5s or 50us;\n"
-        "# `shufctl help units` lists all forms. A blank and a ';' after a value begin a comment.\n"
+        "# `shufctl help units` lists all forms. A blank and a '#' or ';' after a value begin a\n"
+        "# comment.\n"
         "# On SIGHUP shufd reads the file again. Keys marked (restart) take effect only at the "
         "next\n"
         "# start.\n");

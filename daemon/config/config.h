@@ -16,6 +16,8 @@
 #include <stdio.h>
 
 typedef char shuf__config_TEXT[108];
+typedef char shuf__config_PATH[108];
+typedef char shuf__config_BACKEND[108];  /* as shuf__backend_open() takes it */
 typedef char shuf__config_ENDPOINT[108]; /* endpoint.h */
 typedef char shuf__config_TEXTFILE[108]; /* the path of a file of metrics */
 typedef uint64_t shuf__config_NUMBER;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the section KEYS of shufd.conf(5) from params.def, in the language of scdoc. The build
- * runs this program; it is not installed.
+ * Prints the sections KEYS and THE VALUE 0 of shufd.conf(5) from params.def, in the language of
+ * scdoc. The build runs this program; it is not installed.
  */
 #include "log.h"
 #include "number.h"
@@ -22,6 +22,16 @@ struct row {
 static void print_TEXT(const struct row *row)
 {
     printf("A text of at most %" PRIu64 " bytes.", row->most);
+}
+
+static void print_PATH(const struct row *row)
+{
+    printf("A path of at most %" PRIu64 " bytes.", row->most);
+}
+
+static void print_BACKEND(const struct row *row)
+{
+    print_TEXT(row);
 }
 
 static void print_ENDPOINT(const struct row *row)
@@ -69,16 +79,17 @@ static void print_LEVEL(const struct row *row)
     putchar('.');
 }
 
-/* Escapes the characters that are markup in scdoc, some of them only at the beginning of a line. */
-static void print_plain(const char *text)
+/* Escapes the characters that are markup in scdoc, some of them only at the beginning of a line. A
+ * line ends with `end`. */
+static void print_plain(const char *text, const char *end)
 {
-    putchar('\t');
     for (; *text; text++) {
         if (strchr("*_\\|[]#-.", *text))
             putchar('\\');
-        putchar(*text);
         if (*text == '\n')
-            putchar('\t');
+            fputs(end, stdout);
+        else
+            putchar(*text);
     }
     putchar('\n');
 }
@@ -86,10 +97,31 @@ static void print_plain(const char *text)
 static void print_row(const struct row *row)
 {
     printf("*%s* = %s\n", row->key, *row->standard ? row->standard : "(empty)");
-    print_plain(row->help);
-    printf("\t");
+    putchar('\t');
+    print_plain(row->help, "\n\t");
+    putchar('\t');
     row->print_values(row);
     puts(row->when == RESTART ? " A change takes effect at the next start.\n" : "\n");
+}
+
+/* The end of a help that says what 0 means. NULL: the key has no 0. */
+static const char *zero_of(const struct row *row)
+{
+    const char *zero = strstr(row->help, "0: ");
+    return zero ? zero + strlen("0: ") : NULL;
+}
+
+static void print_zeros(const struct row *rows, size_t count)
+{
+    puts("# THE VALUE 0\n\n[[ *Key*\n:[ *0 means*");
+    for (size_t i = 0; i < count; i++)
+        if (zero_of(&rows[i])) {
+            printf("|  ");
+            print_plain(rows[i].key, " ");
+            printf(":  ");
+            print_plain(zero_of(&rows[i]), " ");
+        }
+    putchar('\n');
 }
 
 int main(void)
@@ -102,5 +134,6 @@ int main(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         print_row(&rows[i]);
+    print_zeros(rows, sizeof rows / sizeof rows[0]);
     return ferror(stdout) || fflush(stdout) != 0;
 }

@@ -100,8 +100,18 @@ static void run_in_lane(struct shuf__engine *engine, struct shuf__engine_job *jo
     dispatch(engine, lane, job, launched ? engine->backend : NULL);
 }
 
-/* Begins the user's next job. False if the job is over already. Then call_done() begins another job
- * after the loop has served the sockets. */
+/* The user's jobs wait for shuf__engine_begin_again(). Meanwhile other users have their turns. */
+static void begin_later(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    job->started_ns = 0;
+    job->user->count++;
+    job->user->waits = true;
+    shuf__job_queue_push_first(&job->user->waiting, job);
+    uv_async_send(&engine->wake);
+}
+
+/* Begins the user's next job. False if no lane runs it: it is over already, or waits again. Then
+ * call_done() begins another job after the loop has served the sockets. */
 static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
                       struct shuf__lane *lane)
 {
@@ -109,13 +119,17 @@ static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
     enum shuf__loop_result result = SHUF__LOOP_COMPLETE;
     user->count--;
     job->started_ns = uv_hrtime();
-    if (!job->begin || job->begin(job))
+    const enum shuf__begin begin = job->begin ? job->begin(job) : SHUF__BEGIN_DONE;
+    if (begin == SHUF__BEGIN_DONE)
         result = run_on_loop(engine, job);
     if (result != SHUF__LOOP_COMPLETE) {
         run_in_lane(engine, job, lane, result == SHUF__LOOP_LAUNCHED);
         return true;
     }
-    finish_on_loop(engine, job);
+    if (begin == SHUF__BEGIN_LATER)
+        begin_later(engine, job);
+    else
+        finish_on_loop(engine, job);
     end_turn(engine, user);
     return false;
 }
@@ -243,6 +257,12 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
     shuf__job_queue_push(&user->waiting, job);
     schedule(engine);
     return SHUF_OK;
+}
+
+void shuf__engine_begin_again(struct shuf__engine *engine)
+{
+    shuf__turns_end_waits(&engine->turns);
+    schedule(engine);
 }
 
 void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job)

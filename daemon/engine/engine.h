@@ -61,6 +61,9 @@ bool shuf__engine_progressed(struct shuf__engine *engine);
  * for other urgent jobs. */
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);
 
+/* Begins the jobs whose `begin` has returned SHUF__BEGIN_LATER. */
+void shuf__engine_begin_again(struct shuf__engine *engine);
+
 /* For a job that has launched a computation: call it in the job's `done`. The same lane then calls
  * `run` once more, which waits for the end of the computation. */
 void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job *job);

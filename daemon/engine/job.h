@@ -26,13 +26,20 @@ enum shuf__loop_result {
     SHUF__LOOP_LAUNCHED, /* the loop's backend computes; a lane calls `run` with it to wait */
 };
 
+/* The end of a job's `begin`. */
+enum shuf__begin {
+    SHUF__BEGIN_FAILED, /* the job is over */
+    SHUF__BEGIN_DONE,   /* the job may run */
+    SHUF__BEGIN_LATER,  /* the engine calls `begin` again after shuf__engine_begin_again() */
+};
+
 /* The caller embeds the job in the struct of its work. The job must not move until `done` is
  * called. */
 struct shuf__engine_job {
     uint32_t uid; /* the user of the job; the caller sets it */
-    /* On the loop's thread, when it is the job's turn: acquires the memory that the job needs.
-     * False ends the job. May be NULL. */
-    bool (*begin)(struct shuf__engine_job *job);
+    /* On the loop's thread, when it is the job's turn: acquires the memory that the job needs. May
+     * be NULL. */
+    enum shuf__begin (*begin)(struct shuf__engine_job *job);
     /* On the loop's thread, after `begin`: runs the job if that takes less time than waking another
      * thread. May be NULL. */
     enum shuf__loop_result (*run_on_loop)(struct shuf__engine_job *job,
@@ -81,6 +88,15 @@ static inline void shuf__job_queue_push(struct shuf__job_queue *queue, struct sh
     job->next = NULL;
     *queue->end = job;
     queue->end = &job->next;
+}
+
+static inline void shuf__job_queue_push_first(struct shuf__job_queue *queue,
+                                              struct shuf__engine_job *job)
+{
+    job->next = queue->first;
+    if (!queue->first)
+        queue->end = &job->next;
+    queue->first = job;
 }
 
 /* NULL when the queue is empty. */

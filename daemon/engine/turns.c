@@ -35,7 +35,7 @@ struct shuf__turn_user *shuf__turns_user(struct shuf__turns *turns, uint32_t uid
 
 static bool is_waiting(const struct shuf__turn_user *user, bool may_begin)
 {
-    return user->active || (may_begin && user->waiting.first);
+    return user->active || (may_begin && user->waiting.first && !user->waits);
 }
 
 struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_begin)
@@ -58,12 +58,19 @@ bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__
     return false;
 }
 
+void shuf__turns_end_waits(struct shuf__turns *turns)
+{
+    struct shuf__turn_user *user;
+    TAILQ_FOREACH (user, &turns->users, link)
+        user->waits = false;
+}
+
 void shuf__turns_forget_idle(struct shuf__turns *turns)
 {
     struct shuf__turn_user *user = TAILQ_FIRST(&turns->users), *next;
     for (; user; user = next) {
         next = TAILQ_NEXT(user, link);
-        if (is_waiting(user, true))
+        if (user->active || user->waiting.first)
             continue;
         TAILQ_REMOVE(&turns->users, user, link);
         free(user);

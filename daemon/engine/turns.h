@@ -19,6 +19,7 @@ struct shuf__turn_user {
     struct shuf__job_queue waiting;
     uint64_t count;                  /* jobs that wait */
     struct shuf__engine_job *active; /* the job that runs or is paused; NULL: none */
+    bool waits;                      /* no waiting job may begin: SHUF__BEGIN_LATER */
     uint64_t virtual_ns;
     TAILQ_ENTRY(shuf__turn_user) link;
 };
@@ -39,6 +40,9 @@ struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_beg
 
 /* Whether a user other than `user` waits for a turn. */
 bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__turn_user *user);
+
+/* The waiting jobs of all users may begin. */
+void shuf__turns_end_waits(struct shuf__turns *turns);
 
 /* Forgets users without jobs. */
 void shuf__turns_forget_idle(struct shuf__turns *turns);

@@ -29,18 +29,13 @@ static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf_
 
 /* ---- 2. choose the memory and the outputs ---- */
 
-/* The result of a shuffle must be on the side of its input, host or device. Every backend makes
- * plans of exchanges on the host. */
+/* The result of a shuffle must be on the side of its input, host or device. */
 static bool find_beside(const struct shuf__result_request *r, struct shuf__beside *beside)
 {
     const struct shuf__allocation *input = r->input ? r->input->allocation : NULL;
     if (input)
         *beside = (struct shuf__beside){input->kind, "the input is"};
-    else if (r->key.request.kind == SHUF__EXCHANGE)
-        *beside = (struct shuf__beside){SHUF__MEMORY_MEMFD, "plans of exchanges are"};
-    else
-        return false;
-    return true;
+    return input != NULL;
 }
 
 static shuf_status choose_transport(struct shuf__result_request *r, struct shuf__error *error)

@@ -27,6 +27,7 @@ static struct shuf__allocation *use_warm(struct shuf__pool *pool,
         return NULL;
     const struct shuf__need need = {.uid = request->uid, .kind = request->kind, .size = size};
     if (!shuf__room_may_have(pool->allocations, &need) ||
+        !shuf__room_is_certain(pool->allocations, &need, size) ||
         !shuf__allocation_give(allocation, request->uid))
         return NULL;
     return shuf__pool_take_warm(pool, side);
@@ -210,22 +211,22 @@ static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, boo
     return shuf__room_has(pool->allocations, need, NULL);
 }
 
-/* The bytes of results that the clients of `uid` read slowly. `uid` may be SHUF__ALL_USERS. */
+/* The bytes of results that clients read slowly. If `only` is not NULL, only those of that user. */
 static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__need *need,
-                           uint32_t uid)
+                           const uint32_t *only)
 {
     const enum shuf__side side = shuf__side_of(need->kind);
     const uint64_t used = pool->allocations->budgets[side].used;
     const uint64_t slow =
-        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side, uid) : 0;
+        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side, only) : 0;
     return slow < used ? slow : used; /* readers may share a result */
 }
 
 /* Cuts off a slow reader, but only if its memory can make room. Returns whether it did. */
 static bool cut_off_reader(struct shuf__pool *pool, const struct shuf__need *need)
 {
-    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__ALL_USERS),
-                                .own_bytes = slow_bytes(pool, need, need->uid)};
+    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, NULL),
+                                .own_bytes = slow_bytes(pool, need, &need->uid)};
     freed.blocks = freed.bytes > 0;
     freed.own_blocks = freed.own_bytes > 0;
     return freed.bytes > 0 && could_evict(pool, need, true, &freed) &&
@@ -307,6 +308,24 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
     return true;
 }
 
+/* Makes an allocation, unless it is not yet certain that there is room for it. */
+static struct shuf__allocation *make_certain(struct shuf__pool *pool,
+                                             const struct shuf__memory_request *request,
+                                             uint64_t size, struct shuf__error *error)
+{
+    const struct shuf__need need = need_of(request, size);
+    if (!shuf__room_is_certain(pool->allocations, &need, 0)) {
+        pool->later = true;
+        shuf__fail(error, SHUF_BUSY, "the memory of earlier results is being freed; try again");
+        return NULL;
+    }
+    struct shuf__allocation *allocation = shuf__allocation_make(
+        pool->allocations, request->uid, request->kind, size, request->buffer);
+    if (!allocation)
+        shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
+    return allocation;
+}
+
 static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request, bool all,
                                             struct shuf__error *error)
@@ -321,12 +340,7 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
             refuse(pool, &need, error);
         return NULL;
     }
-    if (!allocation)
-        allocation = shuf__allocation_make(pool->allocations, request->uid, request->kind, size,
-                                           request->buffer);
-    if (!allocation)
-        shuf__fail(error, SHUF_NO_MEMORY, "result: out of memory");
-    return allocation;
+    return allocation ? allocation : make_certain(pool, request, size, error);
 }
 
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,

@@ -24,17 +24,6 @@ enum shuf__side shuf__side_of(enum shuf__memory kind)
     return shuf__memory_is_host(kind) ? SHUF__SIDE_HOST : SHUF__SIDE_DEVICE;
 }
 
-static uint64_t round_up(uint64_t bytes, uint64_t step)
-{
-    return (bytes + step - 1) / step * step;
-}
-
-static const struct shuf__budget *budget_of(const struct shuf__allocations *allocations,
-                                            enum shuf__memory kind)
-{
-    return &allocations->budgets[shuf__side_of(kind)];
-}
-
 static const struct shuf__backend_ops *ops_of(const struct shuf__allocation *allocation)
 {
     return shuf__engine_backend(allocation->all->engine)->ops;
@@ -117,34 +106,9 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
 void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__error ignored;
-    if (!shuf__reading_is_fresh(&budget_of(allocations, kind)->reading, SHUF__QUICK_READING_NS))
+    if (!shuf__reading_is_fresh(&allocations->budgets[shuf__side_of(kind)].reading,
+                                SHUF__QUICK_READING_NS))
         shuf__allocations_measure(allocations, kind, &ignored);
-}
-
-/* A block for a result below 2 MiB in host memory has whole pages. All other blocks have whole
- * units of 2 MiB: those of a device, of large results, and of workspaces, which use huge pages. */
-static uint64_t unit_of(enum shuf__memory kind, uint64_t bytes)
-{
-    const bool is_small = kind == SHUF__MEMORY_MEMFD && bytes < SHUF__BLOCK_UNIT;
-    return is_small ? (uint64_t)sysconf(_SC_PAGESIZE) : SHUF__BLOCK_UNIT;
-}
-
-uint64_t shuf__allocations_least_size(enum shuf__memory kind, uint64_t bytes)
-{
-    return round_up(bytes, unit_of(kind, bytes));
-}
-
-/* Rounds up to one of eight sizes between two powers of two. */
-uint64_t shuf__allocations_size(const struct shuf__allocations *allocations, enum shuf__memory kind,
-                                uint64_t bytes)
-{
-    uint64_t step = unit_of(kind, bytes);
-    while (step <= bytes / 16)
-        step *= 2;
-    uint64_t rounded = round_up(bytes, step);
-    return rounded <= budget_of(allocations, kind)->limit
-               ? rounded
-               : shuf__allocations_least_size(kind, bytes);
 }
 
 /* ---- one allocation ---- */
@@ -268,22 +232,43 @@ static void run_free(struct shuf__engine_job *job, struct shuf__backend *backend
 
 static void free_later(struct shuf__allocation *allocation);
 
+static void set_unconfirmed(struct shuf__allocation *allocation, bool unconfirmed)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    const uint64_t bytes = unconfirmed ? allocation->bytes : -allocation->bytes;
+    allocation->unconfirmed = unconfirmed;
+    allocation->all->budgets[side].unconfirmed += bytes;
+    if (allocation->account)
+        allocation->account->unconfirmed[side] += bytes;
+}
+
+/* Charges the user again for memory that a process has kept. */
+static void charge_again(struct shuf__allocation *allocation)
+{
+    allocation->client_writable = false;
+    insert(allocation);
+    free_later(allocation);
+}
+
 /* Call after the block is freed. A process may have kept its memory. Then the user is charged
  * again, until the memory is gone. */
 static void forget(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
+    const bool was_unconfirmed = allocation->unconfirmed;
     all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
+    if (was_unconfirmed)
+        set_unconfirmed(allocation, false);
     if (allocation->watch.id > 0)
         shuf__inode_watches_update(&all->watches);
     if (allocation->watch.id > 0 && !all->abandoned) {
-        allocation->client_writable = false;
-        insert(allocation);
-        free_later(allocation);
-        return;
+        charge_again(allocation);
+    } else {
+        shuf__inode_watch_end(&all->watches, &allocation->watch);
+        free_allocation(allocation);
     }
-    shuf__inode_watch_end(&all->watches, &allocation->watch);
-    free_allocation(allocation);
+    if (was_unconfirmed)
+        shuf__engine_begin_again(all->engine);
 }
 
 static void end_free(struct shuf__engine_job *job)
@@ -328,6 +313,8 @@ void shuf__allocation_end_charge(struct shuf__allocation *allocation)
     if (allocation->was_shared && allocation->block.memory)
         shuf__inode_watch_begin(&allocation->all->watches, &allocation->watch,
                                 allocation->block.fd);
+    if (allocation->block.memory && allocation->watch.id > 0)
+        set_unconfirmed(allocation, true);
     unlink_allocation(allocation);
     budget->used -= allocation->bytes;
     budget->uncommitted -= allocation->bytes - allocation->committed;

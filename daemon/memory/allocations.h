@@ -2,7 +2,7 @@
  *
  * Blocks of memory and their budgets. An allocation is one block with its charge: its bytes count
  * for a budget and for its user. The charge begins before the block is allocated. It ends when no
- * process has the block mapped any more and the block is being freed. All calls are on the loop's
+ * process has the block mapped any more, just before the block is freed. All calls are on the loop's
  * thread.
  */
 #ifndef SHUFD_ALLOCATIONS_H
@@ -45,6 +45,7 @@ struct shuf__allocation {
     LIST_ENTRY(shuf__allocation) link;
     TAILQ_ENTRY(shuf__allocation) pending_free_link;
     struct shuf__inode_watch watch;   /* of freed host memory that a process may have kept */
+    bool unconfirmed;                 /* counts in budget->unconfirmed */
     struct shuf__engine_job free_job; /* frees the block in the lane of urgent jobs, */
     uv_work_t free_work;              /* or on a worker thread */
 
@@ -72,6 +73,9 @@ struct shuf__budget {
      */
     uint64_t uncommitted; /* bytes in `used` that the system still counts as available */
     uint64_t releasing;   /* bytes not in `used` that the system does not yet count as available */
+    /* Bytes not in `used` that are being freed. A process may have kept them, so they may come back
+     * to `used`. Nobody knows before they are freed. */
+    uint64_t unconfirmed;
     struct shuf__reading reading; /* of `available` */
 };
 

@@ -55,6 +55,23 @@ bool shuf__room_has(const struct shuf__allocations *allocations, const struct sh
            is_within_share(allocations, need, freed, 0);
 }
 
+bool shuf__room_is_certain(const struct shuf__allocations *allocations,
+                           const struct shuf__need *need, uint64_t charged)
+{
+    const enum shuf__side side = shuf__side_of(need->kind);
+    const struct shuf__budget *budget = &allocations->budgets[side];
+    const struct shuf__account *account = shuf__account_find(&allocations->accounts, need->uid);
+    const uint64_t used = budget->used + budget->unconfirmed - charged,
+                   own = account ? account->bytes[side] + account->unconfirmed[side] : 0;
+    if (budget->unconfirmed == 0)
+        return true;
+    if (used + need->size > budget->limit)
+        return false;
+    return !shuf__account_is_limited(&allocations->accounts, need->uid) ||
+           own + need->size <=
+               shuf__share_of_bytes(&allocations->accounts, budget->limit, used - own);
+}
+
 bool shuf__room_may_have(const struct shuf__allocations *allocations, const struct shuf__need *need)
 {
     return !shuf__account_is_limited(&allocations->accounts, need->uid) ||

@@ -37,6 +37,12 @@ struct shuf__shares shuf__room_shares(const struct shuf__allocations *allocation
                                       const struct shuf__need *need,
                                       const struct shuf__freed *freed, uint64_t more);
 
+/* Whether the block fits even if processes have kept all memory that is being freed. If it does
+ * not, the answer is known when this memory is freed. `charged`: the bytes of the block that are
+ * charged to the budget already, but to no user. */
+bool shuf__room_is_certain(const struct shuf__allocations *allocations,
+                           const struct shuf__need *need, uint64_t charged);
+
 /* Whether the user may have a block that is charged to the budget already, but to no user. */
 bool shuf__room_may_have(const struct shuf__allocations *allocations,
                          const struct shuf__need *need);

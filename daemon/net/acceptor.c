@@ -33,7 +33,7 @@ static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shu
     if (all >= limit - (privileged ? 0 : limit / RESERVE))
         shuf__fail(error, SHUF_BUSY,
                    "clients %" PRIu64 ": the most that may be connected; try again later", limit);
-    else if (!privileged && own >= most)
+    else if (!privileged && acceptor->of_user.number > 0 && own >= most)
         shuf__fail(error, SHUF_BUSY,
                    "user_clients %s: beside the other users, user %" PRIu32 " may have %" PRIu64
                    " connections, and has %" PRIu64 "; close one",
@@ -45,7 +45,7 @@ static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__e
 {
     shuf__refuse_connection(fd, error);
     acceptor->sessions->stats->refused++;
-    shuf__log_client(acceptor->sessions->log, SHUF__LOG_DEBUG, "client refused: %s", error->text);
+    shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING, "client refused: %s", error->text);
 }
 
 static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)

@@ -213,15 +213,24 @@ static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid
     return SHUF_OK;
 }
 
+static shuf_status fail_socket(const char *path, struct shuf__error *error)
+{
+    if (!*path)
+        shuf__socket_explain(error);
+    return error->status;
+}
+
 shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error)
 {
     struct sockaddr_un address;
     gid_t gid;
     bool exists;
-    if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &address, error) ||
-        shuf__listener_find_group(group, &gid, error) || check_directory(address.sun_path, error))
+    if (shuf__listener_find_group(group, &gid, error))
         return error->status;
-    return look_at(address.sun_path, &exists, error);
+    if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &address, error) ||
+        check_directory(address.sun_path, error) || look_at(address.sun_path, &exists, error))
+        return fail_socket(path, error);
+    return SHUF_OK;
 }
 
 /* Uses a socket that the service manager has passed. The service manager has made its file, and
@@ -246,15 +255,16 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
         return error->status;
     if (listener->fd >= 0)
         return SHUF_OK;
-    if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
-        shuf__listener_find_group(group, &gid, error) ||
-        make_directory(listener->address.sun_path, error))
+    if (shuf__listener_find_group(group, &gid, error))
         return error->status;
+    if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
+        make_directory(listener->address.sun_path, error))
+        return fail_socket(path, error);
     if (take_lock(listener, error) || make_way(listener, error) ||
         open_socket(listener, mode, gid, error)) {
         shuf__listener_close(listener);
         shuf__listener_unlock(listener);
-        return error->status;
+        return fail_socket(path, error);
     }
     shuf__lock_set_state(&listener->lock, SHUF__LOCK_SERVING);
     return SHUF_OK;

@@ -45,10 +45,16 @@ void shuf__request_replied(struct shuf__session *session, const Shuf__Reply *rep
         record->values = 0;
 }
 
+/* A limit of the configuration, or the end of the session. */
+static bool is_notable(const struct shuf__session *session, shuf_status status)
+{
+    return session->closes_after_reply || status == SHUF_BUSY || status == SHUF_NO_MEMORY;
+}
+
 void shuf__request_failed(const struct shuf__session *session, shuf_status status, const char *text)
 {
-    const enum shuf__log_level level =
-        session->closes_after_reply ? SHUF__LOG_INFO : SHUF__LOG_DEBUG;
+    const enum shuf__log_level level = is_notable(session, status) ? SHUF__LOG_INFO
+                                                                   : SHUF__LOG_DEBUG;
     if (session->all->log->level < level)
         return;
     const struct shuf__log_request fields = log_fields(session);

@@ -7,7 +7,7 @@
  */
 #include "cuda.cuh"
 
-#include "host/exchange.h"
+#include "exchange.cuh"
 #include "host/shuffle.h"
 #include "shuffle.cuh"
 
@@ -23,7 +23,8 @@ namespace
 bool is_quick(const shuf__computation *computation)
 {
     const shuf__request &request = computation->request;
-    return request.kind != SHUF__SHUFFLE && shuf__request_shape(&request).rows == 1 &&
+    return request.kind != SHUF__SHUFFLE && request.kind != SHUF__EXCHANGE &&
+           shuf__request_shape(&request).rows == 1 &&
            shuf__backend_is_quick(&shuf__cuda_ops, &request);
 }
 
@@ -116,6 +117,8 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation
 {
     if (computation.request.kind == SHUF__SHUFFLE)
         return shuffle_there(cuda, computation, out, cancelled);
+    if (computation.request.kind == SHUF__EXCHANGE)
+        return exchange_async(cuda->simd, computation, out, cuda->stream, cancelled);
     if (computation.request.kind == SHUF__PERMUTATION)
         return permute_async(cuda->scratch, computation, out, cuda->stream, cancelled);
     *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
@@ -139,7 +142,7 @@ shuf_status launch_timed(Cuda *cuda, const shuf__computation *computation, const
                      : error->status;
 }
 
-/* The host's processors move records in host memory, and make the plans of exchanges. */
+/* The host's processors move records in host memory, and make plans there. */
 shuf_status compute_here(Cuda *cuda, const shuf__computation *computation, const shuf__block *block,
                          shuf__error *error)
 {
@@ -207,19 +210,30 @@ cudaError_t copy_some(Cuda *cuda, uint64_t until)
     return e;
 }
 
+/* CUB asks the current device for the size of its scratch memory. */
+shuf__workspace plan_workspace(const Cuda *cuda, const shuf__request &request)
+{
+    use_device(cuda);
+    const uint64_t bytes = exchange_bytes(request);
+    return {SHUF__MEMORY_CUDA_PRIVATE, bytes, bytes};
+}
+
 } // namespace
 
 shuf__workspace cuda_workspace(const shuf__backend *backend, const shuf__request *request,
                                shuf__memory kind)
 {
     const bool host = shuf__memory_is_host(kind), moves = request->kind == SHUF__SHUFFLE;
+    const bool plans = request->kind == SHUF__EXCHANGE;
     const auto *cuda = reinterpret_cast<const Cuda *>(backend);
-    if ((moves && host) || request->kind == SHUF__EXCHANGE)
+    if ((moves || plans) && host)
         return shuf__host_workspace(cuda->threads, request);
-    if (!moves && !host)
+    if (!moves && !plans && !host)
         return {kind, 0, 0};
     if (moves)
         return {SHUF__MEMORY_CUDA_PRIVATE, shuffle_best_bytes(request->shuffle), 0};
+    if (plans)
+        return plan_workspace(cuda, *request);
     const uint64_t bytes = shuf__request_shape(request).bytes;
     const uint64_t needed = bytes > staging_bytes ? bytes : 0;
     return {SHUF__MEMORY_CUDA_PRIVATE, needed, needed};
@@ -242,11 +256,10 @@ shuf_status cuda_launch(shuf__backend *backend, const shuf__computation *computa
     if (now.computed)
         return SHUF_OK;
     const bool moves = computation->request.kind == SHUF__SHUFFLE;
-    assert(!moves ||
-           shuf__memory_is_host(computation->input->kind) == shuf__memory_is_host(block->kind));
     const bool plans = computation->request.kind == SHUF__EXCHANGE;
-    assert(!plans || shuf__memory_is_host(block->kind));
-    if (plans || (moves && shuf__memory_is_host(block->kind)))
+    const bool host = shuf__memory_is_host(block->kind);
+    assert(!moves || shuf__memory_is_host(computation->input->kind) == host);
+    if ((moves || plans) && host)
         return compute_here(cuda, computation, block, error);
     return is_quick(computation) ? launch_quick(cuda, computation, block, error)
                                  : launch_timed(cuda, computation, block, error);

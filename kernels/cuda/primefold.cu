@@ -6,6 +6,7 @@
 
 #include "fold_forms.cuh"
 #include "host/primefold_shape.h"
+#include "look_up.cuh"
 #include "quick.cuh"
 #include "tuning.cuh"
 
@@ -114,28 +115,17 @@ __global__ void __launch_bounds__(fold_threads, Form::look_up_blocks_per_sm)
 {
     const uint64_t i = (uint64_t{blockIdx.x} * fold_threads + threadIdx.x) * group;
     Value position[group] = {};
-    typename Form::Word x[1][group];
+    typename Form::Word x[group];
     if (i + group <= count)
         load_group(at + i, position);
     else
         for (int c = 0; c < group; c++)
             position[c] = i + c < count ? at[i + c] : 0;
-#pragma unroll
-    for (int c = 0; c < group; c++)
-        x[0][c] = f.first(f.start(f.row, position[c]));
-    uint32_t met = 0;
-    f.evaluate_unchecked(f.row, x, met);
-    if (!finished(f, met, x[0])) {
-        const uint32_t again = unfinished(f, met, x[0]);
-#pragma unroll
-        for (int c = 0; c < group; c++)
-            if (again >> c & 1)
-                x[0][c] = cycle_walk(f, f.row, position[c]);
-    }
+    look_up_group(f, position, x);
     if (i + group <= count)
-        put_group(values + i, x[0]);
+        put_group(values + i, x);
     else if (i < count)
-        put_some(values + i, x[0], count - i);
+        put_some(values + i, x, count - i);
 }
 
 /* For n <= SHUF_PRIMEFOLD_EXACT: a thread follows a position through the exchanges. */

@@ -51,6 +51,7 @@ constexpr uint64_t fold_short = 512;         /* most groups of a short row */
 constexpr uint64_t fold_block_groups = 3072; /* most groups of short rows in a block */
 constexpr uint64_t fold_rows = 64;           /* most short rows in a block */
 constexpr int exchange_rows = 128;           /* rows of few values in a block */
+constexpr int plan_blocks_per_sm = 7;        /* for plans of exchanges */
 
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
  * streams a thread computes several draws. */

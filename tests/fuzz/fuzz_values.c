@@ -127,7 +127,9 @@ static void socket_path(const char *text)
     struct sockaddr_un address;
     if (!*text || shuf__socket_address(text, SHUF__SOCKET_CONNECT, &address, &error))
         return;
-    fuzz_require(strcmp(address.sun_path, text) == 0);
+    const char *const end = address.sun_path + strlen(address.sun_path) - strlen(text);
+    fuzz_require(end >= address.sun_path && strcmp(end, text) == 0);
+    fuzz_require(end == address.sun_path || (*text != '/' && end[-1] == '/'));
 }
 
 static void key_name(const char *text)

@@ -4,6 +4,7 @@
 import gc
 import os
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -83,7 +84,7 @@ def test_named_key(tmp_path):
     (keys / "training").chmod(0o600)
     daemon = Daemon(tmp_path, CREDENTIALS_DIRECTORY=str(keys)).start()
     with shufd.connect(daemon.socket) as client:
-        assert client.fingerprint(1000, key="training", epoch=3) == 0x4E4CE8BB03277DFF
+        assert client.fingerprint(1000, key="training", epoch=3) == "0x4e4ce8bb03277dff"
         order = client.permute(1000, key="training", epoch=3)
         assert (np.sort(order) == np.arange(1000)).all()
         assert (order != client.permute(1000, 0, 3)).any()
@@ -244,7 +245,6 @@ def test_bad_requests_are_refused(client, daemon):
         "^scale nan: expected 2": lambda: client.normal(0, float("nan"), 3, seed=1),
         "^loc inf: expected -2": lambda: client.normal(float("inf"), 1, 3, seed=1),
         "loc 1, scale 1e.06": lambda: client.normal(1, 1e6, 3, seed=1, dtype="f16"),
-        "^size 0: expected at least 1": lambda: client.uniform(size=0, seed=1),
         "^size 4611686018427387905: expected at most 4611686018427387904 from offset 0": lambda: client.uniform(
             size=2**62 + 1, seed=1
         ),
@@ -445,9 +445,26 @@ def test_scipy_uses_bit_generator(daemon):
     assert (stats.norm.rvs(size=20_000, random_state=again) == values).all()
 
 
+@pytest.mark.parametrize("size", [0, (0,), (3, 0), (0, 2**40)])
+def test_size_zero_is_an_empty_array(client, size):
+    """As in NumPy. Other arguments are still checked, and a generator does not advance."""
+    expected = np.empty(size).shape
+    for draw in (client.normal, client.uniform):
+        values = draw(size=size, seed=1, dtype="f32")
+        assert values.shape == expected and values.dtype == np.float32 and not values.flags.writeable
+        with pytest.raises(shufd.Invalid, match="dtype"):
+            draw(size=size, seed=1, dtype="x")
+    assert client.uniform(2.0, 3.0, size, seed=1).shape == expected
+    generator = shufd.Stream(1)
+    assert client.normal(size=size, generator=generator).shape == expected and generator.offset == 0
+    with pytest.raises(shufd.Invalid, match="^scale"):
+        client.normal(scale=-1.0, size=size, seed=1)
+
+
 def test_fingerprint(client):
     assert client.fingerprint(1000, 7) == client.fingerprint(1000, 7) != client.fingerprint(1000, 8)
-    assert shufd.verify(n=1000, seed=7, client=client) == f"{client.fingerprint(1000, 7):016x}"
+    assert shufd.verify(n=1000, seed=7, client=client) == client.fingerprint(1000, 7)
+    assert re.fullmatch("0x[0-9a-f]{16}", client.fingerprint(1000, 7))
 
 
 def test_reprs(client):

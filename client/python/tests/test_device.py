@@ -13,7 +13,7 @@ import pytest
 
 import shufd
 from conftest import Daemon, await_value, lease_count, run_in_child
-from shufd import _device
+from shufd import _device, _streams
 from shufd._lease import Lease
 
 
@@ -62,14 +62,22 @@ def take_tensor(capsule, version):
 
 
 @pytest.fixture
-def array(client, monkeypatch):
+def waits(monkeypatch):
+    """The devices and streams that are waited for."""
+    calls = []
+    monkeypatch.setattr(_streams, "wait", lambda ordinal, stream=None: calls.append((ordinal, stream)))
+    return calls
+
+
+@pytest.fixture
+def array(client, monkeypatch, waits):
     """A DeviceArray over host memory, for the tests that need no GPU."""
     monkeypatch.setattr(_device, "_ordinal_of", lambda address: 3)
 
     def make_array():
         request = shufd._request.whole(1000, 7, None, 0, "primefold")
         connection = client._connection()
-        lease = Lease(connection, connection.take(shufd._lib.shuf_lease_take, request, shufd._request.HOST))
+        lease = Lease(connection.take(shufd._lib.shufpy_take_permutation, request, shufd._request.HOST))
         return _device.DeviceArray(lease, lease.dtype, (10, 100), -1)
 
     return make_array
@@ -108,12 +116,40 @@ def test_unused_capsules_free_their_leases(client, array, version):
     assert lease_count(client) == leases_before and not _device._owners
 
 
+def test_end_waits_for_the_stream_of_the_consumer(array, waits):
+    managed, address, _ = take_tensor(array().__dlpack__(stream=5), None)
+    assert not waits
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(address)
+    assert waits == [(3, 5)]
+
+
+def test_end_waits_for_consumers_of_the_interface(array, waits):
+    array()
+    assert not waits  # nobody has seen its address
+    a = array()
+    assert a.__cuda_array_interface__
+    del a
+    gc.collect()
+    assert waits == [(3, None)]
+
+
 def test_cuda_array_interface(array):
     a = array()
     interface = a.__cuda_array_interface__
     assert interface["data"] == (a.ptr, True) and interface["shape"] == (10, 100)
     assert interface["typestr"] == "<u4" and interface["version"] == 3 and interface["stream"] is None
     assert "cuda:3" in repr(a) and len(a) == 10 and a.nbytes == 4000
+
+
+def test_part_of_a_lease_and_view(array):
+    a = array()
+    part = _device.DeviceArray(a._lease, a.dtype, (10,), -1, first=990)
+    assert part.ptr == a.ptr + 4 * 990 and part.nbytes == 40 and len(part) == 10
+    signed = part.view("i4")
+    assert signed.__cuda_array_interface__["typestr"] == "<i4" and part.dtype == np.uint32
+    assert signed.ptr == part.ptr and signed.shape == part.shape
+    with pytest.raises(shufd.Invalid, match="dtype: int64: expected 4 bytes, as uint32 has"):
+        part.view("i8")
 
 
 def test_closed_array_is_refused(array):
@@ -220,6 +256,59 @@ def test_streams_on_the_gpu(gpu):
     t = torch.from_dlpack(gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32", device="cuda:0"))
     assert t.shape == (30, 40)
     assert np.allclose(t.cpu().numpy(), gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32"))
+
+
+@pytest.mark.parametrize("n", [1000, 3_000_000])
+def test_kernels_that_still_read_keep_the_memory(gpu, n):
+    """The index array ends while the stream is busy. A small block gets the next epoch's values then, and
+    a large one is unmapped."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    rows = torch.arange(n, device="cuda") + 1
+    gathered = []
+    for epoch in range(8):
+        torch.cuda._sleep(50_000_000)  # cycles
+        gathered.append(rows[torch.from_dlpack(gpu.permute(n, 7, epoch, dtype="i64", device="cuda"))])
+    for epoch, values in enumerate(gathered):
+        assert (values.cpu().numpy() == gpu.permute(n, 7, epoch, dtype="i64") + 1).all()
+
+
+LISTS = ("to", "arriving", "order", "places")
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("sizes", [None, [300_000, 0, 700_001]])
+def test_plans_on_the_gpu(gpu, sizes, inverse):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    for rank in range(3):
+        asked = dict(seed=7, epoch=2, rank=rank, world=3, input=sizes, inverse=inverse)
+        there, here = (gpu.exchange(1_000_001, device=device, **asked) for device in ("cuda", None))
+        for name in LISTS:
+            values = torch.from_dlpack(getattr(there, name).view("i4")).cpu().numpy()
+            assert np.array_equal(values, getattr(here, name)), (rank, name)
+
+
+@pytest.mark.parametrize("budget", [1 << 30, 1 << 20])
+def test_global_shuffle_on_the_gpu(gpu, budget, monkeypatch):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    import shufd.torch
+
+    plans, exchange, leases_before = [], gpu.exchange, lease_count(gpu)
+    monkeypatch.setattr(gpu, "exchange", lambda *a, **o: plans.append(type(exchange(*a, **o).order)) or exchange(*a, **o))
+    rows = {"x": torch.arange(300_000, device="cuda").reshape(100_000, 3), "y": torch.rand(100_000, device="cuda").half()}
+    shuffled = shufd.torch.global_shuffle(rows, seed=7, epoch=1, budget=budget, client=gpu)
+    order = torch.from_dlpack(gpu.permute(100_000, 7, 1, dtype="i64", device="cuda"))
+    assert all(torch.equal(shuffled[name], rows[name][order]) for name in rows)
+    back = shufd.torch.global_shuffle(shuffled, seed=7, epoch=1, inverse=True, budget=budget, client=gpu)
+    assert all(torch.equal(back[name], rows[name]) for name in rows)
+    assert plans == [_device.DeviceArray] * 2
+    del order
+    assert await_value(lambda: lease_count(gpu), leases_before) == leases_before
 
 
 def test_unused_device_is_refused(gpu):

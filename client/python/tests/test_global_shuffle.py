@@ -323,12 +323,39 @@ def test_plans(client):
     found = [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 8]
     assert [(lease["rank"], lease["world"], lease["n"], lease["inverse"]) for lease in found] == [(0, 2, 1000, False)]
     assert client.exchange(10, 7, rank=0, world=2).order.dtype == np.uint32
+    for ask in (client.exchange, client.prefetch_exchange):
+        with pytest.raises(shufd.Invalid, match="device: 'cuda': this daemon has the backend cpu"):
+            ask(10, 7, rank=0, world=2, device="cuda")
     with pytest.raises(shufd.Invalid, match="input: 2 sizes, expected world = 3"):
         client.exchange(10, 7, rank=0, world=3, input=[5, 5])
     with pytest.raises(shufd.Invalid, match="rank 3: expected less than world = 3"):
         client.exchange(10, 7, rank=3, world=3)
     with pytest.raises(ValueError):
         plans[0].order[0] = 1
+
+
+class DlpackArray:
+    """Numbers that torch can only take by DLPack, like those of a DeviceArray."""
+
+    def __init__(self, numbers):
+        self.numbers, self.dtype = numbers, numbers.dtype
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def view(self, dtype):
+        return self.numbers.view(dtype)
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
+def test_lists_as_indices(kind, as_lent):
+    values = np.array([5, 0, 2**31 + 7, 2**32 - 1, 3], kind)
+    numbers = _global_shuffle.Numbers(as_lent(values))
+    cpu = torch.device("cpu")
+    assert numbers.count == 5 and numbers.to_list() == values.tolist()
+    index = numbers.index([slice(0, 2), slice(2, 2), slice(3, 5)], cpu)
+    assert index.dtype == torch.int64 and index.tolist() == [5, 0, 2**32 - 1, 3]
 
 
 def test_example(daemon):

@@ -159,8 +159,9 @@ def test_private_daemon_starts_again_after_a_crash():
 
 def test_private_daemon_start_failure(tmp_path):
     skip_with_default_daemon()
-    text = "import shufd\ntry: shufd.serve(backend='cuda:99')\nexcept shufd.NoDaemon as e: print(e)"
-    assert "shufd did not start: " in run_python(text).stdout
+    for backend, reason in (("cuda:99", "cuda:99"), ("abacus", "abacus: expected auto, cpu or cuda")):
+        text = f"import shufd\ntry: shufd.serve(backend={backend!r})\nexcept shufd.NoDaemon as e: print(e)"
+        assert run_python(text).stdout.startswith(f"shufd did not start: backend {reason}")
 
 
 def test_several_gpus_need_a_choice(tmp_path):
@@ -174,8 +175,10 @@ def test_several_gpus_need_a_choice(tmp_path):
     assert "choose one by CUDA_VISIBLE_DEVICES=UUID or SHUFD_SOCKET" in result.stdout
     assert "start a daemon" not in result.stdout and "serve()" not in result.stdout
     assert "private daemon" not in result.stderr
-    for path in gpus:
-        path.unlink()
+    gpus[0].unlink()
+    named = run_python(text, **environment, CUDA_VISIBLE_DEVICES="GPU-1")
+    assert "(one, but no daemon of this GPU" in named.stdout and "private daemon" not in named.stderr
+    gpus[1].unlink()
     assert "private daemon" in run_python(text, **environment).stderr
 
 
@@ -252,7 +255,7 @@ def test_lost_daemon_is_an_error(killable_daemon):
 
 @pytest.mark.parametrize("call", ["shuffle", "permute"])
 def test_interrupt_ends_call(killable_daemon, call):
-    """Ctrl-C ends a long call at once. The daemon cancels the work when the thread of the call has ended."""
+    """Ctrl-C ends a long call at once, while the daemon does not answer."""
     with shufd.connect(killable_daemon.socket) as client:
         array = np.zeros(60_000_000, np.uint8)
         client.permute(1000, 7)
@@ -269,6 +272,25 @@ def test_interrupt_ends_call(killable_daemon, call):
         timer.join()
         assert client.permute(1000, 7).size == 1000
         assert await_value(lambda: lease_count(client), 0, 60) == 0
+
+
+@pytest.mark.parametrize("algorithm", ["primefold", "philox24"])
+def test_interrupt_ends_work_of_daemon(daemon, algorithm):
+    """Ctrl-C cancels the job, which would last for hours. Arrays of the client stay readable."""
+    with shufd.connect(daemon.socket) as client, shufd.connect(daemon.socket) as other:
+        array = client.permute(1000, 7)
+
+        def interrupt():
+            await_value(lambda: other.status()["queued"], 1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.fingerprint(1 << 44, 7, algorithm=algorithm)
+        thread.join()
+        assert await_value(lambda: client.status()["queued"], 0) == 0
+        assert array.sum() == 499_500 and (client.permute(1000, 7) == array).all()
 
 
 def test_faults_leak_nothing(killable_daemon):

@@ -496,6 +496,21 @@ def test_copied_sampler_continues(client):
         assert list(other) == whole[20:]
 
 
+def test_iterations_without_set_epoch_repeat_the_epoch(client):
+    """As torch's sampler does: also in copies and through loaders. Only a loaded state is continued."""
+    sampler = make_sampler(client, 100, 2, 1)
+    whole = list(sampler)
+    copies = [copy.copy(sampler), copy.deepcopy(sampler), pickle.loads(pickle.dumps(sampler))]
+    for other in (sampler, *copies):
+        assert other.epoch == 0 and list(other) == whole and list(other) == whole
+    loader = torch.utils.data.DataLoader(Numbers(100), sampler=pickle.loads(pickle.dumps(sampler)))
+    for _ in range(2):
+        assert [int(batch) for batch in loader] == whole
+    resumed = make_sampler(client, 100, 2, 1)
+    resumed.load_state_dict(sampler.state_dict())
+    assert list(resumed) == [] and list(resumed) == whole
+
+
 def test_epoch_continues_after_killed_daemon(killable_daemon):
     with shufd.connect(killable_daemon.socket, reconnect=20) as client:
         sampler = make_sampler(client, 100_000, 2, 1)
@@ -618,6 +633,6 @@ def test_verify(daemon, seeds):
         assert text.startswith(f"NoDaemon: rank 1 on {socket.gethostname()}: ")
         assert "not started privately for one of 3 ranks" in text
     elif len(set(seeds)) == 1:
-        assert text == f"{shufd.default_client().fingerprint(1000, 7):016x}"
+        assert text == shufd.default_client().fingerprint(1000, 7)
     else:
         assert text.startswith(f"Mismatch: rank 2 on {socket.gethostname()}: seed 8, expected 7 as on rank 0")

@@ -309,6 +309,7 @@ static void check_allocations(void)
     fuzz_require(count == all->count && buffers == all->buffers);
     fuzz_require(pending == all->pending_free_count);
     fuzz_require(uncommitted == all->budgets[SHUF__SIDE_HOST].uncommitted);
+    fuzz_require(all->budgets[SHUF__SIDE_DEVICE].unconfirmed == 0);
     for (int side = 0; side < SHUF__SIDES; side++)
         fuzz_require(used[side] == all->budgets[side].used);
 }
@@ -406,6 +407,7 @@ void daemon_check_empty(void (*settle)(void))
     daemon_check();
     fuzz_require(service.allocations.count == 0);
     fuzz_require(service.allocations.budgets[SHUF__SIDE_HOST].releasing == 0);
+    fuzz_require(service.allocations.budgets[SHUF__SIDE_HOST].unconfirmed == 0);
     fuzz_require(LIST_EMPTY(&service.allocations.accounts.list));
     fuzz_require(service.cache.tree == NULL);
 }

@@ -23,7 +23,7 @@ class NoDaemon(Error, ConnectionError):
 
 
 class DaemonLost(NoDaemon):
-    """The daemon ended, and no other one came within 10 s. The next call connects again."""
+    """The daemon ended, and no other one came within 10 s. Later calls try once to connect."""
 
 
 class Busy(Error):
@@ -91,7 +91,13 @@ BY_STATUS: dict[str, type[Error]] = {
 
 HOW_TO_START = "; start a daemon with `shufd &`"
 OR_SERVE = ", or call shufd.serve()"
-_SEVERAL = "/GPU-*.sock (several"  # libshuf: daemons run, but the process must choose one
+_CHOICE = re.compile(r"/GPU-\*\.sock \((several|one,)")  # libshuf, if the process must choose a daemon
+
+
+def must_choose(message: str) -> bool:
+    """True if daemons of GPUs run, but none is that of this process's GPU. A private daemon would compute
+    on the wrong device, and the caller would not notice it."""
+    return _CHOICE.search(message) is not None
 
 
 def make(status: str, message: str, was_connected: bool) -> Error:
@@ -100,7 +106,7 @@ def make(status: str, message: str, was_connected: bool) -> Error:
     if cls is NoDaemon:
         if was_connected:
             return DaemonLost(message + HOW_TO_START)
-        return NoDaemon(message if _SEVERAL in message else message + HOW_TO_START + OR_SERVE)
+        return NoDaemon(message if must_choose(message) else message + HOW_TO_START + OR_SERVE)
     return cls(message)
 
 

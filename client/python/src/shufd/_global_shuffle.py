@@ -13,14 +13,16 @@ import math
 import operator
 from typing import Any, Callable, Iterator
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
 from . import _errors
-from ._plan import Plan, Round, round_of
+from ._plan import Plan, slices_of
 
 VERSION = 1  # of the messages between ranks
 _INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
+_ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
 
 # ---- The process group ---------------------------------------------------------------------------
@@ -247,17 +249,63 @@ def _sizes(all_arguments: list[Arguments]) -> tuple[list[int], list[int]]:
 # ---- The plan ------------------------------------------------------------------------------------
 
 
+def _device_of(leaves: list[torch.Tensor]) -> torch.device | None:
+    """The GPU that has all tensors."""
+    devices = {leaf.device for leaf in leaves}
+    device = devices.pop()
+    return device if device.type == "cuda" and not devices else None
+
+
 def _take_plan(
-    client: Any, ranks: Ranks, sizes: list[int], outputs: list[int], settings: dict[str, Any]
+    client: Any, ranks: Ranks, sizes: list[int], outputs: list[int], device: torch.device | None,
+    settings: dict[str, Any],
 ) -> Plan:
+    """The plan of this rank, in the memory of `device` if the daemon computes there and may lend it."""
     from . import connect, default_client
 
     if client is None:
         client = connect() if ranks.world > 1 else default_client()
-    plan: Plan = client.exchange(
-        sum(sizes), rank=ranks.rank, world=ranks.world, input=sizes, output=outputs, **settings
-    )
-    return plan
+
+    def take(**where: Any) -> Plan:
+        plan: Plan = client.exchange(
+            sum(sizes), rank=ranks.rank, world=ranks.world, input=sizes, output=outputs, **settings, **where
+        )
+        return plan
+
+    if device is not None:
+        try:
+            return take(device=f"cuda:{device.index}")
+        except _ON_HOST:
+            pass
+    return take()
+
+
+class Numbers:
+    """A list of a plan. Gives its numbers as an index of torch."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.count = len(numbers)
+        self.host: Any = numbers if isinstance(numbers, np.ndarray) else None
+        self.width = numbers.dtype.itemsize
+        if self.host is None:  # as signed numbers: torch computes little with the unsigned types
+            self.there = torch.from_dlpack(numbers.view(f"i{self.width}"))
+
+    def to_list(self) -> list[int]:
+        numbers: list[int] = self.index([slice(0, self.count)], torch.device("cpu")).tolist()
+        return numbers
+
+    @property
+    def index_bytes(self) -> int:
+        """The most bytes that a number takes while index() runs."""
+        return _INDEX_BYTES if self.host is not None else _INDEX_BYTES + int(self.width)
+
+    def index(self, slices: list[slice], device: torch.device) -> torch.Tensor:
+        """The numbers of all slices on the device, as int64."""
+        if self.host is not None:
+            parts = [self.host[part] for part in slices]
+            return torch.from_numpy(np.concatenate(parts, dtype=np.int64, casting="same_kind")).to(device)
+        index = torch.cat([self.there[part] for part in slices]).to(device, torch.int64)
+        return index.bitwise_and_(0xFFFFFFFF) if self.width == 4 else index
 
 
 def _begin(ranks: Ranks, failure: Exception | None, own_rounds: list[int]) -> list[int]:
@@ -275,52 +323,67 @@ def _begin(ranks: Ranks, failure: Exception | None, own_rounds: list[int]) -> li
 # ---- The rounds ----------------------------------------------------------------------------------
 
 
+class Lists:
+    """The plan as torch needs it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.to, self.arriving = Numbers(plan.to).to_list(), Numbers(plan.arriving).to_list()
+        self.order, self.places = Numbers(plan.order), Numbers(plan.places)
+
+    def wait(self) -> None:
+        """Waits until the GPU has read the lists, because the lease of the plan may end then."""
+        if self.order.host is None:
+            torch.cuda.current_stream(self.order.there.device).synchronize()
+
+
 class Move:
     """The exchange of one tensor."""
 
-    def __init__(self, ranks: Ranks, plan: Plan, leaf: torch.Tensor, output_size: int) -> None:
-        self.ranks, self.plan, self.leaf = ranks, plan, leaf.detach()
-        self.to, self.arriving = plan.to.tolist(), plan.arriving.tolist()
+    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, output_size: int) -> None:
+        self.ranks, self.lists, self.leaf = ranks, lists, leaf.detach()
         self.row = _row_bytes(leaf)
         self.out = torch.empty((output_size, *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
 
     def count_rounds(self, budget: int) -> int:
         """Two rounds run at the same time, so each may use half of the budget. If two ranks exchange k
         records at most, there are at most k rounds, because further rounds would be empty."""
-        needed = (len(self.plan.order) + len(self.plan.places)) * (self.row + _INDEX_BYTES)
-        most: int = max(1, *self.to, *self.arriving)
+        lists = self.lists
+        needed = (lists.order.count + lists.places.count) * (self.row + lists.order.index_bytes)
+        most: int = max(1, *lists.to, *lists.arriving)
         return 1 if needed <= budget else min(most, int(-(-2 * needed // budget)))
 
-    def _index(self, part: Round) -> torch.Tensor:
-        return torch.from_numpy(part.numbers).to(self.leaf.device)
-
-    def _start(self, index: int, rounds: int) -> Callable[[], None]:
+    def _start(self, round: int, rounds: int) -> Callable[[], None]:
         """Starts a round. Returns a function that waits for it and puts its arrivals in their places."""
-        leaving = round_of(self.to, self.plan.order, index, rounds)
-        coming = round_of(self.arriving, self.plan.places, index, rounds)
-        sent = self.leaf.index_select(0, self._index(leaving)).resolve_conj().resolve_neg().contiguous()
-        received = torch.empty((len(coming.numbers), *self.leaf.shape[1:]), dtype=sent.dtype, device=sent.device)
+        lists, device = self.lists, self.leaf.device
+        leaving = slices_of(lists.to, round, rounds)
+        coming = slices_of(lists.arriving, round, rounds)
+        index = lists.order.index(leaving, device)
+        sent = self.leaf.index_select(0, index).resolve_conj().resolve_neg().contiguous()
+        del index
+        to, arriving = ([part.stop - part.start for part in parts] for parts in (leaving, coming))
+        received = torch.empty((sum(arriving), *self.leaf.shape[1:]), dtype=sent.dtype, device=device)
         if self.ranks.world == 1:
             received, wait = sent, _nothing
         else:
             wait = self.ranks.start(
-                _bytes_of(received), _bytes_of(sent), [c * self.row for c in coming.counts],
-                [c * self.row for c in leaving.counts],
+                _bytes_of(received), _bytes_of(sent), [c * self.row for c in arriving],
+                [c * self.row for c in to],
             )  # fmt: skip
 
         def finish() -> None:
             wait()
-            self.out.index_copy_(0, self._index(coming), received)
+            self.out.index_copy_(0, lists.places.index(coming, device), received)
 
         return finish
 
     def run(self, rounds: int) -> torch.Tensor:
-        """Exchanges all rounds. While the records of one round are sent, gathers those of the next."""
+        """Exchanges all rounds. While the records of one round are sent, gathers those of the next. With
+        NCCL the host only queues this work: the exchange has a CUDA stream of its own."""
         if self.row == 0:
             return self.out
         before: Callable[[], None] | None = None
-        for index in range(rounds):
-            now = self._start(index, rounds)
+        for round in range(rounds):
+            now = self._start(round, rounds)
             if before:
                 before()
             before = now
@@ -371,7 +434,8 @@ def global_shuffle(
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 
     Returns new tensors in the same structure. The plan takes 8 bytes a record in the memory of the
-    daemon, and another 8 bytes while it is computed. If arguments of the ranks differ, all ranks fail
+    daemon, and another 8 bytes while it is computed. It is in the memory of the GPU if all tensors are
+    on the GPU of the daemon, else in host memory. If arguments of the ranks differ, all ranks fail
     with the same Mismatch, which names the rank and the field. Other errors: Invalid, those of
     Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
@@ -386,9 +450,12 @@ def global_shuffle(
     moves: list[Move] = []
     failure: Exception | None = None
     try:
-        plan = _take_plan(client, ranks, sizes, outputs, settings)
-        moves = [Move(ranks, plan, leaf, outputs[ranks.rank]) for leaf in leaves]
+        lists = Lists(_take_plan(client, ranks, sizes, outputs, _device_of(leaves), settings))
+        moves = [Move(ranks, lists, leaf, outputs[ranks.rank]) for leaf in leaves]
     except Exception as error:  # the other ranks must hear of it, or they would wait
         failure = error.with_traceback(None)  # its frames would keep the lease
     rounds = _begin(ranks, failure, [move.count_rounds(budget) for move in moves])
-    return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])
+    try:
+        return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])
+    finally:
+        lists.wait()

@@ -263,9 +263,11 @@ class Resumable:
         self._move(epoch, position)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies of other processes continue at this place."""
-        place = {"_resume": self.state_dict()["position"], "_cursor": None}
-        return {**self.__dict__, **place}
+        """Copies continue at this place. After the last index they repeat the epoch, as this sampler
+        does without set_epoch()."""
+        has_ended = self._cursor is not None and self._cursor.step == len(self._cursor.share)
+        resume = 0 if has_ended else self.state_dict()["position"]
+        return {**self.__dict__, "_resume": resume, "_cursor": None}
 
 
 def state_of(epoch: Epoch, **more: Any) -> dict[str, Any]:

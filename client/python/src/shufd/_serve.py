@@ -18,12 +18,13 @@ import time
 
 from . import _lifeline
 from ._client import Client
-from ._errors import NoDaemon
+from ._errors import NoDaemon, must_choose
 from ._programs import path_of
 
 _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.005
+_FAILED = " error: "  # in a line of the log, after the time
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
 # $1: the directory; $2: shufd; the rest: its options
@@ -90,7 +91,7 @@ def _await(directory: str, reconnect: float) -> Client:
         except NoDaemon:
             log = pathlib.Path(directory, "log")
             lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-            failed = [line for line in lines if "error" in line]
+            failed = [line.partition(_FAILED)[2] or line for line in lines if "error" in line]
             if failed or time.monotonic() > deadline:
                 raise NoDaemon(f"shufd did not start: {(failed or lines or ['no log'])[-1]}") from None
         time.sleep(_POLL_SECONDS)
@@ -118,8 +119,8 @@ def serve(
     the module do not start one if the launcher has several ranks.
 
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
-    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of several GPUs
-    and the caller names none of them.
+    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of GPUs, but
+    none of the caller's GPU.
     """
     options = [f"--backend={backend}"]
     if host_memory is not None:
@@ -130,17 +131,9 @@ def serve(
         try:
             return Client(None, reconnect=reconnect)
         except NoDaemon as error:
-            if _several_gpus():
+            if must_choose(str(error)):
                 raise NoDaemon(f"not started privately: {error}") from None
             return _serve_privately(options, reconnect, quiet)
-
-
-def _several_gpus() -> bool:
-    """True if the machine has daemons of several GPUs. Then a private daemon would compute on the
-    wrong device, and the caller would not notice it."""
-    folder = pathlib.Path(os.environ.get("SHUFD_RUNTIME_DIR") or "/run/shufd")
-    named = os.environ.get(_VARIABLE)
-    return not named and len(list(folder.glob("GPU-*.sock"))) > 1
 
 
 def _serve_privately(options: list[str], reconnect: float, quiet: bool) -> Client:

@@ -24,7 +24,7 @@ def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> 
         "seed": seed,
         "epoch": epoch,
         "version": shufd.__version__,
-        "fingerprint": f"{client.fingerprint(n, seed, epoch, algorithm=algorithm):016x}",
+        "fingerprint": client.fingerprint(n, seed, epoch, algorithm=algorithm),
     }
 
 
@@ -41,7 +41,7 @@ def verify(
     ranks of a process group, through the store of torch.distributed. All ranks call it.
 
     group  None: all ranks. Without torch.distributed there is nothing to compare.
-    Returns the fingerprint, 16 hexadecimal digits. Fails with Mismatch, which names the nodes that
+    Returns the fingerprint, as Client.fingerprint(). Fails with Mismatch, which names the nodes that
     differ from the first rank, on every rank. If a rank has no daemon, or its daemon refuses the
     request, every rank fails with the error of this rank.
     """

@@ -41,9 +41,9 @@ def _watch(done: threading.Event, title: str, progress: bool | None) -> None:
             bar.close()
 
 
-def run(function: Callable[[], T], title: str, progress: bool | None, abandon: Callable[[], None]) -> T:
+def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Callable[[], None]) -> T:
     """Returns function(). After an exception of a signal handler, such as KeyboardInterrupt, calls
-    `abandon`. function() then ends in the background, and its result is not used."""
+    `cancel`. function() then ends in the background, and its result is not used."""
     if threading.current_thread() is not threading.main_thread():
         return function()
     done = threading.Event()
@@ -62,7 +62,7 @@ def run(function: Callable[[], T], title: str, progress: bool | None, abandon: C
     try:
         _watch(done, title, progress)
     except BaseException:
-        abandon()
+        cancel()
         raise
     thread.join()
     value, error = outcome

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The time, the bytes and the memory of an exchange between GPUs, calculated from measured rates.
+
+    exchange_model.py                  prints the tables of docs/exchange.md
+    exchange_model.py --check PAGE     fails if the tables in the page differ
+    exchange_model.py --write PAGE     replaces them
+
+docs/exchange.md explains the formulas and names the source of each rate.
+"""
+
+import argparse
+import dataclasses
+import math
+import pathlib
+import sys
+
+NODE = 8  # GPUs that NVLink connects
+COPY = 4306e9  # bytes a second that a kernel reads and writes in its own memory
+EVALUATE = {32: 909e9, 64: 380e9}  # values a second, by the bits of the words of primefold
+NARROW = 2**31 - 2**23  # from this n on, primefold needs words of 64 bits
+NVLINK = 349e9  # bytes a second that NCCL's all-to-all sends over the links of a GPU
+INFINIBAND = 50e9  # bytes a second of a GPU's NDR adapter
+ROUND_BYTES, ROUND_SECONDS = 2**28, 0.12e-3  # the bytes that a rank sends in a round; the least time of a round
+PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory while it is computed
+GPUS = (1, 2, 4, 8, 64, 1024)
+
+
+@dataclasses.dataclass
+class Case:
+    """A method for records of one size, in a table of its own."""
+
+    title: str
+    width: int  # bytes of a record
+    records: int  # of a GPU
+    move: float  # records a second that a GPU reads or writes in the order of a plan
+    gpus: tuple = GPUS
+    peer: float = 0.0  # bytes a second that a kernel reads from a peer; 0: by all-to-all
+
+
+CASES = [
+    Case("Records of 8 bytes, 2^28 a GPU (2 GiB), one by one", 8, 2**28, 34.6e9),
+    Case("The same by windows", 8, 2**28, 59e9),
+    Case("Records of 256 bytes, 2^24 a GPU (4 GiB)", 256, 2**24, 1986e9 / 256),
+    Case("The same, read directly from the memory of the peers", 256, 2**24, 1986e9 / 256, (2, 4, 8), 375e9),
+    Case("Records of 8 bytes, 2^30 a GPU (8 GiB), by windows: n = 2^40 on 1024 GPUs", 8, 2**30, 59e9, (1024,)),
+]
+
+
+# ---- The plan ------------------------------------------------------------------------------------
+
+
+def bytes_by_digits(bits):
+    """Moved for a number that is sorted by 16 bits of its key at a time."""
+    moved = 4
+    for shift in range(0, bits, 16):
+        passes = math.ceil(min(bits - shift, 16) / 8)
+        moved += (4 if shift else 0) + 2 + 2 + passes * 2 * (2 + 4)
+    return moved
+
+
+def bytes_by_keys(bits):
+    """Moved for a number whose key of 32 bits is sorted alone."""
+    return 4 + 4 + math.ceil(bits / 8) * 2 * 4 + 4 + 4
+
+
+def plan_seconds(n, gpus, records):
+    bits, ranks = (n - 1).bit_length(), (gpus - 1).bit_length()
+    moved = (bytes_by_keys(bits) if bits <= 32 else bytes_by_digits(bits)) + bytes_by_digits(ranks)
+    evaluations = (2 if bits <= 32 else math.ceil(bits / 16)) + math.ceil(ranks / 16)
+    word = 32 if n < NARROW else 64
+    return records * (moved / COPY + evaluations / EVALUATE[word])
+
+
+# ---- The exchange --------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Row:
+    """One rank of a job."""
+
+    gpus: int
+    n: int
+    plan: float  # seconds
+    move: float
+    exchange: float
+    nvlink: float  # bytes that the rank sends
+    infiniband: float
+    pair: float  # bytes from one rank to another
+    memory: float  # beside input and output
+
+    @property
+    def in_sequence(self):
+        return self.plan + self.move + self.exchange
+
+    @property
+    def overlapped(self):
+        return self.plan + max(self.move, self.exchange)
+
+
+def row_of(case, gpus):
+    own = case.records * case.width
+    near = min(gpus, NODE) - 1
+    nvlink, infiniband = own * near / gpus, own * (gpus - 1 - near) / gpus
+    plan = plan_seconds(case.records * gpus, gpus, case.records)
+    memory = case.records * (PLAN_BYTES + SORT_BYTES)
+    if case.peer:
+        from_own = case.records / gpus / case.move
+        return Row(gpus, case.records * gpus, plan, from_own, nvlink / case.peer, nvlink, 0, own / gpus, memory)
+    rounds = 0 if gpus == 1 else math.ceil(own / ROUND_BYTES)
+    exchange = rounds * ROUND_SECONDS + max(nvlink / NVLINK, infiniband / INFINIBAND)
+    memory = max(memory, case.records * PLAN_BYTES + 4 * ROUND_BYTES)
+    move = 2 * case.records / case.move
+    return Row(gpus, case.records * gpus, plan, move, exchange, nvlink, infiniband, own / gpus, memory)
+
+
+# ---- The tables ----------------------------------------------------------------------------------
+
+
+def ms(seconds):
+    return f"{seconds * 1e3:.1f}"
+
+
+def gigabytes(value):
+    return f"{value / 1e9:.2f}" if value else "0"
+
+
+def size(value):
+    return f"{value / 2**20:,.0f} MiB" if value >= 2**20 else f"{value / 2**10:,.0f} KiB"
+
+
+COLUMNS = [
+    ("GPUs", lambda row: f"{row.gpus}"),
+    ("n", lambda row: f"2^{row.n.bit_length() - 1}"),
+    ("plan, ms", lambda row: ms(row.plan)),
+    ("move, ms", lambda row: ms(row.move)),
+    ("exchange, ms", lambda row: ms(row.exchange)),
+    ("one after the other, ms", lambda row: ms(row.in_sequence)),
+    ("overlapped, ms", lambda row: ms(row.overlapped)),
+    ("10^9 records/s, all GPUs", lambda row: f"{row.n / row.overlapped / 1e9:.1f}"),
+    ("NVLink, GB", lambda row: gigabytes(row.nvlink)),
+    ("InfiniBand, GB", lambda row: gigabytes(row.infiniband)),
+    ("a pair", lambda row: size(row.pair)),
+    ("memory, GiB", lambda row: f"{row.memory / 2**30:.2f}"),
+]
+
+
+def table(rows):
+    yield "| " + " | ".join(name for name, _ in COLUMNS) + " |"
+    yield "|" + "---|" * len(COLUMNS)
+    for row in rows:
+        yield "| " + " | ".join(text(row) for _, text in COLUMNS) + " |"
+
+
+def tables():
+    parts = []
+    for case in CASES:
+        parts += [f"### {case.title}", "", *table([row_of(case, gpus) for gpus in case.gpus]), ""]
+    return "\n".join(parts)
+
+
+BEGIN, END = "<!-- tables of bench/exchange_model.py -->\n\n", "\n<!-- end -->"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--check", type=pathlib.Path, metavar="PAGE")
+    action.add_argument("--write", type=pathlib.Path, metavar="PAGE")
+    options = parser.parse_args()
+    page = options.check or options.write
+    if page is None:
+        print(tables())
+        return
+    text = page.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    expected = before + BEGIN + tables() + END + after
+    if options.write:
+        page.write_text(expected)
+    elif text != expected:
+        sys.exit(f"{page}: the tables differ from those of bench/exchange_model.py; write them with --write {page}")
+
+
+if __name__ == "__main__":
+    main()

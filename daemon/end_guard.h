@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A limit for the time in which the daemon closes its device. The loop's thread then waits for the
+ * driver and for the threads of lanes, so a timer of the loop could not end the wait.
+ */
+#ifndef SHUFD_END_GUARD_H
+#define SHUFD_END_GUARD_H
+
+#include <stdint.h>
+
+/* Calls leave(context) on a thread of its own after this time, unless the process has ended before.
+ * leave() must end the process. Call it once. Does nothing if no thread can be created. */
+void shuf__end_guard_start(uint64_t ms, void (*leave)(void *context), void *context);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See exchange.cuh. The rank's own records are sorted by their places in the output. The rank's own
+ * places are sorted by the rank from which their records come. There are two methods:
+ *
+ *   by keys    for places below 2^32: CUB sorts the places alone. The inverse of the permutation
+ *              then gives the number of each place.
+ *   by digits  for other places, and for ranks: CUB sorts the numbers by 16 bits of their keys at a
+ *              time, from the lowest bits upwards. The keys are evaluated again before each sort.
+ *
+ * So both methods take 8 bytes for each number, or 12 if numbers have 64 bits. Sorts by digits are
+ * stable, so the places of a rank stay in ascending order. In the sorted list a search finds the
+ * end of each rank.
+ */
+#include "exchange.cuh"
+
+#include "exchange_side.cuh"
+#include "exchange_sort.cuh"
+#include "fold_forms.cuh"
+#include "host/primefold_shape.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+namespace shuf
+{
+
+namespace
+{
+
+constexpr unsigned key_bits = 32, digit_bits = 16;
+constexpr unsigned pass_bits = 8; /* CUB sorts by so many bits in a pass */
+constexpr uint64_t alignment = 256;
+
+/* ---- Memory ---- */
+
+/* The arrays of the workspace. */
+template <typename Number> struct Arrays {
+    Key *keys[2]; /* in the same memory as digits and list */
+    Digit *digits[2];
+    Number *list; /* CUB moves the numbers between this list and the plan's */
+    uint64_t *bounds[2];
+    void *temporary;
+    size_t temporary_bytes;
+    uint64_t bytes; /* of all arrays */
+};
+
+uint64_t records_of(const shuf__plan &plan, bool output)
+{
+    return shuf__plan_part(&plan, plan.rank, output).count;
+}
+
+template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *memory)
+{
+    Arrays<Number> a{};
+    char *at = memory;
+    const auto take = [&at](uint64_t bytes) {
+        char *here = at;
+        at += (bytes + alignment - 1) / alignment * alignment;
+        return here;
+    };
+    const uint64_t in = records_of(plan, false), out = records_of(plan, true);
+    const uint64_t most = std::max(in, out), ranks = plan.input || plan.output ? plan.world : 0;
+    for (int k = 0; k < 2; k++)
+        a.digits[k] = reinterpret_cast<Digit *>(take(most * sizeof(Digit)));
+    a.list = reinterpret_cast<Number *>(take(most * sizeof(Number)));
+    a.keys[0] = reinterpret_cast<Key *>(memory);
+    a.keys[1] = a.keys[0] + most;
+    for (int k = 0; k < 2; k++)
+        a.bounds[k] = reinterpret_cast<uint64_t *>(take(ranks * sizeof(uint64_t)));
+    a.temporary_bytes =
+        std::max(sort_bytes(static_cast<Number>(in)), sort_bytes(static_cast<Number>(out)));
+    a.temporary = take(a.temporary_bytes);
+    a.bytes = static_cast<uint64_t>(at - memory);
+    return a;
+}
+
+/* ---- The ranks of a side ---- */
+
+/* Whether a list of sizes has the sizes of equal parts. */
+bool is_equal(const shuf__plan &plan, const uint64_t *sizes)
+{
+    for (uint64_t r = 0; sizes && r < plan.world; r++)
+        if (sizes[r] != shuf__equal_part(plan.permutation.n, plan.world, r).count)
+            return false;
+    return true;
+}
+
+/* Copies the first position of each rank to `there`. */
+cudaError_t copy_bounds(const shuf__plan &plan, const uint64_t *sizes, uint64_t *there,
+                        cudaStream_t stream)
+{
+    const std::unique_ptr<uint64_t[]> bounds(new (std::nothrow) uint64_t[plan.world]);
+    if (!bounds)
+        return cudaErrorMemoryAllocation;
+    for (uint64_t r = 0, sum = 0; r < plan.world; sum += sizes[r++])
+        bounds[r] = sum;
+    return cudaMemcpyAsync(there, bounds.get(), plan.world * sizeof bounds[0],
+                           cudaMemcpyHostToDevice, stream);
+}
+
+cudaError_t find_ranks(const shuf__plan &plan, bool output, uint64_t *bounds, Ranks *ranks,
+                       cudaStream_t stream)
+{
+    const uint64_t *sizes = output && plan.output ? plan.output : plan.input;
+    const uint64_t less = plan.permutation.n / plan.world, larger = plan.permutation.n % plan.world;
+    *ranks = {nullptr,
+              plan.world,
+              larger * (less + 1),
+              larger,
+              less,
+              ~uint64_t{0} / (less + 1),
+              less ? ~uint64_t{0} / less : 0};
+    if (is_equal(plan, sizes))
+        return cudaSuccess;
+    ranks->bounds = bounds;
+    return copy_bounds(plan, sizes, bounds, stream);
+}
+
+/* ---- The sorts ---- */
+
+/* The memory and the computation of a side's sorts. */
+template <typename Number> struct Work {
+    const shuf__computation &computation;
+    const Side &side;
+    const Arrays<Number> &arrays;
+    Number *numbers, *counts; /* of the plan */
+    cudaStream_t stream;
+    bool *cancelled;
+
+    bool is_cancelled() const
+    {
+        *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+        return *cancelled;
+    }
+
+    unsigned blocks(uint64_t each) const
+    {
+        return blocks_for(side.count, fold_threads * each);
+    }
+};
+
+/* Sorts the keys, which are places, and then computes their numbers. */
+template <Direction direction, typename Form, typename Number>
+cudaError_t sort_by_keys(const Form &f, const shuf_primefold_shape &shape, const Work<Number> &w)
+{
+    const Side &side = w.side;
+    const Number *none = nullptr;
+    constexpr Direction back =
+        direction == Direction::forward ? Direction::inverse : Direction::forward;
+    const Arrays<Number> &a = w.arrays;
+    Buffers<Key> keys{a.keys[0], a.keys[1]};
+    if (w.is_cancelled())
+        return cudaSuccess;
+    write_digits<<<w.blocks(group), fold_threads, 0, w.stream>>>(f, side, 0, none, keys.now);
+    cudaError_t e = cudaGetLastError();
+    if (e == cudaSuccess)
+        e = sort_keys(&keys, static_cast<Number>(side.count), side.key_bits, a.temporary,
+                      a.temporary_bytes, w.stream);
+    if (e != cudaSuccess)
+        return e;
+    return with_form<back>(shape, [&](auto of) {
+        write_numbers<<<w.blocks(group), fold_threads, 0, w.stream>>>(
+            of.make(w.computation.request.plan.permutation, shape), side, keys.now, w.numbers);
+        return cudaGetLastError();
+    });
+}
+
+/* The passes alternate between two buffers. The numbers begin in the one from which the last pass
+ * leaves them in the plan. With few numbers CUB may leave them in the other one. */
+template <typename Number> Buffers<Number> buffers_of(const Work<Number> &w)
+{
+    const unsigned passes = (w.side.key_bits + pass_bits - 1) / pass_bits;
+    return passes % 2 ? Buffers<Number>{w.arrays.list, w.numbers}
+                      : Buffers<Number>{w.numbers, w.arrays.list};
+}
+
+template <typename Form, typename Number>
+cudaError_t sort_by_digits(const Form &f, const Work<Number> &w)
+{
+    const Side &side = w.side;
+    const Arrays<Number> &a = w.arrays;
+    Buffers<Digit> digits{a.digits[0], a.digits[1]};
+    Buffers<Number> list = buffers_of(w);
+    number_all<<<w.blocks(1), fold_threads, 0, w.stream>>>(side.count, list.now);
+    cudaError_t e = cudaGetLastError();
+    for (unsigned shift = 0; e == cudaSuccess && shift < side.key_bits && !w.is_cancelled();
+         shift += digit_bits) {
+        write_digits<<<w.blocks(group), fold_threads, 0, w.stream>>>(
+            f, side, shift, shift ? list.now : nullptr, digits.now);
+        e = cudaGetLastError();
+        if (e == cudaSuccess)
+            e = sort_digits(&digits, &list, static_cast<Number>(side.count),
+                            std::min(side.key_bits - shift, digit_bits), a.temporary,
+                            a.temporary_bytes, w.stream);
+    }
+    if (e == cudaSuccess && list.now != w.numbers)
+        e = cudaMemcpyAsync(w.numbers, list.now, side.count * sizeof(Number),
+                            cudaMemcpyDeviceToDevice, w.stream);
+    return e;
+}
+
+template <Direction direction, typename Number> cudaError_t make_side(const Work<Number> &w)
+{
+    const shuf__permutation &p = w.computation.request.plan.permutation;
+    const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
+    const uint64_t world = w.side.ranks.world;
+    if (w.side.count == 0)
+        return cudaMemsetAsync(w.counts, 0, world * sizeof(Number), w.stream);
+    return with_form<direction>(shape, [&](auto of) {
+        const auto f = of.make(p, shape);
+        const bool by_keys = !w.side.by_rank && w.side.key_bits <= key_bits;
+        const cudaError_t e = by_keys ? sort_by_keys<direction>(f, shape, w) : sort_by_digits(f, w);
+        if (e != cudaSuccess || *w.cancelled)
+            return e;
+        count_ranks<<<blocks_for(world, fold_threads), fold_threads, 0, w.stream>>>(
+            f, w.side, w.numbers, w.counts);
+        return cudaGetLastError();
+    });
+}
+
+/* ---- The plan ---- */
+
+/* Where the lists of a plan begin. */
+template <typename Number> struct Lists {
+    Number *counts[2], *numbers[2]; /* of the input, and of the output */
+
+    Lists(const shuf__plan &plan, void *out)
+    {
+        counts[0] = static_cast<Number *>(out);
+        counts[1] = counts[0] + plan.world;
+        numbers[0] = counts[1] + plan.world;
+        numbers[1] = numbers[0] + records_of(plan, false);
+    }
+};
+
+template <typename Number>
+cudaError_t make_plan(const shuf__computation &computation, void *out, cudaStream_t stream,
+                      bool *cancelled)
+{
+    const shuf__plan &plan = computation.request.plan;
+    const auto a = lay_out<Number>(plan, static_cast<char *>(computation.workspace->memory));
+    const Lists<Number> lists(plan, out);
+    if (computation.workspace->bytes < a.bytes)
+        return cudaErrorInvalidValue;
+    cudaError_t e = cudaSuccess;
+    for (int output = 0; output < 2 && e == cudaSuccess && !*cancelled; output++) {
+        const shuf__range part = shuf__plan_part(&plan, plan.rank, output);
+        Side side{part.first,
+                  part.count,
+                  {},
+                  output != 0,
+                  shuf__bits(output ? plan.world - 1 : plan.permutation.n - 1)};
+        const Work<Number> w{computation,          side,   a,        lists.numbers[output],
+                             lists.counts[output], stream, cancelled};
+        e = find_ranks(plan, !output, a.bounds[output], &side.ranks, stream);
+        if (e == cudaSuccess)
+            e = (output != 0) != plan.inverse ? make_side<Direction::forward>(w)
+                                              : make_side<Direction::inverse>(w);
+    }
+    return e;
+}
+
+/* Makes a small plan on the host, and copies it. */
+cudaError_t make_here(const shuf__simd_ops *simd, const shuf__computation &computation, void *out,
+                      cudaStream_t stream, bool *cancelled)
+{
+    const uint64_t bytes = shuf__request_shape(&computation.request).bytes;
+    const uint64_t needed = shuf__exchange_bytes(1, &computation.request.plan);
+    const std::unique_ptr<uint64_t[]> plan(new (std::nothrow) uint64_t[(bytes + 7) / 8]);
+    const std::unique_ptr<uint64_t[]> beside(new (std::nothrow) uint64_t[(needed + 7) / 8]);
+    if (!plan || !beside)
+        return cudaErrorMemoryAllocation;
+    shuf__computation here = computation;
+    shuf__block workspace{};
+    workspace.memory = beside.get();
+    workspace.bytes = needed;
+    here.workspace = &workspace;
+    *cancelled = !shuf__host_exchange(simd, 1, &here, plan.get());
+    return *cancelled ? cudaSuccess
+                      : cudaMemcpyAsync(out, plan.get(), bytes, cudaMemcpyHostToDevice, stream);
+}
+
+bool is_narrow(const shuf__request &request)
+{
+    return shuf__dtype_bytes(request.dtype) == sizeof(uint32_t);
+}
+
+} // namespace
+
+uint64_t exchange_bytes(const shuf__request &request)
+{
+    return is_narrow(request) ? lay_out<uint32_t>(request.plan, nullptr).bytes
+                              : lay_out<uint64_t>(request.plan, nullptr).bytes;
+}
+
+cudaError_t exchange_async(const shuf__simd_ops *simd, const shuf__computation &computation,
+                           void *out, cudaStream_t stream, bool *cancelled)
+{
+    if (computation.request.plan.permutation.n <= SHUF_PRIMEFOLD_EXACT)
+        return make_here(simd, computation, out, stream, cancelled);
+    return is_narrow(computation.request)
+               ? make_plan<uint32_t>(computation, out, stream, cancelled)
+               : make_plan<uint64_t>(computation, out, stream, cancelled);
+}
+
+} // namespace shuf

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plans of exchanges on a backend, in every kind of its memory, compared with those of the host's
+ * scalar code, number by number. test_exchange.c compares the latter with the definition.
+ */
+#include "support/cmocka_all.h"
+#include "support/computation.h"
+#include "support/random.h"
+
+#include "host/exchange.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORLD_MOST = 24 };
+
+static struct shuf__computation computation_of(const struct shuf__plan *plan, shuf_dtype dtype)
+{
+    struct shuf__error error;
+    struct shuf__computation c = {.request = {.plan = *plan}};
+    if (shuf__exchange_make(&c.request, &error))
+        fail_msg("%s", error.text);
+    if (dtype != SHUF_AUTO)
+        c.request.dtype = dtype;
+    return c;
+}
+
+static void *expected_plan(struct shuf__computation c)
+{
+    const struct shuf__simd_ops *simd;
+    struct shuf__error error;
+    const uint64_t needed = shuf__exchange_bytes(2, &c.request.plan);
+    void *out = malloc(computation_bytes(&c));
+    struct shuf__block workspace = {.memory = malloc(needed), .bytes = needed};
+    assert_true(out && workspace.memory);
+    assert_int_equal(shuf__simd_choose("scalar", &simd, &error), SHUF_OK);
+    c.workspace = &workspace;
+    assert_true(shuf__host_exchange(simd, 2, &c, out));
+    free(workspace.memory);
+    return out;
+}
+
+static uint64_t number_at(const void *values, unsigned width, uint64_t index)
+{
+    return width == 4 ? ((const uint32_t *)values)[index] : ((const uint64_t *)values)[index];
+}
+
+static void check_plan(const struct shuf__plan *plan, shuf_dtype dtype)
+{
+    const struct shuf__computation c = computation_of(plan, dtype);
+    uint64_t *values = computation_run(&c, NULL);
+    void *expected = expected_plan(c);
+    for (uint64_t i = 0; i < computation_value_count(&c); i++)
+        if (values[i] != number_at(expected, computation_width(&c), i))
+            fail_msg("%s n %" PRIu64 " seed %" PRIu64 " epoch %" PRIu64 " rank %" PRIu64
+                     " of %" PRIu64 " inverse %d: number %" PRIu64 " is %" PRIu64
+                     ", expected %" PRIu64,
+                     computation_kind_name(), plan->permutation.n, plan->permutation.seed,
+                     plan->permutation.epoch, plan->rank, plan->world, plan->inverse, i, values[i],
+                     number_at(expected, computation_width(&c), i));
+    free(expected);
+    free(values);
+}
+
+static struct shuf__plan plan_of(uint64_t n, uint64_t rank, uint64_t world, bool inverse)
+{
+    return (struct shuf__plan){
+        .permutation = {.n = n, .seed = n ^ random_u64(), .epoch = random_below(9)},
+        .rank = rank,
+        .world = world,
+        .inverse = inverse};
+}
+
+/* The bounds of the forms of primefold, and worlds with empty ranks. */
+static void edges(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 2, 7, 255, 256, 257, 1000, 4097, 65521, 100003};
+    static const uint64_t worlds[] = {1, 2, 3, 5, 24, 1000};
+    random_start("edges");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof worlds / sizeof *worlds; k++)
+            for (int inverse = 0; inverse < 2; inverse++) {
+                const struct shuf__plan plan =
+                    plan_of(sizes[i], random_below(worlds[k]), worlds[k], inverse);
+                check_plan(&plan, inverse ? SHUF_U64 : SHUF_AUTO);
+            }
+}
+
+/* Random sizes with the sum n, many of them 0. */
+static void divide(uint64_t n, uint64_t world, uint64_t *sizes)
+{
+    memset(sizes, 0, world * sizeof *sizes);
+    for (unsigned cuts = 0; cuts < 3; cuts++) {
+        const uint64_t take = random_below(n + 1);
+        sizes[random_below(world)] += take;
+        n -= take;
+    }
+    sizes[random_below(world)] += n;
+}
+
+static void uneven(void **state)
+{
+    (void)state;
+    random_start("uneven");
+    for (int i = 0; i < 60; i++) {
+        uint64_t input[WORLD_MOST], output[WORLD_MOST];
+        const uint64_t world = 1 + random_below(WORLD_MOST);
+        struct shuf__plan plan =
+            plan_of(random_size(1000000), random_below(world), world, random_below(2));
+        divide(plan.permutation.n, world, input);
+        divide(plan.permutation.n, world, output);
+        plan.input = i % 4 ? input : NULL;
+        plan.output = i % 4 != 1 ? output : NULL;
+        check_plan(&plan, i % 3 ? SHUF_AUTO : SHUF_U64);
+    }
+}
+
+/* One rank of n of up to 62 bits. It has few records before and after, and they are sorted by up to
+ * four digits. */
+static void large_n(void **state)
+{
+    (void)state;
+    static const unsigned bits[] = {16, 17, 24, 30, 31, 32, 33, 38, 40, 48, 49, 62};
+    random_start("large_n");
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        for (uint64_t rank = 1; rank < 4; rank += 2) {
+            const uint64_t n = (UINT64_C(1) << bits[i]) - random_below(1000);
+            const uint64_t sizes[] = {n / 3, 5000 + i, n - n / 3 - 9000 - i, 4000};
+            const uint64_t after[] = {9000, 6000, n - 15000 - 7000, 7000};
+            struct shuf__plan plan = plan_of(n, rank, 4, random_below(2));
+            plan.input = sizes;
+            plan.output = random_below(2) ? after : NULL;
+            check_plan(&plan, SHUF_AUTO);
+        }
+}
+
+/* Sorted by one, two and three bytes of the rank. */
+static void many_ranks(void **state)
+{
+    (void)state;
+    static const uint64_t worlds[] = {255, 256, 257, 4000, 65536, 65537, SHUF__RANKS_EQUAL};
+    random_start("many_ranks");
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++)
+        for (int inverse = 0; inverse < 2; inverse++) {
+            const struct shuf__plan few =
+                plan_of(1000, random_below(worlds[i]), worlds[i], inverse);
+            const struct shuf__plan many = plan_of(worlds[i] * 300 + random_below(worlds[i]),
+                                                   random_below(worlds[i]), worlds[i], inverse);
+            check_plan(&few, SHUF_AUTO);
+            check_plan(&many, SHUF_AUTO);
+        }
+}
+
+/* Enough records for many blocks of each kernel, at each number of passes. */
+static void many_records(void **state)
+{
+    (void)state;
+    random_start("many_records");
+    for (uint64_t world = 1; world <= 4096; world *= 4) {
+        const struct shuf__plan plan =
+            plan_of(1500001 * world, random_below(world), world, random_below(2));
+        check_plan(&plan, SHUF_AUTO);
+    }
+}
+
+/* A list of sizes that are those of equal parts gives the plan of equal parts. */
+static void equal_sizes(void **state)
+{
+    (void)state;
+    random_start("equal_sizes");
+    const uint64_t sizes[] = {33334, 33333, 33333};
+    struct shuf__plan plan = plan_of(100000, 1, 3, false);
+    plan.input = sizes;
+    check_plan(&plan, SHUF_AUTO);
+    plan.input = NULL;
+    check_plan(&plan, SHUF_AUTO);
+}
+
+/* A plan and its workspace take at most 16 bytes for each record, and counters. */
+static void memory(void **state)
+{
+    (void)state;
+    static const uint64_t worlds[] = {1, 4, 1024};
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
+        const struct shuf__plan plan = {
+            .permutation = {.n = worlds[i] << 28}, .rank = worlds[i] - 1, .world = worlds[i]};
+        const uint64_t records = UINT64_C(1) << 28;
+        const struct shuf__computation c = computation_of(&plan, SHUF_AUTO);
+        const struct shuf__workspace needs =
+            backend->ops->workspace(backend, &c.request, computation_kind);
+        assert_int_equal(c.request.dtype, SHUF_U32);
+        assert_int_equal(needs.best, needs.least);
+        assert_in_range(computation_bytes(&c) + needs.best, 16 * records,
+                        16 * records + records / 4);
+    }
+}
+
+static bool at_once(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    struct shuf__error error = {0};
+    struct shuf__block block, workspace;
+    uint64_t ns;
+    random_start("cancelled");
+    const struct shuf__plan plan = plan_of(300000, 1, 2, false);
+    struct shuf__computation c = computation_of(&plan, SHUF_AUTO);
+    computation_alloc(computation_bytes(&c), &block);
+    computation_alloc_workspace(&c, &workspace);
+    c.cancelled = at_once;
+    assert_int_equal(shuf__backend_compute(backend, &c, &block, &ns, &error), SHUF_CANCELLED);
+    assert_string_equal(error.text, "exchange: cancelled");
+    c.cancelled = NULL;
+    assert_int_equal(shuf__backend_compute(backend, &c, &block, &ns, &error), SHUF_OK);
+    backend->ops->free(backend, &workspace);
+    backend->ops->free(backend, &block);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges),      cmocka_unit_test(uneven),       cmocka_unit_test(large_n),
+        cmocka_unit_test(many_ranks), cmocka_unit_test(many_records), cmocka_unit_test(equal_sizes),
+        cmocka_unit_test(memory),     cmocka_unit_test(cancelled),
+    };
+    return computation_main(argc, argv, tests);
+}
