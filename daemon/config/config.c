@@ -4,12 +4,12 @@
  */
 #include "config.h"
 
+#include "comment.h"
 #include "endpoint.h"
 #include "nearest.h"
 #include "number.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>
@@ -131,20 +131,11 @@ static shuf_status set_level(const struct param *param, const char *value, uint6
                       param->key, *value ? value : "''");
 }
 
-/* Whether a file cannot hold the value, because the rest of its line would be a comment. */
-static bool has_comment(const char *value)
-{
-    for (const char *c = value; (c = strpbrk(c, "#;")) != NULL; c++)
-        if (c == value || isspace((unsigned char)c[-1]))
-            return true;
-    return false;
-}
-
 static shuf_status set_param(struct shuf__config *config, const struct param *param,
                              const char *value, struct shuf__error *error)
 {
     void *field = field_of(config, param);
-    if (has_comment(value))
+    if (shuf__comment_is_in(value))
         return shuf__fail(error, SHUF_INVALID,
                           "%s %.64s: expected no '#' or ';' at the beginning or after a blank",
                           param->key, value);
@@ -253,16 +244,6 @@ static int copy_line(FILE *file, char *out, int size, bool *has_nul)
     return c == EOF && length == 0 ? EOF : length;
 }
 
-/* libinih itself cuts a comment that begins with a blank and ';'. */
-static void cut_comment(char *line)
-{
-    for (char *hash = line; (hash = strchr(hash, '#')) != NULL; hash++)
-        if (hash > line && (hash[-1] == ' ' || hash[-1] == '\t')) {
-            *hash = '\0';
-            return;
-        }
-}
-
 /* Reads the lines for libinih, because libinih does not report their numbers. It would also cut a
  * long line in two, and join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
@@ -282,7 +263,7 @@ static char *read_line(char *out, int size, void *context)
         shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
     if (error.status)
         note_fault(reading, &error);
-    cut_comment(out);
+    shuf__comment_cut(out);
     return out;
 }
 
