@@ -114,15 +114,29 @@ static void keep_mapped(struct client *c, struct lease *lease)
 
 static void forget_lease(struct client *c, unsigned index)
 {
-    check_lease(&c->leases[index]);
     keep_mapped(c, &c->leases[index]);
     c->leases[index] = c->leases[--c->held];
+}
+
+static bool is_released(const struct lease *lease, const struct waiting *w)
+{
+    return w->everything || lease->id == w->released;
+}
+
+/* Before the reply comes, the daemon may write other values to the block. */
+static void end_released(struct client *c, const struct waiting *w)
+{
+    for (unsigned i = 0; i < c->held; i++)
+        if (is_released(&c->leases[i], w)) {
+            check_lease(&c->leases[i]);
+            c->leases[i].values.kind = VALUES_UNKNOWN;
+        }
 }
 
 static void forget_released(struct client *c, const struct waiting *w)
 {
     for (unsigned i = c->held; i-- > 0;)
-        if (w->everything || c->leases[i].id == w->released)
+        if (is_released(&c->leases[i], w))
             forget_lease(c, i);
 }
 
@@ -136,6 +150,7 @@ void client_send(struct client *c, Shuf__Request *request, const struct waiting 
     request->id = ++c->last_id;
     const size_t size = shuf__message_pack(&request->base, out, sizeof out);
     fuzz_require(size > 0);
+    end_released(c, waiting);
     if (send(c->fd, out, size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size) {
         client_close(c);
         return;
@@ -213,6 +228,15 @@ static void check_result(const struct waiting *w, struct values *v, const Shuf__
         check_fingerprint(w, v, result->fingerprint);
 }
 
+/* Whether the daemon may have ended a new lease before the client reads of it. */
+static bool releases_everything(const struct client *c)
+{
+    for (unsigned i = 0; i < c->waits; i++)
+        if (c->waiting[i].everything)
+            return true;
+    return false;
+}
+
 static int pop_fd(struct client *c)
 {
     fuzz_require(c->fd_count > 0);
@@ -225,12 +249,15 @@ static void take_result(struct client *c, const struct waiting *w, const Shuf__R
 {
     const Shuf__ResultReply *result = reply->result;
     const int fd = result->descriptor ? pop_fd(c) : -1;
+    const bool ends = result->lease != 0 && releases_everything(c);
     struct lease asked = w->asked;
     check_result(w, &asked.values, result);
+    if (ends)
+        asked.values.kind = VALUES_UNKNOWN;
     if (w->prefetch && result->lease != 0)
         c->prefetched = result->lease;
     else if (result->lease != 0)
-        take_lease(c, &asked, w->maps, result, fd);
+        take_lease(c, &asked, w->maps && !ends, result, fd);
     if (fd >= 0)
         close(fd);
     fuzz_require(reply->payload_bytes == 0 || reply->payload_bytes == result->bytes);
