@@ -52,6 +52,8 @@ static void test_config_errors(void **state)
         {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
         {"log_level = loud\n", "conf:1: log_level loud: expected error, warning, info or debug"},
         {"backend =\n", "conf:1: backend '': 0 bytes, expected 1 to 107"},
+        {"backend =;cpu\n", "conf:1: backend ;cpu: expected no '#' or ';' at the beginning"},
+        {"backend =#cpu\n", "conf:1: backend #cpu: expected no '#' or ';' at the beginning"},
         {"queue = 1\nnonsense\n", "conf:2: expected a line KEY = VALUE"},
         {"[daemon]\nqueue = 1\n", "conf:2: [daemon]: expected no sections"},
     };
@@ -274,10 +276,10 @@ static void test_too_many_threads_warn(void **state)
     (void)state;
     static const char warning[] = "threads 4096: more than the ";
     char text[4096];
-    const char *many[] = {"--backend", "cpu", "--socket", "/tmp/none", "--threads", "4096",
-                          "--check", NULL};
-    const char *one[] = {"--backend", "cpu", "--socket", "/tmp/none", "--threads", "1",
-                         "--check", NULL};
+    const char *many[] = {"--backend", "cpu",  "--socket", "/tmp/none",
+                          "--threads", "4096", "--check",  NULL};
+    const char *one[] = {"--backend", "cpu", "--socket", "/tmp/none",
+                         "--threads", "1",   "--check",  NULL};
     if (sysconf(_SC_NPROCESSORS_ONLN) >= 4096)
         skip();
     shufd_expect_exit(many, EX_OK, warning);
@@ -297,8 +299,7 @@ static void test_zeros_are_documented(void **state)
         shuf__config_init(&config);
         const bool counts = strcmp(help.value, "NUMBER") == 0 || strcmp(help.value, "SIZE") == 0 ||
                             strcmp(help.value, "TIME") == 0;
-        const bool accepts =
-            counts && shuf__config_set(&config, help.name, "0", &error) == SHUF_OK;
+        const bool accepts = counts && shuf__config_set(&config, help.name, "0", &error) == SHUF_OK;
         if (accepts != (strstr(help.text, "0: ") != NULL))
             fail_msg("%s: %s", help.name, help.text);
         zeros += accepts;
@@ -310,8 +311,8 @@ static void test_socket_variable_is_named(void **state)
 {
     (void)state;
     static const char *const arguments[] = {"--no-config", "--backend", "cpu", NULL};
-    static const char *const named[] = {"--no-config", "--backend", "cpu", "--socket",
-                                        "/nowhere/s", NULL};
+    static const char *const named[] = {"--no-config", "--backend",  "cpu",
+                                        "--socket",    "/nowhere/s", NULL};
     char text[4096], too_long[200];
     memset(too_long, 'x', sizeof too_long - 1);
     too_long[sizeof too_long - 1] = '\0';

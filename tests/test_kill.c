@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Clients that use leases and are killed at random times. They leave no lease, no job, no memory
- * and no descriptor in the daemon.
+ * and no descriptor in the daemon. At least half of them hold a mapped lease when they die.
+ *
+ *     test_kill [BACKEND [DEATHS]]
  */
 #include "shuf.h"
 #include "support/child.h"
@@ -9,15 +11,18 @@
 #include "support/random.h"
 #include "wire.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MOST_SLOTS = 16, LEASES = 3, MOST_VALUES = 1000000 };
 
 static const char *backend;
+static int deaths_wanted; /* 0: the number of the test */
 
 static bool is_cuda(void)
 {
@@ -26,9 +31,19 @@ static bool is_cuda(void)
 
 /* ---- a client ----------------------------------------------------------------- */
 
+/* The place of one client in the test. */
+struct slot {
+    const struct harness *h;
+    struct child child;
+    uint64_t due_us;
+    bool waits_for_lease; /* it dies only after it has held a lease */
+    atomic_uint *held;
+};
+
 struct client {
     shuf *handle;
     shuf_lease *leases[LEASES];
+    atomic_uint *held; /* shared with the parent: mapped leases, never too many */
 };
 
 static void expect_ok(shuf *handle, shuf_status status)
@@ -76,12 +91,15 @@ static void take_random(struct client *c)
     const shuf_permutation request = random_request();
     const shuf_lease_options options = random_options();
     shuf_lease **lease = &c->leases[random_below(LEASES)];
+    atomic_fetch_sub(c->held, *lease != NULL);
     expect_ok(c->handle, shuf_lease_take(c->handle, &request, &options, lease));
+    atomic_fetch_add(c->held, 1);
 }
 
 static void release_random(struct client *c)
 {
     shuf_lease **lease = &c->leases[random_below(LEASES)];
+    atomic_fetch_sub(c->held, *lease != NULL);
     expect_ok(c->handle, shuf_lease_release(c->handle, lease));
     *lease = NULL;
 }
@@ -124,6 +142,7 @@ static void summarize_random(struct client *c)
 
 static void connect_anew(struct client *c, const char *socket)
 {
+    atomic_store(c->held, 0);
     shuf_close(c->handle); /* this ends all leases of the connection */
     memset(c->leases, 0, sizeof c->leases);
     expect_ok(c->handle, shuf_connect(&c->handle, socket));
@@ -134,23 +153,18 @@ static void run_random_client(int channel, void *context)
     static void (*const actions[])(struct client *) = {
         take_random, take_random,     take_random,    release_random,
         read_random, prefetch_random, permute_random, summarize_random};
-    const struct harness *h = context;
-    struct client c = {0};
+    const struct slot *slot = context;
+    struct client c = {.held = slot->held};
     (void)channel;
-    connect_anew(&c, h->socket);
+    connect_anew(&c, slot->h->socket);
     for (;;) {
         if (random_below(30) == 0)
-            connect_anew(&c, h->socket);
+            connect_anew(&c, slot->h->socket);
         actions[random_below(sizeof actions / sizeof actions[0])](&c);
     }
 }
 
 /* ---- the killing -------------------------------------------------------------- */
-
-struct slot {
-    struct child child;
-    uint64_t due_us;
-};
 
 static uint64_t now_us(void)
 {
@@ -169,18 +183,31 @@ static uint64_t random_life_us(void)
     return random_below((random_below(8) ? 6000 : 60000) * slower);
 }
 
-static void start_client(struct harness *h, struct slot *slot)
+static void start_client(struct slot *slot)
 {
     slot->due_us = now_us() + random_life_us();
-    slot->child = child_start(run_random_client, h);
+    slot->waits_for_lease = random_below(4) != 0;
+    slot->child = child_start(run_random_client, slot);
 }
 
-static void await_death(const struct slot *slot)
+/* Then the client goes on for a random time, in which it may give the lease back. */
+static void await_lease(const struct slot *slot)
 {
-    uint64_t now = now_us();
+    for (unsigned waited = 0; atomic_load(slot->held) == 0;)
+        wire_wait(&waited, "a client that holds a lease");
+    usleep((useconds_t)random_below(2000));
+}
+
+/* Returns whether the client held a mapped lease. */
+static bool await_death(const struct slot *slot)
+{
+    const uint64_t now = now_us();
     if (slot->due_us > now)
         usleep((useconds_t)(slot->due_us - now));
+    if (slot->waits_for_lease)
+        await_lease(slot);
     child_kill(&slot->child); /* fails if the client had ended by itself */
+    return atomic_exchange(slot->held, 0) > 0;
 }
 
 static struct slot *next_due(struct slot *slots, int count)
@@ -192,26 +219,41 @@ static struct slot *next_due(struct slot *slots, int count)
     return next;
 }
 
-static void kill_clients(struct harness *h, int deaths)
+static atomic_uint *share_counters(void)
+{
+    void *memory = mmap(NULL, MOST_SLOTS * sizeof(atomic_uint), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    return memory;
+}
+
+/* Returns the number of clients that held a mapped lease when they were killed. */
+static int kill_clients(const struct harness *h, int deaths)
 {
     struct slot slots[MOST_SLOTS];
-    int side_by_side = is_cuda() ? MOST_SLOTS : 6;
-    for (int i = 0; i < side_by_side; i++)
-        start_client(h, &slots[i]);
+    int side_by_side = is_cuda() ? MOST_SLOTS : 6, mapped = 0;
+    atomic_uint *held = share_counters();
+    for (int i = 0; i < side_by_side; i++) {
+        slots[i] = (struct slot){.h = h, .held = &held[i]};
+        start_client(&slots[i]);
+    }
     for (int i = 0; i < deaths - side_by_side; i++) {
         struct slot *slot = next_due(slots, side_by_side);
-        await_death(slot);
-        start_client(h, slot);
+        mapped += await_death(slot);
+        start_client(slot);
     }
     for (int i = 0; i < side_by_side; i++)
-        await_death(&slots[i]);
+        mapped += await_death(&slots[i]);
+    munmap(held, MOST_SLOTS * sizeof *held);
+    return mapped;
 }
 
 /* A client that uses every function once. The daemon opens all descriptors that it keeps. */
 static void warm_up(int channel, void *context)
 {
     const struct harness *h = context;
-    struct client c = {0};
+    atomic_uint held = 0;
+    struct client c = {.held = &held};
     (void)channel;
     connect_anew(&c, h->socket);
     for (int i = 0; i < 2 * transport_count(); i++) {
@@ -238,17 +280,21 @@ static void expect_baseline(const struct harness *h, unsigned descriptors)
 }
 
 /* Most clients must live until the daemon has computed a result for them. */
-static void report(const struct harness *h, int deaths)
+static void report(const struct harness *h, int deaths, int mapped)
 {
     Shuf__StatusReply s = wire_status(h);
-    printf("%d deaths: %d requests served, %d results computed, %d joined, %d hits\n", deaths,
-           (int)s.served, (int)s.computed, (int)s.joined, (int)s.hits);
+    printf("%d deaths, %d with a mapped lease: %d requests served, %d results computed, %d joined, "
+           "%d hits\n",
+           deaths, mapped, (int)s.served, (int)s.computed, (int)s.joined, (int)s.hits);
     assert_true(s.computed > (uint64_t)deaths / 4);
+    assert_true(mapped >= deaths / 2);
 }
 
 static void check_killed_clients(const char *config, int deaths)
 {
     struct harness h;
+    if (deaths_wanted > 0)
+        deaths = deaths_wanted;
     wire_start(&h, backend, config);
     struct child child = child_start(warm_up, &h);
     child_join(&child);
@@ -256,9 +302,9 @@ static void check_killed_clients(const char *config, int deaths)
     usleep(50000); /* the daemon has closed the last connection */
     unsigned descriptors = wire_descriptors(h.pid);
     fprintf(stderr, "%u descriptors at first\n", descriptors);
-    kill_clients(&h, deaths);
+    const int mapped = kill_clients(&h, deaths);
     expect_baseline(&h, descriptors);
-    report(&h, deaths);
+    report(&h, deaths, mapped);
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);
@@ -287,5 +333,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_clients_leave_nothing_in_the_cache),
     };
     backend = harness_backend_or_skip(argc, argv);
+    deaths_wanted = argc > 2 ? atoi(argv[2]) : 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,8 @@ static void wrong_options_are_explained(void **state)
         {"permute --n 35184372088832 --seed 7 --transport memfd", 71,
          "; without --transport the result is computed in parts\n"},
         {"permute --n 10 --seed 7 --out=", 64, "--out '': expected a file, or -"},
+        {"shuffle --in x --seed 7 --out=", 64, "--out '': expected a file, or -"},
+        {"shuffle --in= --seed 7 --out x", 64, "--in '': expected a file"},
         {"permute --n 35184372088832 --seed 7 --prefetch", 71,
          "--prefetch: the result has 256 TiB, but the daemon keeps at most "},
         {"permute --n 2^62 --seed 7", 64, "--n 2^62"},

@@ -256,10 +256,10 @@ SHUF_API const char *shuf_transport_name(shuf_transport transport);
  * requests of one user share a result, so no process may write to it. A process may write only to
  * its buffers (shuf_buffer_take()); every transport maps these writable. The fields are read-only.
  *
- * `data` has result.shape.bytes bytes, row-major; NULL if this is 0. If device_id is "", `data` is
- * in host memory. Otherwise it is a CUdeviceptr in the memory of this GPU. The pointer is valid in
- * the context that was current when the lease was taken, if that is a context of this GPU;
- * otherwise in the primary context of this GPU.
+ * `data` has result.shape.bytes bytes, row-major; NULL if this is 0, and for a buffer by INLINE. If
+ * device_id is "", `data` is in host memory. Otherwise it is a CUdeviceptr in the memory of this
+ * GPU. The pointer is valid in the context that was current when the lease was taken, if that is a
+ * context of this GPU; otherwise in the primary context of this GPU.
  *
  * The values do not change until shuf_lease_release(), even if the daemon dies. A child after
  * fork() may read host memory by `data` while its parent holds the lease, but not device memory. */
@@ -338,8 +338,10 @@ SHUF_API shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *rank
 /* Takes a lease of a buffer: `bytes` bytes, at least 1, zeroed and private to this process until
  * the release. options and *lease as in shuf_lease_take(); options->event is ignored. The program
  * fills a mapped buffer through lease->buffer (a CUdeviceptr in device memory) or by
- * shuf_lease_write(). With SHUF_INLINE alone, lease->buffer and lease->data are NULL, and only
- * shuf_lease_write() can fill the buffer. If options is NULL, the buffer is in host memory.
+ * shuf_lease_write(). If lease->transport is SHUF_INLINE, lease->buffer and lease->data are NULL,
+ * and only shuf_lease_write() can fill the buffer. The daemon selects SHUF_INLINE if no other
+ * transport is accepted, or if its kernel cannot lend host memory. If options is NULL, the buffer
+ * is in host memory.
  *
  * A child after fork() shares the mapped memory. If its daemon is lost, a mapped buffer remains
  * readable and writable, but requests that use the buffer fail with SHUF_NO_DAEMON. Fails as

@@ -7,6 +7,7 @@
 #include "algorithm_option.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "output_options.h"
 #include "seed_or_key.h"
 
 #include <argp.h>
@@ -76,6 +77,8 @@ static error_t parse_shuffle_option(int key, char *text, struct argp_state *stat
         finish_shuffle(state, parse);
         return 0;
     case KEY_IN:
+        if (!*text)
+            argp_failure(state, EX_USAGE, 0, "--in '': expected a file");
         options->in = text;
         return 0;
     case KEY_RECORD:
@@ -98,6 +101,7 @@ static error_t parse_shuffle_option(int key, char *text, struct argp_state *stat
         options->records.inverse = true;
         return 0;
     case KEY_OUT:
+        shuf__check_out_option(state, text);
         options->out = text;
         return 0;
     default:

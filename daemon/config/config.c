@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "comment.h"
 #include "endpoint.h"
 #include "nearest.h"
 #include "number.h"
@@ -134,6 +135,10 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
                              const char *value, struct shuf__error *error)
 {
     void *field = field_of(config, param);
+    if (shuf__comment_is_in(value))
+        return shuf__fail(error, SHUF_INVALID,
+                          "%s %.64s: expected no '#' or ';' at the beginning or after a blank",
+                          param->key, value);
     switch (param->kind) {
     case TEXT:
     case PATH:
@@ -239,16 +244,6 @@ static int copy_line(FILE *file, char *out, int size, bool *has_nul)
     return c == EOF && length == 0 ? EOF : length;
 }
 
-/* libinih itself cuts a comment that begins with a blank and ';'. */
-static void cut_comment(char *line)
-{
-    for (char *hash = line; (hash = strchr(hash, '#')) != NULL; hash++)
-        if (hash > line && (hash[-1] == ' ' || hash[-1] == '\t')) {
-            *hash = '\0';
-            return;
-        }
-}
-
 /* Reads the lines for libinih, because libinih does not report their numbers. It would also cut a
  * long line in two, and join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
@@ -268,7 +263,7 @@ static char *read_line(char *out, int size, void *context)
         shuf__fail(&error, SHUF_INVALID, "line of %d bytes or more: expected fewer", size - 1);
     if (error.status)
         note_fault(reading, &error);
-    cut_comment(out);
+    shuf__comment_cut(out);
     return out;
 }
 

@@ -150,6 +150,22 @@ static void shuffle(shuf *h)
             wrong("shuffle");
 }
 
+/* The first of two ranks sends the records first that stay, and then those of the other rank. */
+static void exchange(shuf *h)
+{
+    enum { IN = 600, OUT = 500, LISTS = 4 };
+    static const uint64_t input[] = {IN, N - IN}, output[] = {OUT, N - OUT};
+    static uint32_t plan[LISTS + IN + OUT];
+    const shuf_ranks ranks = {.n = N, .seed = 7, .world = 2, .input = input, .output = output};
+    shuf_primefold f = shuf_primefold_make(N, 7, 0);
+    if (!succeeded(h, shuf_exchange(h, &ranks, plan, sizeof plan, NULL), "exchange"))
+        return;
+    shuf_primefold_make_inverse(&f);
+    for (uint32_t i = 0; i < IN; i++)
+        if ((shuf_primefold_inverse(&f, plan[LISTS + i]) < OUT) != (i < plan[0]))
+            wrong("exchange");
+}
+
 static void ask(shuf *h)
 {
     static shuf_daemon daemon;
@@ -164,8 +180,8 @@ static void ask(shuf *h)
 
 int main(int argc, char **argv)
 {
-    static void (*const calls[])(shuf *) = {permute, permute_in_lane, lease, look_up,
-                                            draw,    shuffle,         ask,   permute};
+    static void (*const calls[])(shuf *) = {
+        permute, permute_in_lane, lease, look_up, draw, shuffle, ask, exchange, permute};
     const bool has_device = argc == 3 && !strcmp(argv[2], "cuda");
     shuf *h = NULL;
     if (argc != 2 && !has_device)

@@ -187,6 +187,49 @@ OPTIONS = {
 }
 
 
+# Of the target `state`: its steps by name, in the order of the table in fuzz_state.c, and the bytes that
+# each takes from the script. The first byte is the client. Client 3 is of the daemon's user.
+STEPS = ("permute stream exchange shuffle allocate write release index drop status leases metrics large_summary "
+         "permute permute permute release hello hello end pause garbage refuse reload reload unmap").split()
+AT_ONCE = 0x80  # the next step does not wait for the reply
+
+COPY, LEASE, MAP = 32, 64, 128  # flags of a result
+FINGERPRINT, PREFETCH, GIVES_BACK = 1, 6, 24
+
+
+def steps(script, flag=0):
+    return b"".join(bytes([STEPS.index(name) | flag, *fields]) for name, *fields in script)
+
+
+HELLOS = [("hello", client, 0) for client in range(1, 4)]
+STATE = {
+    "lease": [("permute", 0, LEASE | MAP | FINGERPRINT, 4, 2, 0, 0), ("permute", 0, LEASE, 4, 2, 0, 0),
+              ("status", 0), ("leases", 0, 255), ("release", 0, 3, 0), ("unmap", 0), ("drop", 0, 2)],
+    "views": [("permute", 0, COPY | FINGERPRINT, 48, 3, 1, 1, 9, 3), ("permute", 0, COPY, 0, 3, 2, 2, 29, 7),
+              ("permute", 0, COPY, 1, 4, 0, 0), ("permute", 0, COPY, 2, 4, 0, 1, 99, 0)],
+    "streams": [("stream", 0, COPY | FINGERPRINT, 2, 65, 20, 1), ("stream", 0, LEASE | MAP, 3, 0, 9, 0),
+                ("stream", 0, COPY, 0, 0, 9, 0), ("stream", 0, FINGERPRINT, 7, 1, 9, 129)],
+    "keys": [*HELLOS, ("permute", 2, COPY, 0, 2, 129, 0), ("permute", 3, LEASE | MAP, 0, 2, 130, 0),
+             ("permute", 2, COPY, 0, 2, 130, 0), ("reload", 19), ("permute", 2, COPY, 0, 2, 129, 0),
+             ("index", 3, 48, 1, 2, 3, 130), ("reload", 20), ("permute", 2, COPY, 0, 2, 129, 0)],
+    "exchange": [("exchange", 0, LEASE | MAP, 12, 200, 1, 0), ("exchange", 0, LEASE, 12, 200, 1, 0),
+                 ("exchange", 0, COPY, 206, 255, 2, 9, 50, 60, 70, 1, 2, 3, 0),
+                 ("exchange", 0, PREFETCH | LEASE, 80, 99, 0, 40, 50, 60, 70, 80, 129)],
+    "shuffle": [("permute", 0, LEASE | MAP, 0, 3, 0, 0), ("shuffle", 0, COPY, 64, 0, 0, 1),
+                ("shuffle", 0, LEASE | MAP, 96, 0, 0, 129), ("shuffle", 0, COPY, 3, 0, 9, 0)],
+    "buffer": [("allocate", 0, LEASE | MAP, 30), ("write", 0, 0, 3, 200), ("shuffle", 0, LEASE, 7, 0, 99, 0),
+               ("allocate", 0, COPY, 30), ("write", 0, 1, 0, 255), ("release", 0, 7, 0)],
+    "users": [*HELLOS, *[("permute", client, LEASE | MAP, 32, 6, client, 0) for client in range(4)],
+              ("reload", 11), ("reload", 13), *[("permute", 2, LEASE, 32, 6, i, 0) for i in range(3)],
+              ("leases", 2, 255), ("leases", 3, 255), ("status", 2), ("status", 3), ("metrics", 2, 1),
+              ("drop", 3, 1, 2), ("drop", 2, 0), ("drop", 3, 0)],
+    "large": [("large_summary", 0, 0, 129)],
+    "prefetch": [("permute", 0, PREFETCH | LEASE, 0, 4, 0, 0), ("permute", 0, LEASE | MAP, 0, 4, 0, 0),
+                 ("permute", 0, LEASE | GIVES_BACK, 0, 0, 4, 1, 0), ("refuse", 2),
+                 ("permute", 0, LEASE, 0, 5, 2, 0), ("end", 0)],
+}
+
+
 def corpora():
     yield "requests", {name: message(fields) for name, fields in REQUESTS.items()}
     frames = {name: frame(REQUESTS["hello"]) + frame(fields) for name, fields in REQUESTS.items()}
@@ -202,7 +245,8 @@ def corpora():
     yield "options", {name: text.encode() for name, text in OPTIONS.items()}
     yield "kernels", {f"{kind}-{i}": bytes([kind]) + bytes((i * 37 + j * (5 + i)) % 256 for j in range(48))
                       for kind in range(6) for i in range(4)}
-    yield "state", {f"steps-{i}": bytes((i * 31 + j * j * (3 + i)) % 256 for j in range(60)) for i in range(8)}
+    yield "state", {f"{name}{suffix}": steps(script, flag) for name, script in STATE.items()
+                    for suffix, flag in (("", 0), ("-at-once", AT_ONCE))}
 
 
 def main():
