@@ -104,10 +104,15 @@ static const struct field {
     size_t offset;
     bool is_text;
 } fields[] = {
-#define NUMBER(name) {#name, offsetof(struct shuf__nccl_report, name), false}
-#define TEXT(name) {#name, offsetof(struct shuf__nccl_report, name), true}
-    NUMBER(seed),    TEXT(key),       NUMBER(epoch),
-    NUMBER(inverse), NUMBER(record), TEXT(algorithm),
+#define NUMBER(name)                                           \
+    {                                                          \
+#name, offsetof(struct shuf__nccl_report, name), false \
+    }
+#define TEXT(name)                                            \
+    {                                                         \
+#name, offsetof(struct shuf__nccl_report, name), true \
+    }
+    NUMBER(seed), TEXT(key), NUMBER(epoch), NUMBER(inverse), NUMBER(record), TEXT(algorithm),
 };
 static const struct field version = NUMBER(version);
 

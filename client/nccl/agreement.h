@@ -16,7 +16,7 @@ enum { SHUF__NCCL_VERSION = 1, SHUF__NCCL_NAME = 32, SHUF__NCCL_REPORT = 512 };
 struct shuf__nccl_report {
     uint64_t version, seed, epoch, inverse, record;
     uint64_t input, output;
-    uint64_t rounds; /* 0 until the plan is known */
+    uint64_t rounds;                                       /* 0 until the plan is known */
     char algorithm[SHUF__NCCL_NAME], key[SHUF__NCCL_NAME]; /* key "": the seed */
     uint64_t status;
     char error[SHUF__NCCL_REPORT - 9 * sizeof(uint64_t) - 2 * SHUF__NCCL_NAME];

@@ -14,8 +14,7 @@ constexpr uint64_t most_blocks = 1 << 20;
 
 using Move = struct shuf__nccl_move;
 
-template <typename Number>
-__device__ __forceinline__ uint64_t find(const void *list, uint64_t at)
+template <typename Number> __device__ __forceinline__ uint64_t find(const void *list, uint64_t at)
 {
     return list ? static_cast<const Number *>(list)[at] : at;
 }
@@ -28,8 +27,8 @@ __global__ void __launch_bounds__(threads) move_words(const Move m, const Count 
     const uint64_t begin = shuf__nccl_slice(segment.count, m.round, m.rounds);
     const uint64_t from = segment.from + (m.in_list ? begin : 0);
     const uint64_t to = segment.to + (m.out_list ? begin : 0);
-    const Count words = static_cast<Count>(
-        shuf__nccl_slice_count(segment.count, m.round, m.rounds) * units);
+    const Count words =
+        static_cast<Count>(shuf__nccl_slice_count(segment.count, m.round, m.rounds) * units);
     const Word *const in = static_cast<const Word *>(m.in);
     Word *const out = static_cast<Word *>(m.out);
     const Count step = static_cast<Count>(gridDim.x) * threads;

@@ -23,8 +23,8 @@
 extern "C" {
 #endif
 
-struct ncclComm;     /* ncclComm_t is a pointer to it */
-struct CUstream_st;  /* cudaStream_t is a pointer to it */
+struct ncclComm;    /* ncclComm_t is a pointer to it */
+struct CUstream_st; /* cudaStream_t is a pointer to it */
 
 /* A shuffle over all ranks. A field of 0 has its default. algorithm, seed, key, epoch, inverse and
  * record must be the same on all ranks. */
@@ -45,9 +45,9 @@ typedef struct shuf_nccl_request {
 /* Shuffles the records of all ranks of `comm`. All ranks call it. `input` has input * record bytes,
  * and `output` has output * record bytes. Both are in the memory of the GPU of `comm`. They must
  * not overlap, and may be NULL if they have no records. The call first waits for the earlier work
- * in `stream`, and returns when `output` is complete. `stream` must not be in capture mode. `handle`
- * is a connection of this rank alone, best to the daemon of its GPU. If that daemon computes on
- * another GPU or on a CPU, the plan is copied to this GPU.
+ * in `stream`, and returns when `output` is complete. `stream` must not be in capture mode.
+ * `handle` is a connection of this rank alone, best to the daemon of its GPU. If that daemon
+ * computes on another GPU or on a CPU, the plan is copied to this GPU.
  *
  * Temporary memory of the GPU, beside the plan (8 bytes a record, docs/cluster.md): `budget`, and
  * 512 bytes a rank. A round of the exchange moves at least one record between each pair of ranks.
@@ -65,9 +65,8 @@ typedef struct shuf_nccl_request {
  *
  * In all cases the lease of the plan has ended when the call returns. */
 SHUF_API shuf_status shuf_nccl_shuffle(shuf *handle, struct ncclComm *comm,
-                                       struct CUstream_st *stream,
-                                       const shuf_nccl_request *request, const void *input,
-                                       void *output);
+                                       struct CUstream_st *stream, const shuf_nccl_request *request,
+                                       const void *input, void *output);
 
 /* One line that explains the last failure of shuf_nccl_shuffle() in this thread; "" after a
  * success. Valid until the next call in this thread. */
