@@ -53,7 +53,8 @@ struct job {
     ncclUniqueId id;
     shuf_status status[RANKS];
     char message[RANKS][MESSAGE];
-    unsigned leases[RANKS]; /* after the call */
+    pthread_barrier_t all_done;
+    unsigned leases[RANKS]; /* of all ranks, after their calls */
 };
 
 struct rank {
@@ -99,6 +100,7 @@ static void begin(struct rank *r)
     const shuf_status status = shuf_connect(
         &r->handle, j->odd[r->rank] == NO_DAEMON ? "/nonexistent/s" : harness_shared.socket);
     MUST(status == (j->odd[r->rank] == NO_DAEMON ? SHUF_NO_DAEMON : SHUF_OK));
+    MUST(shuf_set_reconnect(r->handle, 0) == SHUF_OK);
     MUST(ncclCommInitRank(&r->comm, j->world, j->id, r->rank) == ncclSuccess);
     MUST(cudaMalloc((void **)&r->in, j->input[r->rank] * record + OFFSETS) == cudaSuccess);
     MUST(cudaMalloc((void **)&r->out, j->output[r->rank] * record + OFFSETS) == cudaSuccess);
@@ -124,6 +126,7 @@ static void call(struct rank *r)
     if (odd == NO_MEMORY)
         fail_malloc(false);
     snprintf(j->message[r->rank], MESSAGE, "%s", shuf_nccl_message());
+    pthread_barrier_wait(&j->all_done);
     if (odd != NO_DAEMON)
         MUST(shuf_leases(r->handle, count_lease, &j->leases[r->rank]) == SHUF_OK);
     MUST(cudaStreamDestroy(stream) == cudaSuccess);
@@ -157,12 +160,14 @@ static void run(struct job *j)
     struct rank ranks[RANKS];
     const size_t before = count_live ? count_live() : 0;
     assert_int_equal(ncclGetUniqueId(&j->id), ncclSuccess);
+    pthread_barrier_init(&j->all_done, NULL, (unsigned)j->world);
     for (int r = 0; r < j->world; r++) {
         ranks[r] = (struct rank){.job = j, .rank = r, .offset = random_below(OFFSETS + 1)};
         assert_int_equal(pthread_create(&threads[r], NULL, run_rank, &ranks[r]), 0);
     }
     for (int r = 0; r < j->world; r++)
         pthread_join(threads[r], NULL);
+    pthread_barrier_destroy(&j->all_done);
     if (count_live)
         assert_int_equal(count_live(), before);
 }

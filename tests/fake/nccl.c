@@ -38,7 +38,7 @@ TAILQ_HEAD(messages, message);
 struct group {
     LIST_ENTRY(group) link;
     unsigned id;
-    int world, members;
+    int world, joined, members;
     bool broken;
     struct messages way[RANKS][RANKS]; /* from, to */
 };
@@ -111,6 +111,10 @@ EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *comm, int world, ncclUniqueId i
     pthread_mutex_lock(&mutex);
     (*comm)->group = find_group(number, world);
     (*comm)->group->members++;
+    (*comm)->group->joined++;
+    pthread_cond_broadcast(&changed);
+    while ((*comm)->group->joined < world)
+        pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
     return ncclSuccess;
 }
