@@ -497,5 +497,7 @@ int main(int argc, char **argv)
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     find_fakes();
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]); /* a single test */
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
 }
