@@ -20,10 +20,10 @@ shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_opti
     return shuf__take_lease(handle, &options, lease_options, lease);
 }
 
-static shuf_status read_write_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_write_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                     struct shuf__error *error)
 {
-    (void)exchange;
+    (void)trip;
     if (reply->body_case == SHUF__REPLY__BODY_WRITE)
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a WriteReply",
@@ -41,9 +41,9 @@ static shuf_status send_write(shuf *handle, const struct shuf__held_lease *lease
     write.data.len = bytes;
     request.body_case = SHUF__REQUEST__BODY_WRITE;
     request.write = &write;
-    struct shuf__exchange exchange = {
+    struct shuf__round_trip trip = {
         .request = &request, .read_reply = read_write_reply, .generation = lease->generation};
-    return shuf__call_run(handle, &exchange);
+    return shuf__call_run(handle, &trip);
 }
 
 static shuf_status send_writes(shuf *handle, const struct shuf__held_lease *lease, uint64_t offset,

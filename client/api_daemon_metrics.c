@@ -11,7 +11,7 @@
 enum { METRICS_MAX = 64 << 20 }; /* bytes: no daemon has a longer text */
 
 /* The text is the payload of the reply. */
-static shuf_status read_metrics_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_metrics_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                       struct shuf__error *error)
 {
     if (reply->body_case != SHUF__REPLY__BODY_METRICS)
@@ -20,20 +20,20 @@ static shuf_status read_metrics_reply(struct shuf__exchange *exchange, const Shu
     if (reply->payload_bytes > METRICS_MAX)
         return shuf__fail(error, SHUF_PROTOCOL, "metrics of %" PRIu64 " bytes: expected at most %d",
                           reply->payload_bytes, METRICS_MAX);
-    exchange->payload_bytes = reply->payload_bytes;
-    exchange->memory = malloc(reply->payload_bytes + 1);
-    if (!exchange->memory)
+    trip->payload_bytes = reply->payload_bytes;
+    trip->memory = malloc(reply->payload_bytes + 1);
+    if (!trip->memory)
         return shuf__fail(error, SHUF_NO_MEMORY, "metrics: out of memory");
-    exchange->memory[reply->payload_bytes] = '\0';
+    trip->memory[reply->payload_bytes] = '\0';
     return SHUF_OK;
 }
 
 /* Another daemon, or the same one later, has another text. */
-static void forget_text(struct shuf__exchange *exchange)
+static void forget_text(struct shuf__round_trip *trip)
 {
-    free(exchange->memory);
-    exchange->memory = NULL;
-    exchange->delivered = 0;
+    free(trip->memory);
+    trip->memory = NULL;
+    trip->delivered = 0;
 }
 
 shuf_status shuf_daemon_metrics(shuf *handle, shuf_metrics_format format, char **text)
@@ -50,11 +50,11 @@ shuf_status shuf_daemon_metrics(shuf *handle, shuf_metrics_format format, char *
     metrics.openmetrics = format == SHUF_OPENMETRICS;
     request.body_case = SHUF__REQUEST__BODY_METRICS;
     request.metrics = &metrics;
-    struct shuf__exchange exchange = {
+    struct shuf__round_trip trip = {
         .request = &request, .read_reply = read_metrics_reply, .prepare_retry = forget_text};
-    shuf_status status = shuf__call_run(handle, &exchange);
+    shuf_status status = shuf__call_run(handle, &trip);
     if (status != SHUF_OK)
-        forget_text(&exchange);
-    *text = (char *)exchange.memory;
+        forget_text(&trip);
+    *text = (char *)trip.memory;
     return status;
 }

@@ -30,14 +30,14 @@ static void add_user(shuf_daemon *to, const Shuf__User *from)
     to->users = place + moved + 1;
 }
 
-static shuf_status read_status_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_status_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                      struct shuf__error *error)
 {
     if (reply->body_case != SHUF__REPLY__BODY_STATUS_REPLY)
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a StatusReply",
                           (int)reply->body_case);
     const Shuf__StatusReply *from = reply->status_reply;
-    shuf_daemon *to = exchange->context;
+    shuf_daemon *to = trip->context;
     *to = (shuf_daemon){
         .pid = from->pid,
         .uptime_ms = from->uptime_ms,
@@ -82,7 +82,7 @@ shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon)
     Shuf__Request request = SHUF__REQUEST__INIT;
     request.body_case = SHUF__REQUEST__BODY_STATUS;
     request.status = &status;
-    struct shuf__exchange exchange = {
+    struct shuf__round_trip trip = {
         .request = &request, .read_reply = read_status_reply, .context = daemon};
-    return shuf__call_run(handle, &exchange);
+    return shuf__call_run(handle, &trip);
 }

@@ -7,13 +7,13 @@
 
 #include <inttypes.h>
 
-static shuf_status read_drop_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_drop_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                    struct shuf__error *error)
 {
     if (reply->body_case != SHUF__REPLY__BODY_DROP)
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a DropReply",
                           (int)reply->body_case);
-    *(shuf_dropped *)exchange->context = (shuf_dropped){
+    *(shuf_dropped *)trip->context = (shuf_dropped){
         .results = reply->drop->results,
         .host_bytes = reply->drop->host_bytes,
         .device_bytes = reply->drop->device_bytes,
@@ -53,8 +53,8 @@ shuf_status shuf_drop(shuf *handle, shuf_owner owner, uint32_t uid, shuf_dropped
         return handle->error.status;
     request.body_case = SHUF__REQUEST__BODY_DROP;
     request.drop = &drop;
-    struct shuf__exchange exchange = {.request = &request,
-                                      .read_reply = read_drop_reply,
-                                      .context = dropped ? dropped : &ignored};
-    return shuf__call_run(handle, &exchange);
+    struct shuf__round_trip trip = {.request = &request,
+                                    .read_reply = read_drop_reply,
+                                    .context = dropped ? dropped : &ignored};
+    return shuf__call_run(handle, &trip);
 }

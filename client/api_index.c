@@ -92,10 +92,10 @@ struct look_up_reply {
     char algorithm[32];
 };
 
-static shuf_status read_look_ups(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_look_ups(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                  struct shuf__error *error)
 {
-    struct look_up_reply *to = exchange->context;
+    struct look_up_reply *to = trip->context;
     if (reply->body_case != SHUF__REPLY__BODY_INDEX)
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected an IndexReply",
                           (int)reply->body_case);
@@ -136,7 +136,7 @@ shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_d
     Shuf__Index index = make_index(permutation, direction);
     Shuf__Request request = SHUF__REQUEST__INIT;
     struct look_up_reply found = {.n = permutation->n};
-    struct shuf__exchange exchange = {
+    struct shuf__round_trip trip = {
         .request = &request, .read_reply = read_look_ups, .context = &found};
     request.body_case = SHUF__REQUEST__BODY_INDEX;
     request.index = &index;
@@ -147,7 +147,7 @@ shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_d
         found.out = out + done;
         index.at = (uint64_t *)(uintptr_t)(at + done); /* only read */
         index.n_at = found.count;
-        if (shuf__call_run(handle, &exchange))
+        if (shuf__call_run(handle, &trip))
             return handle->error.status;
         index.algorithm = found.algorithm;
     }

@@ -10,13 +10,13 @@
 #include <inttypes.h>
 
 /* A page stays in the connection's arena until the next request. */
-static shuf_status read_page(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_page(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                              struct shuf__error *error)
 {
     if (reply->body_case != SHUF__REPLY__BODY_LEASES)
         return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a LeasesReply",
                           (int)reply->body_case);
-    *(const Shuf__LeasesReply **)exchange->context = reply->leases;
+    *(const Shuf__LeasesReply **)trip->context = reply->leases;
     return SHUF_OK;
 }
 
@@ -83,9 +83,9 @@ shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context)
     request.leases = &leases;
     do {
         leases.after = after;
-        struct shuf__exchange exchange = {
+        struct shuf__round_trip trip = {
             .request = &request, .read_reply = read_page, .context = &page};
-        if (shuf__call_run(handle, &exchange) || visit_page(handle, page, visit, context))
+        if (shuf__call_run(handle, &trip) || visit_page(handle, page, visit, context))
             return handle->error.status;
         after = page->next;
     } while (after != 0 && after != leases.after);

@@ -76,10 +76,10 @@ static shuf_status fail_unreachable(shuf *h, bool tried_once)
 }
 
 /* True if the request needs a lease, and the connection of this lease is lost. */
-static bool lease_is_lost(const shuf *h, const struct shuf__exchange *exchange)
+static bool lease_is_lost(const shuf *h, const struct shuf__round_trip *trip)
 {
-    return exchange->generation != 0 &&
-           (h->connection.fd < 0 || h->connection.generation != exchange->generation);
+    return trip->generation != 0 &&
+           (h->connection.fd < 0 || h->connection.generation != trip->generation);
 }
 
 static const char *end_of_lease(const struct shuf__connection *connection, uint64_t generation)
@@ -107,29 +107,29 @@ static shuf_status fail_lost_lease(shuf *h, uint64_t generation)
 }
 
 /* The delivered bytes of the whole result. The payload may be a part of it. */
-static uint64_t done_bytes(const shuf *h, const struct shuf__exchange *exchange)
+static uint64_t done_bytes(const shuf *h, const struct shuf__round_trip *trip)
 {
-    return h->copied + exchange->delivered;
+    return h->copied + trip->delivered;
 }
 
-static uint64_t all_bytes(const shuf *h, const struct shuf__exchange *exchange)
+static uint64_t all_bytes(const shuf *h, const struct shuf__round_trip *trip)
 {
-    return h->copying > 0 ? h->copying : exchange->payload_bytes;
+    return h->copying > 0 ? h->copying : trip->payload_bytes;
 }
 
-static void report_event(shuf *h, const struct shuf__exchange *exchange, shuf_event event)
+static void report_event(shuf *h, const struct shuf__round_trip *trip, shuf_event event)
 {
-    shuf__handle_observe(h, event, done_bytes(h, exchange), all_bytes(h, exchange));
+    shuf__handle_observe(h, event, done_bytes(h, trip), all_bytes(h, trip));
 }
 
 /* Reports each step; the end of a part is reported when its reply is complete. */
-static void report_bytes(struct shuf__exchange *exchange, uint64_t bytes)
+static void report_bytes(struct shuf__round_trip *trip, uint64_t bytes)
 {
-    shuf *h = exchange->report_context;
-    const uint64_t done = done_bytes(h, exchange);
+    shuf *h = trip->report_context;
+    const uint64_t done = done_bytes(h, trip);
     if (done / SHUF__REPORT_STEP != (done - bytes) / SHUF__REPORT_STEP &&
-        exchange->delivered < exchange->payload_bytes)
-        report_event(h, exchange, SHUF_EVENT_PART);
+        trip->delivered < trip->payload_bytes)
+        report_event(h, trip, SHUF_EVENT_PART);
 }
 
 static bool is_cancelled(const shuf *h)
@@ -173,68 +173,68 @@ shuf_status shuf__call_await_daemon(shuf *h)
 
 /* A handle may have no connection although it lost no daemon: it never had one, or a timeout or a
  * sink closed it. Then no event reports a loss. */
-static shuf_status reconnect(shuf *h, const struct shuf__exchange *exchange)
+static shuf_status reconnect(shuf *h, const struct shuf__round_trip *trip)
 {
     if (h->lost_daemon && !h->reported_loss) {
         h->reported_loss = true;
-        report_event(h, exchange, SHUF_EVENT_LOST);
+        report_event(h, trip, SHUF_EVENT_LOST);
     }
     if (shuf__call_await_daemon(h))
         return h->error.status;
     if (h->reported_loss) {
         h->reported_loss = false;
-        report_event(h, exchange, SHUF_EVENT_FOUND);
+        report_event(h, trip, SHUF_EVENT_FOUND);
     }
     return SHUF_OK;
 }
 
 /* The end of a part is reported by the call that fetches the parts. */
-static void finish(shuf *h, const struct shuf__exchange *exchange)
+static void finish(shuf *h, const struct shuf__round_trip *trip)
 {
     h->error = (struct shuf__error){0};
-    if (exchange->payload_bytes > 0 && h->copying == 0)
-        report_event(h, exchange, SHUF_EVENT_PART);
+    if (trip->payload_bytes > 0 && h->copying == 0)
+        report_event(h, trip, SHUF_EVENT_PART);
 }
 
-static shuf_status run_until_answered(shuf *h, struct shuf__exchange *exchange)
+static shuf_status run_until_answered(shuf *h, struct shuf__round_trip *trip)
 {
     bool released_idle = false;
     for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
-        uint64_t before = exchange->delivered;
+        uint64_t before = trip->delivered;
         if (is_cancelled(h))
             return fail_cancelled(h);
-        if (lease_is_lost(h, exchange))
-            return fail_lost_lease(h, exchange->generation);
+        if (lease_is_lost(h, trip))
+            return fail_lost_lease(h, trip->generation);
         if (h->connection.fd < 0) {
-            if (reconnect(h, exchange))
+            if (reconnect(h, trip))
                 return h->error.status;
-            shuf__exchange_prepare_retry(exchange);
+            shuf__round_trip_prepare_retry(trip);
         }
-        shuf_status status = shuf__exchange_run(&h->connection, exchange, &h->error);
+        shuf_status status = shuf__round_trip_run(&h->connection, trip, &h->error);
         if (status == SHUF_BUSY && !released_idle &&
             (released_idle = shuf__release_idle_mappings(h))) {
             if (h->error.status != SHUF_OK)
                 return h->error.status;
-            shuf__exchange_prepare_retry(exchange);
+            shuf__round_trip_prepare_retry(trip);
             continue;
         }
         if (status == SHUF_OK)
-            finish(h, exchange);
+            finish(h, trip);
         h->lost_daemon |= status == SHUF_NO_DAEMON;
-        if (status != SHUF_NO_DAEMON || (h->reconnect_ms == 0 && exchange->generation == 0))
+        if (status != SHUF_NO_DAEMON || (h->reconnect_ms == 0 && trip->generation == 0))
             return status;
-        if (exchange->delivered > before)
+        if (trip->delivered > before)
             losses = 0;
     }
     return h->error.status;
 }
 
-shuf_status shuf__call_run(shuf *h, struct shuf__exchange *exchange)
+shuf_status shuf__call_run(shuf *h, struct shuf__round_trip *trip)
 {
-    exchange->report = report_bytes;
-    exchange->report_context = h;
+    trip->report = report_bytes;
+    trip->report_context = h;
     if (shuf__handle_check(h))
         return h->error.status;
-    const shuf_status status = run_until_answered(h, exchange);
+    const shuf_status status = run_until_answered(h, trip);
     return status != SHUF_OK && is_cancelled(h) ? fail_cancelled(h) : status;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * An exchange that survives the loss of its daemon. A result is a pure function of its request,
+ * A round trip that survives the loss of its daemon. A result is a pure function of its request,
  * so the call sends the same request to the next daemon and continues at the first byte that is
  * still missing.
  */
 #ifndef SHUF__CALL_H
 #define SHUF__CALL_H
 
-#include "exchange.h"
 #include "handle.h"
+#include "round_trip.h"
 
 #include <stdbool.h>
 
-/* Leaves the message of a failure in the handle. One public call may run several exchanges. The
+/* Leaves the message of a failure in the handle. One public call may run several round trips. The
  * reconnect time limits the sum of their waits for a daemon. */
-shuf_status shuf__call_run(shuf *handle, struct shuf__exchange *exchange);
+shuf_status shuf__call_run(shuf *handle, struct shuf__round_trip *trip);
 
 /* Opens the connection. Tries at least once, and until a daemon answers or the reconnect time is
  * over. After a wait in vain it tries only once, until a daemon answers. */

@@ -38,7 +38,7 @@ void shuf__connection_close(struct shuf__connection *connection, enum shuf__clos
     shuf__cancel_set_socket(&connection->cancel, -1);
     close(connection->fd);
     connection->fd = -1;
-    shuf__inbox_close(&connection->inbox);
+    shuf__receiver_close(&connection->receiver);
     if (connection->deadline_ns == 0) {
         connection->closed_generation = connection->generation;
         connection->closed_by = closed_by;
@@ -140,17 +140,17 @@ static int limit_wait(const struct shuf__connection *connection, int option, uin
     return set_timeout(connection->fd, option, to_timeval(end - now));
 }
 
-/* Waits for at least one byte. Reads to `out` or, if that is NULL, to the inbox. */
+/* Waits for at least one byte. Reads to `out` or, if that is NULL, to the receiver. */
 static shuf_status receive_some(struct shuf__connection *connection, void *out, size_t size,
                                 size_t *received, struct shuf__error *error)
 {
-    struct shuf__inbox *inbox = &connection->inbox;
+    struct shuf__receiver *receiver = &connection->receiver;
     const uint64_t end = end_of_wait(connection);
     for (;;) {
         if (limit_wait(connection, SO_RCVTIMEO, end) != 0)
             return fail_and_close(connection, "a reply was expected", error);
-        ssize_t got = out ? shuf__inbox_receive(inbox, connection->fd, out, size, MSG_WAITALL)
-                          : shuf__inbox_fill(inbox, connection->fd);
+        ssize_t got = out ? shuf__receiver_receive(receiver, connection->fd, out, size, MSG_WAITALL)
+                          : shuf__receiver_fill(receiver, connection->fd);
         if (got > 0) {
             *received = (size_t)got;
             return SHUF_OK;
@@ -166,10 +166,10 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
 static shuf_status check_descriptors(struct shuf__connection *connection, unsigned expected,
                                      struct shuf__error *error)
 {
-    struct shuf__inbox *inbox = &connection->inbox;
-    unsigned received = inbox->descriptors;
-    bool truncated = inbox->truncated;
-    if (shuf__inbox_check_descriptors(inbox, expected))
+    struct shuf__receiver *receiver = &connection->receiver;
+    unsigned received = receiver->descriptors;
+    bool truncated = receiver->truncated;
+    if (shuf__receiver_check_descriptors(receiver, expected))
         return SHUF_OK;
     if (truncated && received < expected)
         shuf__fail(error, SHUF_IO,
@@ -186,7 +186,7 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
                                      size_t *received, struct shuf__error *error)
 {
     assert(size > 0);
-    *received = shuf__inbox_read(&connection->inbox, out, size);
+    *received = shuf__receiver_read(&connection->receiver, out, size);
     if (*received > 0)
         return SHUF_OK;
     if (receive_some(connection, out, size, received, error))
@@ -194,11 +194,11 @@ shuf_status shuf__connection_receive(struct shuf__connection *connection, void *
     return check_descriptors(connection, 0, error);
 }
 
-/* Receives a frame into the connection's buffer, because the frame is longer than the inbox. */
+/* Receives a frame into the connection's buffer, because the frame is longer than the receiver. */
 static shuf_status receive_long_frame(struct shuf__connection *connection, size_t size,
                                       struct shuf__error *error)
 {
-    size_t got, done = shuf__inbox_read(&connection->inbox, connection->buffer, size);
+    size_t got, done = shuf__receiver_read(&connection->receiver, connection->buffer, size);
     for (; done < size; done += got)
         if (receive_some(connection, connection->buffer + done, size - done, &got, error))
             return error->status;
@@ -206,19 +206,19 @@ static shuf_status receive_long_frame(struct shuf__connection *connection, size_
 }
 
 /* Returns the next message, valid until the next receive; NULL with *error. The bytes after the
- * message may be payload, so they stay in the inbox. */
+ * message may be payload, so they stay in the receiver. */
 static const uint8_t *receive_frame(struct shuf__connection *connection, size_t *length,
                                     struct shuf__error *error)
 {
-    struct shuf__inbox *inbox = &connection->inbox;
+    struct shuf__receiver *receiver = &connection->receiver;
     for (;;) {
-        size_t got, unread = inbox->end - inbox->start;
-        const uint8_t *frame = inbox->bytes + inbox->start;
+        size_t got, unread = receiver->end - receiver->start;
+        const uint8_t *frame = receiver->bytes + receiver->start;
         *length = 0;
         enum shuf__frame_result result = shuf__frame_parse(frame, unread, length);
         size_t size = SHUF__FRAME_HEADER + *length;
         if (result == SHUF__FRAME_WHOLE) {
-            inbox->start += size;
+            receiver->start += size;
             return frame + SHUF__FRAME_HEADER;
         }
         if (result == SHUF__FRAME_BAD) {
@@ -229,7 +229,7 @@ static const uint8_t *receive_frame(struct shuf__connection *connection, size_t 
             close_with_error(connection, error);
             return NULL;
         }
-        if (size > sizeof inbox->bytes)
+        if (size > sizeof receiver->bytes)
             return receive_long_frame(connection, size, error)
                        ? NULL
                        : connection->buffer + SHUF__FRAME_HEADER;
@@ -282,7 +282,7 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
 
 int shuf__connection_descriptor(struct shuf__connection *connection)
 {
-    return shuf__inbox_descriptor(&connection->inbox);
+    return shuf__receiver_descriptor(&connection->receiver);
 }
 
 void shuf__copy_string(char *out, size_t size, const char *word)
@@ -433,7 +433,7 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     assert(connection->fd < 0);
     if (connection->address.sun_path[0] == '\0')
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
-    shuf__inbox_open(&connection->inbox);
+    shuf__receiver_open(&connection->receiver);
     connection->fd = shuf__client_socket();
     shuf__cancel_set_socket(&connection->cancel, connection->fd);
     if (connection->fd < 0 || connect_socket(connection) != 0)

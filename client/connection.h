@@ -3,15 +3,15 @@
  * One connection to a daemon. It connects and exchanges Hello under a deadline, sends requests, and
  * receives each reply and its payload. Each failure closes the connection, except SHUF_INVALID for
  * a request that is too long. SHUF_NO_DAEMON means that nobody answers, or that the peer has closed
- * the connection. After any other failure, a retry cannot help.
+ * the connection. call.c decides after which failures a call tries again.
  */
 #ifndef SHUF__CONNECTION_H
 #define SHUF__CONNECTION_H
 
 #include "cancel.h"
 #include "error.h"
-#include "inbox.h"
 #include "message.h"
+#include "receiver.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ struct shuf__connection {
     enum shuf__closed_by closed_by;
     struct sockaddr_un address;
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
-    struct shuf__inbox inbox;
+    struct shuf__receiver receiver;
     struct shuf__arena arena;                                   /* the last reply */
     _Alignas(uint64_t) uint8_t buffer[SHUF__CONNECTION_BUFFER]; /* sinks read values there */
 };

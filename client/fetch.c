@@ -15,10 +15,10 @@ struct fetch_context {
     shuf_result *result;
 };
 
-static shuf_status read_result(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_result(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                struct shuf__error *error)
 {
-    const struct fetch_context *fetch = exchange->context;
+    const struct fetch_context *fetch = trip->context;
     if (shuf__request_message_read_reply(fetch->request, reply, fetch->result, error))
         return error->status;
     const Shuf__ResultReply *p = reply->result;
@@ -28,44 +28,44 @@ static shuf_status read_result(struct shuf__exchange *exchange, const Shuf__Repl
                       p->lease);
 }
 
-/* True if the daemon sends the values, to `memory` or `sink` of the exchange. */
-static bool expect_values(const struct shuf__request_message *m, struct shuf__exchange *exchange)
+/* True if the daemon sends the values, to `memory` or `sink` of the trip. */
+static bool expect_values(const struct shuf__request_message *m, struct shuf__round_trip *trip)
 {
-    if (!exchange->memory && !exchange->sink)
+    if (!trip->memory && !trip->sink)
         return false;
-    exchange->payload_bytes = m->shape.bytes;
-    exchange->width = m->shape.width;
+    trip->payload_bytes = m->shape.bytes;
+    trip->width = m->shape.width;
     return true;
 }
 
 static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
-                                struct shuf__exchange *exchange, shuf_result *result)
+                                struct shuf__round_trip *trip, shuf_result *result)
 {
     shuf_result ignored;
     struct fetch_context fetch = {m, result ? result : &ignored};
-    exchange->request = &m->message;
-    exchange->read_reply = read_result;
-    exchange->context = &fetch;
-    exchange->generation = m->generation;
+    trip->request = &m->message;
+    trip->read_reply = read_result;
+    trip->context = &fetch;
+    trip->generation = m->generation;
     *fetch.result = (shuf_result){.shape = m->shape};
-    if (expect_values(m, exchange) && shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
+    if (expect_values(m, trip) && shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
         return handle->error.status;
-    return shuf__call_run(handle, exchange);
+    return shuf__call_run(handle, trip);
 }
 
 /* Fetches the values of a result, or its summary. Requests the result in parts if this is faster,
  * or if the daemon has no room for the whole. */
 static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_options *options,
-                                  struct shuf__request_message *m, struct shuf__exchange *exchange,
+                                  struct shuf__request_message *m, struct shuf__round_trip *trip,
                                   shuf_result *result)
 {
     shuf_result ignored;
     if (!result)
         result = &ignored;
-    if (expect_values(m, exchange) && shuf__parts_are_faster(handle, m))
-        return shuf__fetch_parts(handle, options, m, exchange, result);
-    shuf_status status = fetch_result(handle, m, exchange, result);
-    return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, exchange, result)
+    if (expect_values(m, trip) && shuf__parts_are_faster(handle, m))
+        return shuf__fetch_parts(handle, options, m, trip, result);
+    shuf_status status = fetch_result(handle, m, trip, result);
+    return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, trip, result)
                                        : status;
 }
 
@@ -84,7 +84,7 @@ shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *option
                         size_t bytes, shuf_result *result)
 {
     struct shuf__request_message m;
-    struct shuf__exchange exchange = {.memory = out};
+    struct shuf__round_trip trip = {.memory = out};
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
     if (bytes < m.shape.bytes)
@@ -92,7 +92,7 @@ shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *option
     if (!out && m.shape.bytes > 0)
         return shuf__fail(&handle->error, SHUF_INVALID, "out NULL: expected %" PRIu64 " bytes",
                           m.shape.bytes);
-    return fetch_dividing(handle, options, &m, &exchange, result);
+    return fetch_dividing(handle, options, &m, &trip, result);
 }
 
 /* A sink of the caller. */
@@ -116,20 +116,20 @@ shuf_status shuf__fetch_each(shuf *handle, const struct shuf__request_options *o
 {
     struct shuf__request_message m;
     struct guarded_sink guarded = {handle, sink, context};
-    struct shuf__exchange exchange = {.sink = sink ? feed_guarded : NULL, .sink_context = &guarded};
+    struct shuf__round_trip trip = {.sink = sink ? feed_guarded : NULL, .sink_context = &guarded};
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
-    return sink ? fetch_dividing(handle, options, &m, &exchange, result)
-                : fetch_result(handle, &m, &exchange, result); /* for the cache, whole */
+    return sink ? fetch_dividing(handle, options, &m, &trip, result)
+                : fetch_result(handle, &m, &trip, result); /* for the cache, whole */
 }
 
 shuf_status shuf__fetch_summary(shuf *handle, const struct shuf__request_options *options,
                                 shuf_result *result)
 {
     struct shuf__request_message m;
-    struct shuf__exchange exchange = {0};
+    struct shuf__round_trip trip = {0};
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
     shuf__request_message_set_fingerprint(&m, 0);
-    return fetch_dividing(handle, options, &m, &exchange, result);
+    return fetch_dividing(handle, options, &m, &trip, result);
 }

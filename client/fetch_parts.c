@@ -31,7 +31,7 @@ struct fetch_parts {
     const struct shuf__request_options
         *options; /* of the whole result, like the next three fields */
     const struct shuf__request_message *whole;
-    const struct shuf__exchange *exchange;
+    const struct shuf__round_trip *trip;
     shuf_result *result;
     uint64_t values;        /* values in the complete parts */
     uint64_t skipped;       /* bytes of the next part that are delivered already */
@@ -165,10 +165,10 @@ struct part_call {
     struct fetch_parts *fetch;
 };
 
-static shuf_status read_part(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_part(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                              struct shuf__error *error)
 {
-    struct part_call *call = exchange->context;
+    struct part_call *call = trip->context;
     struct fetch_parts *f = call->fetch;
     if (shuf__request_message_read_reply(&call->request, reply, &f->part, error))
         return error->status;
@@ -177,11 +177,11 @@ static shuf_status read_part(struct shuf__exchange *exchange, const Shuf__Reply 
     return SHUF_OK;
 }
 
-static shuf_status read_prefetched(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_prefetched(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                    struct shuf__error *error)
 {
     shuf_result result;
-    struct part_call *call = exchange->context;
+    struct part_call *call = trip->context;
     struct fetch_parts *f = call->fetch;
     if (shuf__request_message_read_reply(&call->request, reply, &result, error))
         return error->status;
@@ -195,7 +195,7 @@ static shuf_status prefetch_part(struct fetch_parts *f, uint64_t first)
 {
     struct shuf__part part;
     struct part_call call = {.fetch = f};
-    struct shuf__exchange exchange = {
+    struct shuf__round_trip trip = {
         .request = &call.request.message, .read_reply = read_prefetched, .context = &call};
     f->ahead = (struct ahead){0};
     if (f->alone || first >= f->whole->shape.rows * f->whole->shape.count)
@@ -204,7 +204,7 @@ static shuf_status prefetch_part(struct fetch_parts *f, uint64_t first)
     if (shuf__request_message_make(&call.request, &part.options, &f->handle->error))
         return f->handle->error.status;
     shuf__request_message_set_prefetch(&call.request);
-    const shuf_status status = shuf__call_run(f->handle, &exchange);
+    const shuf_status status = shuf__call_run(f->handle, &trip);
     return shuf__parts_help(f->whole, status) ? SHUF_OK : status;
 }
 
@@ -246,27 +246,27 @@ static shuf_status fail_stopped(const struct fetch_parts *f, uint64_t delivered)
 static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *part)
 {
     struct part_call call = {.fetch = f};
-    struct shuf__exchange exchange = *f->exchange;
+    struct shuf__round_trip trip = *f->trip;
     const uint64_t width = f->whole->shape.width;
     const uint64_t bytes = part->values * width;
     f->handle->copied = f->values * width;
     if (shuf__request_message_make(&call.request, &part->options, &f->handle->error))
         return f->handle->error.status;
     set_summary(f, &call.request);
-    exchange.request = &call.request.message;
-    exchange.read_reply = read_part;
-    exchange.context = &call;
-    if (exchange.payload_bytes > 0) {
-        const uint64_t before = exchange.delivered = f->skipped < bytes ? f->skipped : bytes;
-        exchange.payload_bytes = bytes;
-        if (exchange.memory)
-            exchange.memory += f->values * width;
+    trip.request = &call.request.message;
+    trip.read_reply = read_part;
+    trip.context = &call;
+    if (trip.payload_bytes > 0) {
+        const uint64_t before = trip.delivered = f->skipped < bytes ? f->skipped : bytes;
+        trip.payload_bytes = bytes;
+        if (trip.memory)
+            trip.memory += f->values * width;
         shuf__request_message_accept(&call.request, SHUF_INLINE, &f->handle->error);
-        shuf_status status = shuf__call_run(f->handle, &exchange);
-        f->skipped += exchange.delivered - before;
-        return status == SHUF_CANCELLED ? fail_stopped(f, exchange.delivered) : status;
+        shuf_status status = shuf__call_run(f->handle, &trip);
+        f->skipped += trip.delivered - before;
+        return status == SHUF_CANCELLED ? fail_stopped(f, trip.delivered) : status;
     }
-    return shuf__call_run(f->handle, &exchange);
+    return shuf__call_run(f->handle, &trip);
 }
 
 /* ---- All parts ------------------------------------------------------------------ */
@@ -319,20 +319,20 @@ static shuf_status fetch_next(struct fetch_parts *f)
     f->part.shared = own.shared;
     finish_part(f, &part);
     /* a summary leaves the part prefetched */
-    return f->exchange->payload_bytes == 0 ? drop_part(f->handle, &own) : SHUF_OK;
+    return f->trip->payload_bytes == 0 ? drop_part(f->handle, &own) : SHUF_OK;
 }
 
 shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
                               const struct shuf__request_message *whole,
-                              const struct shuf__exchange *exchange, shuf_result *result)
+                              const struct shuf__round_trip *trip, shuf_result *result)
 {
     const uint64_t all = whole->shape.rows * whole->shape.count;
     struct fetch_parts f = {.handle = handle,
                             .options = options,
                             .whole = whole,
-                            .exchange = exchange,
+                            .trip = trip,
                             .result = result,
-                            .skipped = exchange->delivered};
+                            .skipped = trip->delivered};
     handle->copying = whole->shape.bytes;
     shuf_status status = choose_part_size(&f);
     if (status == SHUF_OK)

@@ -6,9 +6,9 @@
 #ifndef SHUF__FETCH_PARTS_H
 #define SHUF__FETCH_PARTS_H
 
-#include "exchange.h"
 #include "handle.h"
 #include "request_message.h"
+#include "round_trip.h"
 
 #include <stdbool.h>
 
@@ -19,11 +19,11 @@ bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status sta
  * later requests. */
 bool shuf__parts_are_faster(shuf *handle, const struct shuf__request_message *whole);
 
-/* `exchange` is for the whole result. Delivers the missing bytes of the result to the memory or
- * sink of `exchange`. If both are NULL, only makes the summary. `whole` was made from `options`.
+/* `trip` is for the whole result. Delivers the missing bytes of the result to the memory or
+ * sink of `trip`. If both are NULL, only makes the summary. `whole` was made from `options`.
  * Fills *result like the reply to the whole request; only the last digits of moments may differ. */
 shuf_status shuf__fetch_parts(shuf *handle, const struct shuf__request_options *options,
                               const struct shuf__request_message *whole,
-                              const struct shuf__exchange *exchange, shuf_result *result);
+                              const struct shuf__round_trip *trip, shuf_result *result);
 
 #endif

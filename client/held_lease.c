@@ -110,31 +110,31 @@ static shuf_status reserve_copy(struct shuf__held_lease *lease, uint64_t bytes,
                       "bytes %" PRIu64 ": out of memory for a copy of the values", bytes);
 }
 
-static shuf_status read_lease_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_lease_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                     struct shuf__error *error)
 {
-    struct lease_take *t = exchange->context;
+    struct lease_take *t = trip->context;
     shuf_result *result = &t->lease->public_lease.result;
     if (shuf__request_message_read_reply(&t->request, reply, result, error) ||
         shuf__mapping_info_read(reply->result, t->request.transports, &result->shape,
                                 shuf__request_message_is_buffer(&t->request), &t->info, error))
         return error->status;
     if (t->info.lease != 0) {
-        exchange->payload_bytes = exchange->delivered = 0;
+        trip->payload_bytes = trip->delivered = 0;
         return SHUF_OK;
     }
     if (reserve_copy(t->lease, result->shape.bytes, error))
         return error->status;
-    exchange->payload_bytes = result->shape.bytes;
-    exchange->memory = t->lease->copy;
+    trip->payload_bytes = result->shape.bytes;
+    trip->memory = t->lease->copy;
     return SHUF_OK;
 }
 
 /* The daemon does not have the old lease any more: its connection has ended, or the refused request
  * has given it back. */
-static void drop_old_release(struct shuf__exchange *exchange)
+static void drop_old_release(struct shuf__round_trip *trip)
 {
-    struct lease_take *t = exchange->context;
+    struct lease_take *t = trip->context;
     shuf__request_message_give_back(&t->request, NULL);
 }
 
@@ -201,7 +201,7 @@ static void set_public_lease(struct lease_take *t)
 /* After a failure the caller frees t->lease. */
 static shuf_status request_lease(shuf *h, struct lease_take *t, bool with_release)
 {
-    struct shuf__exchange exchange = {
+    struct shuf__round_trip trip = {
         .request = &t->request.message,
         .prepare_retry = drop_old_release,
         .read_reply = read_lease_reply,
@@ -213,7 +213,7 @@ static shuf_status request_lease(shuf *h, struct lease_take *t, bool with_releas
     t->lease->handle = h;
     t->lease->public_lease.event = NULL;
     t->lease->public_lease.result = (shuf_result){.shape = t->request.shape};
-    if (shuf__call_run(h, &exchange))
+    if (shuf__call_run(h, &trip))
         return h->error.status;
     if (t->info.transport != SHUF_INLINE && map_lease(h, t))
         return h->error.status;
@@ -272,11 +272,11 @@ shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *o
 
 /* ---- Prefetch ------------------------------------------------------------------ */
 
-static shuf_status read_prefetch_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_prefetch_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                        struct shuf__error *error)
 {
     shuf_result ignored;
-    return shuf__request_message_read_reply(exchange->context, reply, &ignored, error);
+    return shuf__request_message_read_reply(trip->context, reply, &ignored, error);
 }
 
 shuf_status shuf__prefetch(shuf *handle, const struct shuf__request_options *options,
@@ -286,7 +286,7 @@ shuf_status shuf__prefetch(shuf *handle, const struct shuf__request_options *opt
     if (make_request(&m, options, lease_options, &handle->error))
         return handle->error.status;
     shuf__request_message_set_prefetch(&m);
-    struct shuf__exchange exchange = {
+    struct shuf__round_trip trip = {
         .request = &m.message, .read_reply = read_prefetch_reply, .context = &m};
-    return shuf__call_run(handle, &exchange);
+    return shuf__call_run(handle, &trip);
 }

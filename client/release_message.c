@@ -4,7 +4,7 @@
  */
 #include "release_message.h"
 
-#include "exchange.h"
+#include "round_trip.h"
 
 void shuf__release_message_init(struct shuf__release_message *release, uint64_t lease)
 {
@@ -15,10 +15,10 @@ void shuf__release_message_init(struct shuf__release_message *release, uint64_t 
     release->message.unmapped = release->blocks;
 }
 
-static shuf_status read_release_reply(struct shuf__exchange *exchange, const Shuf__Reply *reply,
+static shuf_status read_release_reply(struct shuf__round_trip *trip, const Shuf__Reply *reply,
                                       struct shuf__error *error)
 {
-    (void)exchange;
+    (void)trip;
     if (reply->body_case == SHUF__REPLY__BODY_RELEASE)
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL, "reply body %d: expected a ReleaseReply",
@@ -31,8 +31,8 @@ shuf_status shuf__release_send(shuf *h, Shuf__Release *message, struct shuf__err
     *error = (struct shuf__error){0};
     request.body_case = SHUF__REQUEST__BODY_RELEASE;
     request.release = message;
-    struct shuf__exchange exchange = {.request = &request, .read_reply = read_release_reply};
-    shuf_status status = shuf__exchange_run(&h->connection, &exchange, error);
+    struct shuf__round_trip trip = {.request = &request, .read_reply = read_release_reply};
+    shuf_status status = shuf__round_trip_run(&h->connection, &trip, error);
     if (status == SHUF_NO_DAEMON)
         *error = (struct shuf__error){0};
     return error->status;

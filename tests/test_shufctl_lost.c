@@ -17,8 +17,17 @@
 
 enum { TRIES = 20 };
 
-/* Stops shufctl while the daemon still has the buffer of its array. Returns false if that was too
- * late: the buffer ends when shufctl has received the shuffled array. */
+/* Waits until the daemon has no work. A request that shufctl has sent is then answered. */
+static void await_idle(shuf *handle, shuf_daemon *status)
+{
+    do {
+        usleep(20000);
+        assert_int_equal(shuf_daemon_status(handle, status), SHUF_OK);
+    } while (status->queued > 0);
+}
+
+/* Stops shufctl while it fills the buffer of its array. Returns false if that was too late. Later
+ * the daemon has a lease of the shuffled array too, or nothing. */
 static bool stop_with_buffer(shuf *handle, pid_t pid)
 {
     shuf_daemon status = {.buffers = 0};
@@ -29,8 +38,8 @@ static bool stop_with_buffer(shuf *handle, pid_t pid)
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
     }
     kill(pid, SIGSTOP);
-    assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
-    return status.buffers > 0;
+    await_idle(handle, &status);
+    return status.buffers > 0 && status.leases == 1;
 }
 
 static void start_and_stop(struct command *c)
@@ -80,12 +89,14 @@ static void loss_without_next_daemon_is_an_error(void **state)
 
 static const char request[] = "permute --n 68e9 --seed 7"; /* takes longer than this test */
 
-static void await_jobs(uint64_t jobs)
+/* Waits until this number of clients is connected, besides this process, and has jobs. A client may
+ * have two jobs. */
+static void await_jobs(uint64_t clients)
 {
     shuf *handle;
     shuf_daemon status = {.queued = 0};
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
-    for (int waited = 0; status.queued < jobs; waited++) {
+    for (int waited = 0; status.clients < clients + 1 || status.queued < clients; waited++) {
         assert_true(waited < HARNESS_WAIT_MS);
         usleep(1000);
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);

@@ -3,7 +3,7 @@
 """One rank of samplers.py. It reads the names of measurements from its standard input, and replies to
 each with a figure, or null if the peer does not have that figure.
 
-    rank.py PEER N RANK WORLD
+    rank.py PEER N RANK WORLD SECONDS
 """
 
 import itertools
@@ -13,42 +13,59 @@ import time
 
 from peers import BATCH, PEERS
 
-SECONDS = 1.5  # duration of the measurement of a rate
-
-
 class Timer:
-    """Wall and CPU time since the timer was created."""
+    """Wall and CPU time of the rates. A rate takes `seconds`, in as many epochs as it needs."""
 
-    def __init__(self):
-        self.wall, self.cpu = time.perf_counter(), time.process_time()
+    def __init__(self, seconds):
+        self.seconds, self.wall, self.cpu = seconds, 0.0, 0.0
+
+    def start(self):
+        self.began = time.perf_counter(), time.process_time()
+
+    def stop(self):
+        self.wall += time.perf_counter() - self.began[0]
+        self.cpu += time.process_time() - self.began[1]
 
     def is_over(self):
-        return time.perf_counter() - self.wall > SECONDS
+        return self.wall + time.perf_counter() - self.began[0] > self.seconds
 
     def rates(self, count):
         """`count` per second of wall time, and per second of CPU time of this process."""
-        return count / (time.perf_counter() - self.wall), count / (time.process_time() - self.cpu)
+        return count / self.wall, count / self.cpu
 
 
-def rate(iterator, size):
-    """Indices a second over SECONDS, without the first item. An item has `size` indices."""
-    next(iterator)
-    timer, done = Timer(), 0
-    for _ in iterator:
-        done += size
-        if done % 32_768 == 0 and timer.is_over():
-            break
+def rate(make, size, seconds):
+    """Items a second, without the first item of each epoch. An item has `size` indices. The end of an
+    epoch counts, such as that of a DataLoader's workers."""
+    timer, done = Timer(seconds), 0
+    while timer.wall < seconds:
+        iterator = iter(make())
+        next(iterator)
+        timer.start()
+        for number, _ in enumerate(iterator):
+            done += size
+            if number % 8 == 0 and timer.is_over():
+                break
+        del iterator
+        timer.stop()
     return timer.rates(done)
 
 
-def one_at_a_time(iterator, count):
-    """Indices a second in a Python loop over at most `count` indices, for about SECONDS at most."""
-    next(iterator)
-    timer, done = Timer(), 0
-    while done + 65_536 < count and not timer.is_over():
-        for _ in itertools.islice(iterator, 65_536):
-            pass
-        done += 65_536
+def one_at_a_time(make, count, seconds):
+    """Indices a second in a Python loop, in blocks of at most 65 536 indices of epochs of `count`."""
+    timer, done = Timer(seconds), 0
+    block = min(65_536, count // 2)
+    while timer.wall < seconds:
+        iterator = make()
+        next(iterator)
+        timer.start()
+        for _ in range((count - 1) // block):
+            for _ in itertools.islice(iterator, block):
+                pass
+            done += block
+            if timer.is_over():
+                break
+        timer.stop()
     return timer.rates(done)
 
 
@@ -63,8 +80,8 @@ class Rank:
     """The measurements of one peer: each returns the figure by wall time, and by CPU time or None. In
     `new`, no rank has started the epoch before; afterwards the parent keeps it in memory."""
 
-    def __init__(self, peer):
-        self.peer = peer
+    def __init__(self, peer, seconds):
+        self.peer, self.seconds = peer, seconds
         self.half = peer.n // peer.world // 2
 
     def new(self, epoch):
@@ -77,22 +94,25 @@ class Rank:
         return latency(lambda: self.peer.resume(epoch, self.half))
 
     def single(self, epoch):
-        return one_at_a_time(self.peer.start(epoch), self.peer.n // self.peer.world)
+        return one_at_a_time(lambda: self.peer.start(epoch), self.peer.n // self.peer.world, self.seconds)
+
+    def rate(self, make, *arguments):
+        return rate(lambda: make(*arguments), BATCH, self.seconds)
 
     def batches(self, epoch):
-        return rate(self.peer.batches(epoch), BATCH)
+        return self.rate(self.peer.batches, epoch)
 
     def loader0(self, epoch):
-        return rate(iter(self.peer.loader(epoch, 0)), BATCH)
+        return self.rate(self.peer.loader, epoch, 0)
 
     def loader2(self, epoch):
-        return rate(iter(self.peer.loader(epoch, 2)), BATCH)
+        return self.rate(self.peer.loader, epoch, 2)
 
     def array_loader0(self, epoch):
-        return rate(iter(self.peer.array_loader(epoch, 0)), BATCH)
+        return self.rate(self.peer.array_loader, epoch, 0)
 
     def array_loader2(self, epoch):
-        return rate(iter(self.peer.array_loader(epoch, 2)), BATCH)
+        return self.rate(self.peer.array_loader, epoch, 2)
 
 
 def reply(rank, name, epoch):
@@ -106,9 +126,9 @@ def reply(rank, name, epoch):
 
 
 def main():
-    peer, n, rank, world = sys.argv[1], *map(int, sys.argv[2:])
-    peer = PEERS[peer](n, rank, world)
-    measured = Rank(peer)
+    n, rank, world = map(int, sys.argv[2:5])
+    peer = PEERS[sys.argv[1]](n, rank, world)
+    measured = Rank(peer, float(sys.argv[5]))
     print(json.dumps({"ready": peer.versions()}), flush=True)
     for line in sys.stdin:
         name, epoch = line.split()

@@ -3,16 +3,18 @@
 """Samplers of several ranks on one machine: shufd.torch against its peers, in one run.
 
     samplers.py DIRECTORY [--sizes 1e6,1e8,1e9] [--peers shufd,torch,...] [--ranks 4] [--call PROGRAM]
-                [--modes alone,together] [--figures new,resume,...]
+                [--modes alone,together] [--figures new,resume,...] [--pairs] [--seconds 1] [--limit 60]
 
 Each peer and size has a file in DIRECTORY. The program skips a file that exists, so an interrupted
 run continues. report.txt there has all figures as a table. Every figure is measured twice: in one
 rank while the others wait, and in all ranks at once. Rates are reported by wall time and by CPU time:
 other programs affect CPU time less. Private memory is the largest increase of a rank after its
-imports. This process reads it from /proc.
+imports. This process reads it from /proc. `--pairs` compares the DataLoader with that of torch: the
+two peers take turns, so that other programs slow both down. The report ends with the goals.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -28,6 +30,7 @@ import shufd
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
+from goals import goals_of  # noqa: E402
 from peers import PEERS, SEED  # noqa: E402
 
 # name, title, unit, divisor
@@ -76,27 +79,40 @@ class Memory(threading.Thread):
 
 
 class Ranks:
-    """The rank processes of a peer."""
+    """The rank processes of a peer. They are killed after `limit` seconds."""
 
-    def __init__(self, peer, n, world):
+    def __init__(self, peer, n, options, world=None):
+        world = world or options.ranks
+        self.limit, self.is_late = options.limit, False
+        self.timer = threading.Timer(options.limit, self.kill)
         self.processes = [
             subprocess.Popen(
-                [sys.executable, str(HERE / "rank.py"), peer, str(n), str(rank), str(world)],
+                [sys.executable, str(HERE / "rank.py"), peer, str(n), str(rank), str(options.ranks), str(options.seconds)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, text=True,
             )
             for rank in range(1 if getattr(PEERS[peer], "one_rank", False) else world)
         ]  # fmt: skip
-        self.versions = [self.read(process) for process in self.processes][0]["ready"]
+        ready = [self.read(process) for process in self.processes][0]
+        if "ready" not in ready:
+            raise RuntimeError(f"{peer}: {ready['error']}")
+        self.versions = ready["ready"]
+        self.timer.start()
+
+    def kill(self):
+        self.is_late = True
+        for process in self.processes:
+            process.kill()
 
     def read(self, process):
         line = process.stdout.readline()
-        if not line:
-            return {"value": None, "error": f"the process ended: {process.wait()}"}
-        return json.loads(line)
+        if line:
+            return json.loads(line)
+        end = f"no end within {self.limit:g} s" if self.is_late else process.wait()
+        return {"value": None, "error": f"the process ended: {end}"}
 
     def measure(self, name, epoch, processes):
         for process in processes:
-            if process.poll() is None:
+            with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(f"{name} {epoch}\n")
                 process.stdin.flush()
         replies = [self.read(process) for process in processes]
@@ -104,8 +120,10 @@ class Ranks:
         return (None, wrong[0]) if wrong else ([(reply["value"], reply["cpu"]) for reply in replies], None)
 
     def end(self):
+        self.timer.cancel()
         for process in self.processes:
-            process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
             process.wait()
 
 
@@ -136,7 +154,7 @@ def measure_mode(ranks, processes, epoch, options, errors, hold):
 
 
 def measure(client, peer, n, options):
-    ranks = Ranks(peer, n, options.ranks)
+    ranks = Ranks(peer, n, options)
     memory = Memory([process.pid for process in ranks.processes])
     memory.start()
     total = int(options.memory or 0.6 * available())
@@ -153,6 +171,18 @@ def measure(client, peer, n, options):
             found[mode] = measure_mode(ranks, processes, epoch, options, errors, hold)
     found["private"] = memory.end()
     ranks.end()
+    return found
+
+
+def measure_pairs(options, n=1_000_000, rounds=9):
+    """DataLoader's indices a second over the samplers of shufd and of torch in turn."""
+    ranks = [Ranks(peer, n, options, world=1) for peer in ("shufd", "torch")]
+    found = {"pairs": {}, "n": n, "load": os.getloadavg()[0]}
+    for name in ("loader0", "loader2"):
+        turns = [[r.measure(name, 300, r.processes)[0][0][0] for r in ranks] for _ in range(rounds)]
+        found["pairs"][name] = turns
+    for r in ranks:
+        r.end()
     return found
 
 
@@ -196,6 +226,13 @@ def rows_of(found):
     yield "private memory of a rank", "MiB", "", f"{found['private'] / 2**20:.3g}"
 
 
+def write_whole(path, text):
+    """Replaces the file in one step: other runs of this program may read it."""
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_text(text)
+    part.rename(path)
+
+
 def write_report(directory, command):
     files = [json.loads(path.read_text()) for path in sorted(directory.glob("*.json"))]
     lines = [f"command: {command}", f"machine: {platform.processor() or platform.machine()}, "
@@ -214,7 +251,7 @@ def write_report(directory, command):
             lines.append(f"    {title:42}{unit:9}{alone:>10}{together:>11}")
         for mode, errors in found["errors"].items():
             lines += [f"    {mode}, {name}: {error}" for name, error in errors.items() if "attribute" not in error]
-    (directory / "report.txt").write_text("\n".join(lines) + "\n")
+    write_whole(directory / "report.txt", "\n".join([*lines, "", *goals_of(files)]) + "\n")
 
 
 def parse():
@@ -225,6 +262,9 @@ def parse():
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--modes", type=lambda t: t.split(","), default=["alone", "together"])
     parser.add_argument("--figures", type=lambda t: t.split(","), default=[name for name, *_ in FIGURES])
+    parser.add_argument("--pairs", action="store_true", help="compares the DataLoaders of shufd and torch in turn")
+    parser.add_argument("--seconds", type=float, default=1, help="duration of the measurement of a rate")
+    parser.add_argument("--limit", type=float, default=3600, help="seconds for a peer and a size, without its imports")
     parser.add_argument("--memory", type=float, help="limit of the private bytes of the ranks that run; by default 60 %% of the free memory")
     parser.add_argument("--call", help="the program python_call: compares a call with C")
     return parser.parse_args()
@@ -236,14 +276,20 @@ def main():
     client = shufd.serve(backend="cpu", quiet=True)
     command = " ".join(["samplers.py", *sys.argv[1:]])
     if options.call:
-        (options.directory / "call.json").write_text(json.dumps(measure_call(client, options.call)))
+        write_whole(options.directory / "call.json", json.dumps(measure_call(client, options.call)))
+    if options.pairs:
+        write_whole(options.directory / "pairs.json", json.dumps(measure_pairs(options)))
     for n in options.sizes:
         for peer in options.peers:
             path = options.directory / f"{peer}-{n:.0e}.json".replace("+0", "").replace("+", "")
-            if not path.exists():
-                print(f"{peer}, n = {n:,}", file=sys.stderr)
-                path.write_text(json.dumps(measure(client, peer, n, options), indent=1))
-            write_report(options.directory, command)
+            if path.exists():
+                continue
+            print(f"{peer}, n = {n:,}", file=sys.stderr)
+            try:
+                write_whole(path, json.dumps(measure(client, peer, n, options), indent=1))
+            except RuntimeError as error:
+                print(f"not measured: {error}", file=sys.stderr)
+    write_report(options.directory, command)
     client.close()
 
 

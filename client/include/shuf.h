@@ -129,8 +129,8 @@ SHUF_API shuf_status shuf_permute(shuf *handle, const shuf_permutation *permutat
 /* Receives the next `size` bytes of a result, in order, each byte once. They are whole values,
  * aligned for their type; from shuf_shuffle_each() they are whole records. `bytes` is valid during
  * the call. Return false to stop the transfer: the call fails with SHUF_CANCELLED. If at most 64
- * MiB are not received yet, it receives and ignores them, for a second at most. Otherwise it closes
- * the connection, and the next call connects again. This ends all leases, buffers and prefetches of
+ * MiB are left, the call receives and ignores them, for a second at most. Otherwise it closes the
+ * connection, and the next call connects again. This ends all leases, buffers and prefetches of
  * the handle, as a timeout does (shuf_set_timeout()). */
 typedef bool (*shuf_sink)(void *context, const void *bytes, size_t size);
 
@@ -199,8 +199,10 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
  *
  *     to[world]        how many records go to each rank
  *     from[world]      how many records come from each rank
- *     order[input]     order[k]: the own record to send as number k; first all for rank 0
- *     places[output]   places[k]: the own place for arrival k; first all from rank 0
+ *     order[input]     the indices of the rank's own records, in the order in which it sends them:
+ *                      first those for rank 0, then those for rank 1, ...
+ *     places[output]   the places for the records that arrive, in the same order: first those from
+ *                      rank 0, then those from rank 1, ...
  *
  * Sender and receiver have the records between them in the same order, so an all-to-all needs only
  * the counts. Work and memory grow with the records of the rank, not with n. The functions

@@ -37,7 +37,7 @@ typedef struct shuf_daemon {
     uint64_t uptime_ms;
     uint64_t clients;                   /* connections, this one included */
     uint64_t queued, queue_limit;       /* jobs waiting or running */
-    uint64_t served;                    /* permutations, streams and shuffles since the start */
+    uint64_t served;                    /* results since the start, without buffers */
     uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */
     uint64_t host_used,
         host_limit;       /* bytes of blocks in host memory; the same on the CPU backend */

@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ON_LOOP = 1024 }; /* look-ups that take 30 us, or 100 us if the prime is hard to find */
+/* The most look-ups that the loop's thread does itself. They take 30 us, or 100 us if the prime is
+ * hard to find. So with several users they may take longer than shuf__ready_turn_ns(). */
+enum { ON_LOOP = 1024 };
 
 struct look_up_job {
     struct shuf__session_job job;
@@ -151,8 +153,8 @@ static shuf_status submit_look_up(struct shuf__session *session,
 
 /* ---- the request ---- */
 
-/* Whether the look-up takes no longer than a turn of the loop. */
-static bool is_quick(const struct shuf__look_up *request, size_t count)
+/* Whether the loop's thread looks the values up itself. */
+static bool is_for_loop(const struct shuf__look_up *request, size_t count)
 {
     return has_random_access(request) && count <= ON_LOOP;
 }
@@ -218,7 +220,8 @@ void shuf__handle_index(struct shuf__session *session, const Shuf__Request *mess
     session->record.n = request.look_up.permutation.n;
     session->record.values = index->n_at;
     log_request(session, &request, index->n_at);
-    if (is_quick(&request.look_up, index->n_at) ? look_up_at_once(session, &request, index, &error)
-                                                : submit_look_up(session, &request, index, &error))
+    if (is_for_loop(&request.look_up, index->n_at)
+            ? look_up_at_once(session, &request, index, &error)
+            : submit_look_up(session, &request, index, &error))
         shuf__session_fail(session, &error);
 }

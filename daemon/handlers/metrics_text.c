@@ -245,9 +245,9 @@ char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_rea
     x.now_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     x.now_ns = uv_hrtime();
     shuf__allocations_refresh(&service->allocations, SHUF__MEMORY_MEMFD);
-    view.count = shuf__accounts_list(
-        &service->allocations.accounts,
-        reader.sees == SHUF__METRICS_ONE_USER ? reader.uid : SHUF__ALL_USERS, view.accounts);
+    view.count = shuf__accounts_list(&service->allocations.accounts,
+                                     reader.sees == SHUF__METRICS_ONE_USER ? &reader.uid : NULL,
+                                     view.accounts);
     write_all(&x, service, &view);
     const bool failed = ferror(x.out);
     if (fclose(x.out) == 0 && !failed)

@@ -22,7 +22,7 @@ static void init_sessions(struct shuf__service *service)
     struct shuf__sessions *sessions = &service->sessions;
     shuf__sessions_init(sessions, service->loop);
     sessions->log = service->log;
-    sessions->processes = &service->processes;
+    sessions->process_watches = &service->process_watches;
     sessions->leases = &service->leases;
     sessions->allocations = &service->allocations;
     sessions->accounts = &service->allocations.accounts;
@@ -102,7 +102,7 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     shuf__warm_init(&service->warm, loop, &service->pool, &service->shortage);
     shuf__keyring_init(&service->keyring);
     shuf__cache_init(&service->cache, &service->pool, &service->keyring);
-    shuf__client_processes_init(&service->processes, loop, &service->allocations);
+    shuf__process_watches_init(&service->process_watches, loop, &service->allocations);
     shuf__leases_init(&service->leases, loop);
     shuf__spin_init(&service->spin, loop);
     init_sessions(service);

@@ -35,7 +35,7 @@ struct shuf__service {
     uint64_t next_log_ms;
     struct shuf__keyring keyring;
     struct shuf__cache cache;
-    struct shuf__client_processes processes;
+    struct shuf__process_watches process_watches;
     struct shuf__leases leases;
     struct shuf__spin spin;
     struct shuf__stats stats;

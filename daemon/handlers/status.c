@@ -52,8 +52,8 @@ static void describe_users(const struct shuf__session *session, struct users *us
     struct shuf__allocations *allocations = &shuf__service_of(session)->allocations;
     shuf__mapped_bytes_read(allocations);
     const size_t count = shuf__accounts_list(
-        &allocations->accounts,
-        shuf__session_is_privileged(session) ? SHUF__ALL_USERS : session->client.uid, accounts);
+        &allocations->accounts, shuf__session_is_privileged(session) ? NULL : &session->client.uid,
+        accounts);
     for (size_t i = 0; i < count; i++) {
         describe_user(accounts[i], &users->user[i]);
         users->pointers[i] = &users->user[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See summary_job.h. The job computes each tile like a request for consecutive values. An algorithm
- * without random access finds the beginning of a tile in the rank index. The computation of the
- * earlier tiles has filled this index.
+ * See summary_job.h. The job computes each part like a request for consecutive values. An algorithm
+ * without random access finds the beginning of a part in the rank index. The computation of the
+ * earlier parts has filled this index.
  */
 #include "summary_job.h"
 
@@ -16,9 +16,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Bytes of a tile. A tile in host memory fits a processor's caches. A tile in device memory is
+/* Bytes of a part. A part in host memory fits a processor's caches. A part in device memory is
  * large enough to keep the device busy. */
-enum { TILE_HOST = 8 << 20, TILE_DEVICE = 64 << 20, TILE_LEAST = SHUF__BLOCK_UNIT };
+enum { PART_HOST = 8 << 20, PART_DEVICE = 64 << 20, PART_LEAST = SHUF__BLOCK_UNIT };
 
 /* Most bytes of a result in one job. The user's other requests wait for the job, which takes a few
  * seconds on a few processors. */
@@ -32,7 +32,7 @@ struct summary_job {
     struct shuf__held_workspace workspace;
     struct shuf__cache_entry *rank_index; /* NULL: none */
     struct shuf__summary summary;
-    uint64_t values, done; /* the number of all values, and of those in finished tiles */
+    uint64_t values, done; /* the number of all values, and of those in finished parts */
 };
 
 static struct summary_job *summary_job_of(struct shuf__engine_job *engine_job)
@@ -45,8 +45,8 @@ static struct shuf__workspace needs_of(const struct shuf__backend *backend)
     const bool host = shuf__memory_is_host(backend->ops->own);
     return (struct shuf__workspace){
         .kind = host ? SHUF__MEMORY_PRIVATE : SHUF__MEMORY_CUDA_PRIVATE,
-        .best = host ? TILE_HOST : TILE_DEVICE,
-        .least = TILE_LEAST,
+        .best = host ? PART_HOST : PART_DEVICE,
+        .least = PART_LEAST,
     };
 }
 
@@ -74,7 +74,7 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
            can_begin_anywhere(request, backend);
 }
 
-/* ---- tiles, on a lane's thread ---- */
+/* ---- parts, on a lane's thread ---- */
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
@@ -98,7 +98,7 @@ static uint64_t take_positions(struct shuf__permutation *p, uint64_t first, uint
 
 /* Makes *request a request for at most `most` values from number `first` on. Returns their number.
  */
-static uint64_t take_tile(struct shuf__request *request, uint64_t first, uint64_t most)
+static uint64_t take_part(struct shuf__request *request, uint64_t first, uint64_t most)
 {
     struct shuf__stream *s = &request->stream;
     if (request->kind == SHUF__PERMUTATION)
@@ -107,7 +107,7 @@ static uint64_t take_tile(struct shuf__request *request, uint64_t first, uint64_
     return s->count = smaller(most, s->count - first);
 }
 
-static shuf_status compute_tile(struct summary_job *s, struct shuf__backend *backend,
+static shuf_status compute_part(struct summary_job *s, struct shuf__backend *backend,
                                 struct shuf__block *block, struct shuf__computation *computation)
 {
     uint64_t device_ns = 0;
@@ -121,13 +121,13 @@ static shuf_status compute_tile(struct summary_job *s, struct shuf__backend *bac
     return status;
 }
 
-/* Adds the values of this tile that are among the last values of the result. The last values may be
- * in two tiles. */
+/* Adds the values of this part that are among the last values of the result. The last values may be
+ * in two parts. */
 static shuf_status add_last(struct summary_job *s, struct shuf__backend *backend,
                             const struct shuf__block *block, uint64_t count)
 {
     struct shuf__summary *summary = &s->summary;
-    const uint64_t before = s->values - SHUF__SAMPLES; /* the result is larger than a tile */
+    const uint64_t before = s->values - SHUF__SAMPLES; /* the result is larger than a part */
     const uint64_t skip = s->done < before ? smaller(before - s->done, count) : 0;
     const size_t more = (size_t)(count - skip);
     summary->n_last += (unsigned)more;
@@ -180,7 +180,7 @@ static shuf_status add_sums(struct summary_job *s, struct shuf__backend *backend
     return SHUF_OK;
 }
 
-static shuf_status summarize_tile(struct summary_job *s, struct shuf__backend *backend,
+static shuf_status summarize_part(struct summary_job *s, struct shuf__backend *backend,
                                   struct shuf__block *block, struct shuf__rank_index *ranks)
 {
     struct shuf__computation computation = {
@@ -190,8 +190,8 @@ static shuf_status summarize_tile(struct summary_job *s, struct shuf__backend *b
         .rank_index = ranks,
     };
     const uint64_t most = s->workspace.bytes / shuf__dtype_bytes((int)computation.request.dtype);
-    const uint64_t count = take_tile(&computation.request, s->done, most);
-    if (compute_tile(s, backend, block, &computation) || add_samples(s, backend, block, count) ||
+    const uint64_t count = take_part(&computation.request, s->done, most);
+    if (compute_part(s, backend, block, &computation) || add_samples(s, backend, block, count) ||
         add_fingerprint(s, backend, block, count) || add_sums(s, backend, block, count))
         return s->job.error.status;
     s->done += count;
@@ -208,7 +208,7 @@ static void run_summary(struct shuf__engine_job *engine_job, struct shuf__backen
         (s->rank_index && !(ranks = shuf__rank_entry_open(s->rank_index, backend, &s->job.error))))
         return;
     while (s->done < s->values)
-        if (summarize_tile(s, backend, &s->workspace.allocation->block, ranks))
+        if (summarize_part(s, backend, &s->workspace.allocation->block, ranks))
             return;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request that asks only for the summary of a large result. The job computes the values tile by
- * tile, and adds each tile to the summary. So it needs memory for only one tile.
+ * A request that asks only for the summary of a large result. The job computes the values part
+ * by part, and adds each part to the summary. So it needs memory for only one part.
  */
 #ifndef SHUFD_SUMMARY_JOB_H
 #define SHUFD_SUMMARY_JOB_H

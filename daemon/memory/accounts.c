@@ -63,13 +63,13 @@ void shuf__account_unref(struct shuf__account *account)
     free(account);
 }
 
-size_t shuf__accounts_list(const struct shuf__accounts *accounts, uint32_t uid,
+size_t shuf__accounts_list(const struct shuf__accounts *accounts, const uint32_t *only,
                            const struct shuf__account *list[SHUF__ACCOUNTS_LISTED])
 {
     size_t count = 0;
     const struct shuf__account *account;
     LIST_FOREACH (account, &accounts->list, link)
-        if (count < SHUF__ACCOUNTS_LISTED && (uid == SHUF__ALL_USERS || account->uid == uid) &&
+        if (count < SHUF__ACCOUNTS_LISTED && (!only || account->uid == *only) &&
             (account->clients > 0 || account->blocks > 0))
             list[count++] = account;
     return count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The connections, leases and blocks that each user has at present, and how many it may have. A
- * user can take only a part of what the other users leave, so something is left for one more user.
+ * user can take only a part of what the other users leave, so no user can take all.
  * Root and the daemon's user have no limits. All calls are on the loop's thread.
  */
 #ifndef SHUFD_ACCOUNTS_H
@@ -14,9 +14,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
-
-/* Stands for all users where a function takes the uid of one user. (uid_t)-1 is no user's uid. */
-enum { SHUF__ALL_USERS = UINT32_MAX };
 
 enum shuf__side { SHUF__SIDE_HOST, SHUF__SIDE_DEVICE, SHUF__SIDES };
 
@@ -57,9 +54,11 @@ struct shuf__account *shuf__account_find(const struct shuf__accounts *accounts, 
 
 enum { SHUF__ACCOUNTS_LISTED = 32 };
 
-/* Lists the accounts with connections or blocks, for Status and the metrics: of one user, or of
- * SHUF__ALL_USERS. If there are more than 32, the others are left out. Returns their number. */
-size_t shuf__accounts_list(const struct shuf__accounts *accounts, uint32_t uid,
+/* Lists the accounts with connections or blocks, for Status and the metrics, but at most 32 of
+ * them. If `only` is not NULL, lists only the account of that user. Returns the number of listed
+ * accounts.
+ */
+size_t shuf__accounts_list(const struct shuf__accounts *accounts, const uint32_t *only,
                            const struct shuf__account *list[SHUF__ACCOUNTS_LISTED]);
 
 /* Sums of an account: leases with prefetches, bytes and idle bytes of both sides. */

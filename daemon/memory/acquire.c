@@ -211,22 +211,22 @@ static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, boo
     return shuf__room_has(pool->allocations, need, NULL);
 }
 
-/* The bytes of results that the clients of `uid` read slowly. `uid` may be SHUF__ALL_USERS. */
+/* The bytes of results that clients read slowly. If `only` is not NULL, only those of that user. */
 static uint64_t slow_bytes(const struct shuf__pool *pool, const struct shuf__need *need,
-                           uint32_t uid)
+                           const uint32_t *only)
 {
     const enum shuf__side side = shuf__side_of(need->kind);
     const uint64_t used = pool->allocations->budgets[side].used;
     const uint64_t slow =
-        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side, uid) : 0;
+        pool->slow_reader_bytes ? pool->slow_reader_bytes(pool->reader_context, side, only) : 0;
     return slow < used ? slow : used; /* readers may share a result */
 }
 
 /* Cuts off a slow reader, but only if its memory can make room. Returns whether it did. */
 static bool cut_off_reader(struct shuf__pool *pool, const struct shuf__need *need)
 {
-    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, SHUF__ALL_USERS),
-                                .own_bytes = slow_bytes(pool, need, need->uid)};
+    struct shuf__freed freed = {.bytes = slow_bytes(pool, need, NULL),
+                                .own_bytes = slow_bytes(pool, need, &need->uid)};
     freed.blocks = freed.bytes > 0;
     freed.own_blocks = freed.own_bytes > 0;
     return freed.bytes > 0 && could_evict(pool, need, true, &freed) &&

@@ -19,10 +19,11 @@ struct shuf__memory_request {
 /* The means by which shuf__pool_acquire() may get an allocation. */
 enum shuf__acquire_policy {
     SHUF__ACQUIRE_SPARE,    /* reuse a spare allocation, or the least recently used one of a full
-                             * size class */
-    SHUF__ACQUIRE_IDLE,     /* reuse an idle allocation, and evict its contents */
-    SHUF__ACQUIRE_OPTIONAL, /* reuse like SPARE, or make an allocation; to make room, drop only
-                             * spare allocations */
+                             * size class; or take the warm block */
+    SHUF__ACQUIRE_IDLE,     /* reuse an idle allocation, and evict its contents; or take the warm
+                             * block */
+    SHUF__ACQUIRE_OPTIONAL, /* like SPARE, or make an allocation; to make room, drop only spare
+                             * allocations and the warm block */
     SHUF__ACQUIRE_REQUIRED, /* like OPTIONAL; to make room, also evict results */
 };
 

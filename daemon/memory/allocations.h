@@ -2,7 +2,7 @@
  *
  * Blocks of memory and their budgets. An allocation is one block with its charge: its bytes count
  * for a budget and for its user. The charge begins before the block is allocated. It ends when no
- * process has the block mapped any more and the block is being freed. All calls are on the loop's
+ * process has the block mapped any more, just before the block is freed. All calls are on the loop's
  * thread.
  */
 #ifndef SHUFD_ALLOCATIONS_H

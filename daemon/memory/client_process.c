@@ -12,18 +12,18 @@
 
 enum { RECENT = 128 };
 
-/* The process at the other end of one connection. A process with two connections has two of these.
- */
-struct shuf__client_process {
-    struct shuf__client_processes *all;
-    struct shuf__client *client; /* NULL: detached, its connection has ended */
+/* Watches the process at the other end of one connection, and lists its mappings. A process with
+ * two connections has two watches. */
+struct shuf__process_watch {
+    struct shuf__process_watches *all;
+    struct shuf__client *client; /* NULL: detached, the connection has ended */
     pid_t pid;
     int pidfd; /* -1: the process cannot be watched */
     uv_poll_t poll;
     uint64_t only_mapped[SHUF__SIDES]; /* bytes, while they are counted */
     LIST_HEAD(, shuf__process_mapping) mappings;
     struct shuf__process_mapping *recent[RECENT]; /* a cache of mappings, by number of the block */
-    LIST_ENTRY(shuf__client_process) link;
+    LIST_ENTRY(shuf__process_watch) link;
 };
 
 /* glibc has pidfd_open() only since 2.36. Many machines that use the Python wheel have an older
@@ -33,71 +33,71 @@ static int open_pidfd(pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-static void free_process(uv_handle_t *handle)
+static void free_watch(uv_handle_t *handle)
 {
-    struct shuf__client_process *process = handle->data;
-    close(process->pidfd);
-    free(process);
+    struct shuf__process_watch *watch = handle->data;
+    close(watch->pidfd);
+    free(watch);
 }
 
-static void close_process(struct shuf__client_process *process)
+static void close_watch(struct shuf__process_watch *watch)
 {
-    if (process->client)
-        process->client->process = NULL;
+    if (watch->client)
+        watch->client->watch = NULL;
     else
-        LIST_REMOVE(process, link);
-    if (process->pidfd >= 0)
-        uv_close((uv_handle_t *)&process->poll, free_process);
+        LIST_REMOVE(watch, link);
+    if (watch->pidfd >= 0)
+        uv_close((uv_handle_t *)&watch->poll, free_watch);
     else
-        free(process);
+        free(watch);
 }
 
 /* ---- mappings ---- */
 
-static struct shuf__process_mapping **recent(struct shuf__client_process *process, uint64_t number)
+static struct shuf__process_mapping **recent(struct shuf__process_watch *watch, uint64_t number)
 {
-    return &process->recent[number % RECENT];
+    return &watch->recent[number % RECENT];
 }
 
-static struct shuf__process_mapping *find_mapping(struct shuf__client_process *process,
+static struct shuf__process_mapping *find_mapping(struct shuf__process_watch *watch,
                                                   const struct shuf__allocation *allocation)
 {
-    struct shuf__process_mapping *mapping = *recent(process, allocation->number);
+    struct shuf__process_mapping *mapping = *recent(watch, allocation->number);
     if (mapping && mapping->allocation == allocation)
         return mapping;
     LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
-        if (mapping->process == process)
-            return *recent(process, allocation->number) = mapping;
+        if (mapping->watch == watch)
+            return *recent(watch, allocation->number) = mapping;
     return NULL;
 }
 
-static bool add_mapping(struct shuf__client_process *process, struct shuf__allocation *allocation)
+static bool add_mapping(struct shuf__process_watch *watch, struct shuf__allocation *allocation)
 {
     struct shuf__process_mapping *mapping = malloc(sizeof *mapping);
     if (!mapping)
         return false;
-    mapping->process = process;
+    mapping->watch = watch;
     mapping->allocation = allocation;
-    *recent(process, allocation->number) = mapping;
-    LIST_INSERT_HEAD(&process->mappings, mapping, of_process);
+    *recent(watch, allocation->number) = mapping;
+    LIST_INSERT_HEAD(&watch->mappings, mapping, of_process);
     LIST_INSERT_HEAD(&allocation->mappings, mapping, of_allocation);
     return true;
 }
 
-/* Removes a mapping. If it is the last one of a detached process, closes the process. */
+/* Removes a mapping. If it is the last one of a detached watch, closes the watch. */
 static void remove_mapping(struct shuf__process_mapping *mapping)
 {
-    struct shuf__client_process *process = mapping->process;
-    struct shuf__process_mapping **seen = recent(process, mapping->allocation->number);
+    struct shuf__process_watch *watch = mapping->watch;
+    struct shuf__process_mapping **seen = recent(watch, mapping->allocation->number);
     if (*seen == mapping)
         *seen = NULL;
     LIST_REMOVE(mapping, of_process);
     LIST_REMOVE(mapping, of_allocation);
-    if (!process->client)
+    if (!watch->client)
         mapping->allocation->detached--;
     free(mapping);
-    if (!process->client && LIST_EMPTY(&process->mappings))
-        close_process(process);
+    if (!watch->client && LIST_EMPTY(&watch->mappings))
+        close_watch(watch);
 }
 
 /* Removes a mapping, and frees the block if it was the last one of a pending block. */
@@ -108,12 +108,12 @@ static void end_mapping(struct shuf__process_mapping *mapping)
     shuf__allocation_free_if_unmapped(allocation);
 }
 
-/* The last end_mapping() may close the process. This loop may still read the struct, because a
+/* The last end_mapping() may close the watch. This loop may still read the struct, because a
  * callback of libuv frees it later. */
-static void end_mappings(struct shuf__client_process *process)
+static void end_mappings(struct shuf__process_watch *watch)
 {
     struct shuf__process_mapping *mapping;
-    while ((mapping = LIST_FIRST(&process->mappings)) != NULL)
+    while ((mapping = LIST_FIRST(&watch->mappings)) != NULL)
         end_mapping(mapping);
 }
 
@@ -128,29 +128,29 @@ static void forget_mappings(struct shuf__allocation *allocation)
 
 static void on_process_death(uv_poll_t *poll, int status, int events)
 {
-    struct shuf__client_process *process = poll->data;
+    struct shuf__process_watch *watch = poll->data;
     (void)status;
     (void)events;
     uv_poll_stop(poll);
-    if (process->client)
-        process->client->died(process->client); /* detaches the process */
-    end_mappings(process);                      /* the last one closes the process */
+    if (watch->client)
+        watch->client->died(watch->client); /* detaches the watch */
+    end_mappings(watch);                    /* the last one closes the watch */
 }
 
-static int watch_process(struct shuf__client_process *process)
+static int open_watch(struct shuf__process_watch *watch)
 {
-    process->pidfd = process->pid > 0 ? open_pidfd(process->pid) : -1;
-    if (process->pidfd < 0)
+    watch->pidfd = watch->pid > 0 ? open_pidfd(watch->pid) : -1;
+    if (watch->pidfd < 0)
         return -1;
-    process->poll.data = process;
-    if (uv_poll_init(process->all->loop, &process->poll, process->pidfd) != 0) {
-        close(process->pidfd);
-        process->pidfd = -1;
+    watch->poll.data = watch;
+    if (uv_poll_init(watch->all->loop, &watch->poll, watch->pidfd) != 0) {
+        close(watch->pidfd);
+        watch->pidfd = -1;
         errno = ENOMEM;
         return -1;
     }
-    uv_poll_start(&process->poll, UV_READABLE, on_process_death);
-    uv_unref((uv_handle_t *)&process->poll); /* the daemon does not wait for its clients to end */
+    uv_poll_start(&watch->poll, UV_READABLE, on_process_death);
+    uv_unref((uv_handle_t *)&watch->poll); /* the daemon does not wait for its clients to end */
     return 0;
 }
 
@@ -163,35 +163,35 @@ static shuf_status unwatchable(const struct shuf__client *client, struct shuf__e
     return shuf__fail(error, SHUF_IO, "process %ld: %s", (long)client->pid, strerror(errno));
 }
 
-static struct shuf__client_process *make_process(struct shuf__client *client)
+static struct shuf__process_watch *make_watch(struct shuf__client *client)
 {
-    struct shuf__client_process *process = calloc(1, sizeof *process);
-    if (!process)
+    struct shuf__process_watch *watch = calloc(1, sizeof *watch);
+    if (!watch)
         return NULL;
-    process->all = client->all;
-    process->pidfd = -1;
-    process->pid = client->pid;
-    process->client = client;
-    client->process = process;
-    LIST_INIT(&process->mappings);
-    return process;
+    watch->all = client->all;
+    watch->pidfd = -1;
+    watch->pid = client->pid;
+    watch->client = client;
+    client->watch = watch;
+    LIST_INIT(&watch->mappings);
+    return watch;
 }
 
 shuf_status shuf__client_add_mapping(struct shuf__client *client,
                                      struct shuf__allocation *allocation, bool *fresh,
                                      struct shuf__error *error)
 {
-    struct shuf__client_process *process = client->process ? client->process : make_process(client);
+    struct shuf__process_watch *watch = client->watch ? client->watch : make_watch(client);
     bool kernel_knows = allocation->block.kind == SHUF__MEMORY_MEMFD;
     allocation->was_shared |= kernel_knows;
     *fresh = false;
-    if (!process)
+    if (!watch)
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
-    if (find_mapping(process, allocation))
+    if (find_mapping(watch, allocation))
         return SHUF_OK;
-    if (process->pidfd < 0 && watch_process(process) != 0 && !kernel_knows)
+    if (watch->pidfd < 0 && open_watch(watch) != 0 && !kernel_knows)
         return unwatchable(client, error);
-    if (!add_mapping(process, allocation))
+    if (!add_mapping(watch, allocation))
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
     *fresh = true;
     return SHUF_OK;
@@ -200,9 +200,9 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
 void shuf__client_unmapped(struct shuf__client *client, uint64_t block)
 {
     struct shuf__process_mapping *mapping;
-    if (!client->process)
+    if (!client->watch)
         return;
-    LIST_FOREACH (mapping, &client->process->mappings, of_process)
+    LIST_FOREACH (mapping, &client->watch->mappings, of_process)
         if (mapping->allocation->id == block) {
             end_mapping(mapping);
             return;
@@ -211,8 +211,8 @@ void shuf__client_unmapped(struct shuf__client *client, uint64_t block)
 
 void shuf__client_unmapped_all(struct shuf__client *client)
 {
-    if (client->process)
-        end_mappings(client->process);
+    if (client->watch)
+        end_mappings(client->watch);
 }
 
 /* ---- mapped without a reference ---- */
@@ -231,11 +231,11 @@ static void add_to_processes(const struct shuf__allocation *allocation)
     struct shuf__account *account = allocation->account;
     const enum shuf__side side = shuf__side_of(allocation->kind);
     LIST_FOREACH (mapping, &allocation->mappings, of_allocation) {
-        struct shuf__client_process *process = mapping->process;
-        process->only_mapped[side] += allocation->bytes;
-        if (process->only_mapped[side] > account->most_mapped[side]) {
-            account->most_mapped[side] = process->only_mapped[side];
-            account->mapped_pid[side] = process->pid;
+        struct shuf__process_watch *watch = mapping->watch;
+        watch->only_mapped[side] += allocation->bytes;
+        if (watch->only_mapped[side] > account->most_mapped[side]) {
+            account->most_mapped[side] = watch->only_mapped[side];
+            account->mapped_pid[side] = watch->pid;
         }
     }
 }
@@ -253,7 +253,7 @@ static void clear(struct shuf__allocations *allocations)
     }
     LIST_FOREACH (allocation, &allocations->list, link)
         LIST_FOREACH (mapping, &allocation->mappings, of_allocation)
-            memset(mapping->process->only_mapped, 0, sizeof mapping->process->only_mapped);
+            memset(mapping->watch->only_mapped, 0, sizeof mapping->watch->only_mapped);
 }
 
 void shuf__mapped_bytes_read(struct shuf__allocations *allocations)
@@ -276,28 +276,28 @@ void shuf__mapped_bytes_read(struct shuf__allocations *allocations)
 
 /* ---- the end of a connection ---- */
 
-/* A process has at most one detached struct, even if several of its connections have ended. */
-static struct shuf__client_process *find_detached(const struct shuf__client *client)
+/* A process has at most one detached watch, even if several of its connections have ended. */
+static struct shuf__process_watch *find_detached(const struct shuf__client *client)
 {
-    struct shuf__client_process *process;
-    LIST_FOREACH (process, &client->all->detached, link)
-        if (process->pid == client->pid)
-            return process;
+    struct shuf__process_watch *watch;
+    LIST_FOREACH (watch, &client->all->detached, link)
+        if (watch->pid == client->pid)
+            return watch;
     return NULL;
 }
 
-static void detach(struct shuf__client_process *process)
+static void detach(struct shuf__process_watch *watch)
 {
     struct shuf__process_mapping *mapping;
-    process->client->process = NULL;
-    process->client = NULL;
-    LIST_INSERT_HEAD(&process->all->detached, process, link);
-    LIST_FOREACH (mapping, &process->mappings, of_process)
+    watch->client->watch = NULL;
+    watch->client = NULL;
+    LIST_INSERT_HEAD(&watch->all->detached, watch, link);
+    LIST_FOREACH (mapping, &watch->mappings, of_process)
         mapping->allocation->detached++;
 }
 
 static void merge_mapping(struct shuf__process_mapping *mapping,
-                          struct shuf__client_process *detached)
+                          struct shuf__process_watch *detached)
 {
     LIST_REMOVE(mapping, of_process);
     if (find_mapping(detached, mapping->allocation)) {
@@ -305,24 +305,23 @@ static void merge_mapping(struct shuf__process_mapping *mapping,
         free(mapping);
         return;
     }
-    mapping->process = detached;
+    mapping->watch = detached;
     mapping->allocation->detached++;
     LIST_INSERT_HEAD(&detached->mappings, mapping, of_process);
 }
 
-static void merge_mappings(struct shuf__client_process *process,
-                           struct shuf__client_process *detached)
+static void merge_mappings(struct shuf__process_watch *watch, struct shuf__process_watch *detached)
 {
     struct shuf__process_mapping *mapping;
-    memset(process->recent, 0, sizeof process->recent);
-    while ((mapping = LIST_FIRST(&process->mappings)) != NULL)
+    memset(watch->recent, 0, sizeof watch->recent);
+    while ((mapping = LIST_FIRST(&watch->mappings)) != NULL)
         merge_mapping(mapping, detached);
 }
 
 /* Ends the mappings of host memory, because the kernel can tell later whether it is mapped. */
-static void end_host_mappings(struct shuf__client_process *process)
+static void end_host_mappings(struct shuf__process_watch *watch)
 {
-    struct shuf__process_mapping *next, *mapping = LIST_FIRST(&process->mappings);
+    struct shuf__process_mapping *next, *mapping = LIST_FIRST(&watch->mappings);
     for (; mapping; mapping = next) {
         next = LIST_NEXT(mapping, of_process);
         if (mapping->allocation->kind != SHUF__MEMORY_MEMFD)
@@ -334,24 +333,24 @@ static void end_host_mappings(struct shuf__client_process *process)
 
 void shuf__client_detach(struct shuf__client *client)
 {
-    struct shuf__client_process *detached, *process = client->process;
-    if (!process)
+    struct shuf__process_watch *detached, *watch = client->watch;
+    if (!watch)
         return;
-    end_host_mappings(process);
-    if (LIST_EMPTY(&process->mappings)) {
-        close_process(process);
+    end_host_mappings(watch);
+    if (LIST_EMPTY(&watch->mappings)) {
+        close_watch(watch);
     } else if (!(detached = find_detached(client))) {
-        detach(process);
+        detach(watch);
     } else {
-        merge_mappings(process, detached);
-        close_process(process);
+        merge_mappings(watch, detached);
+        close_watch(watch);
     }
 }
 
-void shuf__client_processes_init(struct shuf__client_processes *processes, uv_loop_t *loop,
-                                 struct shuf__allocations *allocations)
+void shuf__process_watches_init(struct shuf__process_watches *watches, uv_loop_t *loop,
+                                struct shuf__allocations *allocations)
 {
-    processes->loop = loop;
-    LIST_INIT(&processes->detached);
+    watches->loop = loop;
+    LIST_INIT(&watches->detached);
     allocations->on_free = forget_mappings;
 }

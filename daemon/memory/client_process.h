@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tracks the blocks that each client process may have mapped. The daemon tracks a process from its
- * first block until the process is dead or has reported all its blocks as unmapped. The end of the
- * connection is not enough, because the process may live on with its mappings. The death of the
- * process also ends its connection, even if another process has inherited the socket. All calls are
- * on the loop's thread.
+ * Tracks the blocks that client processes may have mapped. A connection has a *watch* from its
+ * first block on. When the connection ends, the kernel can still tell whether host memory is
+ * mapped. It cannot tell this of device memory. So if the process got device memory and has not
+ * reported it as unmapped, the daemon keeps the watch until the process is dead or has reported it.
+ * The death of the process also ends its connection, even if another process has inherited the
+ * socket. All calls are on the loop's thread.
  */
 #ifndef SHUFD_CLIENT_PROCESS_H
 #define SHUFD_CLIENT_PROCESS_H
@@ -16,32 +17,31 @@
 #include <sys/types.h>
 #include <uv.h>
 
-struct shuf__client_process;
+struct shuf__process_watch;
 
-/* All processes. */
-struct shuf__client_processes {
+struct shuf__process_watches {
     uv_loop_t *loop;
-    LIST_HEAD(, shuf__client_process) detached; /* those without a connection */
+    LIST_HEAD(, shuf__process_watch) detached; /* the watches whose connection has ended */
 };
 
 /* The client at the other end of one connection; embedded in its session. */
 struct shuf__client {
-    struct shuf__client_processes *all;
+    struct shuf__process_watches *all;
     pid_t pid; /* 0: the process is in a PID namespace that the daemon does not see */
     uid_t uid;
     bool same_namespace; /* the process is known to be in the daemon's PID namespace */
-    struct shuf__client_process *process; /* NULL: the client has no block */
+    struct shuf__process_watch *watch; /* NULL: the client got no block yet */
     void (*died)(struct shuf__client *client);
 };
 
 struct shuf__process_mapping {
-    struct shuf__client_process *process;
+    struct shuf__process_watch *watch;
     struct shuf__allocation *allocation;
     LIST_ENTRY(shuf__process_mapping) of_process, of_allocation;
 };
 
-void shuf__client_processes_init(struct shuf__client_processes *processes, uv_loop_t *loop,
-                                 struct shuf__allocations *allocations);
+void shuf__process_watches_init(struct shuf__process_watches *watches, uv_loop_t *loop,
+                                struct shuf__allocations *allocations);
 
 /* Call before the client gets the allocation's block. Sets *fresh if the client does not have the
  * block yet. Only processes that the daemon can watch may have device memory. Fails with

@@ -46,9 +46,9 @@ struct shuf__pool {
      * May be NULL. */
     bool (*abandon_warm)(void *context, enum shuf__side side);
     void *warm_context;
-    /* The bytes of the results on that side that the clients of a user read slowly. `uid` may be
-     * SHUF__ALL_USERS. May be NULL. */
-    uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side, uint32_t uid);
+    /* The bytes of the results on that side that clients read slowly. If `only` is not NULL, counts
+     * only the clients of that user. May be NULL. */
+    uint64_t (*slow_reader_bytes)(void *context, enum shuf__side side, const uint32_t *only);
     /* Ends the use of such a result by the slowest client. False if there is none. */
     bool (*cut_off_reader)(void *context, enum shuf__side side);
     void *reader_context;

@@ -166,9 +166,10 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
     return check_size(allocations, need, size + taken, " with its input and workspace", error);
 }
 
-/* ---- what is in the way ---- */
+/* ---- the reasons for SHUF_BUSY ---- */
 
-/* The user's bytes that are neither idle nor only mapped by its processes. */
+/* The user's bytes in use: without idle ones, and without those that are unused but still mapped.
+ */
 static uint64_t held_by(const struct shuf__allocations *allocations, const struct shuf__need *need)
 {
     const enum shuf__side side = shuf__side_of(need->kind);
@@ -188,7 +189,8 @@ static shuf_status refuse_holder(const struct shuf__budget *budget, const struct
 
 enum { MAPPED_TEXT = 160 };
 
-/* Memory that processes only have mapped, and what frees it; "" without such memory. */
+/* Writes how much memory processes have mapped without a lease, and how it becomes free. Writes ""
+ * if there is no such memory. */
 static void write_mapped(struct shuf__allocations *allocations, const struct shuf__need *need,
                          char text[MAPPED_TEXT])
 {
@@ -235,8 +237,7 @@ static shuf_status refuse_user(struct shuf__allocations *allocations, const stru
         shares->bytes > 0 ? "release a lease, or try again" : "try again, or ask for a part");
 }
 
-/* Fails if there are too many blocks even without those of `freed`: of all users, or of this one.
- */
+/* Fails if all users, or this user, would have too many blocks even if `freed` were freed. */
 static shuf_status check_blocks(const struct shuf__allocations *allocations,
                                 const struct shuf__need *need, const struct shuf__freed *freed,
                                 struct shuf__error *error)

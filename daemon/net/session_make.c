@@ -28,7 +28,7 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
     session->user = shuf__user_total_of(&sessions->stats->users, peer.uid);
     session->fd = fd;
     session->client =
-        (struct shuf__client){.all = sessions->processes, .pid = peer.pid, .uid = peer.uid};
+        (struct shuf__client){.all = sessions->process_watches, .pid = peer.pid, .uid = peer.uid};
     session->leases.all = sessions->leases;
     session->shortages = sessions->allocations->shortages;
     session->leases.client = &session->client;

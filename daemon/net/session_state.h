@@ -28,7 +28,7 @@ struct shuf__sessions {
     const struct shuf__log *log;
     uint64_t frame_timeout_ms;
     struct shuf__engine *engine;
-    struct shuf__client_processes *processes;
+    struct shuf__process_watches *process_watches;
     struct shuf__leases *leases;
     const struct shuf__allocations *allocations;
     struct shuf__accounts *accounts;

@@ -34,15 +34,14 @@ static struct shuf__session *find_slowest(const struct shuf__sessions *sessions,
     return slowest;
 }
 
-uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, uint32_t uid)
+uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, const uint32_t *only)
 {
     uint64_t bytes = 0;
     const struct shuf__sessions *sessions = context;
     const uint64_t now_ns = uv_hrtime();
     const struct shuf__session *session;
     LIST_FOREACH (session, &sessions->list, link)
-        if ((uid == SHUF__ALL_USERS || uid == session->client.uid) &&
-            lag_of(session, side, now_ns) > 0)
+        if ((!only || *only == session->client.uid) && lag_of(session, side, now_ns) > 0)
             bytes += session->outbox.payload.entry->allocation->bytes;
     return bytes;
 }

@@ -9,9 +9,9 @@
 
 #include "session.h"
 
-/* The bytes of the results that the clients of a user read slowly, in host or device memory. `uid`
- * may be SHUF__ALL_USERS. `context`: the sessions. */
-uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, uint32_t uid);
+/* The bytes of the results that clients read slowly, in host or device memory. If `only` is not
+ * NULL, counts only the clients of that user. `context`: the sessions. */
+uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, const uint32_t *only);
 
 /* Gives back the result of the slowest reader, and cuts off the reader in its next turn. False: all
  * clients read fast enough. */

@@ -120,7 +120,7 @@ cudaError_t find_ranks(const shuf__plan &plan, bool output, uint64_t *bounds, Ra
 
 /* ---- The sorts ---- */
 
-/* What the sorts of a side work with. */
+/* The memory and the computation of a side's sorts. */
 template <typename Number> struct Work {
     const shuf__computation &computation;
     const Side &side;
@@ -167,7 +167,8 @@ cudaError_t sort_by_keys(const Form &f, const shuf_primefold_shape &shape, const
     });
 }
 
-/* Where the numbers begin, so that the last pass leaves them in the plan, unless they are few. */
+/* The passes alternate between two buffers. The numbers begin in the one from which the last pass
+ * leaves them in the plan. With few numbers CUB may leave them in the other one. */
 template <typename Number> Buffers<Number> buffers_of(const Work<Number> &w)
 {
     const unsigned passes = (w.side.key_bits + pass_bits - 1) / pass_bits;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernels of exchange.cu. A plan has two sides: the rank's own records, and its own places. A
- * side is a list of numbers, each with a key that the permutation gives.
+ * side is a list of the numbers of these records or places. Each number has an *other end*: the
+ * rank that gets the record, or the rank that sends the record for the place. The permutation gives
+ * a number's key, by which the list is sorted.
  */
 #ifndef SHUF__CUDA_EXCHANGE_SIDE_CUH
 #define SHUF__CUDA_EXCHANGE_SIDE_CUH
@@ -45,8 +47,8 @@ struct Ranks {
 /* One side of a plan. Number i of the rank is at the position first + i. */
 struct Side {
     uint64_t first, count;
-    Ranks ranks;  /* of the other ends: those that get the records, or those that send them */
-    bool by_rank; /* the key of a number: the rank of its other end, or its position there */
+    Ranks ranks;  /* among which the other ends are */
+    bool by_rank; /* the key of a number is its other end, else the position there */
     unsigned key_bits;
 };
 

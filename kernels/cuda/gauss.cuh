@@ -135,12 +135,12 @@ __device__ __forceinline__ double beyond_2_52(uint32_t x)
 
 /* Does the same as shuf__gauss_double(), from a sum, its word, and the word and early word of the
  * block's second half, which have more bits. */
-__device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t tail, uint32_t early)
+__device__ __forceinline__ double exact_of(float s, uint32_t word, uint32_t second, uint32_t early)
 {
     const double a = fma(beyond_2_52(word & 0x007fffff), 0x1p-37,
                          static_cast<double>(s) - (0x1p15 + 0x1p-15 - 48 * 0x1p-19));
     const double b = fma(beyond_2_52(early), 0x1p-101, 0x1p-102 - 0x1p-49);
-    const double z = a + fma(beyond_2_52(tail) - 0x1p52, 0x1p-69, b);
+    const double z = a + fma(beyond_2_52(second) - 0x1p52, 0x1p-69, b);
     return __hiloint2double(__double2hiint(z) ^ static_cast<int>(word & sign), __double2loint(z));
 }
 
@@ -189,11 +189,11 @@ struct Block {
      * is a multiple of 4. */
     __device__ __forceinline__ void doubles(const Gauss &g, int p, double (&z)[4]) const
     {
-        uint32_t tail[4], rest[4];
-        draw(g, low + (block + p) / 4, high, rest, tail);
+        uint32_t second[4], rest[4];
+        draw(g, low + (block + p) / 4, high, rest, second);
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            z[k] = exact_of(s[p + k], word[p + k], tail[k], rest[k]);
+            z[k] = exact_of(s[p + k], word[p + k], second[k], rest[k]);
     }
 
     /* The standard normal numbers at positions p to p + 3 as floats: those of shuf__gauss_float()

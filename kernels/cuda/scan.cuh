@@ -20,8 +20,8 @@
  * - stage(): runs when the ranks in the tile are known. All threads wait between stage() and
  *   emit().
  * - emit(): runs when the positions in the row are known.
- * - Dense: the sink or its base class. If n = 2^B, its emit_dense() takes the values, without
- *   waits.
+ * - Dense: the type whose emit_dense() takes the values if n = 2^B, without waits. It is the type
+ *   of the sink or of its base class.
  */
 #ifndef SHUF__CUDA_SCAN_CUH
 #define SHUF__CUDA_SCAN_CUH

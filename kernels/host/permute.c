@@ -152,7 +152,7 @@ static void take_unknown_tile(struct run *run, struct row *row, uint64_t index,
     uint64_t base = row->base;
     row->base = base + kept;
     extend_rank_index(run, index, row->base);
-    if (row->base > run->slice.last) /* values that wrap come from the front and are written too */
+    if (row->base > run->slice.last) /* no later tile has a requested value */
         atomic_store(&row->stop, true);
     atomic_store(&row->turn, index + 1);
     place_all(run, tile, base, kept, row->out);

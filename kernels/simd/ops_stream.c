@@ -59,7 +59,7 @@ static inline void rounds(struct state *s, int count)
 struct blocks {
     uint64_t number;
     vector word[SHUF_GAUSS_BLOCK], s[SHUF_GAUSS_BLOCK];
-    vector tail[SHUF_GAUSS_BLOCK], early[SHUF_GAUSS_BLOCK]; /* only for doubles */
+    vector second[SHUF_GAUSS_BLOCK], early[SHUF_GAUSS_BLOCK]; /* only for doubles */
 };
 
 static inline void butterfly(vector *a, vector *b)
@@ -145,7 +145,7 @@ static inline void make_blocks(const shuf_gauss *g, uint64_t super, unsigned fir
         rounds(&s, SHUF_GAUSS_EARLY_ROUNDS);
         memcpy(b->early + p, s.c, sizeof s.c);
         rounds(&s, SHUF_GAUSS_ROUNDS - SHUF_GAUSS_EARLY_ROUNDS);
-        memcpy(b->tail + p, s.c, sizeof s.c);
+        memcpy(b->second + p, s.c, sizeof s.c);
     }
     transform(b->s);
     b->s[0] = V(add_epi32)(b->s[0], all(SHUF_GAUSS_BLOCK / 2));
@@ -159,7 +159,7 @@ static inline doubles value_64(const shuf_gauss *g, const struct blocks *b, int 
         V(fmadd_pd)(doubles_of(b->s[p], half), V(set1_pd)(0x1p-19), V(set1_pd)(-0x1p-15));
     const doubles high = V(fmadd_pd)(doubles_of(dither, half), V(set1_pd)(0x1p-37), s);
     const doubles early = V(add_pd)(doubles_of_unsigned(b->early[p], half), V(set1_pd)(0.5));
-    const doubles low = V(fmadd_pd)(doubles_of_unsigned(b->tail[p], half), V(set1_pd)(0x1p-69),
+    const doubles low = V(fmadd_pd)(doubles_of_unsigned(b->second[p], half), V(set1_pd)(0x1p-69),
                                     V(mul_pd)(early, V(set1_pd)(0x1p-101)));
     const doubles z = negated_64(V(add_pd)(high, low), b->word[p], half);
     return V(fmadd_pd)(z, V(set1_pd)(g->std), V(set1_pd)(g->mean));

@@ -19,7 +19,6 @@ INLINE_TYPES = "shuf_primefold|shuf_stream"  # of libshuf's inline headers, whic
 
 # The part of shuf.h that Python uses.
 DECLARATIONS = """
-typedef struct shuf shuf;
 typedef int... shuf_status;
 typedef int... shuf_dtype;
 
@@ -39,12 +38,7 @@ const char *shuf_status_name(shuf_status status);
 const char *shuf_version(void);
 const char *shuf_transport_name(int transport);
 
-shuf_status shuf_connect(shuf **handle, const char *socket);
-void shuf_close(shuf *handle);
-void shuf_cancel(shuf *handle);
-const char *shuf_message(const shuf *handle);
-const char *shuf_socket(const shuf *handle);
-void shuf_set_reconnect(shuf *handle, unsigned milliseconds);
+#define SHUFPY_CLOSED ...
 
 typedef struct {
     const char *algorithm;
@@ -103,36 +97,14 @@ typedef struct {
     ...;
 } shuf_lease;
 
-shuf_status shuf_summarize(shuf *handle, const shuf_permutation *permutation, shuf_result *result);
-shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
-                            const shuf_lease_options *options, shuf_lease **lease);
-shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
-                          const shuf_lease_options *options);
-shuf_status shuf_draw_lease(shuf *handle, const shuf_numbers *numbers,
-                            const shuf_lease_options *options, shuf_lease **lease);
-shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *options,
-                             shuf_lease **lease);
-shuf_status shuf_shuffle_lease(shuf *handle, const shuf_records *records, const shuf_lease *input,
-                               const shuf_lease_options *options, shuf_lease **lease);
-shuf_status shuf_exchange_lease(shuf *handle, const shuf_ranks *ranks,
-                                const shuf_lease_options *options, shuf_lease **lease);
-shuf_status shuf_exchange_prefetch(shuf *handle, const shuf_ranks *ranks,
-                                   const shuf_lease_options *options);
-shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, int direction,
-                       const uint64_t *at, size_t count, uint64_t *out);
-shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offset, size_t bytes,
-                            void *out);
-
 typedef struct {
     char version[32], backend[16], device[128], device_id[64];
     uint64_t pid, uptime_ms, clients, memory_used, memory_limit, host_used, host_limit;
     uint64_t host_idle, device_idle, blocks, leases, queued, hits, computed;
     ...;
 } shuf_daemon;
-shuf_status shuf_daemon_status(shuf *handle, shuf_daemon *daemon);
 
 typedef struct { uint64_t results, host_bytes, device_bytes; ...; } shuf_dropped;
-shuf_status shuf_drop(shuf *handle, int owner, uint32_t uid, shuf_dropped *dropped);
 
 typedef struct {
     uint64_t id, pid;
@@ -153,7 +125,6 @@ typedef struct {
     ...;
 } shuf_lease_entry;
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
-shuf_status shuf_leases(shuf *handle, shuf_lease_visitor visit, void *context);
 
 extern "Python+C" void shufpy_dlpack_owner_free(void *owner);
 extern "Python" bool shufpy_visit_lease(void *context, const shuf_lease_entry *entry);

@@ -4,11 +4,6 @@
  */
 #include "shim.h"
 
-shuf_status shufpy_release(shuf *handle, shuf_lease *lease)
-{
-    return shuf_lease_release(handle, &lease);
-}
-
 /* ---- Look-ups in process ------------------------------------------------ */
 
 void shufpy_order_make(shufpy_order *order, uint64_t n, uint64_t seed, uint64_t epoch)

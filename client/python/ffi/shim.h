@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C part of the Python package: loops over the inline functions of libshuf, the functions of
- * NumPy's interface for bit generators, and DLPack. For everything else, Python calls the functions
- * of shuf.h through cffi.
+ * The C part of the Python package: connections that threads share, loops over the inline functions
+ * of libshuf, the functions of NumPy's interface for bit generators, and DLPack.
  */
 #ifndef SHUFPY_SHIM_H
 #define SHUFPY_SHIM_H
@@ -12,8 +11,71 @@
 #include <shuf/primefold.h>
 #include <shuf/uniform.h>
 
-/* Gives a lease back and frees it. */
-shuf_status shufpy_release(shuf *handle, shuf_lease *lease);
+/* ---- Connections -------------------------------------------------------- */
+
+/* A handle of libshuf that several threads may use. A function that returns an int returns SHUF_OK,
+ * another status or SHUFPY_CLOSED; one that returns a pointer returns NULL on failure. The status
+ * and the message of the failure stay until the next failure in the same thread. */
+typedef struct shufpy_connection shufpy_connection;
+
+#define SHUFPY_CLOSED -1 /* a call after shufpy_close() */
+
+int shufpy_status(void);
+const char *shufpy_message(void);
+
+shufpy_connection *shufpy_connect(const char *socket, unsigned reconnect_ms);
+const char *shufpy_socket(const shufpy_connection *connection);
+
+/* Calls fail from now on. The handle closes when its last lease has ended. */
+void shufpy_close(shufpy_connection *connection);
+
+/* Ends the call of another thread, and the daemon's work for it. Then shufpy_close(). */
+void shufpy_cancel(shufpy_connection *connection);
+
+/* shufpy_close(), and frees the connection with its last lease. */
+void shufpy_disconnect(shufpy_connection *connection);
+
+int shufpy_summarize(shufpy_connection *connection, const shuf_permutation *permutation,
+                     shuf_result *result);
+int shufpy_prefetch(shufpy_connection *connection, const shuf_permutation *permutation,
+                    const shuf_lease_options *options);
+int shufpy_exchange_prefetch(shufpy_connection *connection, const shuf_ranks *ranks,
+                             const shuf_lease_options *options);
+int shufpy_index(shufpy_connection *connection, const shuf_permutation *permutation, int direction,
+                 const uint64_t *at, size_t count, uint64_t *out);
+int shufpy_daemon_status(shufpy_connection *connection, shuf_daemon *daemon);
+int shufpy_drop(shufpy_connection *connection, int owner, shuf_dropped *dropped);
+int shufpy_leases(shufpy_connection *connection, shuf_lease_visitor visit, void *context);
+
+/* A lease that any thread may end. The connection lives at least as long. */
+typedef struct shufpy_lease {
+    shuf_lease *lease;
+    shufpy_connection *connection;
+    struct shufpy_lease *next; /* of those that have ended */
+    const void *data;
+    uint64_t bytes;
+    int dtype;
+} shufpy_lease;
+
+/* `data` is unused: cffi passes it. */
+void shufpy_end(shufpy_lease *lease, const void *data);
+
+shufpy_lease *shufpy_take_permutation(shufpy_connection *connection,
+                                      const shuf_permutation *permutation,
+                                      const shuf_lease_options *options);
+
+/* A whole permutation by the default algorithm, in host memory. */
+shufpy_lease *shufpy_take_whole(shufpy_connection *connection, uint64_t n, uint64_t seed,
+                                uint64_t epoch);
+
+shufpy_lease *shufpy_take_numbers(shufpy_connection *connection, const shuf_numbers *numbers,
+                                  const shuf_lease_options *options);
+shufpy_lease *shufpy_take_plan(shufpy_connection *connection, const shuf_ranks *ranks,
+                               const shuf_lease_options *options);
+shufpy_lease *shufpy_take_buffer(shufpy_connection *connection, uint64_t bytes,
+                                 const shuf_lease_options *options);
+shufpy_lease *shufpy_take_shuffle(shufpy_connection *connection, const shuf_records *records,
+                                  const shufpy_lease *input, const shuf_lease_options *options);
 
 /* ---- Look-ups in process ------------------------------------------------ */
 

@@ -13,7 +13,7 @@ import pytest
 
 import shufd
 from conftest import Daemon, await_value, lease_count, run_in_child
-from shufd import _device
+from shufd import _device, _streams
 from shufd._lease import Lease
 
 
@@ -62,14 +62,22 @@ def take_tensor(capsule, version):
 
 
 @pytest.fixture
-def array(client, monkeypatch):
+def waits(monkeypatch):
+    """The devices and streams that are waited for."""
+    calls = []
+    monkeypatch.setattr(_streams, "wait", lambda ordinal, stream=None: calls.append((ordinal, stream)))
+    return calls
+
+
+@pytest.fixture
+def array(client, monkeypatch, waits):
     """A DeviceArray over host memory, for the tests that need no GPU."""
     monkeypatch.setattr(_device, "_ordinal_of", lambda address: 3)
 
     def make_array():
         request = shufd._request.whole(1000, 7, None, 0, "primefold")
         connection = client._connection()
-        lease = Lease(connection, connection.take(shufd._lib.shuf_lease_take, request, shufd._request.HOST))
+        lease = Lease(connection.take(shufd._lib.shufpy_take_permutation, request, shufd._request.HOST))
         return _device.DeviceArray(lease, lease.dtype, (10, 100), -1)
 
     return make_array
@@ -106,6 +114,23 @@ def test_unused_capsules_free_their_leases(client, array, version):
         a.__dlpack__(max_version=version)
     del a
     assert lease_count(client) == leases_before and not _device._owners
+
+
+def test_end_waits_for_the_stream_of_the_consumer(array, waits):
+    managed, address, _ = take_tensor(array().__dlpack__(stream=5), None)
+    assert not waits
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(address)
+    assert waits == [(3, 5)]
+
+
+def test_end_waits_for_consumers_of_the_interface(array, waits):
+    array()
+    assert not waits  # nobody has seen its address
+    a = array()
+    assert a.__cuda_array_interface__
+    del a
+    gc.collect()
+    assert waits == [(3, None)]
 
 
 def test_cuda_array_interface(array):
@@ -231,6 +256,22 @@ def test_streams_on_the_gpu(gpu):
     t = torch.from_dlpack(gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32", device="cuda:0"))
     assert t.shape == (30, 40)
     assert np.allclose(t.cpu().numpy(), gpu.normal(1.0, 2.0, (30, 40), seed=7, dtype="f32"))
+
+
+@pytest.mark.parametrize("n", [1000, 3_000_000])
+def test_kernels_that_still_read_keep_the_memory(gpu, n):
+    """The index array ends while the stream is busy. A small block gets the next epoch's values then, and
+    a large one is unmapped."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    rows = torch.arange(n, device="cuda") + 1
+    gathered = []
+    for epoch in range(8):
+        torch.cuda._sleep(50_000_000)  # cycles
+        gathered.append(rows[torch.from_dlpack(gpu.permute(n, 7, epoch, dtype="i64", device="cuda"))])
+    for epoch, values in enumerate(gathered):
+        assert (values.cpu().numpy() == gpu.permute(n, 7, epoch, dtype="i64") + 1).all()
 
 
 LISTS = ("to", "arriving", "order", "places")

@@ -138,13 +138,13 @@ SHUF_FUNCTION uint32_t shuf__gauss_dither(uint32_t word)
  * and from 64 bits of a draw of the block's second half. */
 SHUF_FUNCTION double shuf__gauss_double(const shuf_gauss *g, const shuf_gauss_block *b, unsigned p)
 {
-    const shuf_stream_draw tail = shuf_stream_draw_make(
+    const shuf_stream_draw second = shuf_stream_draw_make(
         &g->words, SHUF_GAUSS_DRAWS * b->number + SHUF_GAUSS_DRAWS / 2 + p / 4);
     const double dither = shuf__gauss_dither(b->word[p]);
     const double high =
         fma(dither, SHUF__2_MINUS(37), fma(b->s[p], SHUF__2_MINUS(19), -SHUF__2_MINUS(15)));
-    const double low =
-        fma(tail.word[p % 4], SHUF__2_MINUS(69), (tail.early[p % 4] + 0.5) * SHUF__2_MINUS(101));
+    const double low = fma(second.word[p % 4], SHUF__2_MINUS(69),
+                           (second.early[p % 4] + 0.5) * SHUF__2_MINUS(101));
     return b->word[p] >> 31 ? -(high + low) : high + low;
 }
 

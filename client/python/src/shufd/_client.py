@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _daemon, _dtype, _fork, _lifeline, _request, _wait
-from ._connection import Connection
+from ._connection import Connection, failure
 from ._device import DeviceArray, device_of
 from ._errors import Closed, Invalid, renamed
-from ._lease import Lease
+from ._lease import Lease, array_of_u32
 from ._plan import Plan
 from ._shuf import ffi, lib
 from .random import Stream
@@ -24,6 +24,14 @@ from .random import Stream
 Array = np.ndarray[Any, Any]
 Result = Union[Array, DeviceArray]
 Size = Union[int, Sequence[int], None]
+
+_take_whole = lib.shufpy_take_whole
+
+
+class _Local(threading.local):
+    """The connection of each thread."""
+
+    connection: Connection | None = None
 
 
 class Client:
@@ -38,7 +46,7 @@ class Client:
         self._path = path
         self._reconnect = reconnect
         self._closed = False
-        self._local = threading.local()
+        self._local = _Local()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self.socket: str = self._connection().socket
         _lifeline.hold(self.socket)
@@ -47,18 +55,23 @@ class Client:
 
     def _connection(self) -> Connection:
         """The connection of this thread, in this process."""
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None or connection.generation != _fork.generation or connection.is_closing:
-            if self._closed:
-                raise Closed(f"client of {self.socket}: it is closed; call shufd.connect() again")
-            connection = self._local.connection = Connection(self._path, self._reconnect)
-            self._connections.add(connection)
+        connection = self._local.connection
+        if connection is None or connection.generation != _fork.generation or self._closed:
+            return self._connect()
+        return connection
+
+    def _connect(self) -> Connection:
+        if self._closed:
+            raise Closed(f"client of {self.socket}: it is closed; call shufd.connect() again")
+        connection = self._local.connection = Connection(self._path, self._reconnect)
+        self._connections.add(connection)
         return connection
 
     def _cancel(self) -> None:
         """Ends the call of the main thread. Its next request uses a new connection."""
         connection, self._local.connection = self._local.connection, None
-        connection.cancel()
+        if connection is not None:
+            connection.cancel()
 
     def close(self) -> None:
         """Ends the connections of all threads. Arrays stay valid. Further calls do nothing."""
@@ -83,22 +96,36 @@ class Client:
     # ---- Leases ------------------------------------------------------------------------------
 
     def _take(
-        self, function: Callable[..., int], request: Any, size: int, title: str, progress: bool | None,
+        self, function: Callable[..., Any], request: Any, size: int, title: str, progress: bool | None,
         device: Any = None,
     ) -> Lease:
         """Takes a lease of about `size` values."""
         connection = self._connection()
         options = _request.HOST if device is None else _request.DEVICE
+
+        def take() -> Lease:
+            return Lease(connection.take(function, request, options))
+
         try:
             if size < _wait.LONG and not progress:
-                return Lease(connection, connection.take(function, request, options))
-            return _wait.run(
-                lambda: Lease(connection, connection.take(function, request, options)), title, progress,
-                self._cancel,
-            )  # fmt: skip
+                return take()
+            return _wait.run(take, title, progress, self._cancel)
         except Invalid:
             self._check_device(device)
             raise
+
+    def _take_whole(self, n: int, seed: int | None, epoch: int) -> Array | None:
+        """A whole permutation by the default algorithm, in less time. None if it is large, or if an
+        argument is no integer."""
+        try:
+            if n >= _wait.LONG:
+                return None
+            lease = _take_whole(self._connection().pointer, n, seed, epoch)
+        except (OverflowError, TypeError):
+            return None
+        if not lease:
+            raise failure()
+        return array_of_u32(lease, n)
 
     def _check_device(self, device: Any) -> None:
         """Fails if the daemon has no GPU for `device`. The daemon's own message would name transports,
@@ -162,13 +189,22 @@ class Client:
         the end of the daemon. Errors: Invalid, OutOfMemory, Busy, NoDaemon, DaemonLost,
         DeviceError, Denied, Closed.
         """
+        # Comparisons one by one take less time than a chain of them.
+        if (
+            key is None and epochs is None and rank is None and world is None and step is None
+            and offset is None and count is None and stride is None and dtype is None
+            and device is None and not drop_last and not progress and algorithm == "primefold"
+        ):  # fmt: skip
+            whole = self._take_whole(n, seed, epoch)
+            if whole is not None:
+                return whole
         request = _request.permutation(
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
         where = None if device is None else device_of(device)
         lease = self._take(
-            lib.shuf_lease_take, request, n if epochs is None else n * len(epochs), "permute", progress,
+            lib.shufpy_take_permutation, request, n if epochs is None else n * len(epochs), "permute", progress,
             device,
         )
         shape = (lease.rows, lease.count) if epochs is not None else None
@@ -200,7 +236,7 @@ class Client:
             dtype, algorithm,
         )
         try:
-            self._connection().call(lib.shuf_prefetch, request, _options_for(device))
+            self._connection().call(lib.shufpy_prefetch, request, _options_for(device))
         except Invalid:
             self._check_device(device)
             raise
@@ -216,7 +252,7 @@ class Client:
         connection = self._connection()
 
         def summarize() -> None:
-            connection.call(lib.shuf_summarize, request, result)
+            connection.call(lib.shufpy_summarize, request, result)
 
         if n < _wait.LONG:
             summarize()
@@ -256,7 +292,7 @@ class Client:
         out = np.empty(places.shape, np.uint64)
         try:
             self._connection().call(
-                lib.shuf_index,
+                lib.shufpy_index,
                 request,
                 direction,
                 ffi.from_buffer("uint64_t[]", places.reshape(-1)),
@@ -353,7 +389,7 @@ class Client:
         where = None if device is None else device_of(device)
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         lease = self._take(
-            lib.shuf_exchange_lease, request[0], n // max(1, world), "exchange", progress, device
+            lib.shufpy_take_plan, request[0], n // max(1, world), "exchange", progress, device
         )
         own = n // world + (rank < n % world) if input is None else int(np.asarray(input)[rank])
         ends = [0, world, 2 * world, 2 * world + own, lease.count]
@@ -373,7 +409,7 @@ class Client:
         as prefetch() does."""
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         try:
-            self._connection().call(lib.shuf_exchange_prefetch, request[0], _options_for(device))
+            self._connection().call(lib.shufpy_exchange_prefetch, request[0], _options_for(device))
         except Invalid:
             self._check_device(device)
             raise
@@ -465,7 +501,7 @@ class Client:
         request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
         where = None if device is None else device_of(device)
         try:
-            lease = self._take(lib.shuf_draw_lease, request, drawn, "draw", progress, device)
+            lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device)
         except Invalid as error:
             raise renamed(error, mean="loc", std="scale", count="size") from None
         if generator is not None:
@@ -522,14 +558,10 @@ def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
 
 def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
     """Fills a buffer of the daemon with the array and shuffles it there."""
-    buffer = connection.take(lib.shuf_buffer_take, max(1, source.nbytes), _request.HOST)
+    buffer = connection.take(lib.shufpy_take_buffer, max(1, source.nbytes), _request.HOST)
     try:
-        memory = ffi.buffer(buffer.buffer, source.nbytes)
+        memory = ffi.buffer(buffer.lease.buffer, source.nbytes)
         np.copyto(np.frombuffer(memory, source.dtype).reshape(source.shape), source)
-
-        def shuffle(handle: Any, records: Any, options: Any, lease: Any) -> int:
-            return int(lib.shuf_shuffle_lease(handle, records, buffer, options, lease))
-
-        return Lease(connection, connection.take(shuffle, request, _request.HOST))
+        return Lease(connection.take(lib.shufpy_take_shuffle, request, buffer, _request.HOST))
     finally:
-        connection.release(buffer, source.nbytes)
+        lib.shufpy_end(buffer, ffi.NULL)

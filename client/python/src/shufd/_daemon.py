@@ -23,7 +23,7 @@ def _string(text: Any) -> str:
 
 def status(connection: Connection) -> dict[str, Any]:
     daemon = ffi.new("shuf_daemon *")
-    connection.call(lib.shuf_daemon_status, daemon)
+    connection.call(lib.shufpy_daemon_status, daemon)
     state: dict[str, Any] = {name: _string(getattr(daemon, name)) for name in _TEXTS}
     state.update({name: int(getattr(daemon, name)) for name in _NUMBERS})
     return state
@@ -69,11 +69,11 @@ def shufpy_visit_lease(context: Any, entry: Any) -> bool:
 
 def leases(connection: Connection) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    connection.call(lib.shuf_leases, lib.shufpy_visit_lease, ffi.new_handle(found))
+    connection.call(lib.shufpy_leases, lib.shufpy_visit_lease, ffi.new_handle(found))
     return found
 
 
 def drop(connection: Connection, everybody: bool) -> dict[str, int]:
     dropped = ffi.new("shuf_dropped *")
-    connection.call(lib.shuf_drop, lib.SHUF_ALL if everybody else lib.SHUF_OWN, 0, dropped)
+    connection.call(lib.shufpy_drop, lib.SHUF_ALL if everybody else lib.SHUF_OWN, dropped)
     return {name: int(getattr(dropped, name)) for name in ("results", "host_bytes", "device_bytes")}

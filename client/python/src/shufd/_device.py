@@ -6,11 +6,11 @@ from __future__ import annotations
 import copy
 import ctypes
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _fork
+from . import _fork, _streams
 from ._errors import Closed, DeviceError, Invalid
 from ._lease import Lease
 from ._shuf import ffi, lib
@@ -45,12 +45,24 @@ def _free_unused(capsule: int) -> None:
 _destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_free_unused)
 _DESTRUCTOR = ctypes.cast(_destructor, ctypes.c_void_p).value
 
-_owners: dict[Any, Any] = {}  # handle of cffi: the object that it keeps alive
+_owners: dict[Any, _Owner] = {}  # by handles of cffi
+
+
+class _Owner(NamedTuple):
+    """What a tensor of a consumer keeps alive."""
+
+    handle: Any  # of cffi
+    lease: Lease
+    generation: int
+    device: int
+    stream: Any  # on which the consumer uses the memory; None: any
 
 
 @ffi.def_extern()
-def shufpy_dlpack_owner_free(owner: Any) -> None:
-    _owners.pop(int(ffi.cast("uintptr_t", owner)), None)
+def shufpy_dlpack_owner_free(handle: Any) -> None:
+    owner = _owners.pop(int(ffi.cast("uintptr_t", handle)), None)
+    if owner is not None and owner.generation == _fork.generation:
+        _streams.wait(owner.device, owner.stream)
 
 
 def device_of(device: Any) -> int:
@@ -78,16 +90,21 @@ class DeviceArray:
 
     torch.from_dlpack(array), cupy.asarray(array) and jax.dlpack.from_dlpack(array) take it. The lease
     lives until this object and all arrays of the consumers are gone, or until `close()` if there is
-    no consumer. The values are complete on every stream when the object exists.
+    no consumer. The values are complete on every stream when the object exists. The end of the last
+    array waits for the kernels that still read the memory: those of the stream that the consumer gave
+    to `__dlpack__()`, or else all kernels of this process on the device.
 
     shape, dtype, nbytes  as in NumPy
     ptr                   the address in device memory
     device                the ordinal of the GPU in this process
     """
 
+    _lease: Lease | None = None
+    _is_shown = False  # by __cuda_array_interface__: its consumers keep this object
+
     def __init__(self, lease: Lease, dtype: Any, shape: tuple[int, ...], ordinal: int, first: int = 0) -> None:
         """The values of the lease from number `first` on."""
-        self._lease: Lease | None = lease
+        self._lease = lease
         self._generation = _fork.generation
         if len(shape) > _DIMENSIONS:
             raise Invalid(f"size: {len(shape)} dimensions: expected at most {_DIMENSIONS} with a device")
@@ -108,6 +125,7 @@ class DeviceArray:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         self._check()
+        self._is_shown = True
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -129,18 +147,21 @@ class DeviceArray:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("expected no copy and the device of the array")
         versioned = max_version is not None and max_version[0] >= 1
-        managed = lib.shufpy_dlpack_make(self._tensor(), versioned)
+        managed = lib.shufpy_dlpack_make(self._tensor(stream), versioned)
         if managed == ffi.NULL:
             raise MemoryError("__dlpack__: out of memory")
         name = _VERSIONED if versioned else _PLAIN
         return _new_capsule(int(ffi.cast("uintptr_t", managed)), name, _DESTRUCTOR)
 
-    def _tensor(self) -> Any:
+    def _tensor(self, stream: Any) -> Any:
         """The description for shim.h. Its owner is a reference to the lease."""
-        owner = ffi.new_handle(self._lease)
-        _owners[int(ffi.cast("uintptr_t", owner))] = (owner, self._lease)
+        assert self._lease is not None
+        handle = ffi.new_handle(self._lease)
+        _owners[int(ffi.cast("uintptr_t", handle))] = _Owner(
+            handle, self._lease, _fork.generation, self.device, stream
+        )
         tensor = ffi.new("shufpy_tensor *")
-        tensor.data, tensor.owner, tensor.device = ffi.cast("void *", self.ptr), owner, self.device
+        tensor.data, tensor.owner, tensor.device = ffi.cast("void *", self.ptr), handle, self.device
         tensor.code = _CODES.get(self.dtype.kind, _BFLOAT)
         tensor.bits = 8 * self.dtype.itemsize
         tensor.dimensions = len(self.shape)
@@ -163,7 +184,12 @@ class DeviceArray:
 
     def close(self) -> None:
         """Gives the lease back, unless a consumer still uses it. Further calls do nothing."""
+        if self._is_shown and self._lease is not None and self._generation == _fork.generation:
+            _streams.wait(self.device)
         self._lease = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def __len__(self) -> int:
         return self.shape[0]

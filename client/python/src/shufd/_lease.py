@@ -9,9 +9,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._connection import Connection
 from ._dtype import BY_NUMBER
-from ._shuf import ffi
+from ._shuf import ffi, lib
+
+# Looked up once: a call of a small permutation costs a few microseconds.
+_end = lib.shufpy_end
+_own = ffi.gc
+_buffer = ffi.buffer
+_array = np.frombuffer
+_U32 = np.dtype(np.uint32)
+
+
+def array_of_u32(lease: Any, count: int) -> np.ndarray[Any, Any]:
+    """A read-only array over a lease of u32. It takes the lease over."""
+    address = _own(lease.data, partial(_end, lease))
+    return _array(memoryview(_buffer(address, 4 * count)).toreadonly(), _U32)
 
 
 class Lease:
@@ -19,11 +31,11 @@ class Lease:
 
     __slots__ = ("address", "bytes", "dtype", "_shape")
 
-    def __init__(self, connection: Connection, lease: Any) -> None:
-        self._shape = shape = lease.result.shape
-        self.bytes: int = shape.bytes
-        self.dtype = BY_NUMBER.get(shape.dtype)
-        self.address = ffi.gc(lease.data, partial(connection.release, lease, self.bytes))
+    def __init__(self, lease: Any) -> None:
+        self._shape = lease.lease.result.shape
+        self.bytes: int = lease.bytes
+        self.dtype = BY_NUMBER.get(lease.dtype)
+        self.address = _own(lease.data, partial(_end, lease))
 
     @property
     def rows(self) -> int:
@@ -45,4 +57,4 @@ class Lease:
             empty: np.ndarray[Any, Any] = np.empty((self.rows * self.count,), kind)
             empty.flags.writeable = False
             return empty
-        return np.frombuffer(memoryview(ffi.buffer(self.address, self.bytes)).toreadonly(), kind)
+        return _array(memoryview(_buffer(self.address, self.bytes)).toreadonly(), kind)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * See exchange.h.
+ * See round_trip.h.
  */
-#include "exchange.h"
+#include "round_trip.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -30,24 +30,23 @@ static shuf_status skip_payload(struct shuf__connection *connection, uint64_t by
     return SHUF_OK;
 }
 
-static void report(struct shuf__exchange *exchange, uint64_t bytes)
+static void report(struct shuf__round_trip *trip, uint64_t bytes)
 {
-    if (exchange->report)
-        exchange->report(exchange, bytes);
+    if (trip->report)
+        trip->report(trip, bytes);
 }
 
 /* Receives into the caller's memory without a copy in between. */
-static shuf_status fill_memory(struct shuf__connection *connection, struct shuf__exchange *exchange,
+static shuf_status fill_memory(struct shuf__connection *connection, struct shuf__round_trip *trip,
                                struct shuf__error *error)
 {
-    while (exchange->delivered < exchange->payload_bytes) {
-        size_t received,
-            most = least(exchange->payload_bytes - exchange->delivered, SHUF__REPORT_STEP);
-        if (shuf__connection_receive(connection, exchange->memory + exchange->delivered, most,
-                                     &received, error))
+    while (trip->delivered < trip->payload_bytes) {
+        size_t received, most = least(trip->payload_bytes - trip->delivered, SHUF__REPORT_STEP);
+        if (shuf__connection_receive(connection, trip->memory + trip->delivered, most, &received,
+                                     error))
             return error->status;
-        exchange->delivered += received;
-        report(exchange, received);
+        trip->delivered += received;
+        report(trip, received);
     }
     return SHUF_OK;
 }
@@ -65,7 +64,7 @@ static void discard(struct shuf__connection *connection, uint64_t bytes)
 }
 
 /* `unread`: bytes of the payload that are not received yet. */
-static shuf_status stop(struct shuf__connection *connection, const struct shuf__exchange *exchange,
+static shuf_status stop(struct shuf__connection *connection, const struct shuf__round_trip *trip,
                         uint64_t unread, struct shuf__error *error)
 {
     if (unread > DISCARD_MAX)
@@ -73,29 +72,28 @@ static shuf_status stop(struct shuf__connection *connection, const struct shuf__
     else
         discard(connection, unread);
     return shuf__fail(error, SHUF_CANCELLED,
-                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
-                      exchange->delivered, exchange->payload_bytes);
+                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes", trip->delivered,
+                      trip->payload_bytes);
 }
 
 /* The first bytes of an incomplete value stay at the front of the buffer. */
-static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__exchange *exchange,
+static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__round_trip *trip,
                              struct shuf__error *error)
 {
     uint8_t *buffer = connection->buffer;
     size_t held = 0;
-    while (exchange->delivered < exchange->payload_bytes) {
-        const size_t most =
-            least(exchange->payload_bytes - exchange->delivered, sizeof connection->buffer);
+    while (trip->delivered < trip->payload_bytes) {
+        const size_t most = least(trip->payload_bytes - trip->delivered, sizeof connection->buffer);
         size_t received;
         if (shuf__connection_receive(connection, buffer + held, most - held, &received, error))
             return error->status;
         held += received;
-        const size_t whole = held - held % exchange->width;
-        exchange->delivered += whole;
-        if (whole > 0 && !exchange->sink(exchange->sink_context, buffer, whole))
-            return stop(connection, exchange,
-                        exchange->payload_bytes - exchange->delivered - (held - whole), error);
-        report(exchange, whole);
+        const size_t whole = held - held % trip->width;
+        trip->delivered += whole;
+        if (whole > 0 && !trip->sink(trip->sink_context, buffer, whole))
+            return stop(connection, trip, trip->payload_bytes - trip->delivered - (held - whole),
+                        error);
+        report(trip, whole);
         held -= whole;
         memmove(buffer, buffer + whole, held);
     }
@@ -103,29 +101,28 @@ static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__e
 }
 
 static shuf_status receive_payload(struct shuf__connection *connection,
-                                   struct shuf__exchange *exchange, struct shuf__error *error)
+                                   struct shuf__round_trip *trip, struct shuf__error *error)
 {
-    if (skip_payload(connection, exchange->delivered, error))
+    if (skip_payload(connection, trip->delivered, error))
         return error->status;
-    return exchange->memory ? fill_memory(connection, exchange, error)
-                            : feed_sink(connection, exchange, error);
+    return trip->memory ? fill_memory(connection, trip, error) : feed_sink(connection, trip, error);
 }
 
-static shuf_status check_payload_bytes(const struct shuf__exchange *exchange,
+static shuf_status check_payload_bytes(const struct shuf__round_trip *trip,
                                        const Shuf__Reply *reply, struct shuf__error *error)
 {
-    if (reply->payload_bytes == exchange->payload_bytes)
+    if (reply->payload_bytes == trip->payload_bytes)
         return SHUF_OK;
     return shuf__fail(error, SHUF_PROTOCOL, "reply payload_bytes %" PRIu64 ": expected %" PRIu64,
-                      reply->payload_bytes, exchange->payload_bytes);
+                      reply->payload_bytes, trip->payload_bytes);
 }
 
-shuf_status shuf__exchange_run(struct shuf__connection *connection, struct shuf__exchange *exchange,
-                               struct shuf__error *error)
+shuf_status shuf__round_trip_run(struct shuf__connection *connection, struct shuf__round_trip *trip,
+                                 struct shuf__error *error)
 {
     const Shuf__Reply *reply;
     assert(connection->fd >= 0);
-    if (shuf__connection_send(connection, exchange->request, error) ||
+    if (shuf__connection_send(connection, trip->request, error) ||
         shuf__connection_reply(connection, &reply, error))
         return error->status;
     if (reply->status != SHUF_OK) {
@@ -133,16 +130,15 @@ shuf_status shuf__exchange_run(struct shuf__connection *connection, struct shuf_
             shuf__connection_close(connection, SHUF__CLOSED_BY_DAEMON);
         return shuf__reply_fail(reply, error);
     }
-    if (exchange->read_reply(exchange, reply, error) ||
-        check_payload_bytes(exchange, reply, error)) {
+    if (trip->read_reply(trip, reply, error) || check_payload_bytes(trip, reply, error)) {
         shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
         return error->status;
     }
-    return receive_payload(connection, exchange, error);
+    return receive_payload(connection, trip, error);
 }
 
-void shuf__exchange_prepare_retry(struct shuf__exchange *exchange)
+void shuf__round_trip_prepare_retry(struct shuf__round_trip *trip)
 {
-    if (exchange->prepare_retry)
-        exchange->prepare_retry(exchange);
+    if (trip->prepare_retry)
+        trip->prepare_retry(trip);
 }

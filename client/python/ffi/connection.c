@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Connections of Python, see shim.h. libshuf allows one thread at a time on a handle, so each call
+ * takes the lock. Python may end a lease in any thread, at any moment. So an ended lease waits in a
+ * list until the lock is free, and the thread that releases the lock gives it back. One small lease
+ * waits for the next call, which gives it back in the same round trip.
+ */
+#include "shim.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SMALL = 1 << 20, /* bytes of a lease that may wait for the next call */
+    TEXT = 512,      /* as libshuf's messages */
+};
+
+struct shufpy_connection {
+    shuf *handle;
+    pthread_mutex_t lock;
+    size_t leases;                 /* not given back; changed under the lock */
+    _Atomic(shufpy_lease *) ended; /* removed from under the lock only */
+    atomic_size_t references;      /* of Python's object, and of each lease that has not ended */
+    atomic_bool is_closing;
+};
+
+static _Thread_local struct {
+    int status;
+    char text[TEXT];
+} last; /* the failure of this thread's last call */
+
+int shufpy_status(void)
+{
+    return last.status;
+}
+
+const char *shufpy_message(void)
+{
+    return last.text;
+}
+
+static int fail(int status, const char *text)
+{
+    last.status = status;
+    snprintf(last.text, sizeof last.text, "%s", text);
+    return status;
+}
+
+/* ---- The end of leases ------------------------------------------------------- */
+
+/* Returns true if other leases were waiting. */
+static bool push_ended(shufpy_connection *c, shufpy_lease *lease)
+{
+    lease->next = atomic_load(&c->ended);
+    while (!atomic_compare_exchange_weak(&c->ended, &lease->next, lease))
+        continue;
+    return lease->next != NULL;
+}
+
+/* With the lock. Other threads only push, so `next` stays right while the lease is the first. */
+static shufpy_lease *pop_ended(shufpy_connection *c)
+{
+    shufpy_lease *lease = atomic_load(&c->ended);
+    while (lease && !atomic_compare_exchange_weak(&c->ended, &lease, lease->next))
+        continue;
+    c->leases -= lease != NULL;
+    return lease;
+}
+
+static void release_ended(shufpy_connection *c)
+{
+    shufpy_lease *lease;
+    while ((lease = pop_ended(c))) {
+        shuf_lease_release(c->handle, &lease->lease);
+        free(lease);
+    }
+}
+
+static void close_handle(shufpy_connection *c)
+{
+    shuf_close(c->handle);
+    c->handle = NULL;
+}
+
+/* Without the lock: gives back the leases that ended while a thread had it. */
+static void drain(shufpy_connection *c)
+{
+    while ((atomic_load(&c->ended) || atomic_load(&c->is_closing)) &&
+           pthread_mutex_trylock(&c->lock) == 0) {
+        release_ended(c);
+        if (atomic_load(&c->is_closing) && c->leases == 0 && c->handle)
+            close_handle(c);
+        pthread_mutex_unlock(&c->lock);
+        if (!atomic_load(&c->ended))
+            return;
+    }
+}
+
+/* A child that was forked in the middle of another thread's call finds the lock taken, and the
+ * handle in an unknown state. The connection then stays until the child ends. */
+static void drop_reference(shufpy_connection *c)
+{
+    shufpy_lease *lease;
+    if (atomic_fetch_sub(&c->references, 1) != 1 || pthread_mutex_trylock(&c->lock) != 0)
+        return;
+    if (c->handle)
+        close_handle(c);
+    while ((lease = pop_ended(c)))
+        free(lease);
+    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+void shufpy_end(shufpy_lease *lease, const void *data)
+{
+    (void)data;
+    shufpy_connection *c = lease->connection;
+    const bool is_large = lease->bytes > SMALL;
+    if (push_ended(c, lease) || is_large || atomic_load(&c->is_closing))
+        drain(c);
+    drop_reference(c);
+}
+
+/* ---- Connections ------------------------------------------------------------- */
+
+shufpy_connection *shufpy_connect(const char *socket, unsigned reconnect_ms)
+{
+    shufpy_connection *c = calloc(1, sizeof *c);
+    if (!c) {
+        fail(SHUF_NO_MEMORY, "connection: out of memory");
+        return NULL;
+    }
+    pthread_mutex_init(&c->lock, NULL);
+    atomic_store(&c->references, 1);
+    const shuf_status status = shuf_connect(&c->handle, socket);
+    if (status != SHUF_OK) {
+        fail((int)status, shuf_message(c->handle));
+        drop_reference(c);
+        return NULL;
+    }
+    shuf_set_reconnect(c->handle, reconnect_ms);
+    return c;
+}
+
+const char *shufpy_socket(const shufpy_connection *c)
+{
+    return shuf_socket(c->handle);
+}
+
+void shufpy_close(shufpy_connection *c)
+{
+    atomic_store(&c->is_closing, true);
+    drain(c);
+}
+
+void shufpy_cancel(shufpy_connection *c)
+{
+    shuf_cancel(c->handle);
+    shufpy_close(c);
+}
+
+void shufpy_disconnect(shufpy_connection *c)
+{
+    shufpy_close(c);
+    drop_reference(c);
+}
+
+/* ---- Calls ------------------------------------------------------------------- */
+
+/* Takes the lock. Fails after shufpy_close(). */
+static bool lock(shufpy_connection *c)
+{
+    pthread_mutex_lock(&c->lock);
+    if (!atomic_load(&c->is_closing))
+        return true;
+    pthread_mutex_unlock(&c->lock);
+    fail(SHUFPY_CLOSED, "client: it is closed; expected one that is open");
+    return false;
+}
+
+static int unlock(shufpy_connection *c, int status)
+{
+    if (status != SHUF_OK)
+        fail(status, shuf_message(c->handle));
+    pthread_mutex_unlock(&c->lock);
+    if (atomic_load(&c->ended) || atomic_load(&c->is_closing))
+        drain(c);
+    return status;
+}
+
+static bool begin(shufpy_connection *c)
+{
+    if (!lock(c))
+        return false;
+    release_ended(c);
+    return true;
+}
+
+#define CALL(c, function, ...) \
+    (begin(c) ? unlock(c, (int)function((c)->handle, __VA_ARGS__)) : SHUFPY_CLOSED)
+
+int shufpy_summarize(shufpy_connection *c, const shuf_permutation *permutation, shuf_result *result)
+{
+    return CALL(c, shuf_summarize, permutation, result);
+}
+
+int shufpy_prefetch(shufpy_connection *c, const shuf_permutation *permutation,
+                    const shuf_lease_options *options)
+{
+    return CALL(c, shuf_prefetch, permutation, options);
+}
+
+int shufpy_exchange_prefetch(shufpy_connection *c, const shuf_ranks *ranks,
+                             const shuf_lease_options *options)
+{
+    return CALL(c, shuf_exchange_prefetch, ranks, options);
+}
+
+int shufpy_index(shufpy_connection *c, const shuf_permutation *permutation, int direction,
+                 const uint64_t *at, size_t count, uint64_t *out)
+{
+    return CALL(c, shuf_index, permutation, direction, at, count, out);
+}
+
+int shufpy_daemon_status(shufpy_connection *c, shuf_daemon *daemon)
+{
+    return CALL(c, shuf_daemon_status, daemon);
+}
+
+int shufpy_drop(shufpy_connection *c, int owner, shuf_dropped *dropped)
+{
+    return CALL(c, shuf_drop, owner, 0, dropped);
+}
+
+int shufpy_leases(shufpy_connection *c, shuf_lease_visitor visit, void *context)
+{
+    return CALL(c, shuf_leases, visit, context);
+}
+
+/* ---- Leases ------------------------------------------------------------------ */
+
+/* Takes the lock. Returns an ended lease, which the next one replaces, or a new object. */
+static shufpy_lease *begin_lease(shufpy_connection *c)
+{
+    if (!lock(c))
+        return NULL;
+    shufpy_lease *lease = pop_ended(c);
+    if (!lease)
+        lease = calloc(1, sizeof *lease);
+    if (lease)
+        return lease;
+    pthread_mutex_unlock(&c->lock);
+    fail(SHUF_NO_MEMORY, "lease: out of memory");
+    return NULL;
+}
+
+static shufpy_lease *finish_lease(shufpy_connection *c, shufpy_lease *lease, shuf_status status)
+{
+    if (status == SHUF_OK) {
+        const shuf_lease *l = lease->lease;
+        *lease = (shufpy_lease){
+            lease->lease, c, NULL, l->data, l->result.shape.bytes, (int)l->result.shape.dtype};
+        c->leases++;
+        atomic_fetch_add(&c->references, 1);
+    }
+    if (unlock(c, (int)status) == SHUF_OK)
+        return lease;
+    free(lease);
+    return NULL;
+}
+
+#define TAKE(c, function, ...)            \
+    shufpy_lease *lease = begin_lease(c); \
+    return lease ? finish_lease(c, lease, function((c)->handle, __VA_ARGS__, &lease->lease)) : NULL
+
+shufpy_lease *shufpy_take_permutation(shufpy_connection *c, const shuf_permutation *permutation,
+                                      const shuf_lease_options *options)
+{
+    TAKE(c, shuf_lease_take, permutation, options);
+}
+
+shufpy_lease *shufpy_take_whole(shufpy_connection *c, uint64_t n, uint64_t seed, uint64_t epoch)
+{
+    const shuf_permutation request = {.n = n, .seed = seed, .epoch = epoch};
+    return shufpy_take_permutation(c, &request, NULL);
+}
+
+shufpy_lease *shufpy_take_numbers(shufpy_connection *c, const shuf_numbers *numbers,
+                                  const shuf_lease_options *options)
+{
+    TAKE(c, shuf_draw_lease, numbers, options);
+}
+
+shufpy_lease *shufpy_take_plan(shufpy_connection *c, const shuf_ranks *ranks,
+                               const shuf_lease_options *options)
+{
+    TAKE(c, shuf_exchange_lease, ranks, options);
+}
+
+shufpy_lease *shufpy_take_buffer(shufpy_connection *c, uint64_t bytes,
+                                 const shuf_lease_options *options)
+{
+    TAKE(c, shuf_buffer_take, bytes, options);
+}
+
+shufpy_lease *shufpy_take_shuffle(shufpy_connection *c, const shuf_records *records,
+                                  const shufpy_lease *input, const shuf_lease_options *options)
+{
+    TAKE(c, shuf_shuffle_lease, records, input->lease, options);
+}
