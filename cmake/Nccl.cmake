@@ -4,7 +4,7 @@
 # nvidia-nccl-cu13 (its folder nvidia/nccl in NCCL_HOME). Without them, or without nvcc, the build has
 # no libshuf-nccl.
 set(SHUF_HAVE_NCCL OFF)
-if(SHUF_HAVE_CUDA)
+if(SHUF_HAVE_CUDA AND SHUF_NCCL)
   find_path(SHUF_NCCL_INCLUDE nccl.h HINTS $ENV{NCCL_HOME}/include)
   find_library(SHUF_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS $ENV{NCCL_HOME}/lib)
   if(SHUF_NCCL_INCLUDE AND SHUF_NCCL_LIBRARY)
