@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Every status with which a request can end, in one table. The enum, the names and the messages
- * come from this table, so a new status is one new row. The numbers are part of the wire protocol
- * and never change their meaning.
+ * come from this table. CONTRIBUTING.md lists the other places that a new status changes. The
+ * numbers are part of the wire protocol and never change their meaning.
  */
 #ifndef SHUF_STATUS_H
 #define SHUF_STATUS_H

@@ -107,7 +107,7 @@ struct shuf__backend_ops {
      *
      *     count    streams, and primefold with n > SHUF_PRIMEFOLD_EXACT
      *     n        primefold with n <= SHUF_PRIMEFOLD_EXACT
-     *     2^B      the other algorithms
+     *     2^B      the other algorithms; B = shuf_domain_bits(n), so 2^B is the next power of two
      *
      * A quick shuffle also moves at most 8 * quick bytes. */
     uint64_t quick;

@@ -19,9 +19,10 @@
  * 3. Repair, if a group fails the check. Exact maps apply the permutation of [0, p) until the value
  *    is below n: cycle walking (GPU: cycle_walk(), for one value in each thread; CPU: FORM(walk),
  *    for a list of values). Normally the walk restarts at the position. It can instead go on from
- *    the computed value, if this value is right although it is n or more. With CPU forms it always
- *    is. With GPU forms it is if in_range(met) is true and the form sets is_right_past_n. Some GPU
- *    forms leave such a value too large by p, so settled(value) reduces it first.
+ *    the computed value, if this value is right although it is n or more. With CPU forms such a
+ *    value is always right. With GPU forms such a value is right if in_range(met) is true and the
+ *    form sets is_right_past_n. Some GPU forms leave a right value too large by p, so
+ *    settled(value) reduces the value first.
  */
 #ifndef SHUF__PRIMEFOLD_FORM_H
 #define SHUF__PRIMEFOLD_FORM_H

@@ -59,9 +59,10 @@ struct shuf__span {
 /* Moves *span to the next tiles that the slice of p (one row) needs, at most `most` of them. The
  * first call gets a span of zeros. Returns false if the slice needs no more tiles.
  *
- * A span skips known tiles between two requested values that are at least min_gap apart. It never
- * skips unknown tiles, and the caller must add the counts of these before the next call. This
- * function is for a device that evaluates many tiles at the same time. */
+ * A span leaves out known tiles between two requested values that are at least min_gap apart. It
+ * never leaves out unknown tiles. If a span has unknown tiles, the caller must add their counts by
+ * shuf__rank_index_add() before the next call. This function is for a device that evaluates many
+ * tiles at the same time. */
 bool shuf__rank_index_next(const struct shuf__rank_index *ranks, const struct shuf__permutation *p,
                            uint64_t most, uint64_t min_gap, struct shuf__span *span);
 

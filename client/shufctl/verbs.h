@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The verbs of shufctl. Each has one file, verb_NAME.c, and one row in main.c.
+ * The verbs of shufctl. Each has one row in main.c, and its own file verb_NAME.c; gauss and
+ * uniform share verb_draw.c.
  */
 #ifndef SHUF__VERBS_H
 #define SHUF__VERBS_H

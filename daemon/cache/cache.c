@@ -12,7 +12,7 @@
 
 static int compare_keys(const void *a, const void *b)
 {
-    const struct shuf__key *k = a, *l = b;
+    const struct shuf__cache_key *k = a, *l = b;
     if (k->uid != l->uid)
         return k->uid < l->uid ? -1 : 1;
     if (k->memory != l->memory)
@@ -20,7 +20,8 @@ static int compare_keys(const void *a, const void *b)
     return shuf__request_compare(&k->request, &l->request);
 }
 
-struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache, const struct shuf__key *key)
+struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache,
+                                           const struct shuf__cache_key *key)
 {
     struct shuf__cache_entry *const *found = tfind(key, &cache->tree, compare_keys);
     return found ? *found : NULL;
@@ -34,8 +35,8 @@ void shuf__cache_entry_hide(struct shuf__cache_entry *entry)
 }
 
 /* If there is no memory for the tree's node, no other request finds the entry. */
-struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struct shuf__key *key,
-                                          uint64_t bytes)
+struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache,
+                                          const struct shuf__cache_key *key, uint64_t bytes)
 {
     struct shuf__cache_entry *entry = calloc(1, sizeof *entry);
     if (!entry)
@@ -49,7 +50,7 @@ struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struc
     entry->bytes = bytes;
     entry->refs = 1;
     entry->findable =
-        shuf__key_is_shared(key) && tsearch(entry, &cache->tree, compare_keys) != NULL;
+        shuf__cache_key_is_shared(key) && tsearch(entry, &cache->tree, compare_keys) != NULL;
     return entry;
 }
 
@@ -71,7 +72,7 @@ struct shuf__memory_request shuf__cache_entry_memory_request(const struct shuf__
         .uid = entry->key.uid,
         .kind = entry->key.memory,
         .bytes = entry->bytes,
-        .buffer = shuf__key_is_buffer(&entry->key),
+        .buffer = shuf__cache_key_is_buffer(&entry->key),
     };
 }
 
@@ -110,7 +111,7 @@ void shuf__cache_entry_unref(struct shuf__cache_entry *entry)
         return;
     struct shuf__allocation *allocation = entry->allocation;
     void *contents = entry->findable ? entry : NULL;
-    const bool kept = entry->ready && !shuf__key_is_buffer(&entry->key) &&
+    const bool kept = entry->ready && !shuf__cache_key_is_buffer(&entry->key) &&
                       shuf__pool_keep(entry->cache->pool, allocation, contents);
     if (kept && contents)
         return;

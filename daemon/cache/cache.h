@@ -17,7 +17,7 @@
 /* The key of an entry: the request, its user and the kind of memory for the values. Entries with
  * equal keys have equal bytes, except shuffles and buffers. The request of a rank index
  * (rank_entry.h) is a LOOK_UP. */
-struct shuf__key {
+struct shuf__cache_key {
     struct shuf__request request;
     uint32_t uid;
     enum shuf__memory memory;
@@ -25,12 +25,12 @@ struct shuf__key {
 
 /* Whether requests with equal keys share one entry. The contents of shuffles and buffers depend on
  * more than their key. */
-static inline bool shuf__key_is_shared(const struct shuf__key *key)
+static inline bool shuf__cache_key_is_shared(const struct shuf__cache_key *key)
 {
     return key->request.kind != SHUF__SHUFFLE && key->request.kind != SHUF__BUFFER;
 }
 
-static inline bool shuf__key_is_buffer(const struct shuf__key *key)
+static inline bool shuf__cache_key_is_buffer(const struct shuf__cache_key *key)
 {
     return key->request.kind == SHUF__BUFFER;
 }
@@ -50,7 +50,7 @@ struct shuf__summary {
 struct shuf__entry_job; /* entry_job.h */
 
 struct shuf__cache_entry {
-    struct shuf__key key; /* must be the first member, as the search tree compares keys */
+    struct shuf__cache_key key; /* must be the first member, as the search tree compares keys */
     struct shuf__cache *cache;
     struct shuf__allocation *allocation; /* NULL until its job starts */
     uint64_t bytes;                      /* of its values */
@@ -74,12 +74,13 @@ void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool,
                       struct shuf__keyring *keyring);
 
 /* The entry with that key, ready or not, or NULL. */
-struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache, const struct shuf__key *key);
+struct shuf__cache_entry *shuf__cache_find(struct shuf__cache *cache,
+                                           const struct shuf__cache_key *key);
 
 /* Adds an entry for `bytes` bytes of values, with one reference and without memory for them.
  * shuf__cache_find() finds it if its key is shared. NULL when out of memory. */
-struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache, const struct shuf__key *key,
-                                          uint64_t bytes);
+struct shuf__cache_entry *shuf__cache_add(struct shuf__cache *cache,
+                                          const struct shuf__cache_key *key, uint64_t bytes);
 
 /* Acquires memory for an entry that has none, as shuf__pool_acquire() does; false if it fails. */
 bool shuf__cache_entry_acquire(struct shuf__cache_entry *entry, enum shuf__acquire_policy policy,

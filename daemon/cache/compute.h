@@ -13,7 +13,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* A request that waits for an entry. The waiter has no reference to the entry. `finished` is called
+/* A request that waits for an entry. The owner of the waiter must have a reference to the
+ * entry until then. `finished` is called
  * once, on the loop's thread, except if the waiter leaves before. If `error` is NULL, the summary
  * has all parts that `options` requests. `event` is the IPC event of a computation that is launched
  * but not complete, else NULL. */

@@ -84,7 +84,7 @@ static shuf_status launch_with_key(struct shuf__backend *backend,
 static struct shuf__workspace workspace_of(const struct shuf__cache_entry *entry,
                                            const struct shuf__backend *backend)
 {
-    if (shuf__key_is_buffer(&entry->key))
+    if (shuf__cache_key_is_buffer(&entry->key))
         return (struct shuf__workspace){.kind = SHUF__MEMORY_MEMFD};
     return backend->ops->workspace(backend, &entry->key.request, entry->key.memory);
 }
@@ -125,7 +125,7 @@ bool shuf__entry_is_quick(const struct shuf__backend *backend,
                           const struct shuf__cache_entry *entry,
                           const struct shuf__compute_options *options)
 {
-    if (shuf__key_is_buffer(&entry->key) || !is_quick_summary(entry, options))
+    if (shuf__cache_key_is_buffer(&entry->key) || !is_quick_summary(entry, options))
         return false;
     return entry->ready || (shuf__side_of(entry->key.memory) == shuf__side_of(backend->ops->own) &&
                             shuf__backend_is_quick(backend->ops, &entry->key.request) &&
@@ -286,7 +286,7 @@ static void acquire_rank_index(struct shuf__entry_job *job, const struct shuf__b
     struct shuf__error ignored;
     const struct shuf__cache_entry *entry = job->entry;
     const struct shuf__request *request = &entry->key.request;
-    if (!shuf__key_is_buffer(&entry->key) &&
+    if (!shuf__cache_key_is_buffer(&entry->key) &&
         shuf__rank_index_helps(backend->ops->rank_index_limits, request))
         job->rank_index = shuf__rank_entry_acquire(entry->cache, entry->key.uid, request, &ignored);
 }
@@ -338,7 +338,7 @@ void shuf__entry_note_memory(const struct shuf__cache_entry *entry)
 
 void shuf__entry_become_ready(struct shuf__cache_entry *entry)
 {
-    entry->cache->computed += !entry->ready && !shuf__key_is_buffer(&entry->key);
+    entry->cache->computed += !entry->ready && !shuf__cache_key_is_buffer(&entry->key);
     entry->ready = true;
     shuf__cache_entry_end_input(entry);
 }

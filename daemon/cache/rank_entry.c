@@ -8,10 +8,10 @@
 
 #include <inttypes.h>
 
-static struct shuf__key key_of(uint32_t uid, const struct shuf__request *request)
+static struct shuf__cache_key key_of(uint32_t uid, const struct shuf__request *request)
 {
     const struct shuf__permutation *p = shuf__request_permutation(request);
-    return (struct shuf__key){
+    return (struct shuf__cache_key){
         .request = {.kind = SHUF__LOOK_UP,
                     .key = request->key,
                     .look_up = {.permutation = {.n = p->n,
@@ -42,7 +42,7 @@ struct shuf__cache_entry *shuf__rank_entry_acquire(struct shuf__cache *cache, ui
                                                    struct shuf__error *error)
 {
     const struct shuf__permutation *permutation = shuf__request_permutation(request);
-    const struct shuf__key key = key_of(uid, request);
+    const struct shuf__cache_key key = key_of(uid, request);
     const uint64_t bytes = shuf__rank_index_bytes(permutation->algorithm, permutation->n);
     struct shuf__cache_entry *index = shuf__cache_find(cache, &key);
     if (index)

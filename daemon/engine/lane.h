@@ -22,7 +22,9 @@ struct shuf__lanes {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
     uv_async_t *wake; /* wakes the loop: a job is finished, or a lane is open */
-    uv_mutex_t lock;  /* guards `finished` below, and the fields of each lane up to `stop` */
+    /* Guards `finished` below, the fields `jobs` to `stop` of each lane, and the times of the jobs'
+     * pauses. */
+    uv_mutex_t lock;
     uv_cond_t resumed;
     struct shuf__job_queue finished;
 

@@ -33,7 +33,7 @@ struct shuf__turn_user *shuf__turns_user(struct shuf__turns *turns, uint32_t uid
     return add(turns, uid);
 }
 
-static bool is_waiting(const struct shuf__turn_user *user, bool may_begin)
+static bool wants_turn(const struct shuf__turn_user *user, bool may_begin)
 {
     return user->active || (may_begin && user->waiting.first && !user->waits);
 }
@@ -42,7 +42,7 @@ struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_beg
 {
     struct shuf__turn_user *user, *next = NULL;
     TAILQ_FOREACH (user, &turns->users, link)
-        if (is_waiting(user, may_begin) && (!next || user->virtual_ns < next->virtual_ns))
+        if (wants_turn(user, may_begin) && (!next || user->virtual_ns < next->virtual_ns))
             next = user;
     if (next)
         turns->virtual_ns = next->virtual_ns;
@@ -53,7 +53,7 @@ bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__
 {
     const struct shuf__turn_user *other;
     TAILQ_FOREACH (other, &turns->users, link)
-        if (other != user && is_waiting(other, true))
+        if (other != user && wants_turn(other, true))
             return true;
     return false;
 }

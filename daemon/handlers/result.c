@@ -46,7 +46,7 @@ static shuf_status choose_transport(struct shuf__result_request *r, struct shuf_
                              find_beside(r, &beside) ? &beside : NULL, &r->transport,
                              &r->key.memory, error))
         return error->status;
-    if (shuf__key_is_buffer(&r->key) && r->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
+    if (shuf__cache_key_is_buffer(&r->key) && r->transport == SHUF__TRANSPORT__TRANSPORT_NONE)
         return shuf__fail(error, SHUF_INVALID,
                           "accept: no transport, expected the one by which the client fills the "
                           "buffer");
@@ -63,7 +63,8 @@ static void choose_outputs(struct shuf__result_request *r)
         .fingerprint = options->fingerprint,
         .fingerprint_index = options->fingerprint_index,
         .sums = options->sums,
-        .samples = shuf__key_is_shared(&r->key) && (summary || !shuf__result_request_leases(r)),
+        .samples =
+            shuf__cache_key_is_shared(&r->key) && (summary || !shuf__result_request_leases(r)),
         .event = options->event && !summary,
     };
 }
@@ -95,7 +96,7 @@ static struct shuf__cache_entry *find_in_memory(const struct shuf__result_reques
                                                  SHUF__MEMORY_CUDA_IPC};
     const struct shuf__backend_ops *ops = shuf__engine_backend(cache->engine)->ops;
     struct shuf__cache_entry *entry = shuf__cache_find(cache, &r->key);
-    struct shuf__key key = r->key;
+    struct shuf__cache_key key = r->key;
     if (shuf__result_request_leases(r))
         return entry;
     for (size_t i = 0; !entry && i < sizeof exported / sizeof *exported; i++)
@@ -109,7 +110,7 @@ static struct shuf__cache_entry *find_in_memory(const struct shuf__result_reques
 static bool find_entry(struct shuf__result_request *r, struct shuf__cache *cache)
 {
     struct shuf__cache_entry *entry =
-        shuf__key_is_shared(&r->key) ? find_in_memory(r, cache) : NULL;
+        shuf__cache_key_is_shared(&r->key) ? find_in_memory(r, cache) : NULL;
     if (!entry)
         return false;
     r->shared = true;
@@ -229,7 +230,7 @@ static void note_values(const struct shuf__result_request *r)
     const struct shuf__request *request = &r->key.request;
     const struct shuf__permutation *p = shuf__request_permutation(request);
     record->n = p ? p->n : r->shape.count;
-    if (!shuf__key_is_buffer(&r->key) && !r->options.prefetch)
+    if (!shuf__cache_key_is_buffer(&r->key) && !r->options.prefetch)
         record->values = r->shape.rows * r->shape.count;
 }
 

@@ -192,7 +192,7 @@ void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event)
         shuf__session_fail(r->session, &error);
         return;
     }
-    shuf__service_of(r->session)->served += !shuf__key_is_buffer(&r->key);
+    shuf__service_of(r->session)->served += !shuf__cache_key_is_buffer(&r->key);
     count_bytes(r);
     if (!leases && r->transport == SHUF__TRANSPORT__TRANSPORT_INLINE) {
         send_values(r, &reply.reply);

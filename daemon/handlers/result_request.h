@@ -21,9 +21,9 @@ struct shuf__reply_options {
 
 struct shuf__result_request {
     struct shuf__pending pending; /* while the session waits */
-    struct shuf__waiter waiter;   /* waiter.entry is a reference */
+    struct shuf__waiter waiter;   /* this request has a reference to waiter.entry */
     struct shuf__session *session;
-    struct shuf__key key; /* contains the request */
+    struct shuf__cache_key key; /* contains the request */
     struct shuf__shape shape;
     struct shuf__reply_options options;
     const Shuf__Release *give_back;  /* NULL: nothing; valid while the message is handled */
@@ -36,7 +36,7 @@ struct shuf__result_request {
  * buffer has no values yet, so its client always gets a lease. */
 static inline bool shuf__result_request_leases(const struct shuf__result_request *r)
 {
-    return r->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || shuf__key_is_buffer(&r->key);
+    return r->transport > SHUF__TRANSPORT__TRANSPORT_INLINE || shuf__cache_key_is_buffer(&r->key);
 }
 
 #endif

@@ -102,7 +102,7 @@ static shuf_status parse_write(const struct shuf__session *session, const Shuf__
     if (!lease)
         return error->status;
     *buffer = lease->entry;
-    if (!shuf__key_is_buffer(&lease->entry->key))
+    if (!shuf__cache_key_is_buffer(&lease->entry->key))
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a result, expected a buffer to write to",
                           message->lease);

@@ -2,7 +2,7 @@
  *
  * The daemon's named keys. Their bits are in one mapping, which is locked in memory and not part of
  * core dumps. Requests and cache entries have only the name and the generation of a key. A
- * computation gets the bits only at its launch.
+ * computation gets the bits only at its launch, and a look-up while it runs.
  */
 #ifndef SHUFD_KEYRING_H
 #define SHUFD_KEYRING_H

@@ -73,8 +73,8 @@ bool shuf__uid_is_privileged(uint32_t uid);
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
 /* The most that one user may have of `limit` if the other users have `others`. A user may have a
- * part, such as 75%, of what the others leave of 14/16 of the limit. One sixteenth is only for root
- * and the daemon's user. The other one is for users whose part would be too small. Such a user may
+ * part, such as 75%, of what the others leave of 14/16 of the limit. Two sixteenths are reserved:
+ * one for root and the daemon's user, one for users whose part would be too small. Such a user may
  * have a 1024th of the bytes, and at least 4 MiB; a 1024th of the blocks, and at least 4; a 256th
  * of the connections, and at least one. If the limit is small, a 128th of it replaces the 4 MiB and
  * the 4 blocks. */

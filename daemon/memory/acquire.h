@@ -18,8 +18,10 @@ struct shuf__memory_request {
 
 /* The means by which shuf__pool_acquire() may get an allocation. */
 enum shuf__acquire_policy {
-    SHUF__ACQUIRE_SPARE,    /* reuse a spare allocation, or the least recently used one of a full
-                             * size class; or take the warm block */
+    /* Reuse a spare allocation, or the least recently used one of a full size class; or take the
+     * warm block. A class is full if it has more than 64 allocations, or at least two with more
+     * than 128 MiB together. */
+    SHUF__ACQUIRE_SPARE,
     SHUF__ACQUIRE_IDLE,     /* reuse an idle allocation, and evict its contents; or take the warm
                              * block */
     SHUF__ACQUIRE_OPTIONAL, /* like SPARE, or make an allocation; to make room, drop only spare
@@ -28,8 +30,8 @@ enum shuf__acquire_policy {
 };
 
 /* An allocation for the request, or NULL. SHUF__ACQUIRE_REQUIRED fails with the error of
- * shuf__refuse_allocation(), or sets pool->later. The other
- * policies set no error, so `error` may be NULL. */
+ * shuf__refuse_allocation(), or sets pool->later. The other policies set no error, so `error` may
+ * be NULL. */
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
                                             const struct shuf__memory_request *request,
                                             enum shuf__acquire_policy policy,

@@ -323,7 +323,7 @@ void shuf__allocation_end_charge(struct shuf__allocation *allocation)
 
 /* The lane of urgent jobs frees the block. If a job allocates before that and finds no memory, it
  * is queued again. */
-static void free_now(struct shuf__allocation *allocation)
+static void submit_free(struct shuf__allocation *allocation)
 {
     shuf__allocation_end_charge(allocation);
     allocation->free_job.name = "shufd: free";
@@ -352,7 +352,7 @@ static void free_later(struct shuf__allocation *allocation)
 void shuf__allocation_drop(struct shuf__allocation *allocation)
 {
     if (shuf__allocation_is_unmapped(allocation))
-        free_now(allocation);
+        submit_free(allocation);
     else
         free_later(allocation);
 }
@@ -375,7 +375,7 @@ void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation)
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 {
     if (allocation->pending_free && shuf__allocation_is_unmapped(allocation))
-        free_now(allocation);
+        submit_free(allocation);
 }
 
 /* ---- all of them ---- */
@@ -420,7 +420,7 @@ void shuf__allocations_abandon(struct shuf__allocations *allocations)
     allocations->abandoned = true;
     while ((allocation = TAILQ_FIRST(&allocations->pending_free)) != NULL) {
         if (allocation->kind == SHUF__MEMORY_MEMFD) {
-            free_now(allocation);
+            submit_free(allocation);
             continue;
         }
         unlink_allocation(allocation);

@@ -2,8 +2,8 @@
  *
  * Blocks of memory and their budgets. An allocation is one block with its charge: its bytes count
  * for a budget and for its user. The charge begins before the block is allocated. It ends when no
- * process has the block mapped any more, just before the block is freed. All calls are on the loop's
- * thread.
+ * process has the block mapped any more, just before the block is freed. All calls are on the
+ * loop's thread.
  */
 #ifndef SHUFD_ALLOCATIONS_H
 #define SHUFD_ALLOCATIONS_H
@@ -159,7 +159,7 @@ void shuf__allocation_end_charge(struct shuf__allocation *allocation);
 void shuf__allocation_free_on_worker(struct shuf__allocation *allocation);
 
 /* Drops an allocation of host memory that no process has mapped. A worker thread frees it, because
- * the engine can be busy for a long time. */
+ * freeing gigabytes takes long, and urgent jobs would wait. */
 void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation);
 
 /* Whether no process can have the block mapped. Then shuf__allocation_drop() frees it at once. */

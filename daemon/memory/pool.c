@@ -235,7 +235,8 @@ bool shuf__pool_drop_warm(struct shuf__pool *pool, enum shuf__side side)
 
 /* ---- giving back ---- */
 
-/* A worker thread frees host memory, so it is freed even if the engine is busy. */
+/* A worker thread frees host memory, because freeing gigabytes takes long, and urgent jobs would
+ * wait. */
 static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *allocation,
                            struct shuf__dropped *dropped)
 {

@@ -42,7 +42,7 @@ static enum shuf__memory kind_of(enum shuf__side side)
 }
 
 /* Gives idle memory back if that side is short of memory. Returns the milliseconds until the next
- * poll. Does not poll the device while a job runs, because the driver may then answer slowly. */
+ * poll. Polls the device also while lanes run jobs, but not while the loop's backend computes. */
 static uint64_t poll_memory(struct shuf__shortage *shortage, enum shuf__side side, bool stalled)
 {
     struct shuf__pool *pool = shortage->pool;

@@ -25,7 +25,7 @@ void shuf__shortage_init(struct shuf__shortage *shortage, uv_loop_t *loop, struc
                          const char *root);
 
 /* Whether the daemon may take `bytes` bytes without making memory short. It demands twice the usual
- * reserve. False for a device while a job runs. */
+ * reserve. False for a device while the loop's backend computes. */
 bool shuf__shortage_allows(const struct shuf__shortage *shortage, enum shuf__side side,
                            uint64_t bytes);
 

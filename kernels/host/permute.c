@@ -47,7 +47,7 @@ struct run {
     bool moves;                        /* it moves records, for a shuffle */
     struct shuf__slice slice;          /* of each row */
     shuf_primefold_shape shape;        /* of primefold */
-    bool narrow;                       /* whether values have 32 bits: B <= 32 */
+    bool narrow;                       /* words of at most 32 bits: primefold; or B <= 32 */
     bool direct;    /* no value is left out, so its place is known: primefold, or n = 2^B */
     uint64_t tiles; /* of a row: tiles of the requested values if direct, else of the domain */
     char *out;

@@ -4,7 +4,8 @@
  * SHUF_SIMD set to its name. Each compiled simd_ops.c has one struct shuf__simd_ops, a table of its
  * loops. variants.c picks the best table for this processor.
  *
- * Values have 32 bits ("narrow") if the domain has at most 32 bits, else 64 ("wide").
+ * Values have 32 bits ("narrow") or 64 ("wide"). They are narrow if the domain has at most 32 bits;
+ * with primefold, if its words have at most 32 bits.
  */
 #ifndef SHUF__SIMD_OPS_H
 #define SHUF__SIMD_OPS_H
@@ -52,8 +53,7 @@ struct shuf__simd_ops {
     shuf__draw *(*stream)(enum shuf__distribution distribution, shuf_dtype dtype);
 
     /* A loop for each algorithm: out[i] = f((x0 + i * step) mod 2^B) for i < count. The loop of
-     * primefold takes positions x0 + i * step, all below n. primefold is narrow if its words have
-     * at most 32 bits. */
+     * primefold takes positions x0 + i * step, all below n. */
     void (*narrow[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint32_t x0, uint32_t step,
                                          uint32_t *out, size_t count);
     void (*wide[SHUF_ALGORITHM_COUNT])(const union shuf__bijection *f, uint64_t x0, uint64_t step,

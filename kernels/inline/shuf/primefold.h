@@ -106,7 +106,8 @@ static inline void shuf__primefold_set_prime(shuf_primefold_shape *s, uint64_t p
     s->whole = p >> (s->bits - s->shift) << (s->bits - s->shift);
 }
 
-/* Finds the prime and the parameters for n, 1 <= n <= 2^62. It takes a few microseconds at most. */
+/* Finds the prime and the parameters for n, 1 <= n <= 2^62. Usually this takes a
+ * few microseconds; if the next prime is far from n, up to 100 us. */
 static inline shuf_primefold_shape shuf_primefold_shape_of(uint64_t n)
 {
     shuf_primefold_shape s = {n, 0, 0, 0, 0, 0};
