@@ -18,6 +18,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -198,6 +199,22 @@ static void check_metrics(const struct shuf__config *config, const struct shuf__
         check_place(config, "metrics_file ", config->metrics_file, log);
 }
 
+/* Root reads every file, but the service runs as another user. */
+static void check_readers(const struct shuf__config *config, const struct shuf__log *log)
+{
+    struct stat status;
+    if (geteuid() != 0 || !*config->file || stat(config->file, &status) != 0)
+        return;
+    const bool others = status.st_mode & S_IROTH;
+    const bool group = (status.st_mode & S_IRGRP) && status.st_gid != 0;
+    if (status.st_uid == 0 && !others && !group)
+        shuf__log(
+            log, SHUF__LOG_WARNING,
+            "configuration %s: only root can read it, mode %04o; the service's user must read "
+            "it, too: chmod 0644",
+            config->file, (unsigned)status.st_mode & 07777);
+}
+
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
 {
     struct shuf__backend *backend;
@@ -212,6 +229,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     shuf__check_budgets(backend, config, log);
     shuf__check_file_leases(log);
     check_metrics(config, log);
+    check_readers(config, log);
     backend->ops->close(backend);
     return EX_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See reload.h. A file with a mistake changes nothing, because half of a new configuration may be
- * worse than the old one.
+ * See reload.h. A file with a mistake changes nothing, not even the named keys, because half of a
+ * new configuration may be worse than the old one.
  */
 #include "reload.h"
 
@@ -62,7 +62,9 @@ static void take_over(struct shuf__config *config, const struct shuf__config *fi
                       const struct shuf__config *fresh, struct shuf__log *log)
 {
     const unsigned count = log_changes(config, fresh, log) + log_overridden(file, fresh, log);
-    if (count == 0)
+    if (!fresh->file[0])
+        shuf__log(log, SHUF__LOG_INFO, "reload: there is no configuration file, only keys");
+    else if (count == 0)
         shuf__log(log, SHUF__LOG_INFO, "reload: %s: nothing has changed", fresh->file);
     shuf__config_update(config, fresh);
     log->level = (enum shuf__log_level)config->log_level;
@@ -83,7 +85,7 @@ static shuf_status reload(struct shuf__config *config, struct shuf__config *file
 {
     if (shuf__config_load_file(file, &config->source, fault))
         return keep(log, SHUF__LOG_ERROR, fault);
-    if (!file->file[0]) { /* perhaps an editor is about to write it */
+    if (!file->file[0] && config->file[0]) { /* perhaps an editor is about to write it */
         shuf__fail(fault, SHUF_IO, "there is no configuration file");
         return keep(log, SHUF__LOG_WARNING, fault);
     }
@@ -111,8 +113,9 @@ void shuf__reload(struct shuf__config *config, struct shuf__service *service, st
                   struct shuf__error *fault)
 {
     struct shuf__error error;
-    if (reload_file(config, log, fault) == SHUF_OK)
-        fault->text[0] = '\0';
+    if (reload_file(config, log, fault))
+        return;
+    fault->text[0] = '\0';
     shuf__service_configure(service);
     if (shuf__service_load_keys(service, &error) == SHUF_OK)
         return;

@@ -10,6 +10,7 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -417,6 +418,55 @@ static void test_check(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Runs shufd as root without CAP_CHOWN, or as the user of the test. */
+static void expect_refused_group(const char *conf, const char *socket, const char *option)
+{
+    struct command c;
+    const char *const argv[] = {
+        "setpriv",  "--bounding-set", "-chown",    SHUFD_PATH, "--config", conf,
+        "--socket", socket,           "--backend", "cpu",      option,     NULL};
+    assert_int_equal(command_run(&c, 0, geteuid() == 0 ? argv : argv + 3), EX_CONFIG);
+    if (!strstr(c.err.bytes, "conf:1: socket_group nogroup: user ") ||
+        !strstr(c.err.bytes, "expected a group with this user as a member, or CAP_CHOWN"))
+        fail_msg("%s", c.err.bytes);
+    command_free(&c);
+}
+
+static void test_user_must_be_in_socket_group(void **state)
+{
+    (void)state;
+    struct harness h;
+    char conf[HARNESS_PATH + 8];
+    if (!getgrnam("nogroup"))
+        skip();
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    shufd_write(conf, "socket_group = nogroup\n");
+    expect_refused_group(conf, h.socket, "--check");
+    expect_refused_group(conf, h.socket, NULL);
+    assert_true(harness_stop(&h));
+}
+
+static void test_file_of_root_warns(void **state)
+{
+    (void)state;
+    struct harness h;
+    char conf[HARNESS_PATH + 8], text[4096];
+    const char *const arguments[] = {"--config",  conf,  "--socket", h.socket,
+                                     "--backend", "cpu", "--check",  NULL};
+    if (geteuid() != 0)
+        skip();
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    shufd_write(conf, "queue = 9\n");
+    assert_int_equal(chmod(conf, 0600), 0);
+    shufd_expect_exit(arguments, EX_OK, "/conf: only root can read it, mode 0600; the service's ");
+    assert_int_equal(chmod(conf, 0644), 0);
+    assert_int_equal(harness_run(arguments, text, sizeof text), 0);
+    assert_null(strstr(text, "only root can read it"));
+    assert_true(harness_stop(&h));
+}
+
 /* A read from a pipe could wait forever, and a read from a device could never end. */
 static void test_config_must_be_a_file(void **state)
 {
@@ -589,12 +639,12 @@ static void test_debug_log(void **state)
     wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
     send_gauss(w);
     wire_expect(w, SHUF_OK, "");
-    shufd_await(h.log, log, sizeof log, ": request 3: stream, n 10, 10 values, OK, ");
+    shufd_await(h.log, log, sizeof log, ": request 2.3: stream, n 10, 10 values, OK, ");
     assert_non_null(strstr(log, ": request 3: gauss, f32, stream 3, seed 7, 10 values from 5, mean "
                                 "-0.5, std 2, 40 bytes, none\n"));
     assert_non_null(strstr(log, ": request 2: permute n 10, primefold, seed 7, epoch 0, 1 x 10 "
                                 "values, 40 bytes, inline\n"));
-    assert_non_null(strstr(log, ": request 2: permute, n 10, 10 values, OK, "));
+    assert_non_null(strstr(log, ": request 2.2: permute, n 10, 10 values, OK, "));
     assert_non_null(strstr(log, " ms: queue 0."));
     wire_close(w);
     assert_true(harness_stop(&h));
@@ -620,6 +670,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_large_pool_warns),
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),
+        cmocka_unit_test(test_user_must_be_in_socket_group),
+        cmocka_unit_test(test_file_of_root_warns),
         cmocka_unit_test(test_config_must_be_a_file),
         cmocka_unit_test(test_full_output_is_an_error),
         cmocka_unit_test(test_wrong_arguments_are_refused),

@@ -424,6 +424,25 @@ static void failed_reload_keeps_keys(void **state)
     shuf_close(handle);
 }
 
+/* With a mistake in the configuration, the daemon reads no keys either. */
+static void wrong_configuration_keeps_keys(void **state)
+{
+    struct harness *h = *state;
+    char conf[HARNESS_PATH + 8], text[4096];
+    shuf *handle = open_handle(h);
+    snprintf(conf, sizeof conf, "%s/conf", h->directory);
+    shufd_read(conf, text, sizeof text);
+    shufd_write(conf, "cleints = 1\n");
+    write_key(h, "late", "000102030405060708090a0b0c0d0e0f");
+    reload(h, "conf:1: cleints: no such key; did you mean clients?; nothing changes");
+    expect_status(handle, try_key(handle, "late"), SHUF_DENIED, "");
+    shufd_write(conf, text);
+    reload(h, "named keys from ");
+    expect_status(handle, try_key(handle, "late"), SHUF_OK, "");
+    remove_key(h, "late");
+    shuf_close(handle);
+}
+
 static void wrong_key_file_stops_start(void **state)
 {
     const struct harness *h = *state;
@@ -611,6 +630,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_key_requests_are_refused),
         cmocka_unit_test(reload_adds_and_changes_keys),
         cmocka_unit_test(failed_reload_keeps_keys),
+        cmocka_unit_test(wrong_configuration_keeps_keys),
         cmocka_unit_test(wrong_key_file_stops_start),
         cmocka_unit_test(wrong_credentials_name_their_variable),
         cmocka_unit_test(key_bits_stay_in_locked_mapping),

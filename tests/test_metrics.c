@@ -304,7 +304,8 @@ static void slow_requests_are_logged(void **state)
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_check_alive(w);
-    shufd_await(slow.log, log, sizeof log, ": slow request 2: permute, n 1000, 1000 values, OK, ");
+    shufd_await(slow.log, log, sizeof log,
+                ": slow request 2.2: permute, n 1000, 1000 values, OK, ");
     assert_non_null(strstr(log, "warning: client pid "));
     assert_non_null(strstr(log, " ms: queue "));
     assert_true(metrics_read_value(&slow, "shufd_slow_requests_total") >= 3);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -182,6 +183,24 @@ shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf_
     return SHUF_OK;
 }
 
+/* Whether this process may give a file of its own to the group. Tries it on a file in memory,
+ * because a capability, a namespace or a sandbox may decide. */
+static shuf_status check_group(const char *name, gid_t group, struct shuf__error *error)
+{
+    if (group == (gid_t)-1)
+        return SHUF_OK;
+    const int fd = memfd_create("group", MFD_CLOEXEC);
+    const bool refused = fd >= 0 && fchown(fd, (uid_t)-1, group) != 0;
+    if (fd >= 0)
+        close(fd);
+    if (!refused)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_INVALID,
+                      "socket_group %.64s: user %ld of the daemon may not give the socket to this "
+                      "group; expected a group with this user as a member, or CAP_CHOWN",
+                      name, (long)geteuid());
+}
+
 static bool bind_socket(struct shuf__listener *listener)
 {
     struct stat status;
@@ -225,7 +244,7 @@ shuf_status shuf__listener_check(const char *path, const char *group, struct shu
     struct sockaddr_un address;
     gid_t gid;
     bool exists;
-    if (shuf__listener_find_group(group, &gid, error))
+    if (shuf__listener_find_group(group, &gid, error) || check_group(group, gid, error))
         return error->status;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &address, error) ||
         check_directory(address.sun_path, error) || look_at(address.sun_path, &exists, error))
@@ -255,7 +274,7 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
         return error->status;
     if (listener->fd >= 0)
         return SHUF_OK;
-    if (shuf__listener_find_group(group, &gid, error))
+    if (shuf__listener_find_group(group, &gid, error) || check_group(group, gid, error))
         return error->status;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
         make_directory(listener->address.sun_path, error))

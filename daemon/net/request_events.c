@@ -53,8 +53,8 @@ static bool is_notable(const struct shuf__session *session, shuf_status status)
 
 void shuf__request_failed(const struct shuf__session *session, shuf_status status, const char *text)
 {
-    const enum shuf__log_level level = is_notable(session, status) ? SHUF__LOG_INFO
-                                                                   : SHUF__LOG_DEBUG;
+    const enum shuf__log_level level =
+        is_notable(session, status) ? SHUF__LOG_INFO : SHUF__LOG_DEBUG;
     if (session->all->log->level < level)
         return;
     const struct shuf__log_request fields = log_fields(session);
@@ -100,9 +100,9 @@ static void log_sent(const struct shuf__session *session, bool slow)
     describe_stages(record, stages);
     describe_size(record, size);
     shuf__log_request(session->all->log, level, &fields,
-                      "client pid %ld, uid %ld: %srequest %" PRIu64 ": %s%s, %s, %.3f ms: %s",
+                      "client pid %ld, uid %ld: %srequest %s: %s%s, %s, %.3f ms: %s",
                       (long)session->client.pid, (long)session->client.uid, slow ? "slow " : "",
-                      record->request.id, fields.kind, size, shuf_status_name(record->status),
+                      fields.id, fields.kind, size, shuf_status_name(record->status),
                       (double)shuf__request_duration(record) / 1e6, stages);
 }
 
