@@ -37,8 +37,11 @@ LARGE = 10_000_000
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two nodes. The path of a socket is short, so the directory is not pytest's."""
+    """Two nodes. The path of a socket is short, so the directory is not pytest's. Ray also writes the
+    cluster's address to its default directory, $RAY_TMPDIR/ray, which it does not make itself."""
     directory = tempfile.mkdtemp(prefix="ray-")
+    os.environ["RAY_TMPDIR"] = directory
+    os.mkdir(os.path.join(directory, "ray"))
     cluster = Cluster()
     for _ in range(2):
         cluster.add_node(num_cpus=2, object_store_memory=1 << 30, include_dashboard=False, temp_dir=directory)
@@ -48,6 +51,7 @@ def cluster():
     yield cluster
     ray.shutdown()
     cluster.shutdown()
+    del os.environ["RAY_TMPDIR"]
     shutil.rmtree(directory, ignore_errors=True)
 
 
