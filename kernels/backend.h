@@ -4,9 +4,9 @@
  * Every backend fills its table at the end of its own file. backend.c lists the tables.
  *
  * At most one thread at a time calls a backend, but not always the same thread. Functions marked
- * "on any thread" may run beside the others. `launch` and `event` return before the device is done.
- * `wait` returns when the device is done or its timeout has passed. All other functions return when
- * their work is done.
+ * "on any thread" may run beside the others. `launch` and `event` may return before the device is
+ * done. `wait` returns when the device is done or its timeout has passed. All other functions
+ * return when their work is done.
  */
 #ifndef SHUF__BACKEND_H
 #define SHUF__BACKEND_H
@@ -156,8 +156,8 @@ struct shuf__backend_ops {
                                         enum shuf__memory kind);
     /* Begins to fill the block, which has room for the shape of the request. In three cases it
      * returns only at the end of the work: if the host computes, if the work takes several
-     * launches, or if it counts tiles. After a success the caller must call `wait` until *done is
-     * true, before any other computation. After a failure the device does no more work. */
+     * launches, or if it fills a rank index. After a success the caller must call `wait` until
+     * *done is true, before any other computation. After a failure the device does no more work. */
     shuf_status (*launch)(struct shuf__backend *backend,
                           const struct shuf__computation *computation, struct shuf__block *block,
                           struct shuf__error *error);

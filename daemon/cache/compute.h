@@ -13,11 +13,10 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* A request that waits for an entry. The owner of the waiter must have a reference to the
- * entry until then. `finished` is called
- * once, on the loop's thread, except if the waiter leaves before. If `error` is NULL, the summary
- * has all parts that `options` requests. `event` is the IPC event of a computation that is launched
- * but not complete, else NULL. */
+/* A request that waits for an entry. Its owner has a reference to the entry as long as it waits.
+ * `finished` is called once, on the loop's thread, except if the waiter leaves before. If `error`
+ * is NULL, the summary has all parts that `options` requests. `event` is the IPC event of a
+ * computation that is launched but not complete, else NULL. */
 struct shuf__waiter {
     struct shuf__cache_entry *entry;
     struct shuf__compute_options options;

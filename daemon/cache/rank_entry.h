@@ -3,7 +3,7 @@
  * Rank indexes (kernels/rank_index.h). With a rank index, a backend finds late slices and single
  * values of philox24 and lcg without evaluating all values before them. A rank index is an entry of
  * the cache. It is charged to its user in host memory, and jobs for the same permutation share it.
- * It is evicted when it is the least recently used entry.
+ * It is evicted when it is the least recently used entry, or unused for `cache_time`.
  */
 #ifndef SHUFD_RANK_ENTRY_H
 #define SHUFD_RANK_ENTRY_H

@@ -33,8 +33,8 @@ struct shuf__pool {
     uint64_t idle_bytes[SHUF__SIDES];           /* includes the warm blocks */
     unsigned warm_sized[SHUF__SIDES];           /* idle allocations of the warm block's size */
     struct shuf__allocation *warm[SHUF__SIDES]; /* NULL: none */
-    /* Set if a request was refused only because memory is still being freed. A job that begins sets
-     * it to false, and begins again later if it is true after a refusal. */
+    /* A job that begins first sets this to false. A refusal sets it to true if the memory is still
+     * being freed. Then the job begins again later. */
     bool later;
     uint64_t evicted; /* contents that were evicted for other requests or other programs */
     /* Called when the contents of an idle allocation are lost. */

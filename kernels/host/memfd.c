@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * See memfd.h. The daemon maps a block for writing, and then closes the descriptor that allowed
- * this. So nobody can make another writable mapping. The kernel does not count a mapping as an open
- * file, so the daemon's own mapping does not prevent the file lease.
+ * See memfd.h. The kernel grants a file lease if no file description of open() exists. The
+ * description of memfd_create() does not count, nor does the daemon's mapping of it. The descriptor
+ * of a client comes from open() in shuf__memfd_share(). So it counts, and so does each mapping made
+ * from it, even after the descriptor is closed.
  */
 #include "host/memfd.h"
 

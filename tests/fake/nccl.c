@@ -4,6 +4,7 @@
  */
 #include "nccl.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +48,7 @@ static LIST_HEAD(groups, group) groups = LIST_HEAD_INITIALIZER(groups);
 struct ncclComm {
     struct group *group;
     int rank, device, calls, hanging;
+    volatile uint32_t *may_go; /* pinned memory, for which hanging streams wait; NULL: none do */
     bool aborted;
     ncclResult_t error;
 };
@@ -123,6 +125,8 @@ EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     pthread_mutex_lock(&mutex);
     comm->aborted = true;
+    if (comm->may_go)
+        *comm->may_go = 1; /* it stays allocated: to free it would wait for the device */
     pthread_cond_broadcast(&changed);
     while (comm->hanging > 0)
         pthread_cond_wait(&changed, &mutex);
@@ -187,10 +191,33 @@ static void CUDART_CB hang(void *context)
     pthread_mutex_unlock(&mutex);
 }
 
+/* A wait of the device itself, as in a kernel of NCCL: a function of the host would block other
+ * calls of the driver. Returns false without a real driver. Called with the mutex. */
+static bool hang_on_device(ncclComm_t comm, cudaStream_t stream)
+{
+    enum { UNTIL_AT_LEAST = 0 };
+    int (*allocate)(void **, size_t, unsigned);
+    int (*wait)(cudaStream_t, uint64_t, uint32_t, unsigned);
+    void *memory, *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (!driver)
+        return false;
+    *(void **)&allocate = dlsym(driver, "cuMemHostAlloc");
+    *(void **)&wait = dlsym(driver, "cuStreamWaitValue32_v2");
+    if (!comm->may_go) {
+        if (!allocate || !wait || allocate(&memory, sizeof *comm->may_go, 0))
+            return false;
+        comm->may_go = memory;
+        *comm->may_go = 0;
+    }
+    return wait(stream, (uintptr_t)comm->may_go, 1, UNTIL_AT_LEAST) == 0;
+}
+
 /* The stream waits until the communicator is aborted. Called with the mutex. */
 static void start_hanging(const struct operation *o)
 {
     o->comm->error = fault.error;
+    if (hang_on_device(o->comm, o->stream))
+        return;
     o->comm->hanging++;
     pthread_mutex_unlock(&mutex);
     cudaLaunchHostFunc(o->stream, hang, o->comm);
