@@ -97,6 +97,8 @@ static void explain_instances(const struct shuf__gpu_hint *hint, struct shuf__er
 void shuf__discover_explain(struct shuf__error *error)
 {
     struct shuf__gpu_hint context, environment;
+    if (error->status == SHUF_BUSY) /* a daemon answered: the path is right */
+        return;
     if (names_socket() || error->status != SHUF_NO_DAEMON) {
         shuf__socket_explain(error);
         return;

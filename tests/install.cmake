@@ -63,7 +63,7 @@ endif()
 set(strict -pedantic -Wall -Wextra -Werror ${cflags} -fsyntax-only)
 foreach(header IN LISTS headers)
   file(WRITE ${prefix}/header.c "#include <${header}>\ntypedef int not_empty;\n")
-  execute_process(COMMAND ${CC} -std=c11 ${strict} ${prefix}/header.c COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CC} -std=c11 ${strict} -Wconversion ${prefix}/header.c COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 
 list(JOIN headers ">\n#include <" all)

@@ -308,6 +308,19 @@ static void test_zeros_are_documented(void **state)
     assert_true(zeros > 0);
 }
 
+/* The line of an empty `socket =` is not the cause. */
+static void expect_no_line_of_empty_socket(void)
+{
+    struct harness h;
+    char conf[HARNESS_PATH + 8];
+    const char *const arguments[] = {"--config", conf, "--backend", "cpu", NULL};
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    shufd_write(conf, "socket =\n");
+    shufd_expect_exit(arguments, EX_CANTCREAT, "error: socket /nowhere/s: ");
+    assert_true(harness_stop(&h));
+}
+
 static void test_socket_variable_is_named(void **state)
 {
     (void)state;
@@ -321,6 +334,7 @@ static void test_socket_variable_is_named(void **state)
     shufd_expect_exit(arguments, EX_CANTCREAT, "; $SHUFD_SOCKET sets this path");
     assert_int_not_equal(harness_run(named, text, sizeof text), 0);
     assert_null(strstr(text, "SHUFD_SOCKET"));
+    expect_no_line_of_empty_socket();
     setenv("SHUFD_SOCKET", too_long, 1);
     shufd_expect_exit(arguments, EX_CONFIG, "; $SHUFD_SOCKET sets this path");
     unsetenv("SHUFD_SOCKET");

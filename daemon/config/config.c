@@ -333,6 +333,8 @@ const char *shuf__config_locate(const struct shuf__config *config, struct shuf__
         sscanf(error->text, "%31[a-z_] ", key) == 1 ? find_param(key) : NULL;
     if (!param || !config->line[param - params] || config->source.value[param - params])
         return error->text;
+    if (param - params == SHUF__CONFIG_socket && !*config->socket) /* the path is another's */
+        return error->text;
     memcpy(text, error->text, sizeof text);
     shuf__fail(error, error->status, "%.80s:%d: %.400s", config->file, config->line[param - params],
                text);

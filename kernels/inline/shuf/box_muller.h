@@ -151,7 +151,7 @@ typedef struct shuf_box_muller_words {
 SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
 {
     const float c[] = {SHUF_BOX_MULLER_LOG_F32};
-    const int near_1 = word[0] >> 31;
+    const int near_1 = (int)(word[0] >> 31);
     const float high = (float)(int32_t)(word[0] & 0x7fffffff);
     const float low = (float)(int32_t)((word[1] & 0x7fffffff) | 1);
     const float x = fmaf(low, SHUF__2_MINUS_F32(31), high); /* p * 2^32 */
