@@ -91,9 +91,9 @@ static void varphilox(struct bench *b, uint64_t n, uint64_t epoch)
     shuffle_by(b, SHUF_ALGORITHM_PHILOX24, n, epoch);
 }
 
-/* The right order is f(0), f(1), ..., without the values of n or more. The index of an item is the x
- * with f(x) = item. The item at position `at` is right if f(x) >= n for all x between the index of
- * the item before it and its own index. */
+/* The right order is f(0), f(1), ..., without the values of n or more. The index of an item is the
+ * x with f(x) = item. The item at position `at` is right if f(x) >= n for all x between the index
+ * of the item before it and its own index. */
 static bool is_varphilox(const uint64_t *out, uint64_t n, uint64_t at)
 {
     const shuf_philox24 f = shuf_philox24_make(n, PAPER_SEED, 0);

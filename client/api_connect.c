@@ -23,7 +23,7 @@ static shuf_status connect_to(shuf *h, const char *socket)
                : shuf__discover(address, &h->error)) {
         address->sun_path[0] = '\0'; /* a truncated path must not be used */
     } else if (shuf__connection_open(&h->connection, &h->error) == SHUF_NO_DAEMON &&
-        h->connection.generation > 0) { /* a daemon accepted the connection, and ended */
+               h->connection.generation > 0) { /* a daemon accepted the connection, and ended */
         h->lost_daemon = true;
         return shuf__call_await_daemon(h);
     }

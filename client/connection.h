@@ -31,7 +31,7 @@ enum shuf__closed_by {
 };
 
 struct shuf__connection {
-    int fd;              /* -1: none */
+    int fd; /* -1: none */
     struct shuf__cancel cancel;
     uint64_t generation; /* the number of this connection; leases and block ids are valid for one */
     uint64_t last_id;

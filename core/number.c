@@ -55,10 +55,10 @@ static const struct unit times[] = {
 static const struct alias {
     const char *text, *unit;
 } aliases[] = {
-    {"m", "min"},    {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"sec", "s"},
-    {"secs", "s"},   {"second", "s"}, {"seconds", "s"},  {"hr", "h"},        {"hrs", "h"},
-    {"hour", "h"},   {"hours", "h"},  {"msec", "ms"},    {"usec", "us"},     {"\u00b5s", "us"},
-    {"nsec", "ns"},
+    {"m", "min"},   {"mins", "min"}, {"minute", "min"}, {"minutes", "min"},
+    {"sec", "s"},   {"secs", "s"},   {"second", "s"},   {"seconds", "s"},
+    {"hr", "h"},    {"hrs", "h"},    {"hour", "h"},     {"hours", "h"},
+    {"msec", "ms"}, {"usec", "us"},  {"\u00b5s", "us"}, {"nsec", "ns"},
 };
 
 /* ---- Reading ------------------------------------------------------------------ */

@@ -17,8 +17,8 @@
 
 enum { RECONNECT_MS = 8000, TWICE_MS = 2 * RECONNECT_MS, LARGE = 60 << 20 };
 
-#define TRIED_ONCE                                                                                 \
-    "no daemon answers (Connection refused); the call tried once, because an earlier one waited "  \
+#define TRIED_ONCE                                                                                \
+    "no daemon answers (Connection refused); the call tried once, because an earlier one waited " \
     "in vain"
 
 static uint64_t now_ms(void)

@@ -304,11 +304,11 @@ static void missing_daemon_lists_socket_paths(void **state)
     assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status"), 69);
     assert_non_null(strstr(c.err.bytes, "; $SHUFD_SOCKET sets this path"));
     command_free(&c);
-    assert_int_equal(shufctl_script(&c,
-                                    "SHUFD_SOCKET=/%s exec $0 permute --n 1 --seed 1",
-                                    "0123456789012345678901234567890123456789012345678901234567890"
-                                    "0123456789012345678901234567890123456789012345678901234567890"),
-                     64);
+    assert_int_equal(
+        shufctl_script(&c, "SHUFD_SOCKET=/%s exec $0 permute --n 1 --seed 1",
+                       "0123456789012345678901234567890123456789012345678901234567890"
+                       "0123456789012345678901234567890123456789012345678901234567890"),
+        64);
     assert_non_null(strstr(c.err.bytes, "; $SHUFD_SOCKET sets this path"));
     command_free(&c);
     assert_int_equal(shufctl_script(&c, "SHUFD_SOCKET=/nowhere/s exec $0 status --socket /no"), 69);

@@ -234,11 +234,12 @@ static void closed_pipe_ends_shufctl(void **state)
     assert_string_equal(c.err.bytes, "shufctl permute: --out -: Broken pipe: its reader ended, and "
                                      "SIGPIPE is ignored\n74\n");
     command_free(&c);
-    assert_int_equal(shufctl_script(&c,
-                                    "sh -c '\"$0\" \"$@\"; echo $? >&2' \"$0\" %s --socket %s --out - "
-                                    "| head -c 10000000 | wc -c",
-                                    requests[0], narrow.socket),
-                     0);
+    assert_int_equal(
+        shufctl_script(&c,
+                       "sh -c '\"$0\" \"$@\"; echo $? >&2' \"$0\" %s --socket %s --out - "
+                       "| head -c 10000000 | wc -c",
+                       requests[0], narrow.socket),
+        0);
     assert_string_equal(c.err.bytes, "141\n");
     command_free(&c);
 }

@@ -53,7 +53,8 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
     if (patient->status == SHUF_NO_DAEMON && !patient->given_socket &&
         shuf__must_choose_daemon(socket))
         snprintf(advice, SHUF__FINDING_TEXT,
-                 "GPUs have daemons of their own, so name one: for s in %.*s/GPU-*.sock; do shufctl doctor "
+                 "GPUs have daemons of their own, so name one: for s in %.*s/GPU-*.sock; do "
+                 "shufctl doctor "
                  "--socket \"$s\"; done",
                  (int)(strrchr(socket, '/') - socket), socket);
     else if (patient->status == SHUF_TIMEOUT && shuf__is_of_units(socket))

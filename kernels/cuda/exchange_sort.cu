@@ -21,8 +21,7 @@ template <typename Element> cub::DoubleBuffer<Element> doubled(const Buffers<Ele
     return {buffers.now, buffers.other};
 }
 
-template <typename Element>
-void take(Buffers<Element> *buffers, cub::DoubleBuffer<Element> &sorted)
+template <typename Element> void take(Buffers<Element> *buffers, cub::DoubleBuffer<Element> &sorted)
 {
     *buffers = {sorted.Current(), sorted.Alternate()};
 }
