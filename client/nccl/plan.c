@@ -76,6 +76,8 @@ static void set_segments(struct shuf__nccl_plan *p, const struct shuf__nccl_rank
 {
     const unsigned world = (unsigned)r->world, self = (unsigned)r->rank;
     uint64_t from = 0, to = 0;
+    p->coming = p->leaving + world;
+    p->own = p->coming + world;
     for (unsigned i = 0; i < world; i++) {
         p->leaving[i] = (struct shuf__nccl_segment){count_at(counts, p->width, i), from, 0};
         p->coming[i] = (struct shuf__nccl_segment){count_at(counts, p->width, world + i), 0, to};
@@ -92,8 +94,6 @@ static shuf_status read_counts(struct shuf__nccl_plan *p, shuf *handle, struct s
     const size_t bytes = 2 * (size_t)r->world * p->width;
     char *counts = malloc(bytes);
     p->leaving = calloc(shuf__nccl_segment_count(r), sizeof *p->leaving);
-    p->coming = p->leaving + r->world;
-    p->own = p->coming + r->world;
     shuf_status status = SHUF_OK;
     if (!counts || !p->leaving)
         status = shuf__fail(r->error, SHUF_NO_MEMORY, "plan: out of memory");

@@ -4,6 +4,8 @@
  */
 #include "ranks.h"
 
+#include "end_stream.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,7 +149,7 @@ void shuf__nccl_ranks_close(struct shuf__nccl_ranks *ranks)
     if (ranks->gathered)
         cudaEventDestroy(ranks->gathered);
     if (ranks->stream)
-        cudaStreamDestroy(ranks->stream);
+        shuf__nccl_end_stream(ranks->stream, ranks->device);
 }
 
 /* ---- Messages and records ---------------------------------------------------- */

@@ -61,7 +61,7 @@ static shuf_status open_and_run(struct shuffle *s)
     return s->ranks.error->status;
 }
 
-/* Reads what the communicator knows about itself. */
+/* Reads the rank, the number of ranks and the device from the communicator. */
 static shuf_status read_communicator(struct shuf__nccl_ranks *r)
 {
     if (shuf__nccl_check(r, "ncclCommUserRank", ncclCommUserRank(r->comm, &r->rank)) ||

@@ -123,8 +123,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     return cudaSuccess;
 }
 
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return stream->busy > 0 ? cudaErrorNotReady : cudaSuccess;
+}
+
+/* Waits for the stream, as the driver does although CUDA's documents say that it returns at once.
+ */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+    while (stream->busy > 0)
+        usleep(100);
     let_go(stream);
     live--;
     return cudaSuccess;
