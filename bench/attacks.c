@@ -26,6 +26,12 @@ static void add(struct batch *batch, Shuf__Request *request)
     batch->size += size;
 }
 
+static void fill_with(struct batch *batch, Shuf__Request *request)
+{
+    for (int i = 0; i < REQUESTS; i++)
+        add(batch, request);
+}
+
 static void add_permute(struct batch *batch, Shuf__Permute *permute)
 {
     Shuf__Request request = SHUF__REQUEST__INIT;
@@ -42,8 +48,7 @@ static void fill_status(struct batch *batch, unsigned connection)
     (void)connection;
     request.body_case = SHUF__REQUEST__BODY_STATUS;
     request.status = &status;
-    for (int i = 0; i < REQUESTS; i++)
-        add(batch, &request);
+    fill_with(batch, &request);
 }
 
 static void fill_leases(struct batch *batch, unsigned connection)
@@ -53,8 +58,7 @@ static void fill_leases(struct batch *batch, unsigned connection)
     (void)connection;
     request.body_case = SHUF__REQUEST__BODY_LEASES;
     request.leases = &leases;
-    for (int i = 0; i < REQUESTS; i++)
-        add(batch, &request);
+    fill_with(batch, &request);
 }
 
 static void fill_release(struct batch *batch, unsigned connection)
@@ -70,8 +74,7 @@ static void fill_release(struct batch *batch, unsigned connection)
     release.n_lease = RELEASED;
     request.body_case = SHUF__REQUEST__BODY_RELEASE;
     request.release = &release;
-    for (int i = 0; i < REQUESTS; i++)
-        add(batch, &request);
+    fill_with(batch, &request);
 }
 
 static void fill_small(struct batch *batch, unsigned connection)

@@ -3,7 +3,7 @@
  * Measures the paper's figures for GPUs (paper.h) and the shuffles of shufd in one run. The rows:
  *
  * - a gather by random indices: no method that gathers can be faster;
- * - the paper's three bijective shuffles, of which the backend has the third;
+ * - the paper's three bijective shuffles; the third one is the backend's own;
  * - other methods that the paper names, and thrust::shuffle_copy;
  * - the backend's default.
  *

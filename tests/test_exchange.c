@@ -152,18 +152,6 @@ static void edges(void **state)
             }
 }
 
-/* Random sizes with the sum n, many of them 0. */
-static void divide(uint64_t n, uint64_t world, uint64_t *sizes)
-{
-    memset(sizes, 0, world * sizeof *sizes);
-    for (unsigned cuts = 0; cuts < 3; cuts++) {
-        const uint64_t take = random_below(n + 1);
-        sizes[random_below(world)] += take;
-        n -= take;
-    }
-    sizes[random_below(world)] += n;
-}
-
 static void uneven(void **state)
 {
     (void)state;
@@ -172,8 +160,8 @@ static void uneven(void **state)
         uint64_t input[WORLD_MOST], output[WORLD_MOST];
         struct shuf__plan plan =
             plan_of(random_size(N_MOST), 1 + random_below(WORLD_MOST), random_below(2));
-        divide(plan.permutation.n, plan.world, input);
-        divide(plan.permutation.n, plan.world, output);
+        random_sizes(plan.permutation.n, plan.world, input);
+        random_sizes(plan.permutation.n, plan.world, output);
         plan.input = i % 4 ? input : NULL;
         plan.output = i % 4 != 1 ? output : NULL;
         check_world(&plan, 1 + (int)random_below(4), i % 3 ? SHUF_AUTO : SHUF_U64);

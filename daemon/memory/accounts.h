@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The connections, leases and blocks that each user has at present, and how many it may have. A
- * user can take only a part of what the other users leave, so no user can take all.
- * Root and the daemon's user have no limits. All calls are on the loop's thread.
+ * user may have only a part of the amount that the other users leave. So no user can take all. Root
+ * and the daemon's user have no limits. All calls are on the loop's thread.
  */
 #ifndef SHUFD_ACCOUNTS_H
 #define SHUFD_ACCOUNTS_H
@@ -72,12 +72,11 @@ bool shuf__uid_is_privileged(uint32_t uid);
 /* Whether that user has limits of memory and blocks. SHUF__UID_DAEMON has none. */
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
-/* The most that one user may have of `limit` if the other users have `others`. A user may have a
- * part, such as 75%, of what the others leave of 14/16 of the limit. Two sixteenths are reserved:
- * one for root and the daemon's user, one for users whose part would be too small. Such a user may
- * have a 1024th of the bytes, and at least 4 MiB; a 1024th of the blocks, and at least 4; a 256th
- * of the connections, and at least one. If the limit is small, a 128th of it replaces the 4 MiB and
- * the 4 blocks. */
+/* The most that one user may have of `limit` if the other users have `others`: a part, such as 75%,
+ * of 14/16 limit - others. Two sixteenths are reserved: one for root and the daemon's user, one for
+ * users whose part would be too small. Such a user may have a 1024th of the bytes, and at least 4
+ * MiB; a 1024th of the blocks, and at least 4; a 256th of the connections, and at least one. If the
+ * limit is small, a 128th of it replaces the 4 MiB and the 4 blocks. */
 uint64_t shuf__share_of_bytes(const struct shuf__accounts *accounts, uint64_t limit,
                               uint64_t others);
 uint64_t shuf__share_of_blocks(uint64_t limit, uint64_t others);

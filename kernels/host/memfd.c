@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * See memfd.h. The kernel grants a file lease if no file description of open() exists. The
- * description of memfd_create() does not count, nor does the daemon's mapping of it. The descriptor
- * of a client comes from open() in shuf__memfd_share(). So it counts, and so does each mapping made
- * from it, even after the descriptor is closed.
+ * description of memfd_create() does not count, nor does the daemon's mapping of it. A client's
+ * descriptor comes from open() in shuf__memfd_share(), so its description counts. The mappings that
+ * the client makes keep this description alive after the client closes the descriptor.
  */
 #include "host/memfd.h"
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,4 +44,15 @@ uint64_t random_size(uint64_t limit)
         bits++;
     uint64_t size = 1 + random_below(UINT64_C(1) << random_below(bits + 1));
     return size < limit ? size : limit;
+}
+
+void random_sizes(uint64_t n, uint64_t world, uint64_t *sizes)
+{
+    memset(sizes, 0, world * sizeof *sizes);
+    for (unsigned cuts = 0; cuts < 3; cuts++) {
+        const uint64_t take = random_below(n + 1);
+        sizes[random_below(world)] += take;
+        n -= take;
+    }
+    sizes[random_below(world)] += n;
 }

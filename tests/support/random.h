@@ -19,4 +19,7 @@ uint64_t random_below(uint64_t limit);
  * frequent. */
 uint64_t random_size(uint64_t limit);
 
+/* Fills sizes[0 .. world) with random sizes whose sum is n, many of them 0. */
+void random_sizes(uint64_t n, uint64_t world, uint64_t *sizes);
+
 #endif
