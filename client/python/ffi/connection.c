@@ -311,3 +311,8 @@ shufpy_lease *shufpy_take_shuffle(shufpy_connection *c, const shuf_records *reco
 {
     TAKE(c, shuf_shuffle_lease, records, input->lease, options);
 }
+
+int shufpy_write(shufpy_connection *c, const shufpy_lease *buffer, size_t bytes, const void *in)
+{
+    return CALL(c, shuf_lease_write, buffer->lease, 0, bytes, in);
+}

@@ -77,6 +77,10 @@ shufpy_lease *shufpy_take_buffer(shufpy_connection *connection, uint64_t bytes,
 shufpy_lease *shufpy_take_shuffle(shufpy_connection *connection, const shuf_records *records,
                                   const shufpy_lease *input, const shuf_lease_options *options);
 
+/* Fills the first bytes of a buffer that the daemon could not lend. */
+int shufpy_write(shufpy_connection *connection, const shufpy_lease *buffer, size_t bytes,
+                 const void *in);
+
 /* ---- Look-ups in process ------------------------------------------------ */
 
 typedef struct shufpy_order {

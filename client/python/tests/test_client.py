@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Requests and their results as arrays."""
 
+import ctypes
+import errno
+import fcntl
 import gc
 import os
 import pickle
+import platform
 import re
 import signal
+import struct
 import sys
 import threading
 import time
@@ -157,6 +162,42 @@ def test_shuffle(client, shape, dtype):
     assert shuffled.dtype == array.dtype
     assert shuffled.tobytes() == array[client.permute(len(array), 7, 3)].tobytes()
     assert client.unshuffle(shuffled, 7, 3).tobytes() == array.tobytes()
+
+
+def forbid_file_leases():
+    """F_SETLEASE fails in this thread and in its children, as on a kernel without file leases."""
+    # struct sock_filter: code, jt, jf, k. It loads the number of the call, and then its second argument.
+    program = b"".join(
+        struct.pack("HBBI", *row)
+        for row in (
+            (0x20, 0, 0, 0), (0x15, 0, 3, 72), (0x20, 0, 0, 24), (0x15, 0, 1, fcntl.F_SETLEASE),
+            (0x06, 0, 0, 0x00050000 | errno.EINVAL), (0x06, 0, 0, 0x7FFF0000),
+        )
+    )  # fmt: skip
+    code = ctypes.create_string_buffer(program, len(program))
+    filters = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, ctypes.create_string_buffer(filters, len(filters)), 0, 0) == 0  # PR_SET_SECCOMP
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of system calls are those of x86-64")
+def test_shuffle_without_file_leases(client, tmp_path):
+    """The daemon then lends no memory, so the array reaches its buffer by requests."""
+    daemon = Daemon(tmp_path)
+
+    def start():
+        forbid_file_leases()
+        daemon.start()
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    rows = np.arange(90_000, dtype=np.int32).reshape(30_000, 3)
+    with shufd.connect(daemon.socket) as other:
+        assert (other.shuffle(rows, seed=7) == client.shuffle(rows, seed=7)).all()
+    assert "file leases" in daemon.log.read_text()
+    daemon.stop()
 
 
 def test_shuffle_of_a_view(client):

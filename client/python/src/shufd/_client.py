@@ -4,37 +4,26 @@
 from __future__ import annotations
 
 import math
-import threading
-import weakref
-from types import TracebackType
-from typing import Any, Callable, Sequence, Union
+from typing import Any, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _daemon, _dtype, _fork, _lifeline, _request, _wait
-from ._connection import Connection, failure
+from . import _daemon, _dtype, _request, _wait
+from ._calls import Array, Calls, Result, options_for
+from ._connection import Connection
 from ._device import DeviceArray, device_of
-from ._errors import Closed, Invalid, renamed
-from ._lease import Lease, array_of_u32
+from ._dtype import as_u64
+from ._errors import Invalid, renamed
+from ._lease import Lease
 from ._plan import Plan
 from ._shuf import ffi, lib
 from .random import Stream
 
-Array = np.ndarray[Any, Any]
-Result = Union[Array, DeviceArray]
 Size = Union[int, Sequence[int], None]
 
-_take_whole = lib.shufpy_take_whole
 
-
-class _Local(threading.local):
-    """The connection of each thread."""
-
-    connection: Connection | None = None
-
-
-class Client:
+class Client(Calls):
     """Requests to the daemon on one socket. Made by `shufd.connect()`.
 
     Threads: each thread gets a connection of its own, with its first request. Processes: a child
@@ -42,104 +31,11 @@ class Client:
     `with` block, ends the connections; arrays stay valid, each until its own end.
     """
 
-    def __init__(self, path: str | None = None, *, reconnect: float = 10.0) -> None:
-        self._path = path
-        self._reconnect = reconnect
-        self._closed = False
-        self._local = _Local()
-        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-        self.socket: str = self._connection().socket
-        _lifeline.hold(self.socket)
-
-    # ---- Connections -------------------------------------------------------------------------
-
-    def _connection(self) -> Connection:
-        """The connection of this thread, in this process."""
-        connection = self._local.connection
-        if connection is None or connection.generation != _fork.generation or self._closed:
-            return self._connect()
-        return connection
-
-    def _connect(self) -> Connection:
-        if self._closed:
-            raise Closed(f"client of {self.socket}: it is closed; call shufd.connect() again")
-        connection = self._local.connection = Connection(self._path, self._reconnect)
-        self._connections.add(connection)
-        return connection
-
-    def _cancel(self) -> None:
-        """Ends the call of the main thread. Its next request uses a new connection."""
-        connection, self._local.connection = self._local.connection, None
-        if connection is not None:
-            connection.cancel()
-
-    def close(self) -> None:
-        """Ends the connections of all threads. Arrays stay valid. Further calls do nothing."""
-        self._closed = True
-        for connection in list(self._connections):
-            connection.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<shufd.Client of {self.socket}, {'closed' if self._closed else 'open'}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reconnected, (self.socket, self._reconnect))
-
-    # ---- Leases ------------------------------------------------------------------------------
-
-    def _take(
-        self, function: Callable[..., Any], request: Any, size: int, title: str, progress: bool | None,
-        device: Any = None,
-    ) -> Lease:
-        """Takes a lease of about `size` values."""
-        connection = self._connection()
-        options = _request.HOST if device is None else _request.DEVICE
-
-        def take() -> Lease:
-            return Lease(connection.take(function, request, options))
-
-        try:
-            if size < _wait.LONG and not progress:
-                return take()
-            return _wait.run(take, title, progress, self._cancel)
-        except Invalid:
-            self._check_device(device)
-            raise
-
-    def _take_whole(self, n: int, seed: int | None, epoch: int) -> Array | None:
-        """A whole permutation by the default algorithm, in less time. None if it is large, or if an
-        argument is no integer."""
-        try:
-            if n >= _wait.LONG:
-                return None
-            lease = _take_whole(self._connection().pointer, n, seed, epoch)
-        except (OverflowError, TypeError):
-            return None
-        if not lease:
-            raise failure()
-        return array_of_u32(lease, n)
-
-    def _check_device(self, device: Any) -> None:
-        """Fails if the daemon has no GPU for `device`. The daemon's own message would name transports,
-        which Python does not have."""
-        if device is not None and (backend := self.status()["backend"]) != "cuda":
-            raise Invalid(
-                f"device: {device!r}: this daemon has the backend {backend}; expected None, or a daemon with a GPU"
-            ) from None
-
-    def _result(self, lease: Lease, kind: Any, shape: tuple[int, ...] | None, device: Any) -> Any:
-        if device is not None:
-            return DeviceArray(lease, kind, shape if shape is not None else (lease.count,), device)
-        array = lease.array(kind)
-        return array if shape is None else array.reshape(shape)
 
     # ---- Permutations ------------------------------------------------------------------------
 
@@ -236,7 +132,7 @@ class Client:
             dtype, algorithm,
         )
         try:
-            self._connection().call(lib.shufpy_prefetch, request, _options_for(device))
+            self._connection().call(lib.shufpy_prefetch, request, options_for(device))
         except Invalid:
             self._check_device(device)
             raise
@@ -409,7 +305,7 @@ class Client:
         as prefetch() does."""
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         try:
-            self._connection().call(lib.shufpy_exchange_prefetch, request[0], _options_for(device))
+            self._connection().call(lib.shufpy_exchange_prefetch, request[0], options_for(device))
         except Invalid:
             self._check_device(device)
             raise
@@ -536,32 +432,16 @@ def _reconnected(socket: str, reconnect: float) -> Client:
     return Client(socket, reconnect=reconnect)
 
 
-def _options_for(device: Any) -> Any:
-    """The options of a lease in the memory of `device`. Checks it."""
-    if device is None:
-        return _request.HOST
-    device_of(device)
-    return _request.DEVICE
-
-
-def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
-    """Integers of any type as a contiguous uint64 array. Fails with Invalid for anything else."""
-    array = np.asarray(values)
-    if array.size == 0:
-        return np.empty(array.shape, np.uint64)
-    if array.dtype.kind not in "iu":
-        raise Invalid(f"{name}: type {array.dtype}: expected integers")
-    if array.dtype.kind == "i" and array.min() < 0:
-        raise Invalid(f"{name}: {array.min()}: expected 0 or more")
-    return np.ascontiguousarray(array, np.uint64).reshape(array.shape)
-
-
 def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:
     """Fills a buffer of the daemon with the array and shuffles it there."""
     buffer = connection.take(lib.shufpy_take_buffer, max(1, source.nbytes), _request.HOST)
     try:
-        memory = ffi.buffer(buffer.lease.buffer, source.nbytes)
-        np.copyto(np.frombuffer(memory, source.dtype).reshape(source.shape), source)
+        if buffer.lease.buffer:
+            memory = ffi.buffer(buffer.lease.buffer, source.nbytes)
+            np.copyto(np.frombuffer(memory, source.dtype).reshape(source.shape), source)
+        else:  # the daemon's kernel cannot lend memory
+            rows = np.ascontiguousarray(source)
+            connection.call(lib.shufpy_write, buffer, rows.nbytes, ffi.from_buffer(rows))
         return Lease(connection.take(lib.shufpy_take_shuffle, request, buffer, _request.HOST))
     finally:
         lib.shufpy_end(buffer, ffi.NULL)

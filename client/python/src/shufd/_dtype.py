@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._errors import Invalid
 
@@ -67,3 +68,15 @@ def number_of(dtype: Any, allowed: tuple[str, ...]) -> int:
 def numpy_of(number: int) -> Any:
     """NumPy's type of a stream; 0 is f64. bf16 is ml_dtypes' type, or uint16 without ml_dtypes."""
     return BY_NUMBER[number or NUMBERS["f64"]] if number != NUMBERS["bf16"] else _bfloat16()
+
+
+def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    """Integers of any type as a contiguous uint64 array. Fails with Invalid for anything else."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.empty(array.shape, np.uint64)
+    if array.dtype.kind not in "iu":
+        raise Invalid(f"{name}: type {array.dtype}: expected integers")
+    if array.dtype.kind == "i" and array.min() < 0:
+        raise Invalid(f"{name}: {array.min()}: expected 0 or more")
+    return np.ascontiguousarray(array, np.uint64).reshape(array.shape)

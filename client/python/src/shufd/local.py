@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._client import as_u64
+from ._dtype import as_u64
 from ._errors import Invalid
 from ._request import u64
 from ._shuf import ffi, lib
