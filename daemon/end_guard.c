@@ -4,6 +4,7 @@
  */
 #include "end_guard.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <time.h>
@@ -16,10 +17,11 @@ static struct {
 
 static void *wait_and_leave(void *unused)
 {
-    const struct timespec time = {.tv_sec = (time_t)(guard.ms / 1000),
-                                  .tv_nsec = (long)(guard.ms % 1000) * 1000000};
+    struct timespec left = {.tv_sec = (time_t)(guard.ms / 1000),
+                            .tv_nsec = (long)(guard.ms % 1000) * 1000000};
     (void)unused;
-    nanosleep(&time, NULL);
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) /* a signal of the process */
+        continue;
     guard.leave(guard.context);
     return NULL;
 }
