@@ -371,6 +371,8 @@ static int start(struct shuf__server *server)
 {
     struct shuf__error error;
     const struct shuf__config *config = server->config;
+    if (shuf__service_sharers(&error) == 0)
+        return fail_start(server, EX_CONFIG, &error);
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
                             config->socket_group, &error))
         return fail_start(server, shuf__exit_of_socket(error.status), &error);

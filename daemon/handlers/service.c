@@ -34,19 +34,17 @@ static void init_sessions(struct shuf__service *service)
     service->pool.reader_context = sessions;
 }
 
-uint64_t shuf__service_sharers(const struct shuf__log *log)
+uint64_t shuf__service_sharers(struct shuf__error *error)
 {
-    struct shuf__error error;
     uint64_t count = 1;
     const char *text = getenv("SHUFD_INSTANCES");
-    if (text && (shuf__number_parse("SHUFD_INSTANCES", text, &count, &error) || count == 0)) {
-        count = 1;
-        if (log)
-            shuf__log(log, SHUF__LOG_WARNING,
-                      "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
-                      text);
-    }
-    return count;
+    if (!text || shuf__number_parse_in("SHUFD_INSTANCES", text, 1, 4096, &count, error) == SHUF_OK)
+        return count;
+    shuf__fail(error, SHUF_INVALID,
+               "SHUFD_INSTANCES %.64s: expected the number of daemons on this machine, 1 to 4096; "
+               "correct or unset the environment variable",
+               *text ? text : "''");
+    return 0;
 }
 
 static void log_given_back(struct shuf__service *service)
@@ -88,10 +86,11 @@ static void on_warm(struct shuf__warm *warm, const struct shuf__allocation *allo
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log)
 {
+    struct shuf__error ignored; /* the start has checked it */
     service->config = config;
     service->log = log;
     service->loop = loop;
-    service->allocations.budgets[SHUF__SIDE_HOST].sharers = shuf__service_sharers(log);
+    service->allocations.budgets[SHUF__SIDE_HOST].sharers = shuf__service_sharers(&ignored);
     service->allocations.budgets[SHUF__SIDE_DEVICE].sharers = 1;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
