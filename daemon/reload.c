@@ -5,8 +5,6 @@
  */
 #include "reload.h"
 
-#include "keys/key_changes.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,22 +109,6 @@ static shuf_status reload_file(struct shuf__config *config, struct shuf__log *lo
     return status;
 }
 
-/* Reads the named keys again. The line of the log has their names, and never their bits. */
-static shuf_status reload_keys(struct shuf__service *service, struct shuf__log *log,
-                               struct shuf__error *error)
-{
-    char text[SHUF__KEY_CHANGES];
-    const struct shuf__key_set before = service->keyring.set;
-    if (shuf__service_load_keys(service, error)) {
-        shuf__log(log, SHUF__LOG_ERROR, "reload: %s; no key changes", error->text);
-        return error->status;
-    }
-    const bool changed = *shuf__key_changes(&before, &service->keyring.set, text);
-    if (changed || service->keyring.set.count > 0)
-        shuf__log(log, SHUF__LOG_INFO, "reload: named keys: %s", changed ? text : "none changed");
-    return SHUF_OK;
-}
-
 void shuf__reload(struct shuf__config *config, struct shuf__service *service, struct shuf__log *log,
                   struct shuf__error *fault)
 {
@@ -135,6 +117,6 @@ void shuf__reload(struct shuf__config *config, struct shuf__service *service, st
         return;
     fault->text[0] = '\0';
     shuf__service_configure(service);
-    if (reload_keys(service, log, &error))
+    if (shuf__service_reload_keys(service, &error))
         *fault = error;
 }

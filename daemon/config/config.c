@@ -136,28 +136,12 @@ static shuf_status set_level(const struct param *param, const char *value, uint6
                       param->key, *value ? value : "''");
 }
 
-/* Adds the probable cause to the error of a wrong value. */
-static shuf_status explain_comment(const char *value, struct shuf__error *error)
-{
-    const size_t used = strlen(error->text);
-    const char *mark = strpbrk(value, "#;");
-    if (mark)
-        snprintf(error->text + used, sizeof error->text - used,
-                 "; a comment needs a blank before its '%c'", *mark);
-    return error->status;
-}
-
 static shuf_status set_value(struct shuf__config *config, const struct param *param,
                              const char *value, struct shuf__error *error)
 {
     void *field = field_of(config, param);
-    if (shuf__comment_is_in(value))
-        return shuf__fail(error, SHUF_INVALID,
-                          "%s %.64s: expected no '#' or ';' at the beginning or after a blank",
-                          param->key, value);
-    if (*value == '"' || *value == '\'')
-        return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected the value without quotes",
-                          param->key, value);
+    if (shuf__comment_refuse(param->key, value, error))
+        return error->status;
     switch (param->kind) {
     case TEXT:
     case PATH:
@@ -183,7 +167,7 @@ static shuf_status set_value(struct shuf__config *config, const struct param *pa
 static shuf_status set_param(struct shuf__config *config, const struct param *param,
                              const char *value, struct shuf__error *error)
 {
-    return set_value(config, param, value, error) ? explain_comment(value, error) : SHUF_OK;
+    return set_value(config, param, value, error) ? shuf__comment_explain(value, error) : SHUF_OK;
 }
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key)

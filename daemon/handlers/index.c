@@ -77,11 +77,8 @@ static enum shuf__begin begin_look_up(struct shuf__engine_job *engine_job)
     const struct shuf__permutation *p = &l->request.look_up.permutation;
     if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return SHUF__BEGIN_DONE;
-    l->cache->pool->later = false;
     l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, &l->request, &l->job.error);
-    if (l->rank_index)
-        return SHUF__BEGIN_DONE;
-    return l->cache->pool->later ? SHUF__BEGIN_LATER : SHUF__BEGIN_FAILED;
+    return l->rank_index ? SHUF__BEGIN_DONE : shuf__pool_fail_begin(&l->job.error);
 }
 
 static void release_look_up(struct shuf__session_job *job)

@@ -5,6 +5,7 @@
 #include "service.h"
 
 #include "dispatch.h"
+#include "keys/key_changes.h"
 #include "net/slow_readers.h"
 #include "number.h"
 #include "units.h"
@@ -195,6 +196,22 @@ shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__
     const unsigned count = service->keyring.set.count;
     shuf__log(service->log, SHUF__LOG_INFO, "%u named key%s from %s", count, shuf__plural(count),
               directory);
+    return SHUF_OK;
+}
+
+/* The line of the log has the names of the keys, and never their bits. */
+shuf_status shuf__service_reload_keys(struct shuf__service *service, struct shuf__error *error)
+{
+    char text[SHUF__KEY_CHANGES];
+    const struct shuf__key_set before = service->keyring.set;
+    if (shuf__service_load_keys(service, error)) {
+        shuf__log(service->log, SHUF__LOG_ERROR, "reload: %s; no key changes", error->text);
+        return error->status;
+    }
+    const bool changed = *shuf__key_changes(&before, &service->keyring.set, text);
+    if (changed || service->keyring.set.count > 0)
+        shuf__log(service->log, SHUF__LOG_INFO, "reload: named keys: %s",
+                  changed ? text : "none changed");
     return SHUF_OK;
 }
 

@@ -71,8 +71,11 @@ uint64_t shuf__service_sharers(struct shuf__error *error);
 /* Whether the named keys could be loaded. */
 shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error);
 
-/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
+/* Reads the named keys at the start. A failure changes nothing. */
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
+
+/* Reads the named keys again, and logs the keys that have changed, or the failure. */
+shuf_status shuf__service_reload_keys(struct shuf__service *service, struct shuf__error *error);
 
 /* Call when the daemon begins to serve on that socket. */
 void shuf__service_started(struct shuf__service *service, const char *socket);

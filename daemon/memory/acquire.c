@@ -315,8 +315,7 @@ static struct shuf__allocation *make_certain(struct shuf__pool *pool,
 {
     const struct shuf__need need = need_of(request, size);
     if (!shuf__room_is_certain(pool->allocations, &need, 0)) {
-        pool->later = true;
-        shuf__fail(error, SHUF_BUSY, "the memory of earlier results is being freed; try again");
+        shuf__fail(error, SHUF__LATER, "the memory of earlier results is being freed");
         return NULL;
     }
     struct shuf__allocation *allocation = shuf__allocation_make(
@@ -341,6 +340,14 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
         return NULL;
     }
     return allocation ? allocation : make_certain(pool, request, size, error);
+}
+
+enum shuf__begin shuf__pool_fail_begin(struct shuf__error *error)
+{
+    if (error->status != SHUF__LATER)
+        return SHUF__BEGIN_FAILED;
+    shuf__fail(error, SHUF_CANCELLED, "result: cancelled"); /* remains if the job never runs */
+    return SHUF__BEGIN_LATER;
 }
 
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,
