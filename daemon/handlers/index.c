@@ -96,7 +96,7 @@ static void reply_places(struct shuf__session *session, enum shuf_algorithm algo
     body.algorithm = (char *)(uintptr_t)shuf__algorithm_name(algorithm);
     body.n_value = count;
     body.value = place;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }
 
 static void reply_look_up(const struct shuf__session_job *job)

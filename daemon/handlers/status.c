@@ -139,5 +139,5 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
                      (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }

@@ -308,13 +308,21 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
     return true;
 }
 
+/* Whether there is room for a new allocation now. Later there may be more: memory and descriptors
+ * of freed blocks. */
+static bool is_certain(const struct shuf__allocations *allocations, const struct shuf__need *need)
+{
+    return allocations->count + allocations->freeing < allocations->max_count &&
+           shuf__room_is_certain(allocations, need, 0);
+}
+
 /* Makes an allocation, unless it is not yet certain that there is room for it. */
 static struct shuf__allocation *make_certain(struct shuf__pool *pool,
                                              const struct shuf__memory_request *request,
                                              uint64_t size, struct shuf__error *error)
 {
     const struct shuf__need need = need_of(request, size);
-    if (!shuf__room_is_certain(pool->allocations, &need, 0)) {
+    if (!is_certain(pool->allocations, &need)) {
         shuf__fail(error, SHUF__LATER, "the memory of earlier results is being freed");
         return NULL;
     }
