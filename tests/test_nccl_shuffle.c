@@ -121,8 +121,8 @@ static void call(struct rank *r)
     MUST(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking) == cudaSuccess);
     if (odd == NO_MEMORY)
         fail_malloc(true);
-    j->status[r->rank] =
-        shuf_nccl_shuffle(r->handle, r->comm, r->stream, odd == NO_REQUEST ? NULL : &request, in, out);
+    j->status[r->rank] = shuf_nccl_shuffle(r->handle, r->comm, r->stream,
+                                           odd == NO_REQUEST ? NULL : &request, in, out);
     if (odd == NO_MEMORY)
         fail_malloc(false);
     snprintf(j->message[r->rank], MESSAGE, "%s", shuf_nccl_message());
