@@ -76,14 +76,15 @@ static const char *describe(struct shuf__amount amount, uint64_t total, char tex
     return text;
 }
 
-static void warn_of_budget(const struct limits *limits, uint64_t share, const struct shuf__config *config,
-                           const struct shuf__log *log)
+static void warn_of_budget(const struct limits *limits, uint64_t share,
+                           const struct shuf__config *config, const struct shuf__log *log)
 {
     char text[DESCRIBED];
     const bool small = limits->kind == SHUF__MEMORY_MEMFD && limits->memory.number > 0;
     shuf__warn_of_config(config, log,
                          "%s %s: below 2 MiB %s; expected 2Mi or more, or a part such as %s",
-                         limits->memory_key, describe(limits->memory, share, text), small ? "only small results fit" : "no result fits", limits->standard);
+                         limits->memory_key, describe(limits->memory, share, text),
+                         small ? "only small results fit" : "no result fits", limits->standard);
 }
 
 static void warn_of_total(const struct limits *limits, uint64_t total,
@@ -97,8 +98,8 @@ static void warn_of_total(const struct limits *limits, uint64_t total,
         shuf__units_memory(has, total), limits->standard);
 }
 
-static void warn_of_pool(const struct limits *limits, uint64_t share, const struct shuf__config *config,
-                         const struct shuf__log *log)
+static void warn_of_pool(const struct limits *limits, uint64_t share,
+                         const struct shuf__config *config, const struct shuf__log *log)
 {
     char pool[DESCRIBED], memory[DESCRIBED];
     shuf__warn_of_config(

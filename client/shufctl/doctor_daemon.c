@@ -207,6 +207,8 @@ static void check_sandbox(const struct shuf__patient *patient, struct shuf__find
 }
 
 const struct shuf__check shuf__daemon_checks[] = {
-    {"unit", shuf__check_unit}, {"socket", check_socket},   {"version", check_version},
-    {"device", check_device},   {"limits", check_limits},   {"memory", check_memory},
-    {"lending", check_lending}, {"metrics", check_metrics}, {"sandbox", check_sandbox}, {NULL, NULL}};
+    {"unit", shuf__check_unit}, {"socket", check_socket},
+    {"version", check_version}, {"device", check_device},
+    {"limits", check_limits},   {"memory", check_memory},
+    {"lending", check_lending}, {"metrics", check_metrics},
+    {"sandbox", check_sandbox}, {NULL, NULL}};

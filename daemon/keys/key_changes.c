@@ -39,7 +39,8 @@ const char *shuf__key_changes(const struct shuf__key_set *before, const struct s
     struct list lists[] = {{.kind = "changed"}, {.kind = "new"}, {.kind = "removed"}};
     size_t used = 0;
     for (unsigned i = 0; i < after->count; i++) {
-        const struct shuf__key_facts *key = &after->facts[i], *old = shuf__key_set_find(before, key->name);
+        const struct shuf__key_facts *key = &after->facts[i],
+                                     *old = shuf__key_set_find(before, key->name);
         if (!old || !is_same(old, key))
             add(&lists[old ? 0 : 1], key->name);
     }
