@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from . import _client, _errors, _sampling, default_client
+from ._arguments import u64
 from ._device import DeviceArray
-from ._request import u64
 from ._sampling import Epoch, Read
 from .random import BitGenerator
 
