@@ -124,6 +124,11 @@ def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, **options: An
     return default_client().uniform(low, high, size, **options)
 
 
+def __dir__() -> list[str]:
+    """The public names, without those that this module imports for its own use."""
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])
+
+
 __all__ = [
     "BitGenerator",
     "Busy",

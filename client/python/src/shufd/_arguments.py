@@ -27,7 +27,7 @@ def integer(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        convert = f"; convert it with int({name})" if isinstance(value, (str, float)) else ""
+        convert = "; convert it with int()" if isinstance(value, (str, float)) else ""
         raise Invalid(f"{name}: {shown(value)}: expected an integer{convert}") from None
 
 

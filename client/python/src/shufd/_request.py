@@ -33,7 +33,7 @@ def _text(field: str, name: str) -> Any:
     text = _names.get(name) if isinstance(name, str) else None
     if text is None:
         if not isinstance(name, str) or not 0 < len(name) <= 31:
-            raise Invalid(f"{field}: {shown(name)}: expected the name of a {field}, 1 to 31 characters")
+            raise Invalid(f"{field}: {shown(name)}: expected the name of the {field}, 1 to 31 characters")
         text = _names[name] = ffi.new("char[]", name.encode())
     return text
 

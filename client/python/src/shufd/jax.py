@@ -26,6 +26,11 @@ from .random import BitGenerator
 __all__ = ["IndexSampler", "permutation"]
 
 
+def __dir__() -> list[str]:
+    """The public names."""
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__"]
+
+
 
 class IndexSampler:
     """Tells Grain's DataLoader which record to read at each global index. It has the arguments of
