@@ -62,10 +62,7 @@ def shape(size: Any) -> tuple[int, ...]:
     """The shape of a result: () for None."""
     if size is None:
         return ()
-    try:
-        lengths = (operator.index(size),)
-    except TypeError:
-        lengths = _lengths(size)
+    lengths = _lengths(size)
     if any(length < 0 for length in lengths):
         raise Invalid(f"size: {shown(size)}: expected 0 or more")
     return lengths
@@ -73,7 +70,7 @@ def shape(size: Any) -> tuple[int, ...]:
 
 def _lengths(size: Any) -> tuple[int, ...]:
     try:
-        return tuple(operator.index(length) for length in size)
+        return tuple(map(operator.index, size)) if np.iterable(size) else (operator.index(size),)
     except TypeError:
         raise Invalid(f"size: {shown(size)}: expected an integer, a shape of integers, or None") from None
 

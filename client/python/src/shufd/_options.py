@@ -81,7 +81,7 @@ def _is_running(name: str, value: str, state: dict[str, Any]) -> bool:
         return value in ("auto", state["backend"])
     if name == "device_memory" and state["backend"] == "cpu":
         return True  # it has no effect
-    return _bytes(value) == state[_LIMITS[name]]
+    return _bytes(value) == int(state[_LIMITS[name]])
 
 
 def first_difference(options: Options, client: Client) -> str | None:

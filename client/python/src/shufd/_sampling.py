@@ -178,10 +178,10 @@ def _check_state(state: Any, expected: Mapping[str, Any]) -> tuple[int, int]:
     """Checks that a state fits a sampler, whose own state has the values `expected`. Returns its epoch and
     position."""
     if not isinstance(state, Mapping):
-        raise _errors.Invalid(f"state: {shown(state)}: expected a dict, which state_dict() returns")
+        raise _errors.Invalid(f"state: {shown(state)}: expected a dict of state_dict()")
     for name in [*expected, "position"]:
         if name not in state:
-            raise _errors.Invalid(f"state: no field {name}: expected the whole dict that state_dict() returns")
+            raise _errors.Invalid(f"state: no field {name}: expected a whole dict of state_dict()")
     for name in expected:
         if name != "epoch" and state[name] != expected[name]:
             reason = _REASONS.get(name, _OF_THIS).format(name=name)

@@ -260,8 +260,8 @@ class BatchSampler(torch.utils.data.BatchSampler):
     @property
     def remaining(self) -> int:
         """The number of batches that are left in the epoch, from the place of a loaded state on."""
-        rest: int = self.sampler.remaining
-        return rest // self.batch_size if self.drop_last else -(-rest // self.batch_size)
+        rest, size = int(self.sampler.remaining), int(self.batch_size)
+        return rest // size if self.drop_last else -(-rest // size)
 
     def state_dict(self, used: int | None = None) -> dict[str, Any]:
         """As the method of the sampler; `used` counts indices, not batches."""
