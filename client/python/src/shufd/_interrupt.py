@@ -6,20 +6,23 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from typing import Any
 
 from ._shuf import ffi, lib
 
 _raised: list[BaseException] = []  # by a handler in the call that the main thread makes
 
 
-@ffi.def_extern()
+def _keep(kind: Any, error: BaseException, trace: Any) -> None:
+    """The caller of the call that fails then raises the exception."""
+    _raised.append(error)
+
+
+@ffi.def_extern(error=True, onerror=_keep)
 def shufpy_run_signal_handlers() -> bool:
-    """Whether a handler has raised an exception. Handlers run only in the main thread."""
-    try:
-        ctypes.pythonapi.PyErr_CheckSignals()
-    except BaseException as error:  # the caller of the failed call raises it
-        _raised.append(error)
-        return True
+    """Whether a handler has raised an exception. Handlers run only in the main thread. They may run as soon
+    as this function begins, so it cannot catch their exceptions itself."""
+    ctypes.pythonapi.PyErr_CheckSignals()
     return False
 
 
