@@ -450,7 +450,7 @@ def test_interrupt_ends_release_of_a_lease(killable_daemon):
         array = client.permute(1_000_000, 7)
         with Interruption(killable_daemon), pytest.raises(KeyboardInterrupt):
             del array
-            time.sleep(60)
+            await_value(lambda: False, True, 60)
         client.permute(1000, 7)
         assert await_value(lambda: lease_count(client), 0) == 0
 
