@@ -344,7 +344,8 @@ def global_shuffle(
     data         a tensor of records along its first dimension; or a list, tuple or dict of tensors with
                  the same number of records. Records with the same index stay together. The tensors have
                  any type and shape. Ranks may have different numbers of records, also 0.
-    group        None: all ranks of torch.distributed, or without torch.distributed only this process
+    group        None: all ranks of torch.distributed, which must be initialised if the launcher has several
+                 ranks; in a single process this process
     seed, epoch, key
                  as in Client.permute()
     output_size  the number of records that this rank gets; None: as many as it has
