@@ -274,9 +274,18 @@ static void on_more(uv_idle_t *idle)
     (void)idle; /* shuf__sessions_serve() is called before the loop sleeps */
 }
 
-/* A reply waits for the next turn of its session. So if several sessions have requests, all are
- * handled first, and then their replies are sent together. A client that waits for several of these
- * replies wakes up only once. */
+/* If several sessions of a user have requests, all are handled first, and then their replies are
+ * sent together. A client that waits for several of these replies wakes up only once. The reply to
+ * a user with only one ready session is sent at once. */
+static void serve_turn(struct shuf__session *session)
+{
+    serve(session);
+    if (session->state == SHUF__SESSION_SENDING && shuf__ready_is_only(&session->ready)) {
+        shuf__ready_remove(&session->all->ready, &session->ready);
+        serve(session);
+    }
+}
+
 void shuf__sessions_serve(struct shuf__sessions *sessions)
 {
     struct shuf__ready *next;
@@ -286,7 +295,7 @@ void shuf__sessions_serve(struct shuf__sessions *sessions)
         struct shuf__session *session =
             (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
         session->refs++;
-        serve(session);
+        serve_turn(session);
         before = now;
         now = uv_hrtime();
         next->user->used_ns += now - before;
