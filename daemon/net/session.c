@@ -94,6 +94,8 @@ static void discard(struct shuf__session *session)
     const ssize_t got = shuf__inbox_discard(&session->inbox, session->fd);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         shuf__session_close(session);
+    else
+        watch(session, UV_READABLE | UV_DISCONNECT);
 }
 
 /* If a socket with unread bytes is closed, the peer gets ECONNRESET instead of the end of the
@@ -252,6 +254,8 @@ static void advance(struct shuf__session *session)
 
 static void serve(struct shuf__session *session)
 {
+    if (session->is_lost)
+        shuf__session_close(session);
     switch (session->state) {
     case SHUF__SESSION_READING:
         read_and_handle(session);
@@ -323,16 +327,38 @@ void shuf__sessions_close(struct shuf__sessions *sessions)
 
 /* ---- events ---- */
 
-/* The session reads in its turn, because a read takes time too. Until then the loop reports the
- * event again each time. That costs less than the system calls to stop the reports. */
-static void on_readable(struct shuf__session *session)
+/* The session reads and sends in its turn, because these take time too. If the loop reports the
+ * event again before this turn, the session stops watching. Else the loop would report hundreds of
+ * waiting sessions again and again. */
+static void await_turn(struct shuf__session *session, int event)
 {
     if (session->ready.is_ready)
-        return;
-    if (session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED)
+        watch(session, session->watched & ~event);
+    else
         set_ready(session);
-    else /* the bytes of the next request stay in the socket until the reply is sent */
+}
+
+/* In other states the bytes of the next request stay in the socket until the reply is sent. */
+static void on_readable(struct shuf__session *session)
+{
+    if (session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED)
+        await_turn(session, UV_READABLE);
+    else
         watch(session, session->watched & ~UV_READABLE);
+}
+
+static void on_writable(struct shuf__session *session)
+{
+    if (session->state == SHUF__SESSION_SENDING)
+        await_turn(session, UV_WRITABLE);
+}
+
+/* A close takes time too, so it waits for the session's turn. */
+static void on_lost(struct shuf__session *session)
+{
+    session->is_lost = true;
+    set_ready(session);
+    watch(session, 0);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -340,12 +366,11 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct shuf__session *session = poll->data;
     session->refs++;
     if (status < 0 || (events & UV_DISCONNECT))
-        shuf__session_close(session);
+        on_lost(session);
     else if (events & UV_READABLE)
         on_readable(session);
-    if ((events & UV_WRITABLE) && session->state == SHUF__SESSION_SENDING)
-        set_ready(session);
-    advance(session);
+    if (events & UV_WRITABLE)
+        on_writable(session);
     drop_ref(session);
 }
 
