@@ -63,7 +63,7 @@ struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
 static inline uint64_t shuf__ready_turn_ns(const struct shuf__ready_queue *queue)
 {
     const struct shuf__ready_user *first = LIST_FIRST(&queue->users);
-    return first && LIST_NEXT(first, link) ? 25000 : 100000;
+    return first && LIST_NEXT(first, link) ? 10000 : 100000;
 }
 
 static inline bool shuf__ready_is_empty(const struct shuf__ready_queue *queue)
