@@ -50,7 +50,7 @@ static void measure_buffers(struct shuf__allocations *allocations, enum shuf__me
 {
     struct shuf__allocation *allocation;
     if (allocations->buffers == 0 || !shuf__memory_is_host(kind) ||
-        shuf__reading_is_fresh(&allocations->buffers_reading, SHUF__QUICK_WALK_NS))
+        shuf__reading_is_fresh(&allocations->buffers_reading))
         return;
     shuf__reading_begin(&allocations->buffers_reading);
     LIST_FOREACH (allocation, &allocations->list, link)
@@ -106,8 +106,7 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
 void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__error ignored;
-    if (!shuf__reading_is_fresh(&allocations->budgets[shuf__side_of(kind)].reading,
-                                SHUF__QUICK_READING_NS))
+    if (!shuf__reading_is_fresh(&allocations->budgets[shuf__side_of(kind)].reading))
         shuf__allocations_measure(allocations, kind, &ignored);
 }
 

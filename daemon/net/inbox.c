@@ -19,8 +19,8 @@ static size_t least(size_t a, size_t b)
 /* Passes no room for control data, so the kernel closes descriptors that a client sends. */
 ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
 {
-    ssize_t got = recv(fd, inbox->bytes + inbox->end,
-                       least(CHUNK, sizeof inbox->bytes - inbox->end), 0);
+    ssize_t got =
+        recv(fd, inbox->bytes + inbox->end, least(CHUNK, sizeof inbox->bytes - inbox->end), 0);
     if (got > 0)
         inbox->end += (size_t)got;
     return got;
