@@ -25,7 +25,7 @@ static void on_deadline(uv_timer_t *timer);
 
 /* ---- life ---- */
 
-static void drop_ref(struct shuf__session *session)
+void shuf__session_unref(struct shuf__session *session)
 {
     assert(session->refs > 0);
     if (--session->refs > 0)
@@ -37,7 +37,7 @@ static void drop_ref(struct shuf__session *session)
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    drop_ref(handle->data);
+    shuf__session_unref(handle->data);
 }
 
 /* Calls uv_poll_start() only if the events change, because it makes two system calls. */
@@ -81,7 +81,7 @@ void shuf__session_close(struct shuf__session *session)
     session->all->count--;
     session->leases.account->clients--;
     session->all->closed(session->all);
-    drop_ref(session);
+    shuf__session_unref(session);
 }
 
 static void set_deadline(struct shuf__session *session, uint64_t ms)
@@ -252,7 +252,7 @@ static void advance(struct shuf__session *session)
 
 /* ---- turns ---- */
 
-static void serve(struct shuf__session *session)
+void shuf__session_serve(struct shuf__session *session)
 {
     if (session->is_lost)
         shuf__session_close(session);
@@ -271,58 +271,6 @@ static void serve(struct shuf__session *session)
         break;
     }
     advance(session);
-}
-
-static void on_more(uv_idle_t *idle)
-{
-    (void)idle; /* shuf__sessions_serve() is called before the loop sleeps */
-}
-
-/* If several sessions of a user have requests, all are handled first, and then their replies are
- * sent together. A client that waits for several of these replies wakes up only once. The reply to
- * a user with only one ready session is sent at once. */
-static void serve_turn(struct shuf__session *session)
-{
-    serve(session);
-    if (session->state == SHUF__SESSION_SENDING && shuf__ready_is_only(&session->ready)) {
-        shuf__ready_remove(&session->all->ready, &session->ready);
-        serve(session);
-    }
-}
-
-void shuf__sessions_serve(struct shuf__sessions *sessions)
-{
-    struct shuf__ready *next;
-    uint64_t now = uv_hrtime(), before;
-    const uint64_t end = now + shuf__ready_turn_ns(&sessions->ready);
-    while (now < end && (next = shuf__ready_next(&sessions->ready)) != NULL) {
-        struct shuf__session *session =
-            (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
-        session->refs++;
-        serve_turn(session);
-        before = now;
-        now = uv_hrtime();
-        next->user->used_ns += now - before;
-        drop_ref(session);
-    }
-    if (shuf__ready_is_empty(&sessions->ready))
-        uv_idle_stop(&sessions->more);
-    else
-        uv_idle_start(&sessions->more, on_more);
-}
-
-void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
-{
-    sessions->loop = loop;
-    LIST_INIT(&sessions->list);
-    shuf__ready_init(&sessions->ready);
-    uv_idle_init(loop, &sessions->more);
-}
-
-void shuf__sessions_close(struct shuf__sessions *sessions)
-{
-    if (!uv_is_closing((uv_handle_t *)&sessions->more))
-        uv_close((uv_handle_t *)&sessions->more, NULL);
 }
 
 /* ---- events ---- */
@@ -371,7 +319,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         on_readable(session);
     if (events & UV_WRITABLE)
         on_writable(session);
-    drop_ref(session);
+    shuf__session_unref(session);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -389,7 +337,7 @@ static void on_deadline(uv_timer_t *timer)
     session->refs++;
     refuse_frame(session, 0, SHUF_TIMEOUT, text);
     advance(session);
-    drop_ref(session);
+    shuf__session_unref(session);
 }
 
 /* ---- pending work ---- */
@@ -422,7 +370,7 @@ static void on_payload_ready(void *context)
     struct shuf__session *session = context;
     if (session->state == SHUF__SESSION_CLOSED) {
         shuf__payload_end(&session->outbox.payload);
-        drop_ref(session);
+        shuf__session_unref(session);
         return;
     }
     if (session->state == SHUF__SESSION_SENDING)
