@@ -197,14 +197,15 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
-/* The kernel knows the mappings of host memory. For device memory, the daemon relies on the reports
- * and the deaths of client processes. A freed block counts as mapped while a process keeps its
- * memory (inode_watch.h).
- */
+/* The kernel knows the mappings of host memory, and is asked only about blocks that a process got.
+ * For device memory, the daemon relies on the reports and the deaths of client processes. A freed
+ * block counts as mapped while a process keeps its memory (inode_watch.h). */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)
         return allocation->watch.id == 0;
+    if (allocation->block.kind == SHUF__MEMORY_MEMFD && !allocation->was_shared)
+        return true;
     const enum shuf__mapped mapped = ops_of(allocation)->mapped(&allocation->block);
     return mapped == SHUF__UNMAPPED ||
            (mapped == SHUF__MAPPED_UNKNOWN && LIST_EMPTY(&allocation->mappings));
