@@ -12,7 +12,6 @@
 #include "option_parse.h"
 #include "option_values.h"
 #include "server.h"
-#include "short_slice.h"
 #include "streams.h"
 
 #include <argp.h>
@@ -186,6 +185,5 @@ int main(int argc, char **argv)
     forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* by default it would end shufd, which cannot reload yet */
-    shuf__short_slice_set();
     return shuf__server_run(&config, &log);
 }
