@@ -67,9 +67,12 @@ static shuf_status device_alloc(struct shuf__backend *backend, enum shuf__memory
     (void)backend;
     const unsigned number = ++seen->allocations;
     *block = (struct shuf__block){.kind = kind, .fd = -1};
-    if (number >= faults->full_from && number < faults->full_from + faults->full_count)
+    if (number >= faults->full_from && number < faults->full_from + faults->full_count) {
+        while (faults->full_later)
+            usleep(1000);
         return shuf__fail(error, faults->fails_when_full ? SHUF_DEVICE : SHUF_NO_MEMORY,
                           "the device is full");
+    }
     shuf_status status = shuf__cpu_ops.alloc(
         cpu_of(backend), kind == SHUF__MEMORY_MEMFD ? kind : SHUF__MEMORY_PRIVATE, bytes, block,
         error);

@@ -64,6 +64,7 @@ struct rank {
     ncclComm_t comm;
     unsigned char *in, *out; /* device memory */
     uint64_t offset;         /* of the records there, so that they are not aligned */
+    cudaStream_t stream;
 };
 
 static uint64_t sum(const uint64_t *sizes, int count)
@@ -111,33 +112,35 @@ static void begin(struct rank *r)
 static void call(struct rank *r)
 {
     struct job *j = r->job;
-    cudaStream_t stream;
     const enum oddity odd = j->odd[r->rank];
     shuf_nccl_request request = j->request[r->rank];
     unsigned char *in = odd == NO_INPUT ? NULL : r->in + r->offset;
     unsigned char *out = odd == OVERLAP ? in : r->out + r->offset;
     request.input = j->input[r->rank];
     request.output = j->output[r->rank];
-    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    MUST(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking) == cudaSuccess);
     if (odd == NO_MEMORY)
         fail_malloc(true);
-    j->status[r->rank] =
-        shuf_nccl_shuffle(r->handle, r->comm, stream, odd == NO_REQUEST ? NULL : &request, in, out);
+    j->status[r->rank] = shuf_nccl_shuffle(r->handle, r->comm, r->stream,
+                                           odd == NO_REQUEST ? NULL : &request, in, out);
     if (odd == NO_MEMORY)
         fail_malloc(false);
     snprintf(j->message[r->rank], MESSAGE, "%s", shuf_nccl_message());
     pthread_barrier_wait(&j->all_done);
     if (odd != NO_DAEMON)
         MUST(shuf_leases(r->handle, count_lease, &j->leases[r->rank]) == SHUF_OK);
-    MUST(cudaStreamDestroy(stream) == cudaSuccess);
 }
 
+/* The ranks may share a GPU. Then cudaStreamDestroy() and cudaFree() of one rank wait for the work
+ * of all ranks, so all ranks abort their communicators first. */
 static void end(struct rank *r)
 {
     struct job *j = r->job;
     const uint64_t record = j->request[0].record;
     const bool failed = j->status[r->rank] != SHUF_OK;
     MUST((failed ? ncclCommAbort(r->comm) : ncclCommDestroy(r->comm)) == ncclSuccess);
+    pthread_barrier_wait(&j->all_done);
+    MUST(cudaStreamDestroy(r->stream) == cudaSuccess);
     if (j->out)
         MUST(cudaMemcpy(j->out + sum(j->output, r->rank) * record, r->out + r->offset,
                         j->output[r->rank] * record, cudaMemcpyDeviceToHost) == cudaSuccess);

@@ -419,20 +419,57 @@ static void request_as_other_user(int channel, void *context)
     child_send(channel, 0);
 }
 
+static void start_for_all_users(void)
+{
+    static const char *const open_to_all[] = {"socket_mode", "0666", NULL};
+    fake_backend_start(&h, open_to_all);
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    w = wire_greet(&h);
+}
+
+/* A job of another user that ends when the test says so. */
+static void run_until_told(int channel, void *context)
+{
+    struct wire *other = wire_greet(context);
+    send_summary_request(other, WAITING_N, 1);
+    child_receive(channel);
+    wire_close(other);
+}
+
+/* The first job is in an allocation while the other user's job has the device, so it does not
+ * notice its pause. The allocation fails in the pause. */
+static void job_is_retried_after_a_pause(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    start_for_all_users();
+    request_permutation(MI, 2); /* an idle result to evict */
+    faults->full_from = seen->allocations + 1;
+    faults->full_count = 1;
+    faults->full_later = true;
+    send_summary_request(w, MI, 3);
+    WIRE_AWAIT(&h, s, s.queued == 1 && seen->allocations == faults->full_from);
+    struct child child = child_start_as(CHILD_NOBODY, run_until_told, &h);
+    WIRE_AWAIT(&h, s, s.queued == 2 && seen->launches == 2);
+    faults->full_later = false;
+    wire_expect(w, SHUF_OK, "");
+    child_send(child.channel, 0);
+    child_join(&child);
+    stop();
+}
+
 /* A job never uses the workspace of another user's job. */
 static void users_share_no_workspace(void **state)
 {
     (void)state;
-    static const char *const open_to_all[] = {"socket_mode", "0666", NULL};
     if (geteuid() != 0)
         skip();
     faults->workspace_best = 4 * MI;
-    fake_backend_start(&h, open_to_all);
-    assert_int_equal(chmod(h.directory, 0755), 0);
-    w = wire_greet(&h);
+    start_for_all_users();
     request_permutation(MI, 1);
     const void *own = seen->workspace_at;
-    struct child child = child_start_as(65534, request_as_other_user, &h);
+    struct child child = child_start_as(CHILD_NOBODY, request_as_other_user, &h);
     child_receive(child.channel);
     child_join(&child);
     assert_int_equal(seen->launches, 2);
@@ -503,6 +540,7 @@ int main(void)
         cmocka_unit_test_setup(workspace_is_kept_while_result_is_retried, fake_backend_reset),
         cmocka_unit_test_setup(full_device_is_an_error, fake_backend_reset),
         cmocka_unit_test_setup(cancelled_job_frees_workspace, fake_backend_reset),
+        cmocka_unit_test_setup(job_is_retried_after_a_pause, fake_backend_reset),
         cmocka_unit_test_setup(users_share_no_workspace, fake_backend_reset),
         cmocka_unit_test_setup(cached_summary_needs_no_workspace, fake_backend_reset),
         cmocka_unit_test_setup(buffer_needs_no_workspace, fake_backend_reset),

@@ -187,9 +187,10 @@ static void on_turn_end(uv_timer_t *timer)
 /* ---- the end of jobs ---- */
 
 /* The job may not be the running one: a job that is cancelled in a pause ends while another job
- * runs. */
+ * runs. A job that ends before it asks never notices its pause. */
 static void leave_lane(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
+    atomic_store(&job->paused, false);
     if (engine->running == job) {
         end_turn(engine, job->user);
         engine->running = NULL;
