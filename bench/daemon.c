@@ -74,12 +74,14 @@ static const char *write_config(const char *config)
     return path;
 }
 
-void daemon_start_with(struct daemon *daemon, const char *backend, const char *config,
-                       const char *log)
+void daemon_start_with(struct daemon *daemon, const char *name, const char *backend,
+                       const char *config, const char *log)
 {
+    char lock[32];
     shuf_daemon status;
-    daemon->socket = process_file("shufd");
-    process_file("shufd.lock"); /* deletes the daemon's lock file at exit */
+    daemon->socket = process_file(name);
+    snprintf(lock, sizeof lock, "%s.lock", name);
+    process_file(lock); /* deletes the daemon's lock file at exit */
     const char *argv[] = {
         SHUFD_PATH, "--config", write_config(config), "--socket", daemon->socket, "--backend",
         backend,    NULL};
@@ -93,7 +95,7 @@ void daemon_start_with(struct daemon *daemon, const char *backend, const char *c
 /* The benchmark has the machine for itself, so the daemon may use and keep nearly all memory. */
 void daemon_start(struct daemon *daemon, const char *backend)
 {
-    daemon_start_with(daemon, backend,
+    daemon_start_with(daemon, "shufd", backend,
                       "host_memory = 90%\ndevice_memory = 90%\n"
                       "host_cache = 90%\ndevice_cache = 90%\n",
                       process_file("shufd.log"));

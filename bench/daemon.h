@@ -21,9 +21,10 @@ struct daemon {
 /* `backend`: as for shufd --backend. Returns when the daemon replies. */
 void daemon_start(struct daemon *daemon, const char *backend);
 
-/* Does the same as daemon_start(), with the text of a configuration and a file for the log. */
-void daemon_start_with(struct daemon *daemon, const char *backend, const char *config,
-                       const char *log);
+/* Does the same as daemon_start(), with the name of the socket, the text of a configuration and a
+ * file for the log. */
+void daemon_start_with(struct daemon *daemon, const char *name, const char *backend,
+                       const char *config, const char *log);
 
 /* Ends the daemon by SIGTERM. Its exit code must be 0. */
 void daemon_stop(struct daemon *daemon);

@@ -113,6 +113,20 @@ static void session_is_queued_once_and_removed(void **state)
     shuf__ready_add(&queue, &session[2]); /* stop() removes it */
 }
 
+/* Other sessions of the user would delay a reply, sessions of other users would not. */
+static void only_session_of_a_user(void **state)
+{
+    (void)state;
+    assert_false(shuf__ready_is_only(&session[0]));
+    shuf__ready_add(&queue, &session[0]);
+    shuf__ready_add(&queue, &session[4]);
+    assert_true(shuf__ready_is_only(&session[0]));
+    shuf__ready_add(&queue, &session[1]);
+    assert_false(shuf__ready_is_only(&session[0]));
+    assert_false(shuf__ready_is_only(&session[1]));
+    assert_true(shuf__ready_is_only(&session[4]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +135,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(users_share_time_equally, start, stop),
         cmocka_unit_test_setup_teardown(idle_user_gets_no_extra_time, start, stop),
         cmocka_unit_test_setup_teardown(session_is_queued_once_and_removed, start, stop),
+        cmocka_unit_test_setup_teardown(only_session_of_a_user, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

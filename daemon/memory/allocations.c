@@ -50,7 +50,7 @@ static void measure_buffers(struct shuf__allocations *allocations, enum shuf__me
 {
     struct shuf__allocation *allocation;
     if (allocations->buffers == 0 || !shuf__memory_is_host(kind) ||
-        shuf__reading_is_fresh(&allocations->buffers_reading, SHUF__QUICK_WALK_NS))
+        shuf__reading_is_fresh(&allocations->buffers_reading))
         return;
     shuf__reading_begin(&allocations->buffers_reading);
     LIST_FOREACH (allocation, &allocations->list, link)
@@ -106,8 +106,7 @@ shuf_status shuf__allocations_measure(struct shuf__allocations *allocations, enu
 void shuf__allocations_refresh(struct shuf__allocations *allocations, enum shuf__memory kind)
 {
     struct shuf__error ignored;
-    if (!shuf__reading_is_fresh(&allocations->budgets[shuf__side_of(kind)].reading,
-                                SHUF__QUICK_READING_NS))
+    if (!shuf__reading_is_fresh(&allocations->budgets[shuf__side_of(kind)].reading))
         shuf__allocations_measure(allocations, kind, &ignored);
 }
 
@@ -203,14 +202,15 @@ int shuf__allocation_export(const struct shuf__allocation *allocation)
     return ops_of(allocation)->export_block(&allocation->block);
 }
 
-/* The kernel knows the mappings of host memory. For device memory, the daemon relies on the reports
- * and the deaths of client processes. A freed block counts as mapped while a process keeps its
- * memory (inode_watch.h).
- */
+/* The kernel knows the mappings of host memory, and is asked only about blocks that a process got.
+ * For device memory, the daemon relies on the reports and the deaths of client processes. A freed
+ * block counts as mapped while a process keeps its memory (inode_watch.h). */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation)
 {
     if (!allocation->block.memory)
         return allocation->watch.id == 0;
+    if (allocation->block.kind == SHUF__MEMORY_MEMFD && !allocation->was_shared)
+        return true;
     const enum shuf__mapped mapped = ops_of(allocation)->mapped(&allocation->block);
     return mapped == SHUF__UNMAPPED ||
            (mapped == SHUF__MAPPED_UNKNOWN && LIST_EMPTY(&allocation->mappings));

@@ -245,7 +245,7 @@ static void clear(struct shuf__allocations *allocations)
 void shuf__mapped_bytes_read(struct shuf__allocations *allocations)
 {
     const struct shuf__allocation *allocation;
-    if (shuf__reading_is_fresh(&allocations->mapped_reading, SHUF__QUICK_WALK_NS))
+    if (shuf__reading_is_fresh(&allocations->mapped_reading))
         return;
     shuf__reading_begin(&allocations->mapped_reading);
     clear(allocations);

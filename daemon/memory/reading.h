@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A reading is a measurement of the system's memory or a walk over many blocks. It costs time, and
- * clients may cause one with each request. So the result of a slow reading is used again for 20
- * times as long as the reading took. Then readings take at most a twentieth of the loop's time. The
+ * clients may cause one with each request. So readings take at most a twentieth of the loop's time:
+ * if they have taken more, the result of the last one is used again. A client expects that the next
+ * reading shows the effect of its request. So some readings in sequence are allowed first. The
  * measured time is CPU time of the thread, so a reading does not count as slow because the machine
  * is busy.
  */
@@ -14,15 +15,11 @@
 #include <time.h>
 #include <uv.h>
 
-enum {
-    SHUF__QUICK_READING_NS = 10000, /* for some files of the system */
-    /* For a walk over blocks. This limit is higher, because a client expects that the next reading
-     * shows the effect of its request. */
-    SHUF__QUICK_WALK_NS = 200000,
-};
+enum { SHUF__READING_SHARE = 20, SHUF__READING_BURST_NS = 500000 };
 
 struct shuf__reading {
-    uint64_t begin_ns, took_ns; /* of the thread's time */
+    uint64_t begin_ns; /* of the thread's time */
+    uint64_t debt_ns;  /* time that readings have taken above their share, at `end_ns` */
     uint64_t end_ns;
 };
 
@@ -33,11 +30,16 @@ static inline uint64_t shuf__reading_thread_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Whether the last reading can be used again. A reading that took at most `quick_ns` is not used
- * again, because a new one is cheap. */
-static inline bool shuf__reading_is_fresh(const struct shuf__reading *reading, uint64_t quick_ns)
+static inline uint64_t shuf__reading_debt(const struct shuf__reading *reading, uint64_t now_ns)
 {
-    return reading->took_ns > quick_ns && uv_hrtime() - reading->end_ns < 20 * reading->took_ns;
+    const uint64_t paid = (now_ns - reading->end_ns) / SHUF__READING_SHARE;
+    return reading->debt_ns > paid ? reading->debt_ns - paid : 0;
+}
+
+/* Whether the last reading must be used again. */
+static inline bool shuf__reading_is_fresh(const struct shuf__reading *reading)
+{
+    return shuf__reading_debt(reading, uv_hrtime()) > SHUF__READING_BURST_NS;
 }
 
 static inline void shuf__reading_begin(struct shuf__reading *reading)
@@ -47,8 +49,9 @@ static inline void shuf__reading_begin(struct shuf__reading *reading)
 
 static inline void shuf__reading_end(struct shuf__reading *reading)
 {
-    reading->took_ns = shuf__reading_thread_ns() - reading->begin_ns;
-    reading->end_ns = uv_hrtime();
+    const uint64_t now = uv_hrtime(), took = shuf__reading_thread_ns() - reading->begin_ns;
+    reading->debt_ns = shuf__reading_debt(reading, now) + took;
+    reading->end_ns = now;
 }
 
 #endif

@@ -7,10 +7,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Passes no room for control data, so the kernel closes descriptors that a client sends. */
 ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
 {
-    ssize_t got = recv(fd, inbox->bytes + inbox->end, sizeof inbox->bytes - inbox->end, 0);
+    ssize_t got = recv(fd, inbox->bytes + inbox->end,
+                       least(SHUF__INBOX_CHUNK, sizeof inbox->bytes - inbox->end), 0);
     if (got > 0)
         inbox->end += (size_t)got;
     return got;
@@ -19,7 +25,7 @@ ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
 ssize_t shuf__inbox_discard(struct shuf__inbox *inbox, int fd)
 {
     inbox->begin = inbox->end = 0;
-    return recv(fd, inbox->bytes, sizeof inbox->bytes, 0);
+    return recv(fd, inbox->bytes, SHUF__INBOX_CHUNK, 0);
 }
 
 bool shuf__inbox_has_frame(const struct shuf__inbox *inbox)

@@ -11,15 +11,21 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Most bytes of one recv(). Nearly all requests are smaller. With a client that floods its socket,
+ * a larger recv() would take ten times as long, while other clients wait. */
+enum { SHUF__INBOX_CHUNK = 8192 };
+
 struct shuf__inbox {
     size_t begin, end;
     uint8_t bytes[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
 };
 
-/* Appends received bytes. Returns the result of recv(). Call shuf__inbox_compact() before. */
+/* Appends at most SHUF__INBOX_CHUNK received bytes. Returns the result of recv(). Call
+ * shuf__inbox_compact() before. */
 ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd);
 
-/* Receives bytes, and discards them and all bytes of the inbox. Returns the result of recv(). */
+/* Receives as many bytes, and discards them and all bytes of the inbox. Returns the result of
+ * recv(). */
 ssize_t shuf__inbox_discard(struct shuf__inbox *inbox, int fd);
 
 /* Whether shuf__inbox_next() would find a complete or a bad frame. */

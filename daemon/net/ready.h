@@ -47,6 +47,13 @@ void shuf__ready_add(struct shuf__ready_queue *queue, struct shuf__ready *sessio
 /* Does nothing if the session is not in the queue. */
 void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *session);
 
+/* Whether the session is the only ready one of its user. */
+static inline bool shuf__ready_is_only(const struct shuf__ready *session)
+{
+    return session->is_ready && TAILQ_FIRST(&session->user->ready) == session &&
+           !TAILQ_NEXT(session, link);
+}
+
 /* Takes the session whose turn it is out of the queue. NULL: none is ready. */
 struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
 
@@ -56,7 +63,7 @@ struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
 static inline uint64_t shuf__ready_turn_ns(const struct shuf__ready_queue *queue)
 {
     const struct shuf__ready_user *first = LIST_FIRST(&queue->users);
-    return first && LIST_NEXT(first, link) ? 25000 : 100000;
+    return first && LIST_NEXT(first, link) ? 10000 : 100000;
 }
 
 static inline bool shuf__ready_is_empty(const struct shuf__ready_queue *queue)

@@ -25,7 +25,7 @@ static void on_deadline(uv_timer_t *timer);
 
 /* ---- life ---- */
 
-static void drop_ref(struct shuf__session *session)
+void shuf__session_unref(struct shuf__session *session)
 {
     assert(session->refs > 0);
     if (--session->refs > 0)
@@ -37,7 +37,7 @@ static void drop_ref(struct shuf__session *session)
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    drop_ref(handle->data);
+    shuf__session_unref(handle->data);
 }
 
 /* Calls uv_poll_start() only if the events change, because it makes two system calls. */
@@ -80,7 +80,7 @@ void shuf__session_close(struct shuf__session *session)
     session->all->count--;
     session->leases.account->clients--;
     session->all->closed(session->all);
-    drop_ref(session);
+    shuf__session_unref(session);
 }
 
 static void set_deadline(struct shuf__session *session, uint64_t ms)
@@ -93,6 +93,8 @@ static void discard(struct shuf__session *session)
     const ssize_t got = shuf__inbox_discard(&session->inbox, session->fd);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         shuf__session_close(session);
+    else
+        watch(session, UV_READABLE | UV_DISCONNECT);
 }
 
 /* If a socket with unread bytes is closed, the peer gets ECONNRESET instead of the end of the
@@ -252,8 +254,10 @@ static void advance(struct shuf__session *session)
 
 /* ---- turns ---- */
 
-static void serve(struct shuf__session *session)
+void shuf__session_serve(struct shuf__session *session)
 {
+    if (session->is_lost)
+        shuf__session_close(session);
     switch (session->state) {
     case SHUF__SESSION_READING:
         read_and_handle(session);
@@ -271,61 +275,40 @@ static void serve(struct shuf__session *session)
     advance(session);
 }
 
-static void on_more(uv_idle_t *idle)
-{
-    (void)idle; /* shuf__sessions_serve() is called before the loop sleeps */
-}
-
-/* A reply waits for the next turn of its session. So if several sessions have requests, all are
- * handled first, and then their replies are sent together. A client that waits for several of these
- * replies wakes up only once. */
-void shuf__sessions_serve(struct shuf__sessions *sessions)
-{
-    struct shuf__ready *next;
-    uint64_t now = uv_hrtime(), before;
-    const uint64_t end = now + shuf__ready_turn_ns(&sessions->ready);
-    while (now < end && (next = shuf__ready_next(&sessions->ready)) != NULL) {
-        struct shuf__session *session =
-            (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
-        session->refs++;
-        serve(session);
-        before = now;
-        now = uv_hrtime();
-        next->user->used_ns += now - before;
-        drop_ref(session);
-    }
-    if (shuf__ready_is_empty(&sessions->ready))
-        uv_idle_stop(&sessions->more);
-    else
-        uv_idle_start(&sessions->more, on_more);
-}
-
-void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
-{
-    sessions->loop = loop;
-    LIST_INIT(&sessions->list);
-    shuf__ready_init(&sessions->ready);
-    uv_idle_init(loop, &sessions->more);
-}
-
-void shuf__sessions_close(struct shuf__sessions *sessions)
-{
-    if (!uv_is_closing((uv_handle_t *)&sessions->more))
-        uv_close((uv_handle_t *)&sessions->more, NULL);
-}
-
 /* ---- events ---- */
 
-/* The session reads in its turn, because a read takes time too. Until then the loop reports the
- * event again each time. That costs less than the system calls to stop the reports. */
-static void on_readable(struct shuf__session *session)
+/* The session reads and sends in its turn, because these take time too. If the loop reports the
+ * event again before this turn, the session stops watching. Else the loop would report hundreds of
+ * waiting sessions again and again. */
+static void await_turn(struct shuf__session *session, int event)
 {
     if (session->ready.is_ready)
-        return;
-    if (session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED)
+        watch(session, session->watched & ~event);
+    else
         set_ready(session);
-    else /* the bytes of the next request stay in the socket until the reply is sent */
+}
+
+/* In other states the bytes of the next request stay in the socket until the reply is sent. */
+static void on_readable(struct shuf__session *session)
+{
+    if (session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED)
+        await_turn(session, UV_READABLE);
+    else
         watch(session, session->watched & ~UV_READABLE);
+}
+
+static void on_writable(struct shuf__session *session)
+{
+    if (session->state == SHUF__SESSION_SENDING)
+        await_turn(session, UV_WRITABLE);
+}
+
+/* A close takes time too, so it waits for the session's turn. */
+static void on_lost(struct shuf__session *session)
+{
+    session->is_lost = true;
+    set_ready(session);
+    watch(session, 0);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -333,13 +316,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct shuf__session *session = poll->data;
     session->refs++;
     if (status < 0 || (events & UV_DISCONNECT))
-        shuf__session_close(session);
+        on_lost(session);
     else if (events & UV_READABLE)
         on_readable(session);
-    if ((events & UV_WRITABLE) && session->state == SHUF__SESSION_SENDING)
-        set_ready(session);
-    advance(session);
-    drop_ref(session);
+    if (events & UV_WRITABLE)
+        on_writable(session);
+    shuf__session_unref(session);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -357,7 +339,7 @@ static void on_deadline(uv_timer_t *timer)
     session->refs++;
     refuse_frame(session, 0, SHUF_TIMEOUT, text);
     advance(session);
-    drop_ref(session);
+    shuf__session_unref(session);
 }
 
 /* ---- pending work ---- */
@@ -390,7 +372,7 @@ static void on_payload_ready(void *context)
     struct shuf__session *session = context;
     if (session->state == SHUF__SESSION_CLOSED) {
         shuf__payload_end(&session->outbox.payload);
-        drop_ref(session);
+        shuf__session_unref(session);
         return;
     }
     if (session->state == SHUF__SESSION_SENDING)

@@ -23,6 +23,11 @@ void shuf__sessions_close(struct shuf__sessions *sessions);
 /* Handles requests and sends replies for a short time. Call it before the loop sleeps. */
 void shuf__sessions_serve(struct shuf__sessions *sessions);
 
+/* Handles one request, or sends one part of the reply. The caller holds a reference (`refs`),
+ * because this may close the session. */
+void shuf__session_serve(struct shuf__session *session);
+void shuf__session_unref(struct shuf__session *session);
+
 /* Whether the socket has no room for the reply, because the client has not read. */
 bool shuf__session_waits_for_client(const struct shuf__session *session);
 

@@ -72,6 +72,7 @@ struct shuf__session {
     enum shuf__session_state state;
     bool greeted;
     bool closes_after_reply;
+    bool is_lost;         /* the client has left; the next turn of the session closes it */
     uint64_t sent_before; /* 1 + sent bytes of the reply at the last tick of the drain; 0: none */
     uint64_t id;          /* id of the request that is handled */
     uint64_t number;      /* number of the connection; no other one gets it */

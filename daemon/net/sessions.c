@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The turns of all sessions (session.h).
+ */
+#include "session.h"
+
+static void on_more(uv_idle_t *idle)
+{
+    (void)idle; /* shuf__sessions_serve() is called before the loop sleeps */
+}
+
+/* If several sessions of a user have requests, all are handled first, and then their replies are
+ * sent together. A client that waits for several of these replies wakes up only once. The reply to
+ * a user with only one ready session is sent at once. */
+static void take_turn(struct shuf__session *session)
+{
+    shuf__session_serve(session);
+    if (session->state == SHUF__SESSION_SENDING && shuf__ready_is_only(&session->ready)) {
+        shuf__ready_remove(&session->all->ready, &session->ready);
+        shuf__session_serve(session);
+    }
+}
+
+void shuf__sessions_serve(struct shuf__sessions *sessions)
+{
+    struct shuf__ready *next;
+    uint64_t now = uv_hrtime(), before;
+    const uint64_t end = now + shuf__ready_turn_ns(&sessions->ready);
+    while (now < end && (next = shuf__ready_next(&sessions->ready)) != NULL) {
+        struct shuf__session *session =
+            (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
+        session->refs++;
+        take_turn(session);
+        before = now;
+        now = uv_hrtime();
+        next->user->used_ns += now - before;
+        shuf__session_unref(session);
+    }
+    if (shuf__ready_is_empty(&sessions->ready))
+        uv_idle_stop(&sessions->more);
+    else
+        uv_idle_start(&sessions->more, on_more);
+}
+
+void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
+{
+    sessions->loop = loop;
+    LIST_INIT(&sessions->list);
+    shuf__ready_init(&sessions->ready);
+    uv_idle_init(loop, &sessions->more);
+}
+
+void shuf__sessions_close(struct shuf__sessions *sessions)
+{
+    if (!uv_is_closing((uv_handle_t *)&sessions->more))
+        uv_close((uv_handle_t *)&sessions->more, NULL);
+}
