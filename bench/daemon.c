@@ -74,12 +74,14 @@ static const char *write_config(const char *config)
     return path;
 }
 
-void daemon_start_with(struct daemon *daemon, const char *backend, const char *config,
-                       const char *log)
+static void start(struct daemon *daemon, const char *name, const char *backend, const char *config,
+                  const char *log)
 {
     shuf_daemon status;
-    daemon->socket = process_file("shufd");
-    process_file("shufd.lock"); /* deletes the daemon's lock file at exit */
+    char lock[64];
+    snprintf(lock, sizeof lock, "%s.lock", name);
+    daemon->socket = process_file(name);
+    process_file(lock); /* deletes the daemon's lock file at exit */
     const char *argv[] = {
         SHUFD_PATH, "--config", write_config(config), "--socket", daemon->socket, "--backend",
         backend,    NULL};
@@ -88,6 +90,18 @@ void daemon_start_with(struct daemon *daemon, const char *backend, const char *c
     daemon_status(daemon, &status);
     snprintf(daemon->backend, sizeof daemon->backend, "%s", status.backend);
     snprintf(daemon->device_id, sizeof daemon->device_id, "%s", status.device_id);
+}
+
+void daemon_start_with(struct daemon *daemon, const char *backend, const char *config,
+                       const char *log)
+{
+    start(daemon, "shufd", backend, config, log);
+}
+
+void daemon_start_named(struct daemon *daemon, const char *name, const char *backend,
+                        const char *config)
+{
+    start(daemon, name, backend, config, process_file("shufd.log"));
 }
 
 /* The benchmark has the machine for itself, so the daemon may use and keep nearly all memory. */

@@ -73,9 +73,8 @@ template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *
     a.keys[1] = a.keys[0] + most;
     for (int k = 0; k < 2; k++)
         a.bounds[k] = reinterpret_cast<uint64_t *>(take(ranks * sizeof(uint64_t)));
-    a.temporary_bytes =
-        std::max(selects ? select_bytes(plan) : sort_bytes(static_cast<Number>(in)),
-                 splits ? split_bytes(plan) : sort_bytes(static_cast<Number>(out)));
+    a.temporary_bytes = std::max(selects ? select_bytes(plan) : sort_bytes(static_cast<Number>(in)),
+                                 splits ? split_bytes(plan) : sort_bytes(static_cast<Number>(out)));
     a.temporary = take(a.temporary_bytes);
     a.bytes = static_cast<uint64_t>(at - memory);
     return a;
@@ -217,8 +216,9 @@ cudaError_t sort_side(const Form &f, const shuf_primefold_shape &shape, const Wo
 /* Makes a list without sorts. */
 template <typename Number> cudaError_t walk_side(const Work<Number> &w)
 {
-    return (w.side.by_rank ? split_places<Number> : select_order<Number>)(
-        w.computation, w.arrays.temporary, w.numbers, w.stream, w.cancelled);
+    return (w.side.by_rank ? split_places<Number>
+                           : select_order<Number>)(w.computation, w.arrays.temporary, w.numbers,
+                                                   w.stream, w.cancelled);
 }
 
 template <Direction direction, typename Number> cudaError_t make_side(const Work<Number> &w)

@@ -107,9 +107,9 @@ template <typename Word> Ranges<Word> sources_of(const shuf__plan &plan)
 
 bool selects_order(const shuf__plan &plan)
 {
-    const uint64_t most = is_narrow(plan)  ? tuning::select_most
-                          : plan.inverse   ? tuning::select_wide_inverse_most
-                                           : tuning::select_wide_most;
+    const uint64_t most = is_narrow(plan) ? tuning::select_most
+                          : plan.inverse  ? tuning::select_wide_inverse_most
+                                          : tuning::select_wide_most;
     return plan.permutation.n / most < own_part(plan, false).count;
 }
 
