@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sorts of plans by CUB, and a sum, as asynchronous work. Their own file, because the build does not
- * refuse CUB's kernels if they spill registers: for Digit they do so on GPUs before the H100.
+ * The sorts of plans by CUB, and a sum, as asynchronous work. Their own file, because the build
+ * does not refuse CUB's kernels if they spill registers: for Digit they do so on GPUs before the
+ * H100.
  */
 #ifndef SHUF__CUDA_EXCHANGE_SORT_CUH
 #define SHUF__CUDA_EXCHANGE_SORT_CUH
