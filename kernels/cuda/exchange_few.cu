@@ -33,23 +33,16 @@ bool is_narrow(const shuf__plan &plan)
     return shuf__primefold_shape(plan.permutation.n).p >> 31 == 0;
 }
 
-uint64_t tiles_of(const shuf__plan &plan, uint64_t positions)
+/* The most positions of a launch that selects. */
+uint64_t launch_positions(const shuf__plan &plan)
 {
-    const uint64_t tile =
-        fold_threads * group * (is_narrow(plan) ? tuning::walk_groups : tuning::walk_wide_groups);
-    return (positions + tile - 1) / tile;
-}
-
-/* The tiles of a launch that selects. */
-uint64_t select_tiles(const shuf__plan &plan)
-{
-    return std::min(tiles_of(plan, plan.permutation.n), tuning::launch_tiles);
+    return std::min(plan.permutation.n, tuning::walk_positions);
 }
 
 /* The totals before and after each launch. */
 uint64_t totals_bytes(const shuf__plan &plan)
 {
-    const uint64_t launches = tiles_of(plan, plan.permutation.n) / tuning::launch_tiles + 2;
+    const uint64_t launches = plan.permutation.n / tuning::walk_positions + 2;
     return (launches * sizeof(uint64_t) + alignment - 1) / alignment * alignment;
 }
 
@@ -60,10 +53,11 @@ size_t state_bytes(uint64_t tiles)
     return bytes;
 }
 
-/* The counts of all tiles and ranks. */
+/* The counts of all runs and ranks. */
 uint64_t split_counts(const shuf__plan &plan)
 {
-    return tiles_of(plan, own_part(plan, true).count) * plan.world;
+    const uint64_t tiles = blocks_for(own_part(plan, true).count, walk::split_tile);
+    return tiles * walk::warps * plan.world;
 }
 
 uint64_t counts_bytes(const shuf__plan &plan)
@@ -77,14 +71,13 @@ bool is_cancelled(const shuf__computation &computation, bool *cancelled)
     return *cancelled;
 }
 
-/* Calls use(f, one) with the form of the values, and with the step from one position to the
- * next. */
+/* Calls use(f, step) with the form of the values, and with the step over `lanes` positions. */
 template <typename Use> cudaError_t with_values(const shuf__plan &plan, Use use)
 {
     const shuf_primefold_shape shape = shuf__primefold_shape(plan.permutation.n);
     const auto with = [&](auto of) {
         const auto f = of.make(plan.permutation, shape);
-        return use(f, make_steps(f, shape.p, 1).one);
+        return use(f, make_steps(f, shape.p, walk::lanes).one);
     };
     return plan.inverse ? with_form<Direction::inverse>(shape, with)
                         : with_form<Direction::forward>(shape, with);
@@ -120,7 +113,8 @@ bool splits_places(const shuf__plan &plan)
 
 uint64_t select_bytes(const shuf__plan &plan)
 {
-    return totals_bytes(plan) + state_bytes(select_tiles(plan));
+    return totals_bytes(plan) +
+           state_bytes(blocks_for(launch_positions(plan), walk::select_tile<uint64_t>));
 }
 
 uint64_t split_bytes(const shuf__plan &plan)
@@ -138,21 +132,21 @@ cudaError_t select_order(const shuf__computation &computation, void *scratch, Nu
     cudaError_t e = cudaMemsetAsync(total, 0, sizeof *total, stream);
     if (e != cudaSuccess)
         return e;
-    return with_values(plan, [&](const auto &f, auto one) {
+    return with_values(plan, [&](const auto &f, auto step) {
         using Form = std::decay_t<decltype(f)>;
         const auto own = range_of<typename Form::Word>(own_part(plan, false));
-        const uint64_t n = plan.permutation.n, most = select_tiles(plan) * walk::tile<Form>;
+        const uint64_t n = plan.permutation.n, most = launch_positions(plan);
         for (uint64_t at = 0; at < n && e == cudaSuccess && !is_cancelled(computation, cancelled);
              at += most, total++) {
             const Positions positions{at, std::min(most, n - at)};
-            const unsigned tiles = blocks_for(positions.count, walk::tile<Form>);
+            const unsigned tiles = blocks_for(positions.count, walk::select_tile<Number>);
             walk::TileState state;
             e = state.Init(static_cast<int>(tiles), states, state_bytes(tiles));
             if (e != cudaSuccess)
                 return e;
             walk::begin_tiles<<<blocks_for(tiles, fold_threads), fold_threads, 0, stream>>>(
                 state, static_cast<int>(tiles));
-            walk::select_range<<<tiles, fold_threads, 0, stream>>>(f, one, positions, own, state,
+            walk::select_range<<<tiles, fold_threads, 0, stream>>>(f, step, positions, own, state,
                                                                    total, order);
             e = cudaGetLastError();
         }
@@ -171,18 +165,18 @@ cudaError_t split_places(const shuf__computation &computation, void *scratch, Nu
     void *const temporary = static_cast<char *>(scratch) + counts_bytes(plan);
     if (is_cancelled(computation, cancelled))
         return cudaSuccess;
-    return with_values(plan, [&](const auto &f, auto one) {
+    return with_values(plan, [&](const auto &f, auto step) {
         using Form = std::decay_t<decltype(f)>;
         const auto sources = sources_of<typename Form::Word>(plan);
-        const unsigned tiles = blocks_for(own.count, walk::tile<Form>);
-        walk::count_ranges<<<tiles, fold_threads, 0, stream>>>(f, one, positions, sources, counts);
+        const unsigned tiles = blocks_for(own.count, walk::split_tile);
+        walk::count_ranges<<<tiles, fold_threads, 0, stream>>>(f, step, positions, sources, counts);
         const uint64_t all = split_counts(plan);
         cudaError_t e = cudaGetLastError();
         if (e == cudaSuccess)
             e = sum_before(counts, all, temporary, scan_bytes(all), stream);
         if (e != cudaSuccess || is_cancelled(computation, cancelled))
             return e;
-        walk::split_ranges<<<tiles, fold_threads, 0, stream>>>(f, one, positions, sources, counts,
+        walk::split_ranges<<<tiles, fold_threads, 0, stream>>>(f, step, positions, sources, counts,
                                                                places);
         return cudaGetLastError();
     });

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of exchange_few.cu. A block evaluates a tile of neighbouring positions. Each thread
- * has neighbours of the tile, so a list of its values in the order of the threads has ascending
+ * The kernels of exchange_few.cu. A warp evaluates a run of neighbouring positions. In a turn each
+ * lane has every 32nd position, so value number i of all lanes belongs to 32 neighbours. A ballot
+ * then tells each lane how many hits come before its own, and hits stay in the order of their
  * positions. select_range() finds its place in the list by decoupled look-back, as scan.cuh does.
+ * A tile is large, because the look-back of many tiles takes longer than their evaluation.
  * split_ranges() reads its places from the counts of count_ranges(), because the list of a rank
  * begins after those of the ranks before it.
  */
@@ -18,7 +20,8 @@
 namespace shuf::walk
 {
 
-constexpr int warps = fold_threads / 32;
+constexpr uint32_t lanes = 32, all_lanes = 0xffffffff;
+constexpr uint32_t warps = fold_threads / lanes;
 using TileState = cub::ScanTileState<uint32_t>;
 using Plus = ::cuda::std::plus<>;
 using Prefix = cub::TilePrefixCallbackOp<uint32_t, Plus, TileState>;
@@ -29,17 +32,18 @@ constexpr int groups = sizeof(typename Form::Word) == 4 ? tuning::walk_groups
 template <typename Form>
 constexpr int blocks_per_sm = sizeof(typename Form::Word) == 4 ? tuning::walk_blocks_per_sm
                                                                : tuning::walk_wide_blocks_per_sm;
-template <typename Form> constexpr uint32_t each = groups<Form> *group; /* positions of a thread */
-template <typename Form> constexpr uint32_t tile = fold_threads *each<Form>;
+template <typename Form> constexpr uint32_t each = groups<Form> *group; /* values of a lane */
+template <typename Form> constexpr uint32_t turn = lanes *each<Form>;
+
+/* The positions of a warp, and of a block. A warp that selects keeps its hits in shared memory. */
+template <typename Number>
+constexpr uint32_t select_run = tuning::walk_run *sizeof(uint32_t) / sizeof(Number);
+template <typename Number> constexpr uint32_t select_tile = warps *select_run<Number>;
+constexpr uint32_t split_tile = warps * tuning::walk_run;
 
 /* The positions that a launch evaluates. */
 struct Positions {
     uint64_t first, count;
-
-    template <typename Form> __device__ __forceinline__ uint64_t of_thread() const
-    {
-        return uint64_t{blockIdx.x} * tile<Form> + threadIdx.x * each<Form>;
-    }
 };
 
 /* Neighbouring values of the permutation: the records of a rank. */
@@ -52,44 +56,113 @@ template <typename Word> struct Ranges {
     uint32_t count;
 };
 
-/* The values at a thread's positions. */
-template <typename Form> struct Values {
-    using Word = typename Form::Word;
-    Word x[groups<Form>][group];
-    uint32_t valid; /* a bit for each position that the launch has */
+__device__ __forceinline__ uint32_t lane()
+{
+    return threadIdx.x % lanes;
+}
 
-    __device__ __forceinline__ Values(const Form &f, Word one, const Positions &positions)
+/* The number of the warp's run. */
+__device__ __forceinline__ uint64_t run_of_warp()
+{
+    return uint64_t{blockIdx.x} * warps + threadIdx.x / lanes;
+}
+
+/* Value number i of a lane, for all lanes of a warp. */
+struct Hit {
+    bool is_hit;     /* this lane's value is in the range */
+    uint32_t before; /* the number of hits in lanes before this one */
+    uint32_t all;    /* in the warp */
+};
+
+/* The values of a lane in a run, turn by turn. */
+template <typename Form> struct Walk {
+    using Word = typename Form::Word;
+    const Form &f;
+    const Word step; /* to the start of the lane's next position */
+    uint64_t at;     /* number of the lane's first position in this turn */
+    uint64_t first;  /* position number 0 */
+    int left;        /* positions from `at` to the end of the launch, if few */
+    Word start;
+    Word x[groups<Form>][group];
+
+    __device__ __forceinline__ Walk(const Form &f, Word step, const Positions &positions,
+                                    uint32_t run)
+        : f(f), step(step), at(run_of_warp() * run + lane()), first(positions.first)
     {
-        const uint64_t at = positions.of_thread<Form>();
-        const uint64_t left = at < positions.count ? positions.count - at : 0;
-        const uint64_t first = positions.first + (left ? at : 0);
-        valid = (1u << (left < each<Form> ? left : each<Form>)) - 1;
-        Word start = f.start(f.row, first);
+        const uint64_t rest = at < positions.count ? positions.count - at : 0;
+        left = static_cast<int>(rest < run ? rest : run);
+        start = f.start(f.row, first + (rest ? at : 0));
+    }
+
+    /* Computes the values of this turn. */
+    __device__ __forceinline__ void evaluate()
+    {
 #pragma unroll
         for (int g = 0; g < groups<Form>; g++)
 #pragma unroll
             for (int c = 0; c < group; c++) {
                 x[g][c] = f.first(start);
-                start = f.add(start, one);
+                start = f.add(start, step);
             }
-        uint32_t met = 0, again = 0;
+        uint32_t met = 0;
         f.evaluate_unchecked(f.row, x, met);
-#pragma unroll
-        for (int g = 0; g < groups<Form>; g++)
-            again |= finished(f, met, x[g]) ? 0 : unfinished(f, met, x[g]) << g * group;
-        repair(f, first, again & valid);
+        uint32_t again = unfinished_values(met);
+        if (left <= static_cast<int>(turn<Form> - lanes))
+            again &= blank();
+        repair(again, Form::is_right_past_n && f.in_range(met));
     }
 
-    /* Computes single values again. */
-    __device__ __forceinline__ void repair(const Form &f, uint64_t first, uint32_t again)
+    /* A bit for each value that must be computed again. */
+    __device__ __forceinline__ uint32_t unfinished_values(uint32_t met) const
+    {
+        uint32_t most = 0, which = 0;
+#pragma unroll
+        for (int g = 0; g < groups<Form>; g++)
+            most = max(most, f.most(x[g]));
+        if (f.in_range(met) && f.is_below(most))
+            return 0;
+#pragma unroll
+        for (int g = 0; g < groups<Form>; g++)
+            which |= unfinished(f, met, x[g]) << g * group;
+        return which;
+    }
+
+    __device__ __forceinline__ void next_turn()
+    {
+        at += turn<Form>;
+        left -= turn<Form>;
+    }
+
+    /* Gives positions past the end a value that no range has. Returns a bit for each other one. */
+    __device__ __forceinline__ uint32_t blank()
+    {
+        uint32_t valid = 0;
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(each<Form>); i++) {
+            const bool is_valid = i * static_cast<int>(lanes) < left;
+            x[i / group][i % group] = is_valid ? value(i) : ~Word{0};
+            valid |= is_valid ? 1u << i : 0;
+        }
+        return valid;
+    }
+
+    /* Computes single values again. If the values are right, their cycle walks go on. */
+    __device__ __forceinline__ void repair(uint32_t again, bool right)
     {
 #pragma unroll 1
         for (; again != 0; again &= again - 1) {
             const int which = __ffs(static_cast<int>(again)) - 1;
-            const Word right = cycle_walk(f, f.row, first + which);
+            auto y = static_cast<Word>(first + at + which * lanes);
+            if (right) {
 #pragma unroll
-            for (int i = 0; i < groups<Form> * group; i++)
-                x[i / group][i % group] = i == which ? right : x[i / group][i % group];
+                for (int i = 0; i < static_cast<int>(each<Form>); i++)
+                    y = i == which ? f.settled(value(i)) : y;
+            }
+            if (!right || y >= f.n)
+                y = cycle_walk(f, f.row, y);
+#pragma unroll
+            for (int i = 0; i < static_cast<int>(each<Form>); i++)
+                x[i / group][i % group] = i == which ? y : value(i);
         }
     }
 
@@ -98,61 +171,77 @@ template <typename Form> struct Values {
         return x[i / group][i % group];
     }
 
-    /* A bit for each value in the range. */
-    __device__ __forceinline__ uint32_t inside(const Range<Word> &range) const
+    /* How many values of this lane are in the range. */
+    __device__ __forceinline__ uint32_t count(const Range<Word> &range) const
     {
         uint32_t hits = 0;
 #pragma unroll
-        for (int i = 0; i < groups<Form> * group; i++)
-            hits |= static_cast<Word>(value(i) - range.first) < range.count ? 1u << i : 0;
-        return hits & valid;
+        for (int i = 0; i < static_cast<int>(each<Form>); i++)
+            hits += static_cast<Word>(value(i) - range.first) < range.count ? 1 : 0;
+        return hits;
+    }
+
+    /* Calls put(hit, i, number) for each i. `number` is value i of this lane, less the first value
+     * of the range. */
+    template <typename Put>
+    __device__ __forceinline__ void for_hits(const Range<Word> &range, Put put) const
+    {
+        const uint32_t lanes_before = (1u << lane()) - 1;
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(each<Form>); i++) {
+            const Word number = value(i) - range.first;
+            const bool is_hit = number < range.count;
+            const uint32_t hits = __ballot_sync(all_lanes, is_hit);
+            put(Hit{is_hit, static_cast<uint32_t>(__popc(hits & lanes_before)),
+                    static_cast<uint32_t>(__popc(hits))},
+                i, number);
+        }
     }
 };
 
-/* Numbers the items of a block, thread by thread. All threads wait in the constructor. */
-struct BlockPart {
-    uint32_t begin, all;
+/* A list in shared memory to which a warp appends its hits. */
+template <typename Number> struct Stage {
+    uint32_t end; /* address */
 
-    __device__ __forceinline__ BlockPart(uint32_t count, uint32_t (&of_warp)[warps])
+    __device__ __forceinline__ explicit Stage(Number *list)
+        : end(static_cast<uint32_t>(__cvta_generic_to_shared(list)))
     {
-        const WarpPart part(count);
-        const uint32_t warp = threadIdx.x / 32;
-        if (threadIdx.x % 32 == 0)
-            of_warp[warp] = part.all;
+    }
+
+    /* The compiler would make a branch, which takes longer than the store. */
+    __device__ __forceinline__ void append(const Hit &hit, Number number)
+    {
+        const uint32_t to = end + hit.before * sizeof(Number), is_hit = hit.is_hit;
+        if constexpr (sizeof(Number) == sizeof(uint32_t))
+            asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\t"
+                         "@p st.shared.u32 [%0], %1;\n\t}" ::"r"(to),
+                         "r"(number), "r"(is_hit)
+                         : "memory");
+        else
+            asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\t"
+                         "@p st.shared.u64 [%0], %1;\n\t}" ::"r"(to),
+                         "l"(number), "r"(is_hit)
+                         : "memory");
+        end += hit.all * sizeof(Number);
+    }
+};
+
+/* The hits of a block, warp by warp. All threads wait in the constructor. */
+struct BlockPart {
+    uint32_t begin, all; /* the place of the warp's first hit; the hits of all warps */
+
+    __device__ __forceinline__ BlockPart(uint32_t hits, uint32_t (&of_warp)[warps])
+    {
+        const uint32_t warp = threadIdx.x / lanes;
+        if (lane() == 0)
+            of_warp[warp] = hits;
         __syncthreads();
-        begin = part.begin, all = 0;
+        begin = all = 0;
 #pragma unroll
         for (uint32_t w = 0; w < warps; w++) {
             begin += w < warp ? of_warp[w] : 0;
             all += of_warp[w];
         }
-    }
-};
-
-/* Shared memory in which a block collects numbers, to store neighbours together. Threads begin at
- * distances of up to 16 numbers. The unused number after every 32 keeps them in different banks. */
-template <typename Form, typename Number> struct Stage {
-    Number number[tile<Form> + tile<Form> / 32];
-
-    __device__ __forceinline__ Number &at(uint32_t i)
-    {
-        return number[i + i / 32];
-    }
-
-    /* Calls number_of(i) for each bit i of `hits`. */
-    template <typename NumberOf>
-    __device__ __forceinline__ void collect(uint32_t begin, uint32_t hits, NumberOf number_of)
-    {
-#pragma unroll
-        for (uint32_t i = 0; i < each<Form>; i++)
-            if (hits >> i & 1)
-                at(begin++) = static_cast<Number>(number_of(i));
-    }
-
-    __device__ __forceinline__ void store(uint32_t count, Number *out)
-    {
-        for (uint32_t i = threadIdx.x; i < count; i += fold_threads)
-            out[i] = at(i);
     }
 };
 
@@ -179,68 +268,92 @@ __device__ __forceinline__ void look_back(TileState &state, Prefix::TempStorage 
 }
 
 /* Appends to a list the values in a range, less the first number of the range, in the order of
- * their positions. */
+ * their positions. `step` is the distance between the starts of every 32nd position. */
 template <typename Form, typename Number>
 __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
-    select_range(__grid_constant__ const Form f, typename Form::Word one,
+    select_range(__grid_constant__ const Form f, typename Form::Word step,
                  __grid_constant__ const Positions positions,
                  __grid_constant__ const Range<typename Form::Word> range, TileState state,
                  uint64_t *total, Number *list)
 {
-    __shared__ Stage<Form, Number> stage;
+    constexpr uint32_t run = select_run<Number>;
+    __shared__ Number lists[warps][run];
     __shared__ uint32_t of_warp[warps];
     __shared__ uint64_t prefix;
     __shared__ typename Prefix::TempStorage storage;
-    const Values<Form> values(f, one, positions);
-    const uint32_t hits = values.inside(range);
-    const BlockPart part(__popc(hits), of_warp);
-    stage.collect(part.begin, hits, [&](uint32_t i) { return values.value(i) - range.first; });
-    if (threadIdx.x < 32)
+    Number *const mine = lists[threadIdx.x / lanes];
+    Stage<Number> staged(mine);
+    const uint32_t begin = staged.end;
+    Walk<Form> walk(f, step, positions, run);
+#pragma unroll 1
+    for (uint32_t done = 0; done < run; done += turn<Form>, walk.next_turn()) {
+        walk.evaluate();
+        walk.for_hits(range, [&](const Hit &hit, int, auto number) {
+            staged.append(hit, static_cast<Number>(number));
+        });
+    }
+    const uint32_t hits = (staged.end - begin) / sizeof(Number);
+    const BlockPart part(hits, of_warp);
+    if (threadIdx.x < lanes)
         look_back(state, storage, part.all, total, &prefix);
     __syncthreads();
-    stage.store(part.all, list + prefix);
+    Number *const out = list + prefix + part.begin;
+#pragma unroll 4
+    for (uint32_t i = lane(); i < hits; i += lanes)
+        out[i] = mine[i];
 }
 
-/* Sets counts[r * gridDim.x + t] to the number of values of tile t in range r. */
+/* Sets counts[r * runs + k] to the number of values of run k in range r, of all runs of the
+ * launch. */
 template <typename Form>
 __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
-    count_ranges(__grid_constant__ const Form f, typename Form::Word one,
+    count_ranges(__grid_constant__ const Form f, typename Form::Word step,
                  __grid_constant__ const Positions positions,
                  __grid_constant__ const Ranges<typename Form::Word> ranges, uint64_t *counts)
 {
-    __shared__ uint32_t of_range[tuning::split_ranks];
-    if (threadIdx.x < ranges.count)
-        of_range[threadIdx.x] = 0;
-    __syncthreads();
-    const Values<Form> values(f, one, positions);
+    uint32_t own = 0; /* lane r counts the values in range r */
+    Walk<Form> walk(f, step, positions, tuning::walk_run);
 #pragma unroll 1
-    for (uint32_t r = 0; r < ranges.count; r++)
-        atomicAdd(&of_range[r], __popc(values.inside(ranges.range[r])));
-    __syncthreads();
-    if (threadIdx.x < ranges.count)
-        counts[uint64_t{threadIdx.x} * gridDim.x + blockIdx.x] = of_range[threadIdx.x];
+    for (uint32_t done = 0; done < tuning::walk_run; done += turn<Form>, walk.next_turn()) {
+        walk.evaluate();
+#pragma unroll 1
+        for (uint32_t r = 0; r < ranges.count; r++) {
+            const uint32_t all = __reduce_add_sync(all_lanes, walk.count(ranges.range[r]));
+            own += lane() == r ? all : 0;
+        }
+    }
+    if (lane() < ranges.count)
+        counts[uint64_t{lane()} * gridDim.x * warps + run_of_warp()] = own;
 }
 
 /* Appends the numbers of the positions, from 0 on, to the lists of the ranges that contain their
- * values. begins[r * gridDim.x + t] is the place of the first number of range r in tile t. */
+ * values. begins[r * runs + k] is the place of the first number of range r in run k. */
 template <typename Form, typename Number>
 __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
-    split_ranges(__grid_constant__ const Form f, typename Form::Word one,
+    split_ranges(__grid_constant__ const Form f, typename Form::Word step,
                  __grid_constant__ const Positions positions,
                  __grid_constant__ const Ranges<typename Form::Word> ranges, const uint64_t *begins,
                  Number *lists)
 {
-    __shared__ Stage<Form, Number> stage;
-    __shared__ uint32_t of_warp[warps];
-    const Values<Form> values(f, one, positions);
-    const uint64_t at = positions.of_thread<Form>();
+    static_assert(tuning::split_ranks <= lanes);
+    uint64_t begin = 0; /* lane r has the place in list r */
+    if (lane() < ranges.count)
+        begin = begins[uint64_t{lane()} * gridDim.x * warps + run_of_warp()];
+    Walk<Form> walk(f, step, positions, tuning::walk_run);
 #pragma unroll 1
-    for (uint32_t r = 0; r < ranges.count; r++) {
-        const uint32_t hits = values.inside(ranges.range[r]);
-        const BlockPart part(__popc(hits), of_warp);
-        stage.collect(part.begin, hits, [&](uint32_t i) { return at + i; });
-        __syncthreads();
-        stage.store(part.all, lists + begins[uint64_t{r} * gridDim.x + blockIdx.x]);
+    for (uint32_t done = 0; done < tuning::walk_run; done += turn<Form>, walk.next_turn()) {
+        walk.evaluate();
+#pragma unroll 1
+        for (uint32_t r = 0; r < ranges.count; r++) {
+            Number *list = lists + __shfl_sync(all_lanes, begin, static_cast<int>(r));
+            uint32_t hits = 0;
+            walk.for_hits(ranges.range[r], [&](const Hit &hit, int i, auto) {
+                if (hit.is_hit)
+                    list[hits + hit.before] = static_cast<Number>(walk.at + i * lanes);
+                hits += hit.all;
+            });
+            begin += lane() == r ? hits : 0;
+        }
     }
 }
 

@@ -163,7 +163,7 @@ struct Fold32 : SumsModP {
 #pragma unroll
             for (int g = 0; g < Groups; g++) {
                 if constexpr (checks_range)
-                    met = max(met, most(x[g]));
+                    met = most(x[g], met);
 #pragma unroll
                 for (int c = 0; c < group; c++)
                     x[g][c] = unreduced(map, fold_of<direction, shift>(x[g][c], fold), high[g][c]);
@@ -177,9 +177,9 @@ struct Fold32 : SumsModP {
                     x[g][c] = reduced(x[g][c] + keys.addend);
     }
 
-    __device__ __forceinline__ uint32_t most(const uint32_t (&x)[group]) const
+    __device__ __forceinline__ uint32_t most(const uint32_t (&x)[group], uint32_t met = 0) const
     {
-        return __vimax3_u32(__vimax3_u32(x[0], x[1], x[2]), x[3], 0);
+        return __vimax3_u32(__vimax3_u32(met, x[0], x[1]), x[2], x[3]);
     }
 
     /* Reduces a value that evaluate_unchecked() left too large by p. Such a value comes from the
