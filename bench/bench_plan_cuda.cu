@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Plans of exchanges on the GPU, device time for one rank. The number of ranks grows, and the rank
- * keeps its records, so n grows too. The peer is a copy of as many bytes as the kernels of the plan
- * read and write by the model below. For few ranks the kernels write the plan, and read nothing.
+ * keeps its records, so n grows too. For few ranks each method is measured, and the daemon's choice
+ * is marked. tuning::select_most and its neighbours come from these rows. The peer is a copy of as
+ * many bytes as the kernels of the plan read and write by the model below. Without sorts the
+ * kernels write the plan, and read nothing.
  */
 #include "backend.h"
-#include "cuda/exchange_few.cuh"
+#include "cuda/exchange.cuh"
+#include "cuda/tuning.cuh"
 #include "device.cuh"
 #include "timed.h"
-#include "workspace.cuh"
 
 #include <algorithm>
 #include <string>
@@ -23,20 +25,39 @@ using bench::time_device;
 
 constexpr uint64_t copied = uint64_t{2} << 30; /* bytes that the peer reads, and writes */
 
+constexpr uint64_t selected = 32; /* the most ranks of a rank that selects its order */
+
 struct Rank {
     uint64_t records, world;
     shuf_dtype dtype; /* AUTO: the smallest */
+    bool inverse;
 };
 
+constexpr uint64_t few = uint64_t{1} << 26, many = uint64_t{1} << 28;
 constexpr Rank ranks[] = {
-    {uint64_t{1} << 20, 1, SHUF_AUTO},    {uint64_t{1} << 20, 4, SHUF_AUTO},
-    {uint64_t{1} << 24, 4, SHUF_AUTO},    {uint64_t{1} << 28, 1, SHUF_AUTO},
-    {uint64_t{1} << 28, 2, SHUF_AUTO},    {uint64_t{1} << 28, 4, SHUF_AUTO},
-    {uint64_t{1} << 28, 8, SHUF_AUTO},    {uint64_t{1} << 26, 15, SHUF_AUTO},
-    {uint64_t{1} << 26, 17, SHUF_AUTO},   {uint64_t{1} << 28, 15, SHUF_AUTO},
-    {uint64_t{1} << 28, 17, SHUF_AUTO},   {uint64_t{1} << 28, 64, SHUF_AUTO},
-    {uint64_t{1} << 28, 1024, SHUF_AUTO}, {uint64_t{1} << 28, 4, SHUF_U64},
-    {uint64_t{1} << 28, 1024, SHUF_U64},  {uint64_t{1} << 30, 1024, SHUF_AUTO},
+    {uint64_t{1} << 20, 1, SHUF_AUTO, false},
+    {uint64_t{1} << 20, 4, SHUF_AUTO, false},
+    {uint64_t{1} << 24, 4, SHUF_AUTO, false},
+    {few, 4, SHUF_AUTO, false},
+    {few, 8, SHUF_AUTO, false},
+    {few, 16, SHUF_AUTO, false},
+    {few, 24, SHUF_AUTO, false},
+    {many, 1, SHUF_AUTO, false},
+    {many, 2, SHUF_AUTO, false},
+    {many, 4, SHUF_AUTO, false},
+    {many, 7, SHUF_AUTO, false},
+    {many, 8, SHUF_AUTO, false},
+    {many, 16, SHUF_AUTO, false},
+    {many, 24, SHUF_AUTO, false},
+    {many, 32, SHUF_AUTO, false},
+    {many, 64, SHUF_AUTO, false},
+    {many, 1024, SHUF_AUTO, false},
+    {many, 4, SHUF_AUTO, true},
+    {many, 8, SHUF_AUTO, true},
+    {many, 24, SHUF_AUTO, true},
+    {many, 4, SHUF_U64, false},
+    {many, 1024, SHUF_U64, false},
+    {uint64_t{1} << 30, 1024, SHUF_AUTO, false},
 };
 
 unsigned bits_of(uint64_t largest)
@@ -66,12 +87,12 @@ uint64_t bytes_by_keys(unsigned key_bits, uint64_t width)
     return 4 + 4 + (key_bits + 7) / 8 * 2 * 4 + 4 + width;
 }
 
-uint64_t moved_bytes(const shuf__plan &plan, uint64_t width)
+uint64_t moved_bytes(const shuf__plan &plan, const shuf::Methods &methods, uint64_t width)
 {
     const unsigned bits = bits_of(plan.permutation.n - 1);
     const uint64_t sorted = bits <= 32 ? bytes_by_keys(bits, width) : bytes_by_digits(bits, width);
-    return (shuf::selects_order(plan) ? width : sorted) +
-           (shuf::splits_places(plan) ? width : bytes_by_digits(bits_of(plan.world - 1), width));
+    return (methods.selects_order ? width : sorted) +
+           (methods.splits_places ? width : bytes_by_digits(bits_of(plan.world - 1), width));
 }
 
 shuf__computation computation_of(const Rank &rank)
@@ -82,6 +103,7 @@ shuf__computation computation_of(const Rank &rank)
         timed_row(SHUF_ALGORITHM_PRIMEFOLD, rank.records * rank.world, 7, 0);
     c.request.plan.world = rank.world;
     c.request.plan.rank = rank.world / 2;
+    c.request.plan.inverse = rank.inverse;
     if (shuf__exchange_make(&c.request, &error))
         die("plan", error.text);
     if (rank.dtype != SHUF_AUTO)
@@ -89,9 +111,21 @@ shuf__computation computation_of(const Rank &rank)
     return c;
 }
 
+/* The daemon's choice has a star. */
+std::string label_of(const Rank &rank, const shuf__plan &plan, const shuf::Methods &methods,
+                     uint64_t width)
+{
+    const shuf::Methods best = shuf::exchange_methods(plan);
+    const bool chosen =
+        best.selects_order == methods.selects_order && best.splits_places == methods.splits_places;
+    return "plan of one of " + std::to_string(rank.world) + " ranks" +
+           (rank.inverse ? ", inverse, " : ", ") + std::to_string(8 * width) + " bits, order " +
+           (methods.selects_order ? "selected" : "sorted") + ", places " +
+           (methods.splits_places ? "split" : "sorted") + (chosen ? " *" : "");
+}
+
 struct Bench {
     report *out;
-    shuf__backend *backend;
     double copy_rate; /* bytes read and written in a nanosecond */
 
     void measure_copy()
@@ -109,37 +143,35 @@ struct Bench {
         check(cudaFree(from), "memory");
     }
 
-    double time_plan(shuf__computation &c, double (&ns)[samples])
+    /* Returns the bytes of the plan and of its workspace. */
+    double time_plan(shuf__computation &c, const shuf::Methods &methods, double (&ns)[samples])
     {
-        shuf__error error;
-        shuf__block block;
-        const auto *ops = backend->ops;
-        const uint64_t bytes = shuf__request_shape(&c.request).bytes + SHUF__BLOCK_UNIT - 1;
-        if (ops->alloc(backend, ops->own, bytes / SHUF__BLOCK_UNIT * SHUF__BLOCK_UNIT, &block,
-                       &error))
-            die("plan", error.text);
-        const bench::Workspace workspace(backend, &c, block.kind);
-        for (int i = -1; i < samples; i++) { /* the first is a warm-up */
-            uint64_t took;
-            if (shuf__backend_compute(backend, &c, &block, &took, &error))
-                die("plan", error.text);
-            if (i >= 0)
-                ns[i] = static_cast<double>(took);
-        }
-        ops->free(backend, &block);
-        return static_cast<double>(shuf__request_shape(&c.request).bytes +
-                                   (c.workspace ? c.workspace->bytes : 0));
+        shuf__block workspace{};
+        bool cancelled = false;
+        void *plan;
+        const uint64_t bytes = shuf__request_shape(&c.request).bytes;
+        workspace.bytes = shuf::exchange_bytes(c.request, methods);
+        check(cudaMalloc(&plan, bytes), "memory");
+        check(cudaMalloc(&workspace.memory, workspace.bytes), "memory");
+        c.workspace = &workspace;
+        time_device("plan", ns, [&] {
+            check(shuf::exchange_async(nullptr, c, methods, plan, nullptr, &cancelled), "plan");
+        });
+        check(cudaFree(workspace.memory), "memory");
+        check(cudaFree(plan), "memory");
+        c.workspace = nullptr;
+        return static_cast<double>(bytes + workspace.bytes);
     }
 
-    void row(const Rank &rank)
+    void row(const Rank &rank, const shuf::Methods &methods)
     {
         shuf__computation c = computation_of(rank);
         const uint64_t width = shuf__request_shape(&c.request).width, n = rank.records * rank.world;
-        const uint64_t each = moved_bytes(c.request.plan, width), moved = rank.records * each;
+        const uint64_t each = moved_bytes(c.request.plan, methods, width);
+        const uint64_t moved = rank.records * each;
         double ns[samples];
-        const double memory = time_plan(c, ns);
-        const std::string label = "plan of one of " + std::to_string(rank.world) + " ranks, " +
-                                  std::to_string(8 * width) + " bits";
+        const double memory = time_plan(c, methods, ns);
+        const std::string label = label_of(rank, c.request.plan, methods, width);
         report_add(out, label.c_str(), n, rank.records, "records", moved, ns, samples);
         report_value(out, (label + ": bytes moved for a record, by the model").c_str(), n,
                      static_cast<double>(each), "bytes");
@@ -148,6 +180,15 @@ struct Bench {
         report_value(out, (label + ": a copy of the moved bytes takes").c_str(), n,
                      100 * static_cast<double>(moved) / copy_rate / ns[samples / 2], "%");
     }
+
+    void rows(const Rank &rank)
+    {
+        for (const bool selects : {true, false})
+            for (const bool splits : {true, false})
+                if ((!selects || rank.world <= selected) &&
+                    (!splits || rank.world <= shuf::tuning::split_ranks))
+                    row(rank, {selects, splits});
+    }
 };
 
 } // namespace
@@ -155,14 +196,10 @@ struct Bench {
 int main(int argc, char **argv)
 {
     Bench b{};
-    shuf__error error;
     b.out = report_begin("plans of exchanges on a GPU, device time", argc, argv);
     bench::say_device(b.out);
-    if (shuf__backend_open("cuda:0", 0, &b.backend, &error))
-        die("backend", error.text);
     b.measure_copy();
     for (const Rank &rank : ranks)
-        b.row(rank);
-    b.backend->ops->close(b.backend);
+        b.rows(rank);
     return report_end(b.out);
 }

@@ -53,7 +53,8 @@ uint64_t records_of(const shuf__plan &plan, bool output)
     return shuf__plan_part(&plan, plan.rank, output).count;
 }
 
-template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *memory)
+template <typename Number>
+Arrays<Number> lay_out(const shuf__plan &plan, const Methods &methods, char *memory)
 {
     Arrays<Number> a{};
     char *at = memory;
@@ -63,7 +64,7 @@ template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *
         return here;
     };
     const uint64_t in = records_of(plan, false), out = records_of(plan, true);
-    const bool selects = selects_order(plan), splits = splits_places(plan);
+    const bool selects = methods.selects_order, splits = methods.splits_places;
     const uint64_t most = std::max(selects ? 0 : in, splits ? 0 : out);
     const uint64_t ranks = plan.input || plan.output ? plan.world : 0;
     for (int k = 0; k < 2; k++)
@@ -127,6 +128,7 @@ cudaError_t find_ranks(const shuf__plan &plan, bool output, uint64_t *bounds, Ra
 /* The memory and the computation of a side's sorts. */
 template <typename Number> struct Work {
     const shuf__computation &computation;
+    const Methods &methods;
     const Side &side;
     const Arrays<Number> &arrays;
     Number *numbers, *counts; /* of the plan */
@@ -216,6 +218,10 @@ cudaError_t sort_side(const Form &f, const shuf_primefold_shape &shape, const Wo
 /* Makes a list without sorts. */
 template <typename Number> cudaError_t walk_side(const Work<Number> &w)
 {
+    if (w.side.by_rank && w.side.ranks.world == 1) {
+        number_all<<<w.blocks(1), fold_threads, 0, w.stream>>>(w.side.count, w.numbers);
+        return cudaGetLastError();
+    }
     return (w.side.by_rank ? split_places<Number>
                            : select_order<Number>)(w.computation, w.arrays.temporary, w.numbers,
                                                    w.stream, w.cancelled);
@@ -225,7 +231,7 @@ template <Direction direction, typename Number> cudaError_t make_side(const Work
 {
     const shuf__plan &plan = w.computation.request.plan;
     const shuf__permutation &p = plan.permutation;
-    const bool walks = w.side.by_rank ? splits_places(plan) : selects_order(plan);
+    const bool walks = w.side.by_rank ? w.methods.splits_places : w.methods.selects_order;
     const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
     const uint64_t world = w.side.ranks.world;
     if (w.side.count == 0)
@@ -257,11 +263,12 @@ template <typename Number> struct Lists {
 };
 
 template <typename Number>
-cudaError_t make_plan(const shuf__computation &computation, void *out, cudaStream_t stream,
-                      bool *cancelled)
+cudaError_t make_plan(const shuf__computation &computation, const Methods &methods, void *out,
+                      cudaStream_t stream, bool *cancelled)
 {
     const shuf__plan &plan = computation.request.plan;
-    const auto a = lay_out<Number>(plan, static_cast<char *>(computation.workspace->memory));
+    const auto a =
+        lay_out<Number>(plan, methods, static_cast<char *>(computation.workspace->memory));
     const Lists<Number> lists(plan, out);
     if (computation.workspace->bytes < a.bytes)
         return cudaErrorInvalidValue;
@@ -273,8 +280,8 @@ cudaError_t make_plan(const shuf__computation &computation, void *out, cudaStrea
                   {},
                   output != 0,
                   shuf__bits(output ? plan.world - 1 : plan.permutation.n - 1)};
-        const Work<Number> w{computation,          side,   a,        lists.numbers[output],
-                             lists.counts[output], stream, cancelled};
+        const Work<Number> w{computation,          methods, side,     a, lists.numbers[output],
+                             lists.counts[output], stream,  cancelled};
         e = find_ranks(plan, !output, a.bounds[output], &side.ranks, stream);
         if (e == cudaSuccess)
             e = (output != 0) != plan.inverse ? make_side<Direction::forward>(w)
@@ -310,20 +317,25 @@ bool is_narrow(const shuf__request &request)
 
 } // namespace
 
-uint64_t exchange_bytes(const shuf__request &request)
+Methods exchange_methods(const shuf__plan &plan)
 {
-    return is_narrow(request) ? lay_out<uint32_t>(request.plan, nullptr).bytes
-                              : lay_out<uint64_t>(request.plan, nullptr).bytes;
+    return {selects_order(plan), splits_places(plan)};
+}
+
+uint64_t exchange_bytes(const shuf__request &request, const Methods &methods)
+{
+    return is_narrow(request) ? lay_out<uint32_t>(request.plan, methods, nullptr).bytes
+                              : lay_out<uint64_t>(request.plan, methods, nullptr).bytes;
 }
 
 cudaError_t exchange_async(const shuf__simd_ops *simd, const shuf__computation &computation,
-                           void *out, cudaStream_t stream, bool *cancelled)
+                           const Methods &methods, void *out, cudaStream_t stream, bool *cancelled)
 {
     if (computation.request.plan.permutation.n <= SHUF_PRIMEFOLD_EXACT)
         return make_here(simd, computation, out, stream, cancelled);
     return is_narrow(computation.request)
-               ? make_plan<uint32_t>(computation, out, stream, cancelled)
-               : make_plan<uint64_t>(computation, out, stream, cancelled);
+               ? make_plan<uint32_t>(computation, methods, out, stream, cancelled)
+               : make_plan<uint64_t>(computation, methods, out, stream, cancelled);
 }
 
 } // namespace shuf

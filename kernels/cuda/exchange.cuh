@@ -12,15 +12,24 @@
 namespace shuf
 {
 
+/* Which lists of a plan are made without sorts, as exchange_few.cuh describes. Results do not
+ * depend on it. Only for at most tuning::split_ranks ranks places can be split. */
+struct Methods {
+    bool selects_order, splits_places;
+};
+
+/* The faster methods. */
+Methods exchange_methods(const shuf__plan &plan);
+
 /* The bytes of the workspace, which is device memory: counters, and for sorts 8 for each record of
  * the larger sorted side, or 12 if the numbers have 64 bits. Never 0. Asks the current device. */
-uint64_t exchange_bytes(const shuf__request &request);
+uint64_t exchange_bytes(const shuf__request &request, const Methods &methods);
 
 /* Queues the computation of a plan to `out`, which is device memory. The computation has its
  * workspace. For n <= SHUF_PRIMEFOLD_EXACT one of the host's processors makes the plan. The call
  * checks for cancellation before each sort or launch. */
 cudaError_t exchange_async(const shuf__simd_ops *simd, const shuf__computation &computation,
-                           void *out, cudaStream_t stream, bool *cancelled);
+                           const Methods &methods, void *out, cudaStream_t stream, bool *cancelled);
 
 } // namespace shuf
 

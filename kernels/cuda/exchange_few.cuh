@@ -7,7 +7,7 @@
  *   order   evaluates all positions of the output of all ranks, and selects the values that are
  *           records of this rank. Its time depends on n.
  *   places  evaluates the rank's own places, and splits them by the rank that sends the record.
- *           Its time depends on the number of ranks.
+ *           Its time depends on the number of ranks, at most tuning::split_ranks.
  */
 #ifndef SHUF__CUDA_EXCHANGE_FEW_CUH
 #define SHUF__CUDA_EXCHANGE_FEW_CUH
@@ -19,7 +19,7 @@
 namespace shuf
 {
 
-/* Whether the lists of a plan are made without sorts. */
+/* Whether this takes less time than sorts. */
 bool selects_order(const shuf__plan &plan);
 bool splits_places(const shuf__plan &plan);
 

@@ -37,7 +37,7 @@ template <typename Form> constexpr uint32_t turn = lanes *each<Form>;
 
 /* The positions of a warp, and of a block. A warp that selects keeps its hits in shared memory. */
 template <typename Number>
-constexpr uint32_t select_run = tuning::walk_run *sizeof(uint32_t) / sizeof(Number);
+constexpr uint32_t select_run = tuning::walk_run * sizeof(uint32_t) / sizeof(Number);
 template <typename Number> constexpr uint32_t select_tile = warps *select_run<Number>;
 constexpr uint32_t split_tile = warps * tuning::walk_run;
 

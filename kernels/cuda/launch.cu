@@ -118,7 +118,8 @@ cudaError_t compute_async(const Cuda *cuda, const shuf__computation &computation
     if (computation.request.kind == SHUF__SHUFFLE)
         return shuffle_there(cuda, computation, out, cancelled);
     if (computation.request.kind == SHUF__EXCHANGE)
-        return exchange_async(cuda->simd, computation, out, cuda->stream, cancelled);
+        return exchange_async(cuda->simd, computation, exchange_methods(computation.request.plan),
+                              out, cuda->stream, cancelled);
     if (computation.request.kind == SHUF__PERMUTATION)
         return permute_async(cuda->scratch, computation, out, cuda->stream, cancelled);
     *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
@@ -214,7 +215,7 @@ cudaError_t copy_some(Cuda *cuda, uint64_t until)
 shuf__workspace plan_workspace(const Cuda *cuda, const shuf__request &request)
 {
     use_device(cuda);
-    const uint64_t bytes = exchange_bytes(request);
+    const uint64_t bytes = exchange_bytes(request, exchange_methods(request.plan));
     return {SHUF__MEMORY_CUDA_PRIVATE, bytes, bytes};
 }
 
