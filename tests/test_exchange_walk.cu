@@ -176,7 +176,7 @@ template <typename Of> void check_form(uint64_t n, Direction direction)
 }
 
 /* The prime is next to the first n, and far from the second, which needs many cycle walks. */
-constexpr uint64_t sizes[] = {(1 << 22) - 3, (1 << 21) + 1};
+constexpr uint64_t sizes[] = {(1 << 22) - 3, (1 << 21) + 2000};
 constexpr int maps = SHUF_PRIMEFOLD_MAPS_LARGE_62;
 
 void double_quotients(void **)

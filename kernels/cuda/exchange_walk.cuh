@@ -199,6 +199,19 @@ template <typename Form> struct Walk {
     }
 };
 
+/* Stores a number of 32 or 64 bits if `is_hit`. The compiler would make a branch, which takes
+ * longer than the store. */
+#define SHUF__STORE_BITS(space, bits, pointer, value, is_hit, to, number)            \
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %0, 0;\n\t"                   \
+                 "@p st." space ".u" bits " [%1], %2;\n\t}" ::"r"(uint32_t{is_hit}), \
+                 pointer(to), value(number)                                          \
+                 : "memory")
+#define SHUF__STORE_HIT(space, pointer, is_hit, to, number)              \
+    if constexpr (sizeof(number) == sizeof(uint32_t))                    \
+        SHUF__STORE_BITS(space, "32", pointer, "r", is_hit, to, number); \
+    else                                                                 \
+        SHUF__STORE_BITS(space, "64", pointer, "l", is_hit, to, number)
+
 /* A list in shared memory to which a warp appends its hits. */
 template <typename Number> struct Stage {
     uint32_t end; /* address */
@@ -208,20 +221,10 @@ template <typename Number> struct Stage {
     {
     }
 
-    /* The compiler would make a branch, which takes longer than the store. */
     __device__ __forceinline__ void append(const Hit &hit, Number number)
     {
-        const uint32_t to = end + hit.before * sizeof(Number), is_hit = hit.is_hit;
-        if constexpr (sizeof(Number) == sizeof(uint32_t))
-            asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\t"
-                         "@p st.shared.u32 [%0], %1;\n\t}" ::"r"(to),
-                         "r"(number), "r"(is_hit)
-                         : "memory");
-        else
-            asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\t"
-                         "@p st.shared.u64 [%0], %1;\n\t}" ::"r"(to),
-                         "l"(number), "r"(is_hit)
-                         : "memory");
+        const uint32_t to = end + hit.before * sizeof(Number);
+        SHUF__STORE_HIT("shared", "r", hit.is_hit, to, number);
         end += hit.all * sizeof(Number);
     }
 };
@@ -336,26 +339,32 @@ __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
                  Number *lists)
 {
     static_assert(tuning::split_ranks <= lanes);
-    uint64_t begin = 0; /* lane r has the place in list r */
+    uint64_t end = 0; /* lane r has the address of the end of list r */
     if (lane() < ranges.count)
-        begin = begins[uint64_t{lane()} * gridDim.x * warps + run_of_warp()];
+        end = reinterpret_cast<uint64_t>(
+            lists + begins[uint64_t{lane()} * gridDim.x * warps + run_of_warp()]);
     Walk<Form> walk(f, step, positions, tuning::walk_run);
 #pragma unroll 1
     for (uint32_t done = 0; done < tuning::walk_run; done += turn<Form>, walk.next_turn()) {
         walk.evaluate();
 #pragma unroll 1
         for (uint32_t r = 0; r < ranges.count; r++) {
-            Number *list = lists + __shfl_sync(all_lanes, begin, static_cast<int>(r));
+            const uint64_t to = __shfl_sync(all_lanes, end, static_cast<int>(r));
             uint32_t hits = 0;
             walk.for_hits(ranges.range[r], [&](const Hit &hit, int i, auto) {
-                if (hit.is_hit)
-                    list[hits + hit.before] = static_cast<Number>(walk.at + i * lanes);
+                const auto number = static_cast<Number>(walk.at + i * lanes);
+                const uint32_t place = hits + hit.before;
+                SHUF__STORE_HIT("global", "l", hit.is_hit, to + uint64_t{place} * sizeof(Number),
+                                number);
                 hits += hit.all;
             });
-            begin += lane() == r ? hits : 0;
+            end += lane() == r ? hits * sizeof(Number) : 0;
         }
     }
 }
+
+#undef SHUF__STORE_HIT
+#undef SHUF__STORE_BITS
 
 } // namespace shuf::walk
 
