@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of plans for few ranks, with each form of primefold for large n. A plan gets the
- * forms of 64-bit words only from n = 2^31 on. These tests call the kernels with these forms and a
- * smaller n, and compare them with the inline C.
+ * The kernels of plans for few ranks, compared with the inline C. A plan of a large n would take
+ * long on the host, so these tests evaluate some neighbouring positions of each n.
  */
 #include "cuda/exchange_walk.cuh"
-#include "cuda/fold_forms.cuh"
 #include "host/primefold_shape.h"
 
 #include "support/device_tests.cuh"
@@ -54,23 +52,29 @@ template <typename T> class Device
     size_t count_;
 };
 
-/* A permutation, its values at all positions, and the ends of the parts of its ranks. */
+/* A permutation, its values at some positions, and the ends of the parts of its ranks. */
 struct Job {
     shuf__permutation p{};
+    shuf_primefold_shape shape;
+    walk::Positions positions;
     Numbers value, ends;
 
     Job(uint64_t n, uint64_t world, Direction direction)
+        : shape(shuf__primefold_shape(n)), value(std::min(n, 100000 + random_below(100000)))
     {
         p.algorithm = SHUF_ALGORITHM_PRIMEFOLD;
         p.n = n;
         p.seed = random_u64();
         p.epoch = random_below(9);
+        positions = {random_below(2) ? random_below(n - value.size() + 1) : n - value.size(),
+                     value.size()};
         shuf_primefold f = shuf_primefold_make(n, p.seed, p.epoch);
         shuf_primefold_make_inverse(&f);
-        value.resize(n);
-        for (uint64_t i = 0; i < n; i++)
-            value[i] = direction == Direction::forward ? shuf_primefold_forward(&f, i)
-                                                       : shuf_primefold_inverse(&f, i);
+        for (uint64_t i = 0; i < value.size(); i++) {
+            const uint64_t x = positions.first + i;
+            value[i] = direction == Direction::forward ? shuf_primefold_forward(&f, x)
+                                                       : shuf_primefold_inverse(&f, x);
+        }
         for (uint64_t r = 1; r < world; r++)
             ends.push_back(random_below(n));
         ends.push_back(n);
@@ -83,6 +87,10 @@ struct Job {
     bool has(uint64_t rank, uint64_t x) const
     {
         return x >= first(rank) && x < ends[rank];
+    }
+    template <typename Word> walk::Range<Word> range(uint64_t rank) const
+    {
+        return {static_cast<Word>(first(rank)), static_cast<Word>(ends[rank] - first(rank))};
     }
 };
 
@@ -101,9 +109,7 @@ void expect(const char *what, const Job &job, const Numbers &expected, const Dev
 template <typename Number, typename Form>
 void check_select(const Job &job, const Form &f, typename Form::Word step, uint64_t rank)
 {
-    using Word = typename Form::Word;
-    const walk::Range<Word> range{static_cast<Word>(job.first(rank)),
-                                  static_cast<Word>(job.ends[rank] - job.first(rank))};
+    const auto range = job.range<typename Form::Word>(rank);
     Numbers expected;
     for (const uint64_t x : job.value)
         if (job.has(rank, x))
@@ -113,9 +119,9 @@ void check_select(const Job &job, const Form &f, typename Form::Word step, uint6
     total.copy_from({0, 0, 0});
     uint64_t *before = total.memory;
     /* Two launches, as for an n above tuning::walk_positions. */
-    const uint64_t half = job.p.n / 2 + random_below(99);
-    for (const walk::Positions part :
-         {walk::Positions{0, half}, walk::Positions{half, job.p.n - half}}) {
+    const uint64_t begin = job.positions.first, half = 1 + random_below(job.positions.count - 1);
+    for (const walk::Positions part : {walk::Positions{begin, half},
+                                       walk::Positions{begin + half, job.positions.count - half}}) {
         const unsigned tiles = blocks_for(part.count, walk::select_tile<Number>);
         size_t bytes = 0;
         walk::TileState state;
@@ -135,17 +141,14 @@ void check_select(const Job &job, const Form &f, typename Form::Word step, uint6
 template <typename Number, typename Form>
 void check_split(const Job &job, const Form &f, typename Form::Word step)
 {
-    using Word = typename Form::Word;
     const auto world = static_cast<uint32_t>(job.ends.size());
-    const uint64_t first = random_below(job.p.n);
-    const walk::Positions part{first, random_below(job.p.n - first) + 1};
-    walk::Ranges<Word> ranges{{}, world};
+    const walk::Positions &part = job.positions;
+    walk::Ranges<typename Form::Word> ranges{{}, world};
     Numbers expected;
     for (uint32_t r = 0; r < world; r++) {
-        ranges.range[r] = {static_cast<Word>(job.first(r)),
-                           static_cast<Word>(job.ends[r] - job.first(r))};
+        ranges.range[r] = job.range<typename Form::Word>(r);
         for (uint64_t i = 0; i < part.count; i++)
-            if (job.has(r, job.value[first + i]))
+            if (job.has(r, job.value[i]))
                 expected.push_back(i);
     }
     assert_int_equal(expected.size(), part.count);
@@ -161,49 +164,59 @@ void check_split(const Job &job, const Form &f, typename Form::Word step)
     expect("places", job, expected, lists);
 }
 
-template <typename Of> void check_form(uint64_t n, Direction direction)
+template <Direction direction> void check_size(uint64_t n)
 {
     for (uint64_t world = 1; world <= tuning::split_ranks; world += 1 + random_below(3)) {
         const Job job(n, world, direction);
-        const shuf_primefold_shape shape = shuf__primefold_shape(n);
-        const auto f = Of::make(job.p, shape);
-        const auto step = make_steps(f, shape.p, walk::lanes).one;
-        check_select<uint32_t>(job, f, step, random_below(world));
-        check_select<uint64_t>(job, f, step, random_below(world));
-        check_split<uint32_t>(job, f, step);
-        check_split<uint64_t>(job, f, step);
+        const cudaError_t e = walk::with_form<direction>(job.shape, [&](auto of) {
+            const auto f = of.make(job.p, job.shape);
+            const auto step = walk::step_of(f, job.shape);
+            const uint64_t rank = random_below(world);
+            if (job.ends[rank] - job.first(rank) < uint64_t{1} << 32)
+                check_select<uint32_t>(job, f, step, rank);
+            check_select<uint64_t>(job, f, step, rank);
+            check_split<uint32_t>(job, f, step);
+            check_split<uint64_t>(job, f, step);
+            return cudaGetLastError();
+        });
+        check(e);
     }
 }
 
-/* The prime is next to the first n, and far from the second, which needs many cycle walks. */
-constexpr uint64_t sizes[] = {(1 << 22) - 3, (1 << 21) + 2000};
-constexpr int maps = SHUF_PRIMEFOLD_MAPS_LARGE_62;
+/* Each form, the bounds between the forms, and sizes next to their prime and far from it. */
+constexpr uint64_t sizes[] = {257,
+                              5000,
+                              65521,
+                              100003,
+                              (uint64_t{1} << 21) + 1,
+                              (uint64_t{1} << 21) + 2000,
+                              uint64_t{1} << 30,
+                              (uint64_t{1} << 30) + 9999,
+                              (uint64_t{1} << 31) - 10000000,
+                              (uint64_t{1} << 31) - 1,
+                              uint64_t{1} << 31,
+                              uint64_t{3000000019},
+                              (uint64_t{1} << 32) - (uint64_t{1} << 24),
+                              (uint64_t{1} << 32) - (uint64_t{1} << 23),
+                              (uint64_t{1} << 32) - 1,
+                              uint64_t{1} << 32,
+                              (uint64_t{1} << 33) + 77,
+                              (uint64_t{1} << 38) - (uint64_t{1} << 33),
+                              (uint64_t{1} << 38) + 1,
+                              uint64_t{1} << 62};
 
-void double_quotients(void **)
+void forward(void **)
 {
-    random_start("double_quotients");
+    random_start("forward");
     for (const uint64_t n : sizes)
-        check_form<FormOf<FoldDouble<maps>>>(n, Direction::forward);
+        check_size<Direction::forward>(n);
 }
 
-void any_prime(void **)
+void inverse(void **)
 {
-    random_start("any_prime");
-    for (const uint64_t n : sizes) {
-        check_form<FormOf<Fold64<maps>>>(n, Direction::forward);
-        check_form<FormOf<Fold64<maps, Direction::inverse>, Direction::inverse>>(
-            n, Direction::inverse);
-    }
-}
-
-void words_of_32_bits(void **)
-{
-    random_start("words_of_32_bits");
-    for (const uint64_t n : sizes) {
-        check_form<FormOf<Fold32<maps>>>(n, Direction::forward);
-        check_form<FormOf<Fold32<maps, Direction::inverse>, Direction::inverse>>(
-            n, Direction::inverse);
-    }
+    random_start("inverse");
+    for (const uint64_t n : sizes)
+        check_size<Direction::inverse>(n);
 }
 
 } // namespace
@@ -211,9 +224,8 @@ void words_of_32_bits(void **)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(double_quotients),
-        cmocka_unit_test(any_prime),
-        cmocka_unit_test(words_of_32_bits),
+        cmocka_unit_test(forward),
+        cmocka_unit_test(inverse),
     };
     return run_device_tests(tests);
 }

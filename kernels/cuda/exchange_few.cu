@@ -6,7 +6,6 @@
 
 #include "exchange_sort.cuh"
 #include "exchange_walk.cuh"
-#include "fold_forms.cuh"
 #include "host/primefold_shape.h"
 
 #include <algorithm>
@@ -30,7 +29,7 @@ shuf__range own_part(const shuf__plan &plan, bool output)
 
 bool is_narrow(const shuf__plan &plan)
 {
-    return shuf__primefold_shape(plan.permutation.n).p >> 31 == 0;
+    return shuf__primefold_shape(plan.permutation.n).p >> 32 == 0;
 }
 
 /* The most positions of a launch that selects. */
@@ -77,10 +76,10 @@ template <typename Use> cudaError_t with_values(const shuf__plan &plan, Use use)
     const shuf_primefold_shape shape = shuf__primefold_shape(plan.permutation.n);
     const auto with = [&](auto of) {
         const auto f = of.make(plan.permutation, shape);
-        return use(f, make_steps(f, shape.p, walk::lanes).one);
+        return use(f, walk::step_of(f, shape));
     };
-    return plan.inverse ? with_form<Direction::inverse>(shape, with)
-                        : with_form<Direction::forward>(shape, with);
+    return plan.inverse ? walk::with_form<Direction::inverse>(shape, with)
+                        : walk::with_form<Direction::forward>(shape, with);
 }
 
 template <typename Word> Range<Word> range_of(const shuf__range &part)

@@ -11,7 +11,7 @@
 #ifndef SHUF__CUDA_EXCHANGE_WALK_CUH
 #define SHUF__CUDA_EXCHANGE_WALK_CUH
 
-#include "fold_rows.cuh"
+#include "fold_forms.cuh"
 #include "tuning.cuh"
 
 #include <cub/agent/single_pass_scan_operators.cuh>
@@ -40,6 +40,22 @@ template <typename Number>
 constexpr uint32_t select_run = tuning::walk_run * sizeof(uint32_t) / sizeof(Number);
 template <typename Number> constexpr uint32_t select_tile = warps *select_run<Number>;
 constexpr uint32_t split_tile = warps * tuning::walk_run;
+
+/* Does the same as shuf::with_form(), but for p < 2^32 the words have 32 bits. */
+template <Direction direction, typename Use>
+cudaError_t with_form(const shuf_primefold_shape &shape, Use use)
+{
+    using Form = Fold32<SHUF_PRIMEFOLD_MAPS_LARGE_62, direction, RangeCheck::on, 32>;
+    return shape.p >> 31 == 1 ? use(FormOf<Form, direction>{})
+                              : shuf::with_form<direction>(shape, use);
+}
+
+/* The step of select_range() and its neighbours, over 32 positions. */
+template <typename Form>
+typename Form::Word step_of(const Form &f, const shuf_primefold_shape &shape)
+{
+    return make_steps(f, shape.p, lanes).one;
+}
 
 /* The positions that a launch evaluates. */
 struct Positions {

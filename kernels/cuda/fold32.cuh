@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The form for p < 2^31. It computes m x mod p as m x - q p, where q is an estimate of m x / p in
- * double precision. A GPU has separate units for doubles.
+ * The form for p < 2^31, or p < 2^32 if Bits is 32. It computes m x mod p as m x - q p, where q is
+ * an estimate of m x / p in double precision. A GPU has separate units for doubles.
  *
  * The double 2^52 + x has x in its low word and a constant in its high word, so it needs no
  * conversion. With M = floor(2^52 m / p), one fused multiply-add, rounded down, gives
@@ -12,8 +12,8 @@
  *
  * For x < p, q is the quotient or one less, because x M 2^-52 is below m x / p by less than p
  * 2^-52. If q is one less, m x - q p is too large by p. This happens only to remainders below p^2
- * 2^-52. There are fewer than 2^10 of them, and none for p < 2^26. The result for x >= p does not
- * matter: the range check detects such an x.
+ * 2^-52. There are fewer than 2^12 of them, for p < 2^31 fewer than 2^10, and none for p < 2^26.
+ * The result for x >= p does not matter: the range check detects such an x.
  */
 #ifndef SHUF__CUDA_FOLD32_CUH
 #define SHUF__CUDA_FOLD32_CUH
@@ -26,7 +26,8 @@ namespace shuf
 /* evaluate_unchecked() makes two kinds of errors: it also folds the numbers from `whole` to p - 1,
  * and it does not reduce the few remainders that are too large by p. With a range check, in_range()
  * detects these numbers before a fold. */
-template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on>
+template <int Maps, Direction direction = Direction::forward, RangeCheck check = RangeCheck::on,
+          int Bits = 31>
 struct Fold32 : SumsModP {
     using Word = uint32_t;
     static constexpr bool checks_range = check == RangeCheck::on, is_right_past_n = true;
@@ -137,7 +138,12 @@ struct Fold32 : SumsModP {
 
     __device__ __forceinline__ uint32_t add(uint32_t x, uint32_t step) const
     {
-        return reduced(x + step);
+        if constexpr (Bits < 32) {
+            return reduced(x + step);
+        } else {
+            const uint32_t until_p = p - step; /* the sum may not fit 32 bits */
+            return x < until_p ? x + step : x - until_p;
+        }
     }
 
     __device__ __forceinline__ uint32_t rest(const Row &keys, uint32_t x) const
@@ -174,7 +180,8 @@ struct Fold32 : SumsModP {
             for (int g = 0; g < Groups; g++)
 #pragma unroll
                 for (int c = 0; c < group; c++)
-                    x[g][c] = reduced(x[g][c] + keys.addend);
+                    x[g][c] = Bits < 32 ? reduced(x[g][c] + keys.addend)
+                                        : add(reduced(x[g][c]), keys.addend);
     }
 
     __device__ __forceinline__ uint32_t most(const uint32_t (&x)[group], uint32_t met = 0) const
