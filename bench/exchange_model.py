@@ -16,14 +16,31 @@ import pathlib
 import sys
 
 NODE = 8  # GPUs that NVLink connects
-COPY = 4306e9  # bytes a second that a kernel reads and writes in its own memory
-EVALUATE = {32: 909e9, 64: 380e9}  # values a second, by the bits of the words of primefold
 NARROW = 2**31 - 2**23  # from this n on, primefold needs words of 64 bits
+SELECT = {32: 206e9, 64: 130e9}  # positions of the output a second, by the bits of the words
+SPLIT = {32: 292e9, 64: 150e9}  # places a second
+SORT = {32: 1500e9, 64: 1100e9}  # bytes a second that sorts read and write, with the evaluations between them
+SELECT_GPUS, SPLIT_GPUS = 16, 8  # for more GPUs, sorts make the order, and the places
 NVLINK = 349e9  # bytes a second that NCCL's all-to-all sends over the links of a GPU
 INFINIBAND = 50e9  # bytes a second of a GPU's NDR adapter
 ROUND_BYTES, ROUND_SECONDS = 2**28, 0.12e-3  # the bytes that a rank sends in a round; the least time of a round
-PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory while it is computed
+PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory of sorts
 GPUS = (1, 2, 4, 8, 64, 1024)
+
+# Plans on one H200: GPUs, records of a GPU, milliseconds.
+MEASURED = [
+    (1, 2**28, 2.22),
+    (2, 2**28, 3.51),
+    (4, 2**28, 6.21),
+    (8, 2**28, 20.1),
+    (15, 2**26, 5.23),
+    (15, 2**28, 32.4),
+    (17, 2**26, 3.17),
+    (17, 2**28, 25.1),
+    (64, 2**28, 25.5),
+    (1024, 2**28, 28.2),
+    (1024, 2**30, 112.4),
+]
 
 
 @dataclasses.dataclass
@@ -66,10 +83,17 @@ def bytes_by_keys(bits):
 
 def plan_seconds(n, gpus, records):
     bits, ranks = (n - 1).bit_length(), (gpus - 1).bit_length()
-    moved = (bytes_by_keys(bits) if bits <= 32 else bytes_by_digits(bits)) + bytes_by_digits(ranks)
-    evaluations = (2 if bits <= 32 else math.ceil(bits / 16)) + math.ceil(ranks / 16)
     word = 32 if n < NARROW else 64
-    return records * (moved / COPY + evaluations / EVALUATE[word])
+    sorted_order = records * (bytes_by_keys(bits) if bits <= 32 else bytes_by_digits(bits)) / SORT[word]
+    sorted_places = records * bytes_by_digits(ranks) / SORT[word]
+    order = n / SELECT[word] if gpus <= SELECT_GPUS else sorted_order
+    places = records / SPLIT[word] if gpus <= SPLIT_GPUS else sorted_places
+    return order + places
+
+
+def plan_bytes(gpus, records):
+    """The memory of the plan, while it is computed."""
+    return records * (PLAN_BYTES + (0 if gpus <= min(SELECT_GPUS, SPLIT_GPUS) else SORT_BYTES))
 
 
 # ---- The exchange --------------------------------------------------------------------------------
@@ -103,7 +127,7 @@ def row_of(case, gpus):
     near = min(gpus, NODE) - 1
     nvlink, infiniband = own * near / gpus, own * (gpus - 1 - near) / gpus
     plan = plan_seconds(case.records * gpus, gpus, case.records)
-    memory = case.records * (PLAN_BYTES + SORT_BYTES)
+    memory = plan_bytes(gpus, case.records)
     if case.peer:
         from_own = case.records / gpus / case.move
         return Row(gpus, case.records * gpus, plan, from_own, nvlink / case.peer, nvlink, 0, own / gpus, memory)
@@ -145,15 +169,29 @@ COLUMNS = [
 ]
 
 
-def table(rows):
-    yield "| " + " | ".join(name for name, _ in COLUMNS) + " |"
-    yield "|" + "---|" * len(COLUMNS)
+PLAN_COLUMNS = [
+    ("GPUs", lambda row: f"{row[0]}"),
+    ("records of a GPU", lambda row: f"2^{row[1].bit_length() - 1}"),
+    ("measured, ms", lambda row: f"{row[2]}"),
+    ("calculated, ms", lambda row: ms(calculated(row))),
+    ("difference", lambda row: f"{100 * (calculated(row) * 1e3 / row[2] - 1):+.0f}%"),
+]
+
+
+def calculated(row):
+    gpus, records, _ = row
+    return plan_seconds(gpus * records, gpus, records)
+
+
+def table(rows, columns=COLUMNS):
+    yield "| " + " | ".join(name for name, _ in columns) + " |"
+    yield "|" + "---|" * len(columns)
     for row in rows:
-        yield "| " + " | ".join(text(row) for _, text in COLUMNS) + " |"
+        yield "| " + " | ".join(text(row) for _, text in columns) + " |"
 
 
 def tables():
-    parts = []
+    parts = ["### Plans, measured on one H200", "", *table(MEASURED, PLAN_COLUMNS), ""]
     for case in CASES:
         parts += [f"### {case.title}", "", *table([row_of(case, gpus) for gpus in case.gpus]), ""]
     return "\n".join(parts)
