@@ -2,9 +2,10 @@
  *
  * Plans of exchanges on the GPU, device time for one rank. The number of ranks grows, and the rank
  * keeps its records, so n grows too. The peer is a copy of as many bytes as the kernels of the plan
- * read and write by the model below.
+ * read and write by the model below. For few ranks the kernels write the plan, and read nothing.
  */
 #include "backend.h"
+#include "cuda/exchange_few.cuh"
 #include "device.cuh"
 #include "timed.h"
 #include "workspace.cuh"
@@ -31,7 +32,9 @@ constexpr Rank ranks[] = {
     {uint64_t{1} << 20, 1, SHUF_AUTO},    {uint64_t{1} << 20, 4, SHUF_AUTO},
     {uint64_t{1} << 24, 4, SHUF_AUTO},    {uint64_t{1} << 28, 1, SHUF_AUTO},
     {uint64_t{1} << 28, 2, SHUF_AUTO},    {uint64_t{1} << 28, 4, SHUF_AUTO},
-    {uint64_t{1} << 28, 8, SHUF_AUTO},    {uint64_t{1} << 28, 64, SHUF_AUTO},
+    {uint64_t{1} << 28, 8, SHUF_AUTO},    {uint64_t{1} << 26, 15, SHUF_AUTO},
+    {uint64_t{1} << 26, 17, SHUF_AUTO},   {uint64_t{1} << 28, 15, SHUF_AUTO},
+    {uint64_t{1} << 28, 17, SHUF_AUTO},   {uint64_t{1} << 28, 64, SHUF_AUTO},
     {uint64_t{1} << 28, 1024, SHUF_AUTO}, {uint64_t{1} << 28, 4, SHUF_U64},
     {uint64_t{1} << 28, 1024, SHUF_U64},  {uint64_t{1} << 30, 1024, SHUF_AUTO},
 };
@@ -63,11 +66,12 @@ uint64_t bytes_by_keys(unsigned key_bits, uint64_t width)
     return 4 + 4 + (key_bits + 7) / 8 * 2 * 4 + 4 + width;
 }
 
-uint64_t moved_bytes(uint64_t n, uint64_t world, uint64_t width)
+uint64_t moved_bytes(const shuf__plan &plan, uint64_t width)
 {
-    const unsigned bits = bits_of(n - 1);
-    return (bits <= 32 ? bytes_by_keys(bits, width) : bytes_by_digits(bits, width)) +
-           bytes_by_digits(bits_of(world - 1), width);
+    const unsigned bits = bits_of(plan.permutation.n - 1);
+    const uint64_t sorted = bits <= 32 ? bytes_by_keys(bits, width) : bytes_by_digits(bits, width);
+    return (shuf::selects_order(plan) ? width : sorted) +
+           (shuf::splits_places(plan) ? width : bytes_by_digits(bits_of(plan.world - 1), width));
 }
 
 shuf__computation computation_of(const Rank &rank)
@@ -131,7 +135,7 @@ struct Bench {
     {
         shuf__computation c = computation_of(rank);
         const uint64_t width = shuf__request_shape(&c.request).width, n = rank.records * rank.world;
-        const uint64_t each = moved_bytes(n, rank.world, width), moved = rank.records * each;
+        const uint64_t each = moved_bytes(c.request.plan, width), moved = rank.records * each;
         double ns[samples];
         const double memory = time_plan(c, ns);
         const std::string label = "plan of one of " + std::to_string(rank.world) + " ranks, " +

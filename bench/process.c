@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILDREN = 128, FILES = 16, PATH = 96, WAIT_MS = 60000, POLL_MS = 2 };
+enum { CHILDREN = 128, FILES = 32, PATH = 96, WAIT_MS = 60000, POLL_MS = 2 };
 
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 

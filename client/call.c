@@ -4,6 +4,7 @@
  */
 #include "call.h"
 
+#include "interrupt.h"
 #include "release_message.h"
 
 #include <inttypes.h>
@@ -20,11 +21,12 @@ enum {
 
 static const uint64_t ns_per_ms = 1000000;
 
-static void pause_ms(uint64_t ms)
+/* A signal cuts the pause short. Returns false if it ends the call. */
+static bool pause_ms(uint64_t ms)
 {
     struct timespec time = {.tv_sec = (time_t)(ms / 1000),
                             .tv_nsec = (long)(ms % 1000 * ns_per_ms)};
-    nanosleep(&time, NULL); /* a signal may cut the pause short, which does no harm */
+    return nanosleep(&time, NULL) == 0 || !shuf__is_interrupted();
 }
 
 static uint64_t reconnect_ns(const shuf *h)
@@ -33,7 +35,7 @@ static uint64_t reconnect_ns(const shuf *h)
     return timeout > 0 && timeout < most ? timeout : most;
 }
 
-bool shuf__wait_again(const shuf *h, struct shuf__wait *wait)
+bool shuf__wait_again(shuf *h, struct shuf__wait *wait)
 {
     const uint64_t now = shuf__now_ns();
     if (wait->give_up_ns == 0)
@@ -41,7 +43,11 @@ bool shuf__wait_again(const shuf *h, struct shuf__wait *wait)
     if (now >= wait->give_up_ns)
         return false;
     const uint64_t left = (wait->give_up_ns - now) / ns_per_ms;
-    pause_ms(wait->pause_ms < left ? wait->pause_ms : left);
+    if (!pause_ms(wait->pause_ms < left ? wait->pause_ms : left)) {
+        shuf__fail(&h->error, SHUF_CANCELLED, "socket %s: a signal ended the wait for the daemon",
+                   h->connection.address.sun_path);
+        return false;
+    }
     wait->pause_ms = wait->pause_ms * 2 < BACKOFF_MAX_MS ? wait->pause_ms * 2 : BACKOFF_MAX_MS;
     return true;
 }
@@ -159,6 +165,8 @@ shuf_status shuf__call_await_daemon(shuf *h)
         status = shuf__connection_open(&h->connection, &h->error);
     while (may_come(h, status) && !once && !is_cancelled(h) &&
            shuf__wait_again(h, &h->next_daemon));
+    if (status != SHUF_OK)
+        status = h->error.status; /* of the wait, if a signal has ended it */
     h->gave_up = status == SHUF_NO_DAEMON;
     if (status == SHUF_NO_DAEMON && h->lost_daemon)
         return shuf__call_fail_lost(h);

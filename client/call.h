@@ -27,7 +27,8 @@ bool shuf__call_gave_up(const shuf *handle);
 shuf_status shuf__call_fail_lost(shuf *handle);
 
 /* Pauses before another attempt, each time longer. The limit is the reconnect time of the handle,
- * or its timeout if that is less. False if this time has passed since the first call. */
-bool shuf__wait_again(const shuf *handle, struct shuf__wait *wait);
+ * or its timeout if that is less. False if this time has passed since the first call, or
+ * if a signal has ended the wait: then the handle has this error. */
+bool shuf__wait_again(shuf *handle, struct shuf__wait *wait);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int shuf__client_socket(void)
@@ -18,4 +19,10 @@ int shuf__client_socket(void)
     close(fd);
     errno = cause;
     return higher;
+}
+
+bool shuf__is_other_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
 }

@@ -7,6 +7,7 @@
 
 #include "client_socket.h"
 #include "denied.h"
+#include "interrupt.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,7 +80,8 @@ static shuf_status fail_and_close(struct shuf__connection *connection, const cha
                           path, limit_ns / NS_PER_MS, doing,
                           by_caller ? "needs a longer timeout" : "has not started yet");
     default:
-        return shuf__fail(error, SHUF_IO, "socket %s: %s while %s", path, strerror(cause), doing);
+        return shuf__fail(error, cause == EINTR ? SHUF_CANCELLED : SHUF_IO,
+                          "socket %s: %s while %s", path, strerror(cause), doing);
     }
 }
 
@@ -157,7 +158,7 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
         }
         if (got == 0)
             errno = ECONNRESET;
-        if (errno != EINTR)
+        if (errno != EINTR || shuf__is_interrupted())
             return fail_and_close(connection, "a reply was expected", error);
     }
 }
@@ -318,7 +319,7 @@ static shuf_status send_all(struct shuf__connection *connection, size_t size,
             end = end_of_wait(connection);
         } else if (errno == EPIPE) {
             break; /* the daemon has closed, but its last reply may still be readable */
-        } else if (errno != EINTR) {
+        } else if (errno != EINTR || shuf__is_interrupted()) {
             return fail_and_close(connection, "a request was sent", error);
         }
     }
@@ -339,13 +340,6 @@ shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Req
     return send_all(connection, size, error);
 }
 
-/* True if the path exists, but is not a socket. */
-static bool is_other_file(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
-}
-
 static shuf_status connect_failed(struct shuf__connection *connection, struct shuf__error *error)
 {
     int cause = errno;
@@ -355,7 +349,7 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
     case ENOENT:
     case ENOTDIR:
     case ECONNREFUSED:
-        if (is_other_file(path))
+        if (shuf__is_other_file(path))
             return shuf__fail(error, SHUF_NO_DAEMON,
                               "socket %s: another kind of file, expected the socket of a daemon",
                               path);
@@ -371,7 +365,8 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
     case ENOBUFS:
         return shuf__fail(error, SHUF_NO_MEMORY, "socket %s: %s", path, strerror(cause));
     default:
-        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(cause));
+        return shuf__fail(error, cause == EINTR ? SHUF_CANCELLED : SHUF_IO, "socket %s: %s", path,
+                          strerror(cause));
     }
 }
 
@@ -384,7 +379,7 @@ static int connect_socket(const struct shuf__connection *connection)
     do
         result = connect(connection->fd, (const struct sockaddr *)&connection->address,
                          sizeof connection->address);
-    while (result != 0 && errno == EINTR);
+    while (result != 0 && errno == EINTR && !shuf__is_interrupted());
     return result;
 }
 

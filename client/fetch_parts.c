@@ -298,7 +298,7 @@ static shuf_status retry_alone(struct fetch_parts *f, struct ahead *own, shuf_st
     if (drop_both(f, own))
         return f->handle->error.status;
     if (!can_retry(f, status))
-        return status;
+        return f->handle->error.status; /* of the wait, if a signal has ended it */
     f->alone = true;
     return SHUF_OK;
 }

@@ -27,6 +27,8 @@ shuf_status shuf__amount_parse(const char *field, const char *text, struct shuf_
         return refuse_amount(field, text, error);
     snprintf(number, sizeof number, "%.*s", (int)(length - percent), text);
     amount->percent = percent;
+    snprintf(amount->written, sizeof amount->written, "%s",
+             length < sizeof amount->written ? text : "");
     if (shuf__number_parse_in(field, number, 0, percent ? 100 : INT64_MAX, &amount->number, error))
         return refuse_amount(field, text, error);
     return SHUF_OK;

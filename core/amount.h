@@ -15,6 +15,7 @@
 struct shuf__amount {
     uint64_t number; /* bytes, or percent */
     bool percent;
+    char written[SHUF__NUMBER_TEXT]; /* as shuf__amount_parse() has read it; "": longer than that */
 };
 
 /* Reads "25%" (at most 100%), or bytes as shuf__number_parse() does ("8Gi"; at most 2^63 - 1).

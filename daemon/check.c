@@ -60,37 +60,53 @@ void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__
     shuf__log(log, SHUF__LOG_WARNING, "%s", shuf__config_locate(config, &warning));
 }
 
-static void warn_of_budget(const struct limits *limits, const struct shuf__config *config,
-                           const struct shuf__log *log)
+enum { DESCRIBED = SHUF__NUMBER_TEXT + SHUF__UNITS_TEXT };
+
+/* "1024Gi (1 TiB)": the amount as it was given, and its bytes if they look different. */
+static const char *describe(struct shuf__amount amount, uint64_t total, char text[DESCRIBED])
 {
-    char text[SHUF__NUMBER_TEXT];
+    char plain[SHUF__NUMBER_TEXT], bytes[SHUF__UNITS_TEXT];
+    shuf__amount_text(plain, amount);
+    const char *given = amount.written[0] ? amount.written : plain;
+    if (!amount.percent && strcmp(given, plain) == 0)
+        snprintf(text, DESCRIBED, "%s", given);
+    else
+        snprintf(text, DESCRIBED, "%s (%s)", given,
+                 shuf__units_memory(bytes, shuf__amount_bytes(amount, total)));
+    return text;
+}
+
+static void warn_of_budget(const struct limits *limits, uint64_t share,
+                           const struct shuf__config *config, const struct shuf__log *log)
+{
+    char text[DESCRIBED];
     const bool small = limits->kind == SHUF__MEMORY_MEMFD && limits->memory.number > 0;
     shuf__warn_of_config(config, log,
                          "%s %s: below 2 MiB %s; expected 2Mi or more, or a part such as %s",
-                         limits->memory_key, shuf__amount_text(text, limits->memory),
+                         limits->memory_key, describe(limits->memory, share, text),
                          small ? "only small results fit" : "no result fits", limits->standard);
 }
 
 static void warn_of_total(const struct limits *limits, uint64_t total,
                           const struct shuf__config *config, const struct shuf__log *log)
 {
-    char memory[SHUF__NUMBER_TEXT], has[SHUF__UNITS_TEXT];
+    char memory[DESCRIBED], has[SHUF__UNITS_TEXT];
     shuf__warn_of_config(
         config, log, "%s %s: more than %s has, %s; expected less, or a part such as %s",
-        limits->memory_key, shuf__amount_text(memory, limits->memory),
+        limits->memory_key, describe(limits->memory, total, memory),
         limits->kind == SHUF__MEMORY_MEMFD ? "the machine or the control group" : "the GPU",
         shuf__units_memory(has, total), limits->standard);
 }
 
-static void warn_of_pool(const struct limits *limits, const struct shuf__config *config,
-                         const struct shuf__log *log)
+static void warn_of_pool(const struct limits *limits, uint64_t share,
+                         const struct shuf__config *config, const struct shuf__log *log)
 {
-    char pool[SHUF__NUMBER_TEXT], memory[SHUF__NUMBER_TEXT];
+    char pool[DESCRIBED], memory[DESCRIBED];
     shuf__warn_of_config(
         config, log,
         "%s %s: more than %s = %s, which limits it; expected the size of the largest result",
-        limits->pool_key, shuf__amount_text(pool, limits->pool), limits->memory_key,
-        shuf__amount_text(memory, limits->memory));
+        limits->pool_key, describe(limits->pool, share, pool), limits->memory_key,
+        describe(limits->memory, share, memory));
 }
 
 /* A limit of 0 gets no warning on the side where the backend does not compute, because the operator
@@ -103,14 +119,15 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
     if (!backend->ops->makes[limits->kind] ||
         backend->ops->memory(backend, limits->kind, &available, &total, &ignored))
         return;
-    const uint64_t most = shuf__amount_bytes(limits->memory, total / limits->sharers);
+    const uint64_t share = total / limits->sharers,
+                   most = shuf__amount_bytes(limits->memory, share);
     const bool is_used = limits->memory.number > 0 || backend->ops->own == limits->kind;
     if (most < SHUF__BLOCK_UNIT && is_used)
-        warn_of_budget(limits, config, log);
+        warn_of_budget(limits, share, config, log);
     else if (most > total)
         warn_of_total(limits, total, config, log);
-    else if (shuf__amount_bytes(limits->pool, total / limits->sharers) > most)
-        warn_of_pool(limits, config, log);
+    else if (shuf__amount_bytes(limits->pool, share) > most)
+        warn_of_pool(limits, share, config, log);
 }
 
 void shuf__check_file_leases(const struct shuf__log *log)
@@ -125,13 +142,13 @@ void shuf__check_file_leases(const struct shuf__log *log)
 static void check_user_memory(const struct shuf__config *config, const struct shuf__log *log)
 {
     const struct shuf__amount memory = config->user_memory;
-    char text[SHUF__NUMBER_TEXT];
+    char text[DESCRIBED];
     if (!memory.percent && memory.number > 0 && memory.number < SHUF__BLOCK_UNIT)
         shuf__warn_of_config(
             config, log,
             "user_memory %s: below 2 MiB a user has only the least memory, 4 MiB or "
             "less; expected 2Mi or more, or a part such as 75%%",
-            shuf__amount_text(text, memory));
+            describe(memory, 0, text));
 }
 
 /* More threads than processors only wait for each other. */
@@ -151,13 +168,14 @@ static void check_threads(const struct shuf__config *config, const struct shuf__
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log)
 {
+    struct shuf__error ignored; /* the start has checked it */
     const struct limits host = {SHUF__MEMORY_MEMFD,
                                 "host_memory",
                                 "host_warm",
                                 "25%",
                                 config->host_memory,
                                 config->host_warm,
-                                shuf__service_sharers(NULL)};
+                                shuf__service_sharers(&ignored)};
     const struct limits device = {SHUF__MEMORY_CUDA_FD,
                                   "device_memory",
                                   "device_warm",
@@ -219,6 +237,8 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
 {
     struct shuf__backend *backend;
     struct shuf__error error;
+    if (shuf__service_sharers(&error) == 0)
+        return fail_check(config, log, EX_CONFIG, &error);
     if (shuf__listener_check(config->socket, config->socket_group, &error))
         return fail_check(config, log, shuf__exit_of_socket(error.status), &error);
     if (shuf__service_check_keys(config, &error))

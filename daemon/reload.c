@@ -117,8 +117,6 @@ void shuf__reload(struct shuf__config *config, struct shuf__service *service, st
         return;
     fault->text[0] = '\0';
     shuf__service_configure(service);
-    if (shuf__service_load_keys(service, &error) == SHUF_OK)
-        return;
-    shuf__log(log, SHUF__LOG_ERROR, "reload: %s; no key changes", error.text);
-    *fault = error;
+    if (shuf__service_reload_keys(service, &error))
+        *fault = error;
 }

@@ -7,6 +7,7 @@
 #include "server.h"
 
 #include "check.h"
+#include "descriptors.h"
 #include "end_guard.h"
 #include "engine/engine.h"
 #include "export/export.h"
@@ -30,20 +31,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 enum { SIGNALS = 3 };
 
 enum {
-    RESERVED_DESCRIPTORS = 64,  /* for the device's driver, the log and other files */
-    HTTP_DESCRIPTORS = 40,      /* for the HTTP server and its clients */
-    DESCRIPTORS_PER_CLIENT = 3, /* its socket, its process and a reply */
-    DEVICE_FAILED_MS = 1000,    /* for the last replies after the device has failed */
-    FORCED_END_MS = 5000,       /* in which the running job notices that it is cancelled */
-    STATUS_TEXT = 512,          /* one line for the service manager */
-    END_MS = 10000,             /* in which the kernel frees the memory */
+    DEVICE_FAILED_MS = 1000, /* for the last replies after the device has failed */
+    FORCED_END_MS = 5000,    /* in which the running job notices that it is cancelled */
+    STATUS_TEXT = 512,       /* one line for the service manager */
+    END_MS = 10000,          /* in which the kernel frees the memory */
 };
 
 struct shuf__server {
@@ -245,33 +242,12 @@ static void start_accepting(struct shuf__server *server)
     shuf__heartbeat_start(&server->heartbeat, server->engine);
 }
 
-static uint64_t open_files(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return RESERVED_DESCRIPTORS + DESCRIPTORS_PER_CLIENT;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files); /* if it fails, the old limit stays */
-    getrlimit(RLIMIT_NOFILE, &files);
-    return (uint64_t)files.rlim_cur;
-}
-
-/* The blocks get the descriptors that clients do not need, at least one for each client. */
 static void share_descriptors(struct shuf__server *server)
 {
-    uint64_t files = open_files(), configured = server->config->clients;
-    uint64_t reserved =
-        RESERVED_DESCRIPTORS + (strcmp(server->config->metrics, "off") == 0 ? 0 : HTTP_DESCRIPTORS);
-    uint64_t room = files > reserved ? files - reserved : 0;
-    uint64_t most = room / (DESCRIPTORS_PER_CLIENT + 1);
-    uint64_t limit = configured < most ? configured : most > 1 ? most : 1;
-    uint64_t theirs = DESCRIPTORS_PER_CLIENT * limit;
-    shuf__acceptor_set_limits(&server->acceptor, limit, server->config->user_clients);
-    server->service.allocations.max_count = room > theirs ? room - theirs : 1;
-    if (limit < configured)
-        shuf__warn_of_config(server->config, server->log,
-                             "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files",
-                             configured, limit);
+    const struct shuf__descriptors shares = shuf__descriptors_of(server->config, server->log);
+    shuf__acceptor_set_limits(&server->acceptor, shares.clients, shares.of_clients,
+                              server->config->user_clients);
+    server->service.allocations.max_count = shares.blocks;
 }
 
 static void on_reload_signal(uv_signal_t *handle, int number)
@@ -371,6 +347,8 @@ static int start(struct shuf__server *server)
 {
     struct shuf__error error;
     const struct shuf__config *config = server->config;
+    if (shuf__service_sharers(&error) == 0)
+        return fail_start(server, EX_CONFIG, &error);
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
                             config->socket_group, &error))
         return fail_start(server, shuf__exit_of_socket(error.status), &error);

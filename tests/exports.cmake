@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Checks that libshuf.so exports exactly the functions of the public headers, and needs only the
-# libraries protobuf-c and libc.
-#     cmake -DLIBRARY=... -DHEADERS="a.h;b.h" -DNM=... -DREADELF=... -P exports.cmake
+# Checks that a library exports exactly the functions of its public headers, has its soname, and
+# needs only the given libraries beside libc.
+#     cmake -DLIBRARY=... -DHEADERS="a.h;b.h" -DSONAME=... "-DNEEDS=libx|liby" -DNM=... -DREADELF=...
+#           -P exports.cmake
 foreach(header IN LISTS HEADERS)
   file(STRINGS ${header} lines REGEX "^SHUF_API ")
   foreach(line IN LISTS lines)
@@ -24,12 +25,12 @@ endif()
 
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic
                 COMMAND_ERROR_IS_FATAL ANY)
-if(NOT dynamic MATCHES "Library soname: \\[libshuf\\.so\\.0\\]")
-  message(FATAL_ERROR "expected the soname libshuf.so.0 in:\n${dynamic}")
+if(NOT dynamic MATCHES "Library soname: \\[${SONAME}\\]")
+  message(FATAL_ERROR "expected the soname ${SONAME} in:\n${dynamic}")
 endif()
 string(REGEX MATCHALL "Shared library: \\[[^]]+\\]" needed "${dynamic}")
 foreach(library IN LISTS needed)
-  if(NOT library MATCHES "\\[(libprotobuf-c|libc|libasan|libubsan|libtsan|libm|libgcc_s|ld-linux[^.]*)\\.so")
-    message(FATAL_ERROR "${library}: expected only protobuf-c and libc")
+  if(NOT library MATCHES "\\[(${NEEDS}|libc|libasan|libubsan|libtsan|libm|libgcc_s|ld-linux[^.]*)\\.so")
+    message(FATAL_ERROR "${library}: expected only ${NEEDS} and libc")
   endif()
 endforeach()

@@ -32,6 +32,7 @@ static void amounts_are_parsed_and_formatted(void **state)
         char text[SHUF__NUMBER_TEXT];
         assert_int_equal(shuf__amount_parse("x", rows[i].text, &amount, &error), SHUF_OK);
         assert_string_equal(shuf__amount_text(text, amount), rows[i].written);
+        assert_string_equal(amount.written, rows[i].text);
         assert_int_equal(shuf__amount_bytes(amount, TOTAL), rows[i].bytes);
         assert_int_equal(shuf__amount_parse("x", text, &again, &error), SHUF_OK);
         assert_true(again.number == amount.number && again.percent == amount.percent);
@@ -42,7 +43,8 @@ static void amounts_are_parsed_and_formatted(void **state)
 static void percentages_never_exceed_total(void **state)
 {
     (void)state;
-    const struct shuf__amount quarter = {25, true}, all = {100, true};
+    const struct shuf__amount quarter = {.number = 25, .percent = true},
+                              all = {.number = 100, .percent = true};
     assert_int_equal(shuf__amount_bytes(quarter, 160 << 20), 40 << 20);
     assert_int_equal(shuf__amount_bytes(all, UINT64_C(1) << 62), UINT64_C(1) << 62);
 }

@@ -51,6 +51,13 @@ static void test_config_errors(void **state)
         {"queue = 1\nclients = 2\nqueue = 3\n", "conf:3: queue 3: given in line 1 already"},
         {"socket_mode = 0888\n", "conf:1: socket_mode 0888: expected octal permissions"},
         {"socket_mode =\n", "conf:1: socket_mode '': expected octal permissions"},
+        {"socket_mode = 0\n", "conf:1: socket_mode 0: without permission to write nobody could"},
+        {"socket_mode = 0555\n", "expected 0600, 0660, 0666 or another mode with it"},
+        {"host_memory = 4Gi# x\n", "conf:1: host_memory 4Gi# x: expected a whole number below"},
+        {"host_memory = 4Gi# x\n", "; a comment needs a blank before its '#'"},
+        {"cache_time = 5s;x\n", "; a comment needs a blank before its ';'"},
+        {"host_memory = \"4Gi\"\n", "host_memory \"4Gi\": expected the value without quotes"},
+        {"socket = '/tmp/s'\n", "socket '/tmp/s': expected the value without quotes"},
         {"log_level = loud\n", "conf:1: log_level loud: expected error, warning, info or debug"},
         {"backend =\n", "conf:1: backend '': 0 bytes, expected 1 to 107"},
         {"backend =;cpu\n", "conf:1: backend ;cpu: expected no '#' or ';' at the beginning"},
@@ -347,6 +354,9 @@ static void test_budget_beyond_machine_warns(void **state)
                            "--host-memory", "100Ti", "--check",  NULL};
     shufd_expect_exit(check, EX_OK,
                       "host_memory 100Ti: more than the machine or the control group has, ");
+    check[5] = "102400Gi";
+    shufd_expect_exit(check, EX_OK,
+                      "host_memory 102400Gi (100 TiB): more than the machine or the control group");
     assert_true(start_warns("100Ti", "host_memory 100Ti: more than the machine "));
     assert_false(start_warns("100%", ": more than "));
 }
@@ -360,14 +370,31 @@ static void test_large_pool_warns(void **state)
     const char *fits[] = {"--backend",   "cpu", "--socket", "/tmp/none",
                           "--host-warm", "25%", "--check",  NULL};
     char text[1024];
-    shufd_expect_exit(check, EX_OK, "host_warm 99Ti: more than host_memory = 25%, which limits it");
+    shufd_expect_exit(check, EX_OK, "host_warm 99Ti: more than host_memory = 25% (");
     assert_int_equal(harness_run(fits, text, sizeof text), 0);
     assert_null(strstr(text, "host_warm"));
     /* a quarter of the memory, divided by the number of daemons, is 64 MiB for each */
     check[5] = "128Mi";
     snprintf(text, sizeof text, "%ld", sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) >> 28);
     setenv("SHUFD_INSTANCES", text, 1);
-    shufd_expect_exit(check, EX_OK, "host_warm 128Mi: more than host_memory = 25%");
+    shufd_expect_exit(check, EX_OK, "host_warm 128Mi: more than host_memory = 25% (");
+    unsetenv("SHUFD_INSTANCES");
+}
+
+static void test_wrong_instances_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"zero", "0", "-1", "", "1e9"};
+    const char *check[] = {"--backend", "cpu", "--socket", "/tmp/none", "--check", NULL};
+    const char *start[] = {"--backend", "cpu", "--socket", "/tmp/none", NULL};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[128];
+        setenv("SHUFD_INSTANCES", wrong[i], 1);
+        snprintf(text, sizeof text, "SHUFD_INSTANCES %s: expected the number of daemons",
+                 *wrong[i] ? wrong[i] : "''");
+        shufd_expect_exit(check, EX_CONFIG, text);
+        shufd_expect_exit(start, EX_CONFIG, text);
+    }
     unsetenv("SHUFD_INSTANCES");
 }
 
@@ -682,6 +709,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_zeros_are_documented),
         cmocka_unit_test(test_socket_variable_is_named),
         cmocka_unit_test(test_large_pool_warns),
+        cmocka_unit_test(test_wrong_instances_are_refused),
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_user_must_be_in_socket_group),

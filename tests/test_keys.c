@@ -373,20 +373,23 @@ static void reload_adds_and_changes_keys(void **state)
     struct harness *h = *state;
     shuf *handle = open_handle(h);
     write_key(h, "late", a);
-    reload(h, "3 named keys from ");
+    reload(h, "reload: named keys: 1 new (late)\n");
     const uint64_t first = fingerprint_by(handle, "late", &shared);
     assert_true(fingerprint_by(handle, "late", &shared) == first && shared);
     /* the same bits under another name share no result */
     assert_true(fingerprint_by(handle, "a", &shared) == first && !shared);
-    reload(h, "3 named keys from ");
+    reload(h, "reload: named keys: none changed\n");
     /* The reload has changed nothing, so the result is still in the cache. */
     assert_true(fingerprint_by(handle, "late", &shared) == first && shared);
     write_key(h, "late", other);
-    reload(h, "3 named keys from ");
+    reload(h, "reload: named keys: 1 changed (late)\n");
     const uint64_t second = fingerprint_by(handle, "late", &shared);
     assert_true(second != first && !shared);
     remove_key(h, "late");
-    reload(h, "2 named keys from ");
+    write_key(h, "b.group", "4711\n");
+    reload(h, "reload: named keys: 1 changed (b), 1 removed (late)\n");
+    remove_key(h, "b.group");
+    reload(h, "reload: named keys: 1 changed (b)\n");
     expect_status(handle, try_key(handle, "late"), SHUF_DENIED, "key late:");
     shuf_close(handle);
 }

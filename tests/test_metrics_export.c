@@ -37,6 +37,16 @@ static uint64_t now_ms(void)
 static struct harness h;
 static char path[HARNESS_PATH + 8];
 
+/* Expects in the status where metrics are published, and a part of the text why not. */
+static void expect_published(const char *places, const char *fault)
+{
+    struct wire *w = wire_greet(&h);
+    const Shuf__StatusReply *status = wire_ask_status(w);
+    assert_string_equal(status->metrics, places);
+    assert_non_null(strstr(status->metrics_fault, fault));
+    wire_close(w);
+}
+
 /* Starts a daemon with metrics on a Unix socket, and with more lines of configuration. */
 static void start_unix(const char *more)
 {
@@ -52,6 +62,8 @@ static void start_unix(const char *more)
     assert_true(harness_restart(&h));
     snprintf(text, sizeof text, "metrics on unix:%s\n", path);
     shufd_await(h.log, log, sizeof log, text);
+    snprintf(text, sizeof text, "unix:%s", path);
+    expect_published(text, "");
 }
 
 /* Runs curl on the Unix socket; the caller frees the output. */
@@ -188,6 +200,7 @@ static void port_in_use_is_logged(void **state)
     wire_check_alive(w);
     wire_close(w);
     shufd_await(h.log, log, sizeof log, ": Address already in use; serving without HTTP");
+    expect_published("", ": Address already in use");
     assert_non_null(strstr(log, "warning: metrics 127.0.0.1:"));
     assert_true(harness_stop(&h));
     close(fd);
@@ -412,6 +425,7 @@ static void file_is_written_regularly(void **state)
     unsigned texts = 0;
     start_file();
     await_file();
+    expect_published(path, "");
     for (const uint64_t start = now_ms(); texts < 5;) {
         assert_true(now_ms() - start < HARNESS_WAIT_MS);
         const size_t size = shufd_read(path, text, sizeof text);
@@ -470,6 +484,7 @@ static void missing_directory_of_file_is_logged(void **state)
         wire_wait(&waited, "a line of the log");
     usleep(400000);
     shufd_read(h.log, log, sizeof log);
+    expect_published("", "metrics_file /nowhere/m.prom: No such file or directory");
     char *line = strstr(log, "warning: metrics_file /nowhere/m.prom: No such file or directory;");
     assert_non_null(line);
     assert_null(strstr(strchr(line, '\n'), "/nowhere")); /* the error is logged once */

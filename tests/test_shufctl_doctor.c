@@ -139,6 +139,14 @@ static void daemon_status_is_checked(void **state)
     patient.daemon.copies_host = true;
     expect_finding(checks, "lending", &patient, SHUF__FINDING_NOTE, "no file leases",
                    "fs.leases-enable=1");
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured: only shufctl",
+                   "");
+    strcpy(patient.daemon.metrics, "127.0.0.1:9477");
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "published on 127.0.0.1:9477",
+                   "");
+    strcpy(patient.daemon.metrics_fault, "metrics 127.0.0.1:9477: Address already in use");
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_NOTE,
+                   "as configured: metrics 127.0.0.1:9477: Address already in use", "restart");
     expect_finding(checks, "device", &patient, SHUF__FINDING_OK, "cpu: ", "");
     make_file("/proc/driver/nvidia/version", "NVRM\n");
     expect_finding(checks, "device", &patient, SHUF__FINDING_NOTE, "computes on the CPU",
@@ -208,6 +216,7 @@ static void doctor_with_daemon(void **state)
     assert_non_null(strstr(c.out.bytes, "ok     socket      shufd "));
     assert_non_null(strstr(c.out.bytes, "/s (set by $SHUFD_SOCKET)\n"));
     assert_non_null(strstr(c.out.bytes, "ok     version     libshuf and daemon are both "));
+    assert_non_null(strstr(c.out.bytes, "ok     metrics     not configured"));
     assert_non_null(strstr(c.out.bytes, " sandbox "));
     command_free(&c);
 }

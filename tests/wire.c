@@ -236,17 +236,22 @@ void wire_expect_end(struct wire *w)
     assert_int_equal(recv(w->fd, &byte, 1, 0), 0);
 }
 
-Shuf__StatusReply wire_status(const struct harness *h)
+const Shuf__StatusReply *wire_ask_status(struct wire *w)
 {
     Shuf__Status status = SHUF__STATUS__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    struct wire *w = wire_greet(h);
     request.body_case = SHUF__REQUEST__BODY_STATUS;
     request.status = &status;
     wire_send(w, &request);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->body_case, SHUF__REPLY__BODY_STATUS_REPLY);
-    Shuf__StatusReply copy = *reply->status_reply;
+    return reply->status_reply;
+}
+
+Shuf__StatusReply wire_status(const struct harness *h)
+{
+    struct wire *w = wire_greet(h);
+    Shuf__StatusReply copy = *wire_ask_status(w);
     wire_close(w);
     return copy;
 }

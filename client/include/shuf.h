@@ -69,7 +69,8 @@ extern "C" {
  * the error. The caller always frees it with shuf_close(). The calls of a handle without a daemon
  * try to connect again (shuf_set_reconnect()). Fails with SHUF_INVALID (the path is too long for a
  * socket), SHUF_NO_DAEMON, SHUF_DENIED, SHUF_VERSION, SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL,
- * SHUF_TIMEOUT (no reply to the handshake in 10 s) or SHUF_IO. */
+ * SHUF_TIMEOUT (no reply to the handshake in 10 s), SHUF_CANCELLED (shuf_set_interrupt()) or
+ * SHUF_IO. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
 /* As shuf_connect(), but sets the timeout of shuf_set_timeout() from the start. If the daemon

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The type of a handle. Also the events of long calls, for a program that shows progress. Included
- * by shuf.h.
+ * The type of a handle. Also the events of long calls, for a program that shows progress, and the
+ * signals that arrive during calls. Included by shuf.h.
  */
 #ifndef SHUF_HANDLE_H
 #define SHUF_HANDLE_H
 
 #include "shuf_status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -31,6 +32,16 @@ typedef void (*shuf_observer)(void *context, shuf_event event, uint64_t done, ui
 
 /* Reports the events of later calls with this handle to `observer`; NULL ends the reports. */
 SHUF_API shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *context);
+
+/* Called in the thread of a call, after a signal handler without SA_RESTART has interrupted the
+ * call while it waits for the daemon. Return true to end the call: it fails with SHUF_CANCELLED and
+ * closes its connection, as after a timeout (shuf_set_timeout()). The next call connects again.
+ * Calls with the handle are not allowed inside the function. */
+typedef bool (*shuf_interrupt)(void);
+
+/* Sets the function for all handles of the process, also for shuf_connect(). NULL, the default: a
+ * signal ends no call. Thread-safe. */
+SHUF_API void shuf_set_interrupt(shuf_interrupt interrupt);
 
 #ifdef __cplusplus
 }

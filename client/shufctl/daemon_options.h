@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of every verb: the socket, the wait for a daemon, and --json.
+ * The options of every verb: the socket, the wait for a daemon, and --json except for `top`.
  */
 #ifndef SHUF__DAEMON_OPTIONS_H
 #define SHUF__DAEMON_OPTIONS_H
@@ -19,6 +19,9 @@ struct shuf__daemon_options {
 /* For the `children` of a verb with more options. Its input is a struct shuf__daemon_options. It
  * rejects arguments that are no options. */
 extern const struct argp shuf__daemon_argp;
+
+/* The same without --json. */
+extern const struct argp shuf__connection_argp;
 
 /* For a verb without other options. Ends the process as argp does for --help and for a wrong
  * option. */

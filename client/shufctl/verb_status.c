@@ -147,6 +147,8 @@ static void add_results(json_t *object, const shuf_daemon *d)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         shuf__json_integer(object, rows[i].key, rows[i].value);
     json_object_set_new(object, "copies_host", json_boolean(d->copies_host));
+    shuf__json_text(object, "metrics", d->metrics);
+    shuf__json_text(object, "metrics_fault", d->metrics_fault);
     add_users(object, d);
 }
 

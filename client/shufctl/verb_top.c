@@ -51,12 +51,6 @@ static error_t parse_top_option(int key, char *text, struct argp_state *state)
     case KEY_COUNT:
         shuf__option_number_in(state, "--count", text, 1, UINT32_MAX, &options->count);
         return 0;
-    case ARGP_KEY_END:
-        if (options->daemon.json)
-            argp_failure(state, EX_USAGE, 0,
-                         "--json: top has no such option; expected shufctl status --json or "
-                         "shufctl metrics --json");
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -199,7 +193,7 @@ static int show_top(shuf *handle, const struct top_options *options)
 
 int shuf__verb_top(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&shuf__daemon_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&shuf__connection_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
         .options = option_table,
         .parser = parse_top_option,

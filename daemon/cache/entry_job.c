@@ -273,6 +273,9 @@ static shuf_status acquire(struct shuf__entry_job *job, const struct shuf__backe
     struct shuf__cache_entry *entry = job->entry;
     struct shuf__pool *pool = entry->cache->pool;
     const struct shuf__job_memory memory = memory_of(entry, backend);
+    if (!has_input(entry))
+        return shuf__fail(&job->error, SHUF_INVALID,
+                          "lease of the input: its values could not be computed");
     if (shuf__workspace_check_room(pool, &memory, &entry->allocation, &job->error))
         return job->error.status;
     if (!entry->allocation &&
@@ -297,20 +300,16 @@ static enum shuf__begin begin_job(struct shuf__engine_job *engine_job)
     struct shuf__entry_job *job = shuf__entry_job_of(engine_job);
     struct shuf__cache_entry *entry = job->entry;
     const struct shuf__backend *backend = shuf__engine_backend(entry->cache->engine);
-    entry->cache->pool->later = false;
-    if (!entry->ready && !has_input(entry))
-        shuf__fail(&job->error, SHUF_INVALID,
-                   "lease of the input: its values could not be computed");
-    else if (entry->ready || acquire(job, backend) == SHUF_OK) {
-        if (!entry->ready)
-            acquire_rank_index(job, backend);
-        shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
-        return SHUF__BEGIN_DONE;
-    } else if (entry->cache->pool->later) {
-        return SHUF__BEGIN_LATER;
+    if (!entry->ready && acquire(job, backend)) {
+        const enum shuf__begin begin = shuf__pool_fail_begin(&job->error);
+        if (begin == SHUF__BEGIN_FAILED)
+            shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
+        return begin;
     }
-    shuf__entry_job_set_state(job, SHUF__JOB_FAILED);
-    return SHUF__BEGIN_FAILED;
+    if (!entry->ready)
+        acquire_rank_index(job, backend);
+    shuf__entry_job_set_state(job, SHUF__JOB_STARTED);
+    return SHUF__BEGIN_DONE;
 }
 
 void shuf__entry_job_release(struct shuf__entry_job *job)

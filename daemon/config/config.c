@@ -115,6 +115,11 @@ static shuf_status set_mode(const struct param *param, const char *value, uint64
     if (length == 0 || value[length] != '\0' || mode > param->most)
         return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected octal permissions, 0000 to 0777",
                           param->key, *value ? value : "''");
+    if ((mode & 0222) == 0) /* connect() needs it */
+        return shuf__fail(error, SHUF_INVALID,
+                          "%s %.64s: without permission to write nobody could connect; expected "
+                          "0600, 0660, 0666 or another mode with it",
+                          param->key, value);
     *field = mode;
     return SHUF_OK;
 }
@@ -131,14 +136,12 @@ static shuf_status set_level(const struct param *param, const char *value, uint6
                       param->key, *value ? value : "''");
 }
 
-static shuf_status set_param(struct shuf__config *config, const struct param *param,
+static shuf_status set_value(struct shuf__config *config, const struct param *param,
                              const char *value, struct shuf__error *error)
 {
     void *field = field_of(config, param);
-    if (shuf__comment_is_in(value))
-        return shuf__fail(error, SHUF_INVALID,
-                          "%s %.64s: expected no '#' or ';' at the beginning or after a blank",
-                          param->key, value);
+    if (shuf__comment_refuse(param->key, value, error))
+        return error->status;
     switch (param->kind) {
     case TEXT:
     case PATH:
@@ -159,6 +162,12 @@ static shuf_status set_param(struct shuf__config *config, const struct param *pa
         return set_level(param, value, field, error);
     }
     return SHUF_OK;
+}
+
+static shuf_status set_param(struct shuf__config *config, const struct param *param,
+                             const char *value, struct shuf__error *error)
+{
+    return set_value(config, param, value, error) ? shuf__comment_explain(value, error) : SHUF_OK;
 }
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key)

@@ -68,7 +68,7 @@ static void print_DURATION(const struct row *row)
 
 static void print_MODE(const struct row *row)
 {
-    printf("Permissions from 0000 to %04" PRIo64 ".", row->most);
+    printf("Permissions up to %04" PRIo64 ", with permission to write for somebody.", row->most);
 }
 
 static void print_LEVEL(const struct row *row)

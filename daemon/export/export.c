@@ -6,16 +6,20 @@
 
 #include "handlers/service_name.h"
 
+#include <stdio.h>
+
 void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *service)
 {
-    char place[sizeof service->config->metrics + SHUF__SERVICE_NAME];
+    struct shuf__publication *http = &service->publications[SHUF__PUBLICATION_HTTP];
     struct shuf__error error;
     exports->started = true;
-    if (shuf__http_start(&exports->http, service, &error))
+    if (shuf__http_start(&exports->http, service, &error)) {
         shuf__log(service->log, SHUF__LOG_WARNING, "%s; serving without HTTP", error.text);
-    else if (exports->http && shuf__service_name_expand(service->config->metrics, service->name,
-                                                        place, sizeof place))
-        shuf__log(service->log, SHUF__LOG_INFO, "metrics on %s", place);
+        snprintf(http->fault, sizeof http->fault, "%.*s", (int)sizeof http->fault - 1, error.text);
+    } else if (exports->http && shuf__service_name_expand(service->config->metrics, service->name,
+                                                          http->place, sizeof http->place)) {
+        shuf__log(service->log, SHUF__LOG_INFO, "metrics on %s", http->place);
+    }
     shuf__textfile_init(&exports->file, service);
     shuf__textfile_start(&exports->file);
 }

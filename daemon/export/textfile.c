@@ -58,6 +58,17 @@ static void run_write(uv_work_t *work)
 
 /* ---- on the loop's thread ---- */
 
+/* Notes for the status why the file is not written. */
+static void note_result(struct shuf__textfile *file)
+{
+    struct shuf__publication *p = &file->service->publications[SHUF__PUBLICATION_FILE];
+    file->has_failed = file->error != 0;
+    p->fault[0] = '\0';
+    if (file->has_failed)
+        snprintf(p->fault, sizeof p->fault, "metrics_file %.160s: %s", file->path,
+                 strerror(file->error));
+}
+
 static void after_write(uv_work_t *work, int status)
 {
     struct shuf__textfile *file = work->data;
@@ -69,7 +80,7 @@ static void after_write(uv_work_t *work, int status)
         shuf__log(file->service->log, SHUF__LOG_WARNING,
                   "metrics_file %s: %s; trying again every metrics_interval", file->path,
                   strerror(file->error));
-    file->has_failed = file->error != 0;
+    note_result(file);
     if (file->stopped)
         unlink(file->path);
 }
@@ -101,15 +112,19 @@ void shuf__textfile_init(struct shuf__textfile *file, struct shuf__service *serv
 
 void shuf__textfile_start(struct shuf__textfile *file)
 {
-    const struct shuf__service *service = file->service;
+    struct shuf__service *service = file->service;
+    struct shuf__publication *p = &service->publications[SHUF__PUBLICATION_FILE];
     file->path[0] = '\0';
     if (!shuf__service_name_expand(service->config->metrics_file, service->name, file->path,
-                                   sizeof file->path))
-        shuf__log(service->log, SHUF__LOG_WARNING,
-                  "metrics_file %s: expected a shorter path; writing none",
-                  service->config->metrics_file);
-    else if (file->path[0])
+                                   sizeof file->path)) {
+        snprintf(p->fault, sizeof p->fault,
+                 "metrics_file %s: expected a shorter path; writing none",
+                 service->config->metrics_file);
+        shuf__log(service->log, SHUF__LOG_WARNING, "%s", p->fault);
+    } else if (file->path[0]) {
+        snprintf(p->place, sizeof p->place, "%.*s", (int)sizeof p->place - 1, file->path);
         uv_timer_start(&file->timer, on_timer, 0, 0);
+    }
 }
 
 void shuf__textfile_stop(struct shuf__textfile *file)

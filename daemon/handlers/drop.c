@@ -35,7 +35,7 @@ static void reply_drop(struct shuf__session *session, const struct shuf__dropped
     body.mapped_bytes = dropped->mapped;
     reply.body_case = SHUF__REPLY__BODY_DROP;
     reply.drop = &body;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }
 
 void shuf__handle_drop(struct shuf__session *session, const Shuf__Request *request)

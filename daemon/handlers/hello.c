@@ -29,5 +29,5 @@ void shuf__handle_hello(struct shuf__session *session, const Shuf__Request *requ
     session->greeted = true;
     shuf__log_client(session->all->log, SHUF__LOG_DEBUG, "client pid %ld, uid %ld: %.64s",
                      (long)session->client.pid, (long)session->client.uid, request->hello->client);
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }

@@ -77,11 +77,8 @@ static enum shuf__begin begin_look_up(struct shuf__engine_job *engine_job)
     const struct shuf__permutation *p = &l->request.look_up.permutation;
     if (shuf__rank_index_bytes(p->algorithm, p->n) == 0)
         return SHUF__BEGIN_DONE;
-    l->cache->pool->later = false;
     l->rank_index = shuf__rank_entry_acquire(l->cache, l->uid, &l->request, &l->job.error);
-    if (l->rank_index)
-        return SHUF__BEGIN_DONE;
-    return l->cache->pool->later ? SHUF__BEGIN_LATER : SHUF__BEGIN_FAILED;
+    return l->rank_index ? SHUF__BEGIN_DONE : shuf__pool_fail_begin(&l->job.error);
 }
 
 static void release_look_up(struct shuf__session_job *job)
@@ -99,7 +96,7 @@ static void reply_places(struct shuf__session *session, enum shuf_algorithm algo
     body.algorithm = (char *)(uintptr_t)shuf__algorithm_name(algorithm);
     body.n_value = count;
     body.value = place;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }
 
 static void reply_look_up(const struct shuf__session_job *job)

@@ -100,5 +100,5 @@ void shuf__handle_leases(struct shuf__session *session, const Shuf__Request *req
     page.lease = pointers;
     reply.body_case = SHUF__REPLY__BODY_LEASES;
     reply.leases = &page;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }

@@ -15,5 +15,5 @@ void shuf__handle_release(struct shuf__session *session, const Shuf__Request *re
     }
     reply.body_case = SHUF__REPLY__BODY_RELEASE;
     reply.release = &body;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }

@@ -108,7 +108,7 @@ static bool has_read_all(const struct shuf__session *session)
 
 static shuf_status hand_out(const struct shuf__session *session,
                             const struct shuf__allocation *allocation, bool fresh,
-                            Shuf__ResultReply *body, int *fd, struct shuf__error *error)
+                            Shuf__ResultReply *body, struct shuf__error *error)
 {
     if (allocation->kind == SHUF__MEMORY_CUDA_IPC) {
         body->ipc_handle.data = (uint8_t *)(uintptr_t)allocation->block.ipc;
@@ -121,9 +121,6 @@ static shuf_status hand_out(const struct shuf__session *session,
         return shuf__fail(error, SHUF_BUSY,
                           "descriptor of a block: the client has not read the replies before it; "
                           "read them first");
-    const struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
-    if ((*fd = backend->ops->export_block(&allocation->block)) < 0)
-        return shuf__fail(error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
     body->descriptor = true;
     return SHUF_OK;
 }
@@ -131,7 +128,7 @@ static shuf_status hand_out(const struct shuf__session *session,
 /* Makes the reference to the entry a lease, and gives the client the block. If it fails, the client
  * does not get the block. */
 static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
-                         Shuf__ResultReply *body, int *fd, struct shuf__error *error)
+                         Shuf__ResultReply *body, struct shuf__error *error)
 {
     bool fresh;
     struct shuf__cache_entry *entry = r->waiter.entry;
@@ -143,7 +140,7 @@ static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
                                 error);
     if (shuf__client_add_mapping(&r->session->client, entry->allocation, &fresh, error))
         return error->status;
-    if (hand_out(r->session, entry->allocation, fresh, body, fd, error) ||
+    if (hand_out(r->session, entry->allocation, fresh, body, error) ||
         shuf__lease_take(&r->session->leases, entry, r->transport, false, &body->lease, error)) {
         if (fresh)
             shuf__client_unmapped(&r->session->client, entry->allocation->id);
@@ -163,7 +160,7 @@ static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
 static void send_values(struct shuf__result_request *r, Shuf__Reply *reply)
 {
     shuf__lease_end_prefetch(&r->session->leases, r->waiter.entry);
-    shuf__session_reply(r->session, reply, r->waiter.entry, -1);
+    shuf__session_reply(r->session, reply, r->waiter.entry, NULL);
 }
 
 static void count_bytes(const struct shuf__result_request *r)
@@ -177,7 +174,6 @@ static void count_bytes(const struct shuf__result_request *r)
 
 void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event)
 {
-    int fd = -1;
     struct reply reply;
     struct shuf__error error;
     struct shuf__cache_entry *entry = r->waiter.entry;
@@ -185,9 +181,7 @@ void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event)
     const bool leases = shuf__result_request_leases(r);
     begin_reply(r, &reply);
     describe_summary(r, &summary, &reply);
-    if (leases && lease(r, event, &reply.body, &fd, &error)) {
-        if (fd >= 0)
-            close(fd);
+    if (leases && lease(r, event, &reply.body, &error)) {
         shuf__compute_unref(entry);
         shuf__session_fail(r->session, &error);
         return;
@@ -200,7 +194,9 @@ void shuf__result_reply(struct shuf__result_request *r, const uint8_t *event)
     }
     if (!leases)
         shuf__compute_unref(entry);
-    shuf__session_reply(r->session, &reply.reply, NULL, fd);
+    const struct shuf__lent lent = {.allocation = reply.body.descriptor ? entry->allocation : NULL,
+                                    .lease = reply.body.lease};
+    shuf__session_reply(r->session, &reply.reply, NULL, &lent);
 }
 
 void shuf__result_reply_summary(const struct shuf__result_request *r,
@@ -211,7 +207,7 @@ void shuf__result_reply_summary(const struct shuf__result_request *r,
     begin_reply(r, &reply);
     describe_summary(r, &copy, &reply);
     shuf__service_of(r->session)->served++;
-    shuf__session_reply(r->session, &reply.reply, NULL, -1);
+    shuf__session_reply(r->session, &reply.reply, NULL, NULL);
 }
 
 void shuf__result_reply_empty(struct shuf__result_request *r)
@@ -221,7 +217,7 @@ void shuf__result_reply_empty(struct shuf__result_request *r)
         r->transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
     begin_reply(r, &reply);
     shuf__service_of(r->session)->served++;
-    shuf__session_reply(r->session, &reply.reply, NULL, -1);
+    shuf__session_reply(r->session, &reply.reply, NULL, NULL);
 }
 
 shuf_status shuf__result_reply_prefetch(struct shuf__result_request *r, struct shuf__error *error)
@@ -233,6 +229,6 @@ shuf_status shuf__result_reply_prefetch(struct shuf__result_request *r, struct s
     begin_reply(r, &reply);
     reply.body.transport = SHUF__TRANSPORT__TRANSPORT_NONE;
     reply.body.lease = id;
-    shuf__session_reply(r->session, &reply.reply, NULL, -1);
+    shuf__session_reply(r->session, &reply.reply, NULL, NULL);
     return SHUF_OK;
 }

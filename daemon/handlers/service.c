@@ -5,6 +5,7 @@
 #include "service.h"
 
 #include "dispatch.h"
+#include "keys/key_changes.h"
 #include "net/slow_readers.h"
 #include "number.h"
 #include "units.h"
@@ -34,19 +35,17 @@ static void init_sessions(struct shuf__service *service)
     service->pool.reader_context = sessions;
 }
 
-uint64_t shuf__service_sharers(const struct shuf__log *log)
+uint64_t shuf__service_sharers(struct shuf__error *error)
 {
-    struct shuf__error error;
     uint64_t count = 1;
     const char *text = getenv("SHUFD_INSTANCES");
-    if (text && (shuf__number_parse("SHUFD_INSTANCES", text, &count, &error) || count == 0)) {
-        count = 1;
-        if (log)
-            shuf__log(log, SHUF__LOG_WARNING,
-                      "SHUFD_INSTANCES %s: expected the number of daemons on this machine; using 1",
-                      text);
-    }
-    return count;
+    if (!text || shuf__number_parse_in("SHUFD_INSTANCES", text, 1, 4096, &count, error) == SHUF_OK)
+        return count;
+    shuf__fail(error, SHUF_INVALID,
+               "SHUFD_INSTANCES %.64s: expected the number of daemons on this machine, 1 to 4096; "
+               "correct or unset the environment variable",
+               *text ? text : "''");
+    return 0;
 }
 
 static void log_given_back(struct shuf__service *service)
@@ -88,10 +87,11 @@ static void on_warm(struct shuf__warm *warm, const struct shuf__allocation *allo
 void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
                         const struct shuf__config *config, const struct shuf__log *log)
 {
+    struct shuf__error ignored; /* the start has checked it */
     service->config = config;
     service->log = log;
     service->loop = loop;
-    service->allocations.budgets[SHUF__SIDE_HOST].sharers = shuf__service_sharers(log);
+    service->allocations.budgets[SHUF__SIDE_HOST].sharers = shuf__service_sharers(&ignored);
     service->allocations.budgets[SHUF__SIDE_DEVICE].sharers = 1;
     shuf__allocations_init(&service->allocations, loop);
     service->pool.allocations = &service->allocations;
@@ -196,6 +196,22 @@ shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__
     const unsigned count = service->keyring.set.count;
     shuf__log(service->log, SHUF__LOG_INFO, "%u named key%s from %s", count, shuf__plural(count),
               directory);
+    return SHUF_OK;
+}
+
+/* The line of the log has the names of the keys, and never their bits. */
+shuf_status shuf__service_reload_keys(struct shuf__service *service, struct shuf__error *error)
+{
+    char text[SHUF__KEY_CHANGES];
+    const struct shuf__key_set before = service->keyring.set;
+    if (shuf__service_load_keys(service, error)) {
+        shuf__log(service->log, SHUF__LOG_ERROR, "reload: %s; no key changes", error->text);
+        return error->status;
+    }
+    const bool changed = *shuf__key_changes(&before, &service->keyring.set, text);
+    if (changed || service->keyring.set.count > 0)
+        shuf__log(service->log, SHUF__LOG_INFO, "reload: named keys: %s",
+                  changed ? text : "none changed");
     return SHUF_OK;
 }
 

@@ -22,6 +22,14 @@
 
 #define SHUF__DAEMON "shufd " SHUF_VERSION_TEXT
 
+/* The places where the daemon publishes metrics. */
+enum shuf__publication_kind { SHUF__PUBLICATION_HTTP, SHUF__PUBLICATION_FILE, SHUF__PUBLICATIONS };
+
+struct shuf__publication {
+    char place[120]; /* an address or a file; "": not configured */
+    char fault[256]; /* "": it works */
+};
+
 struct shuf__service {
     const struct shuf__config *config;
     const struct shuf__log *log;
@@ -43,6 +51,7 @@ struct shuf__service {
     uint64_t served, start_ms;
     double start_seconds; /* the same time, in seconds since 1970 */
     char name[SHUF__SERVICE_NAME];
+    struct shuf__publication publications[SHUF__PUBLICATIONS];
 };
 
 /* Call shuf__service_set_engine() before requests are handled. */
@@ -55,15 +64,18 @@ void shuf__service_close(struct shuf__service *service);
 /* Applies the limits of the configuration, at the start and after a change of them. */
 void shuf__service_configure(struct shuf__service *service);
 
-/* The number of daemons that share the host memory of the machine. If `log` is not NULL, logs a
- * wrong value of $SHUFD_INSTANCES. */
-uint64_t shuf__service_sharers(const struct shuf__log *log);
+/* The number of daemons that share the host memory of the machine. 0 and an error if the value of
+ * $SHUFD_INSTANCES is wrong. */
+uint64_t shuf__service_sharers(struct shuf__error *error);
 
 /* Whether the named keys could be loaded. */
 shuf_status shuf__service_check_keys(const struct shuf__config *config, struct shuf__error *error);
 
-/* Reads the named keys, at the start and on a reload. A failure changes nothing. */
+/* Reads the named keys at the start. A failure changes nothing. */
 shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__error *error);
+
+/* Reads the named keys again, and logs the keys that have changed, or the failure. */
+shuf_status shuf__service_reload_keys(struct shuf__service *service, struct shuf__error *error);
 
 /* Call when the daemon begins to serve on that socket. */
 void shuf__service_started(struct shuf__service *service, const char *socket);

@@ -9,8 +9,11 @@
 #include "service.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+enum { METRICS_PLACES = SHUF__PUBLICATIONS * sizeof(struct shuf__publication) };
 
 /* The users, sorted by bytes, largest first. If there are more than 32, the others are left out. */
 struct users {
@@ -90,6 +93,23 @@ static void describe_memory(struct shuf__service *service, const struct shuf__ba
     status->evicted = service->pool.evicted;
 }
 
+/* The places that work, and the first fault of another one. */
+static void describe_metrics(struct shuf__service *service, char places[METRICS_PLACES],
+                             Shuf__StatusReply *status)
+{
+    size_t used = 0;
+    places[0] = '\0';
+    status->metrics = places;
+    for (int i = 0; i < SHUF__PUBLICATIONS; i++) {
+        struct shuf__publication *p = &service->publications[i];
+        if (p->fault[0] && !status->metrics_fault[0])
+            status->metrics_fault = p->fault;
+        else if (!p->fault[0] && p->place[0])
+            used += (size_t)snprintf(places + used, METRICS_PLACES - used, "%s%s",
+                                     used > 0 ? ", " : "", p->place);
+    }
+}
+
 void shuf__handle_status(struct shuf__session *session, const Shuf__Request *request)
 {
     struct shuf__service *service = shuf__service_of(session);
@@ -97,6 +117,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     Shuf__Reply reply = SHUF__REPLY__INIT;
     Shuf__StatusReply status = SHUF__STATUS_REPLY__INIT;
     struct users users;
+    char places[METRICS_PLACES];
     (void)request; /* it has no fields */
     status.daemon = (char *)SHUF__DAEMON;
     status.backend = (char *)(uintptr_t)backend->ops->name;
@@ -110,6 +131,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.served = service->served;
     status.copies_host = !shuf__transport_lends_host_memory();
     status.log_dropped = shuf__log_losses(service->log).dropped;
+    describe_metrics(service, places, &status);
     describe_memory(service, backend, &status);
     describe_users(session, &users, &status);
     shuf__log_client(service->log, SHUF__LOG_DEBUG,
@@ -117,5 +139,5 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
                      (long)session->client.pid, (long)session->client.uid, session->id);
     reply.body_case = SHUF__REPLY__BODY_STATUS_REPLY;
     reply.status_reply = &status;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }

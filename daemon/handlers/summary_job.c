@@ -230,10 +230,7 @@ static shuf_status acquire(struct summary_job *s)
 static enum shuf__begin begin_summary(struct shuf__engine_job *engine_job)
 {
     struct summary_job *s = summary_job_of(engine_job);
-    s->pool->later = false;
-    if (acquire(s) == SHUF_OK)
-        return SHUF__BEGIN_DONE;
-    return s->pool->later ? SHUF__BEGIN_LATER : SHUF__BEGIN_FAILED;
+    return acquire(s) == SHUF_OK ? SHUF__BEGIN_DONE : shuf__pool_fail_begin(&s->job.error);
 }
 
 static void release_summary(struct shuf__session_job *job)

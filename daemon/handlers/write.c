@@ -26,7 +26,7 @@ static void reply_write(struct shuf__session *session)
     Shuf__WriteReply body = SHUF__WRITE_REPLY__INIT;
     reply.body_case = SHUF__REPLY__BODY_WRITE;
     reply.write = &body;
-    shuf__session_reply(session, &reply, NULL, -1);
+    shuf__session_reply(session, &reply, NULL, NULL);
 }
 
 /* ---- device memory ---- */

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 enum { SHUF__KEYS_MAX = 256 };
@@ -27,5 +28,15 @@ struct shuf__key_set {
     unsigned count;
     shuf_key *bits; /* an array of SHUF__KEYS_MAX in locked memory; NULL before the first load */
 };
+
+/* NULL: the set has no key of this name. */
+static inline const struct shuf__key_facts *shuf__key_set_find(const struct shuf__key_set *set,
+                                                               const char *name)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (strcmp(set->facts[i].name, name) == 0)
+            return &set->facts[i];
+    return NULL;
+}
 
 #endif

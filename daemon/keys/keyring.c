@@ -51,19 +51,11 @@ static shuf_key *allocate_bits(struct shuf__error *error)
 
 /* ---- all keys ---- */
 
-static const struct shuf__key_facts *find_name(const struct shuf__key_set *set, const char *name)
-{
-    for (unsigned i = 0; i < set->count; i++)
-        if (strcmp(set->facts[i].name, name) == 0)
-            return &set->facts[i];
-    return NULL;
-}
-
 static void assign_generations(struct shuf__keyring *keyring, struct shuf__key_set *fresh)
 {
     const struct shuf__key_set *old = &keyring->set;
     for (unsigned i = 0; i < fresh->count; i++) {
-        const struct shuf__key_facts *before = find_name(old, fresh->facts[i].name);
+        const struct shuf__key_facts *before = shuf__key_set_find(old, fresh->facts[i].name);
         const bool same = before && memcmp(&old->bits[before - old->facts], &fresh->bits[i],
                                            sizeof *fresh->bits) == 0;
         fresh->facts[i].generation = same ? before->generation : ++keyring->generations;
@@ -121,7 +113,7 @@ shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, 
 {
     if (!key->name[0])
         return SHUF_OK;
-    const struct shuf__key_facts *found = find_name(&keyring->set, key->name);
+    const struct shuf__key_facts *found = shuf__key_set_find(&keyring->set, key->name);
     if (!found || !may_use(found, uid, socket))
         return shuf__fail(error, SHUF_DENIED,
                           "key %s: expected a key of the daemon that user %ld may use", key->name,
@@ -138,7 +130,7 @@ shuf_status shuf__keyring_reveal(struct shuf__keyring *keyring, struct shuf__req
         return SHUF_OK;
     pthread_mutex_lock(&keyring->lock);
     const struct shuf__key_set *set = &keyring->set;
-    const struct shuf__key_facts *found = find_name(set, key->name);
+    const struct shuf__key_facts *found = shuf__key_set_find(set, key->name);
     const bool is_same = found && found->generation == key->generation;
     if (is_same)
         shuf__request_set_key(request, &set->bits[found - set->facts]);

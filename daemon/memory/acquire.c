@@ -308,15 +308,22 @@ static bool find_room(struct shuf__pool *pool, const struct shuf__memory_request
     return true;
 }
 
+/* Whether there is room for a new allocation now. Later there may be more: memory and descriptors
+ * of freed blocks. */
+static bool is_certain(const struct shuf__allocations *allocations, const struct shuf__need *need)
+{
+    return allocations->count + allocations->freeing < allocations->max_count &&
+           shuf__room_is_certain(allocations, need, 0);
+}
+
 /* Makes an allocation, unless it is not yet certain that there is room for it. */
 static struct shuf__allocation *make_certain(struct shuf__pool *pool,
                                              const struct shuf__memory_request *request,
                                              uint64_t size, struct shuf__error *error)
 {
     const struct shuf__need need = need_of(request, size);
-    if (!shuf__room_is_certain(pool->allocations, &need, 0)) {
-        pool->later = true;
-        shuf__fail(error, SHUF_BUSY, "the memory of earlier results is being freed; try again");
+    if (!is_certain(pool->allocations, &need)) {
+        shuf__fail(error, SHUF__LATER, "the memory of earlier results is being freed");
         return NULL;
     }
     struct shuf__allocation *allocation = shuf__allocation_make(
@@ -341,6 +348,14 @@ static struct shuf__allocation *acquire_new(struct shuf__pool *pool,
         return NULL;
     }
     return allocation ? allocation : make_certain(pool, request, size, error);
+}
+
+enum shuf__begin shuf__pool_fail_begin(struct shuf__error *error)
+{
+    if (error->status != SHUF__LATER)
+        return SHUF__BEGIN_FAILED;
+    shuf__fail(error, SHUF_CANCELLED, "result: cancelled"); /* remains if the job never runs */
+    return SHUF__BEGIN_LATER;
 }
 
 struct shuf__allocation *shuf__pool_acquire(struct shuf__pool *pool,

@@ -197,6 +197,11 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation)
     measure_committed(allocation);
 }
 
+int shuf__allocation_export(const struct shuf__allocation *allocation)
+{
+    return ops_of(allocation)->export_block(&allocation->block);
+}
+
 /* The kernel knows the mappings of host memory, and is asked only about blocks that a process got.
  * For device memory, the daemon relies on the reports and the deaths of client processes. A freed
  * block counts as mapped while a process keeps its memory (inode_watch.h). */
@@ -255,7 +260,9 @@ static void charge_again(struct shuf__allocation *allocation)
 static void forget(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
-    const bool was_unconfirmed = allocation->unconfirmed;
+    const bool was_unconfirmed = allocation->unconfirmed,
+               was_full = all->count + all->freeing >= all->max_count;
+    all->freeing--;
     all->budgets[shuf__side_of(allocation->kind)].releasing -= allocation->committed;
     if (was_unconfirmed)
         set_unconfirmed(allocation, false);
@@ -267,7 +274,7 @@ static void forget(struct shuf__allocation *allocation)
         shuf__inode_watch_end(&all->watches, &allocation->watch);
         free_allocation(allocation);
     }
-    if (was_unconfirmed)
+    if (was_unconfirmed || was_full)
         shuf__engine_begin_again(all->engine);
 }
 
@@ -319,6 +326,7 @@ void shuf__allocation_end_charge(struct shuf__allocation *allocation)
     budget->used -= allocation->bytes;
     budget->uncommitted -= allocation->bytes - allocation->committed;
     budget->releasing += allocation->committed;
+    allocation->all->freeing++;
 }
 
 /* The lane of urgent jobs frees the block. If a job allocates before that and finds no memory, it

@@ -91,10 +91,11 @@ struct shuf__allocations {
     uv_timer_t sweep; /* the next sweep of pending_free */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
+    uint64_t freeing; /* blocks not in `count` whose descriptors are still open */
     uint64_t buffers; /* of `count` */
     uint64_t
         shortages; /* number of times that memory was short; clients then unmap unused blocks */
-    uint64_t max_count;                   /* limit of `count`: each may need a descriptor */
+    uint64_t max_count; /* limit of `count` and `freeing`: each may need a descriptor */
     struct shuf__reading buffers_reading; /* of the bytes that clients have written to buffers */
     struct shuf__reading mapped_reading;  /* client_process.h */
     uint64_t mapped[SHUF__SIDES];         /* of all users, at that reading */
@@ -161,6 +162,10 @@ void shuf__allocation_free_on_worker(struct shuf__allocation *allocation);
 /* Drops an allocation of host memory that no process has mapped. A worker thread frees it, because
  * freeing gigabytes takes long, and urgent jobs would wait. */
 void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation);
+
+/* A new descriptor of the block for one process. The caller closes it. -1, with errno: there is
+ * none. */
+int shuf__allocation_export(const struct shuf__allocation *allocation);
 
 /* Whether no process can have the block mapped. Then shuf__allocation_drop() frees it at once. */
 bool shuf__allocation_is_unmapped(const struct shuf__allocation *allocation);

@@ -5,10 +5,9 @@
 #include "client_process.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum { RECENT = 128 };
 
@@ -16,28 +15,20 @@ enum { RECENT = 128 };
  * two connections has two watches. */
 struct shuf__process_watch {
     struct shuf__process_watches *all;
-    struct shuf__client *client; /* NULL: detached, the connection has ended */
-    pid_t pid;
-    int pidfd; /* -1: the process cannot be watched */
-    uv_poll_t poll;
+    struct shuf__client *client;   /* NULL: detached, the connection has ended */
+    struct shuf__process *process; /* a reference; NULL: the process cannot be watched */
+    struct shuf__process_observer observer;
+    unsigned refs; /* one until close_watch(), and one of each function that uses it */
     uint64_t only_mapped[SHUF__SIDES]; /* bytes, while they are counted */
     LIST_HEAD(, shuf__process_mapping) mappings;
     struct shuf__process_mapping *recent[RECENT]; /* a cache of mappings, by number of the block */
     LIST_ENTRY(shuf__process_watch) link;
 };
 
-/* glibc has pidfd_open() only since 2.36. Many machines that use the Python wheel have an older
- * glibc. */
-static int open_pidfd(pid_t pid)
+static void unref_watch(struct shuf__process_watch *watch)
 {
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
-static void free_watch(uv_handle_t *handle)
-{
-    struct shuf__process_watch *watch = handle->data;
-    close(watch->pidfd);
-    free(watch);
+    if (--watch->refs == 0)
+        free(watch);
 }
 
 static void close_watch(struct shuf__process_watch *watch)
@@ -46,10 +37,10 @@ static void close_watch(struct shuf__process_watch *watch)
         watch->client->watch = NULL;
     else
         LIST_REMOVE(watch, link);
-    if (watch->pidfd >= 0)
-        uv_close((uv_handle_t *)&watch->poll, free_watch);
-    else
-        free(watch);
+    shuf__process_stop_observing(&watch->observer);
+    if (watch->process)
+        shuf__process_unref(watch->process);
+    unref_watch(watch);
 }
 
 /* ---- mappings ---- */
@@ -108,13 +99,14 @@ static void end_mapping(struct shuf__process_mapping *mapping)
     shuf__allocation_free_if_unmapped(allocation);
 }
 
-/* The last end_mapping() may close the watch. This loop may still read the struct, because a
- * callback of libuv frees it later. */
+/* The last end_mapping() may close the watch. */
 static void end_mappings(struct shuf__process_watch *watch)
 {
     struct shuf__process_mapping *mapping;
+    watch->refs++;
     while ((mapping = LIST_FIRST(&watch->mappings)) != NULL)
         end_mapping(mapping);
+    unref_watch(watch);
 }
 
 static void forget_mappings(struct shuf__allocation *allocation)
@@ -126,32 +118,24 @@ static void forget_mappings(struct shuf__allocation *allocation)
 
 /* ---- processes ---- */
 
-static void on_process_death(uv_poll_t *poll, int status, int events)
+static void on_process_end(struct shuf__process_observer *observer)
 {
-    struct shuf__process_watch *watch = poll->data;
-    (void)status;
-    (void)events;
-    uv_poll_stop(poll);
+    struct shuf__process_watch *watch =
+        (struct shuf__process_watch *)((char *)observer -
+                                       offsetof(struct shuf__process_watch, observer));
+    watch->refs++;
     if (watch->client)
-        watch->client->died(watch->client); /* detaches the watch */
+        watch->client->died(watch->client); /* detaches or closes the watch */
     end_mappings(watch);                    /* the last one closes the watch */
+    unref_watch(watch);
 }
 
-static int open_watch(struct shuf__process_watch *watch)
+/* False, with errno, if the process cannot be observed. */
+static bool is_observed(struct shuf__process_watch *watch, const struct shuf__client *client)
 {
-    watch->pidfd = watch->pid > 0 ? open_pidfd(watch->pid) : -1;
-    if (watch->pidfd < 0)
-        return -1;
-    watch->poll.data = watch;
-    if (uv_poll_init(watch->all->loop, &watch->poll, watch->pidfd) != 0) {
-        close(watch->pidfd);
-        watch->pidfd = -1;
-        errno = ENOMEM;
-        return -1;
-    }
-    uv_poll_start(&watch->poll, UV_READABLE, on_process_death);
-    uv_unref((uv_handle_t *)&watch->poll); /* the daemon does not wait for its clients to end */
-    return 0;
+    return watch->observer.observes ||
+           (watch->process &&
+            shuf__process_observe(watch->process, client->socket, &watch->observer));
 }
 
 static shuf_status unwatchable(const struct shuf__client *client, struct shuf__error *error)
@@ -169,9 +153,11 @@ static struct shuf__process_watch *make_watch(struct shuf__client *client)
     if (!watch)
         return NULL;
     watch->all = client->all;
-    watch->pidfd = -1;
-    watch->pid = client->pid;
+    watch->refs = 1;
     watch->client = client;
+    watch->observer.ended = on_process_end;
+    if (client->process)
+        watch->process = shuf__process_of(&client->all->processes, client->pid, client->uid);
     client->watch = watch;
     LIST_INIT(&watch->mappings);
     return watch;
@@ -189,7 +175,7 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
     if (find_mapping(watch, allocation))
         return SHUF_OK;
-    if (watch->pidfd < 0 && open_watch(watch) != 0 && !kernel_knows)
+    if (!is_observed(watch, client) && !kernel_knows)
         return unwatchable(client, error);
     if (!add_mapping(watch, allocation))
         return shuf__fail(error, SHUF_NO_MEMORY, "lease: out of memory");
@@ -235,7 +221,7 @@ static void add_to_processes(const struct shuf__allocation *allocation)
         watch->only_mapped[side] += allocation->bytes;
         if (watch->only_mapped[side] > account->most_mapped[side]) {
             account->most_mapped[side] = watch->only_mapped[side];
-            account->mapped_pid[side] = watch->pid;
+            account->mapped_pid[side] = watch->process ? watch->process->pid : 0;
         }
     }
 }
@@ -277,13 +263,13 @@ void shuf__mapped_bytes_read(struct shuf__allocations *allocations)
 /* ---- the end of a connection ---- */
 
 /* A process has at most one detached watch, even if several of its connections have ended. */
-static struct shuf__process_watch *find_detached(const struct shuf__client *client)
+static struct shuf__process_watch *find_detached(const struct shuf__process_watch *other)
 {
     struct shuf__process_watch *watch;
-    LIST_FOREACH (watch, &client->all->detached, link)
-        if (watch->pid == client->pid)
-            return watch;
-    return NULL;
+    LIST_FOREACH (watch, &other->all->detached, link)
+        if (watch->process == other->process)
+            break;
+    return watch;
 }
 
 static void detach(struct shuf__process_watch *watch)
@@ -334,12 +320,15 @@ static void end_host_mappings(struct shuf__process_watch *watch)
 void shuf__client_detach(struct shuf__client *client)
 {
     struct shuf__process_watch *detached, *watch = client->watch;
+    if (client->process)
+        shuf__process_unref(client->process);
+    client->process = NULL;
     if (!watch)
         return;
     end_host_mappings(watch);
     if (LIST_EMPTY(&watch->mappings)) {
         close_watch(watch);
-    } else if (!(detached = find_detached(client))) {
+    } else if (!(detached = find_detached(watch))) {
         detach(watch);
     } else {
         merge_mappings(watch, detached);
@@ -350,7 +339,7 @@ void shuf__client_detach(struct shuf__client *client)
 void shuf__process_watches_init(struct shuf__process_watches *watches, uv_loop_t *loop,
                                 struct shuf__allocations *allocations)
 {
-    watches->loop = loop;
+    shuf__processes_init(&watches->processes, loop, &allocations->accounts);
     LIST_INIT(&watches->detached);
     allocations->on_free = forget_mappings;
 }

@@ -11,6 +11,7 @@
 #define SHUFD_CLIENT_PROCESS_H
 
 #include "allocations.h"
+#include "process.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -20,16 +21,18 @@
 struct shuf__process_watch;
 
 struct shuf__process_watches {
-    uv_loop_t *loop;
+    struct shuf__processes processes;
     LIST_HEAD(, shuf__process_watch) detached; /* the watches whose connection has ended */
 };
 
 /* The client at the other end of one connection; embedded in its session. */
 struct shuf__client {
     struct shuf__process_watches *all;
+    int socket;
     pid_t pid; /* 0: the process is in a PID namespace that the daemon does not see */
     uid_t uid;
-    bool same_namespace; /* the process is known to be in the daemon's PID namespace */
+    struct shuf__process *process; /* a reference; NULL: pid is 0 */
+    bool same_namespace;           /* the process is known to be in the daemon's PID namespace */
     struct shuf__process_watch *watch; /* NULL: the client got no block yet */
     void (*died)(struct shuf__client *client);
 };

@@ -23,6 +23,10 @@ struct shuf__size_class {
     struct shuf__idle_allocations idle; /* least recently used first */
 };
 
+/* A status beside those of shuf_status.h: the memory for a job is still being freed, so the job
+ * begins again later. shuf__pool_fail_begin() keeps it from clients. */
+#define SHUF__LATER ((shuf_status)1000)
+
 struct shuf__pool {
     struct shuf__allocations *allocations;
     uint64_t keep_ms; /* how long an allocation stays idle before it is freed */
@@ -33,9 +37,6 @@ struct shuf__pool {
     uint64_t idle_bytes[SHUF__SIDES];           /* includes the warm blocks */
     unsigned warm_sized[SHUF__SIDES];           /* idle allocations of the warm block's size */
     struct shuf__allocation *warm[SHUF__SIDES]; /* NULL: none */
-    /* A job that begins first sets this to false. A refusal sets it to true if the memory is still
-     * being freed. Then the job begins again later. */
-    bool later;
     uint64_t evicted; /* contents that were evicted for other requests or other programs */
     /* Called when the contents of an idle allocation are lost. */
     void (*on_evict)(void *contents);

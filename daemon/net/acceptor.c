@@ -19,26 +19,76 @@ enum {
     RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
 };
 
-/* Whether another connection is above the limit of all clients or of the user. A part of the limit
- * is reserved for root and the daemon's user, who must be able to connect to find a problem. */
-static bool is_full(const struct shuf__acceptor *acceptor, uid_t uid, struct shuf__error *error)
+/* What a new connection takes of one limit. */
+struct claim {
+    uint64_t all, own, needed, limit; /* `all` and `own`: without the new connection */
+    struct shuf__amount of_user;
+    const char *name, *unit, *cause; /* for messages */
+};
+
+/* A part of the limit is reserved for root and the daemon's user, who must be able to connect to
+ * find a problem. */
+static shuf_status check_claim(const struct claim *c, uid_t uid, struct shuf__error *error)
 {
-    const bool privileged = shuf__uid_is_privileged(uid);
-    const struct shuf__account *account = shuf__account_find(acceptor->sessions->accounts, uid);
-    const uint64_t all = acceptor->sessions->count, limit = acceptor->limit,
-                   own = account ? account->clients : 0,
-                   most = shuf__share_of_clients(acceptor->of_user, limit, all - own);
     char part[SHUF__NUMBER_TEXT];
-    error->status = SHUF_OK;
-    if (all >= limit - (privileged ? 0 : limit / RESERVE))
-        shuf__fail(error, SHUF_BUSY,
-                   "clients %" PRIu64 ": the most that may be connected; try again later", limit);
-    else if (!privileged && acceptor->of_user.number > 0 && own >= most)
-        shuf__fail(error, SHUF_BUSY,
-                   "user_clients %s: beside the other users, user %" PRIu32 " may have %" PRIu64
-                   " connections, and has %" PRIu64 "; close one",
-                   shuf__amount_text(part, acceptor->of_user), (uint32_t)uid, most, own);
-    return error->status != SHUF_OK;
+    const bool privileged = shuf__uid_is_privileged(uid);
+    const uint64_t most = shuf__share_of_clients(c->of_user, c->limit, c->all - c->own);
+    if (c->all + c->needed > c->limit - (privileged ? 0 : c->limit / RESERVE))
+        return shuf__fail(error, SHUF_BUSY, "%s %" PRIu64 ": the most that %s; try again later",
+                          c->name, c->limit, c->cause);
+    if (!privileged && c->of_user.number > 0 && c->own > 0 && c->own + c->needed > most)
+        return shuf__fail(error, SHUF_BUSY,
+                          "user_clients %s: beside the other users, user %" PRIu32
+                          " may have %" PRIu64 " %s, and has %" PRIu64 "; close one",
+                          shuf__amount_text(part, c->of_user), (uint32_t)uid, most, c->unit,
+                          c->own);
+    return SHUF_OK;
+}
+
+static shuf_status check_connections(const struct shuf__acceptor *acceptor,
+                                     const struct shuf__account *account, uid_t uid,
+                                     struct shuf__error *error)
+{
+    const struct claim claim = {
+        .all = acceptor->sessions->count,
+        .own = account ? account->clients : 0,
+        .needed = 1,
+        .limit = acceptor->limit,
+        .of_user = acceptor->of_user,
+        .name = "clients",
+        .unit = "connections",
+        .cause = "may be connected",
+    };
+    return check_claim(&claim, uid, error);
+}
+
+/* The connection takes two descriptors if it is the first one of its process. */
+static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
+                                     const struct shuf__account *account, const struct ucred *peer,
+                                     struct shuf__error *error)
+{
+    const struct shuf__processes *processes = &acceptor->sessions->process_watches->processes;
+    struct claim claim = {
+        .all = acceptor->sessions->count + processes->count,
+        .own = account ? account->clients + account->processes : 0,
+        .needed = peer->pid > 0 && !shuf__processes_have(processes, peer->pid) ? 2 : 1,
+        .limit = acceptor->descriptors,
+        .of_user = acceptor->of_user,
+        .name = "connections and processes",
+        .unit = "connections and processes",
+        .cause = "the limit of open files allows",
+    };
+    claim.of_user.number *= acceptor->of_user.percent ? 1 : 2;
+    return check_claim(&claim, peer->uid, error);
+}
+
+static bool is_full(const struct shuf__acceptor *acceptor, const struct ucred *peer,
+                    struct shuf__error *error)
+{
+    const struct shuf__account *account =
+        shuf__account_find(acceptor->sessions->accounts, peer->uid);
+    return check_connections(acceptor, account, peer->uid, error) ||
+           check_descriptors(acceptor, account, peer, error);
 }
 
 static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__error *error)
@@ -51,7 +101,8 @@ static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__e
 static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
 {
     struct shuf__error error;
-    if (is_full(acceptor, shuf__peer_of(fd).uid, &error))
+    const struct ucred peer = shuf__peer_of(fd);
+    if (is_full(acceptor, &peer, &error))
         refuse(acceptor, fd, &error);
     else
         shuf__session_open(acceptor->sessions, fd);
@@ -105,9 +156,10 @@ int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *
 }
 
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
-                               struct shuf__amount of_user)
+                               uint64_t descriptors, struct shuf__amount of_user)
 {
     acceptor->limit = limit;
+    acceptor->descriptors = descriptors;
     acceptor->of_user = of_user;
 }
 

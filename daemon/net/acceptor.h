@@ -13,6 +13,7 @@ struct shuf__acceptor {
     struct shuf__sessions *sessions;
     const struct shuf__listener *listener;
     uint64_t limit;              /* sessions at a time */
+    uint64_t descriptors;        /* descriptors of sessions and client processes at a time */
     struct shuf__amount of_user; /* the part of the remaining sessions that one user may have */
     uv_poll_t poll;
     uv_timer_t again; /* accepts again, after a shortage of descriptors */
@@ -23,10 +24,10 @@ int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *
                         const struct shuf__listener *listener);
 
 /* Sets the limits. A user who is not privileged may have `of_user` of the sessions that the other
- * users leave, and at least one.
+ * users leave, and at least one. A session needs a descriptor, and a process (process.h) too.
  */
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
-                               struct shuf__amount of_user);
+                               uint64_t descriptors, struct shuf__amount of_user);
 
 void shuf__acceptor_start(struct shuf__acceptor *acceptor);
 

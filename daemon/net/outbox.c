@@ -10,13 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void shuf__outbox_drop_descriptor(struct shuf__outbox *outbox)
-{
-    if (outbox->descriptor >= 0)
-        close(outbox->descriptor);
-    outbox->descriptor = -1;
-}
-
 void shuf__outbox_put(struct shuf__outbox *outbox, const Shuf__Reply *reply)
 {
     outbox->sent = 0;
@@ -33,12 +26,13 @@ static void attach(struct msghdr *message, int descriptor)
     memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
 }
 
-/* Sends the rest of the reply and a chunk of the payload. On failure returns false and sets errno.
+/* Sends the rest of the reply and a chunk of the payload. Returns the sent bytes, or -1 with errno.
  */
-static bool send_turn(struct shuf__outbox *outbox, int fd, const uint8_t *chunk, size_t size)
+static ssize_t send_parts(const struct shuf__outbox *outbox, int fd, const uint8_t *chunk,
+                          size_t size, int descriptor)
 {
     struct iovec parts[2] = {
-        {outbox->reply + outbox->sent, outbox->size - outbox->sent},
+        {(void *)(uintptr_t)(outbox->reply + outbox->sent), outbox->size - outbox->sent},
         {(void *)(uintptr_t)chunk, size},
     };
     union {
@@ -46,19 +40,28 @@ static bool send_turn(struct shuf__outbox *outbox, int fd, const uint8_t *chunk,
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    if (outbox->descriptor >= 0) {
+    if (descriptor >= 0) {
         message.msg_control = control.bytes;
         message.msg_controllen = sizeof control.bytes;
-        attach(&message, outbox->descriptor);
+        attach(&message, descriptor);
     }
-    ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
-    if (sent < 0)
-        return errno == EAGAIN || errno == EINTR;
-    shuf__outbox_drop_descriptor(outbox); /* it was sent with the first byte */
-    size_t of_reply = (size_t)sent < parts[0].iov_len ? (size_t)sent : parts[0].iov_len;
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static ssize_t send_lent(const struct shuf__outbox *outbox, int fd, int descriptor)
+{
+    const ssize_t sent = send_parts(outbox, fd, NULL, 0, descriptor);
+    const int cause = errno;
+    close(descriptor);
+    errno = cause;
+    return sent;
+}
+
+static void note_sent(struct shuf__outbox *outbox, size_t sent)
+{
+    const size_t left = outbox->size - outbox->sent, of_reply = sent < left ? sent : left;
     outbox->sent += of_reply;
-    shuf__payload_advance(&outbox->payload, (size_t)sent - of_reply);
-    return true;
+    shuf__payload_advance(&outbox->payload, sent - of_reply);
 }
 
 enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd)
@@ -70,8 +73,16 @@ enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd)
         return SHUF__OUTBOX_FAILED;
     if (outbox->sent == outbox->size && state == SHUF__PAYLOAD_WAIT)
         return SHUF__OUTBOX_WAIT;
-    if (!send_turn(outbox, fd, chunk, size))
-        return SHUF__OUTBOX_LOST;
+    const int descriptor =
+        outbox->lent.allocation ? shuf__allocation_export(outbox->lent.allocation) : -1;
+    if (outbox->lent.allocation && descriptor < 0)
+        return SHUF__OUTBOX_UNLENT;
+    const ssize_t sent = descriptor >= 0 ? send_lent(outbox, fd, descriptor)
+                                         : send_parts(outbox, fd, chunk, size, -1);
+    if (sent < 0)
+        return errno == EAGAIN || errno == EINTR ? SHUF__OUTBOX_MORE : SHUF__OUTBOX_LOST;
+    outbox->lent.allocation = NULL;
+    note_sent(outbox, (size_t)sent);
     if (outbox->sent < outbox->size ||
         shuf__payload_next(&outbox->payload, &chunk, &size) != SHUF__PAYLOAD_END)
         return SHUF__OUTBOX_MORE;

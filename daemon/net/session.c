@@ -70,7 +70,6 @@ void shuf__session_close(struct shuf__session *session)
     shuf__ready_remove(&session->all->ready, &session->ready);
     shuf__leases_end(&session->leases);
     shuf__client_detach(&session->client);
-    shuf__outbox_drop_descriptor(&session->outbox);
     session->refs++; /* until this function ends */
     if (!shuf__payload_end(&session->outbox.payload))
         session->refs++; /* until on_payload_ready() */
@@ -157,6 +156,9 @@ static void flush(struct shuf__session *session)
         break;
     case SHUF__OUTBOX_WAIT: /* on_payload_ready() continues */
         watch(session, UV_DISCONNECT);
+        break;
+    case SHUF__OUTBOX_UNLENT:
+        shuf__session_fail_lending(session);
         break;
     case SHUF__OUTBOX_FAILED:
         fail_payload(session);
@@ -413,6 +415,7 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
         shuf__log_client(sessions->log, SHUF__LOG_WARNING, "client refused: %s",
                          uv_strerror(result));
         close(fd);
+        shuf__client_detach(&session->client);
         session->refs = 1;
         uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
         return;

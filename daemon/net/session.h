@@ -36,10 +36,14 @@ void shuf__session_drain(struct shuf__session *session);
 
 /* ---- For request handlers ---- */
 
-/* Sends `reply` under the request's id with `descriptor` (-1: none), and then the values of `entry`
- * (NULL: none). Takes over the descriptor and a reference to the entry. */
+/* Sends `reply` under the request's id with the descriptor of the block `lent`, and then the values
+ * of `entry` (both NULL: none). Takes over a reference to the entry. */
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
-                         struct shuf__cache_entry *entry, int descriptor);
+                         struct shuf__cache_entry *entry, const struct shuf__lent *lent);
+
+/* Replaces the reply by a failure, with errno, because there is no descriptor of the block that the
+ * reply lends. Ends the lease. */
+void shuf__session_fail_lending(struct shuf__session *session);
 
 /* Sends `reply`, and then `size` bytes of `text`. Frees the text. */
 void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,

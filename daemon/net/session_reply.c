@@ -6,7 +6,9 @@
 #include "request_events.h"
 #include "session.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Prepares a reply. reply->unmap tells the client once about each shortage of memory. */
 static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
@@ -52,7 +54,7 @@ void shuf__session_refuse(struct shuf__session *session, Shuf__Reply *reply,
 }
 
 void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
-                         struct shuf__cache_entry *entry, int descriptor)
+                         struct shuf__cache_entry *entry, const struct shuf__lent *lent)
 {
     struct shuf__error error;
     if (entry && shuf__payload_begin(&session->outbox.payload, entry, &error)) {
@@ -60,10 +62,26 @@ void shuf__session_reply(struct shuf__session *session, Shuf__Reply *reply,
         shuf__session_fail(session, &error);
         return;
     }
-    session->outbox.descriptor = descriptor;
+    if (lent)
+        session->outbox.lent = *lent;
     reply->id = session->id;
     reply->payload_bytes = entry ? entry->bytes : 0;
     start_reply(session, reply);
+}
+
+void shuf__session_fail_lending(struct shuf__session *session)
+{
+    struct shuf__error error, ignored;
+    struct shuf__lent *lent = &session->outbox.lent;
+    Shuf__Release release = SHUF__RELEASE__INIT;
+    uint64_t block = lent->allocation->id;
+    shuf__fail(&error, SHUF_IO, "descriptor of a block: %s", strerror(errno));
+    release.n_lease = release.n_unmapped = 1;
+    release.lease = &lent->lease;
+    release.unmapped = &block;
+    lent->allocation = NULL;
+    shuf__leases_release(&session->leases, &release, &ignored);
+    shuf__session_fail(session, &error);
 }
 
 void shuf__session_reply_text(struct shuf__session *session, Shuf__Reply *reply, char *text,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See exchange.cuh. The rank's own records are sorted by their places in the output. The rank's own
- * places are sorted by the rank from which their records come. There are two methods:
+ * places are sorted by the rank from which their records come. For few ranks exchange_few.cuh does
+ * this without sorts. Otherwise there are two methods:
  *
  *   by keys    for places below 2^32: CUB sorts the places alone. The inverse of the permutation
  *              then gives the number of each place.
@@ -14,6 +15,7 @@
  */
 #include "exchange.cuh"
 
+#include "exchange_few.cuh"
 #include "exchange_side.cuh"
 #include "exchange_sort.cuh"
 #include "fold_forms.cuh"
@@ -61,7 +63,9 @@ template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *
         return here;
     };
     const uint64_t in = records_of(plan, false), out = records_of(plan, true);
-    const uint64_t most = std::max(in, out), ranks = plan.input || plan.output ? plan.world : 0;
+    const bool selects = selects_order(plan), splits = splits_places(plan);
+    const uint64_t most = std::max(selects ? 0 : in, splits ? 0 : out);
+    const uint64_t ranks = plan.input || plan.output ? plan.world : 0;
     for (int k = 0; k < 2; k++)
         a.digits[k] = reinterpret_cast<Digit *>(take(most * sizeof(Digit)));
     a.list = reinterpret_cast<Number *>(take(most * sizeof(Number)));
@@ -69,8 +73,8 @@ template <typename Number> Arrays<Number> lay_out(const shuf__plan &plan, char *
     a.keys[1] = a.keys[0] + most;
     for (int k = 0; k < 2; k++)
         a.bounds[k] = reinterpret_cast<uint64_t *>(take(ranks * sizeof(uint64_t)));
-    a.temporary_bytes =
-        std::max(sort_bytes(static_cast<Number>(in)), sort_bytes(static_cast<Number>(out)));
+    a.temporary_bytes = std::max(selects ? select_bytes(plan) : sort_bytes(static_cast<Number>(in)),
+                                 splits ? split_bytes(plan) : sort_bytes(static_cast<Number>(out)));
     a.temporary = take(a.temporary_bytes);
     a.bytes = static_cast<uint64_t>(at - memory);
     return a;
@@ -201,17 +205,34 @@ cudaError_t sort_by_digits(const Form &f, const Work<Number> &w)
     return e;
 }
 
+/* Makes a list by sorts. */
+template <Direction direction, typename Form, typename Number>
+cudaError_t sort_side(const Form &f, const shuf_primefold_shape &shape, const Work<Number> &w)
+{
+    const bool by_keys = !w.side.by_rank && w.side.key_bits <= key_bits;
+    return by_keys ? sort_by_keys<direction>(f, shape, w) : sort_by_digits(f, w);
+}
+
+/* Makes a list without sorts. */
+template <typename Number> cudaError_t walk_side(const Work<Number> &w)
+{
+    return (w.side.by_rank ? split_places<Number>
+                           : select_order<Number>)(w.computation, w.arrays.temporary, w.numbers,
+                                                   w.stream, w.cancelled);
+}
+
 template <Direction direction, typename Number> cudaError_t make_side(const Work<Number> &w)
 {
-    const shuf__permutation &p = w.computation.request.plan.permutation;
+    const shuf__plan &plan = w.computation.request.plan;
+    const shuf__permutation &p = plan.permutation;
+    const bool walks = w.side.by_rank ? splits_places(plan) : selects_order(plan);
     const shuf_primefold_shape shape = shuf__primefold_shape(p.n);
     const uint64_t world = w.side.ranks.world;
     if (w.side.count == 0)
         return cudaMemsetAsync(w.counts, 0, world * sizeof(Number), w.stream);
     return with_form<direction>(shape, [&](auto of) {
         const auto f = of.make(p, shape);
-        const bool by_keys = !w.side.by_rank && w.side.key_bits <= key_bits;
-        const cudaError_t e = by_keys ? sort_by_keys<direction>(f, shape, w) : sort_by_digits(f, w);
+        const cudaError_t e = walks ? walk_side(w) : sort_side<direction>(f, shape, w);
         if (e != cudaSuccess || *w.cancelled)
             return e;
         count_ranks<<<blocks_for(world, fold_threads), fold_threads, 0, w.stream>>>(

@@ -5,6 +5,7 @@
 #include "exchange_sort.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
 
 #include <algorithm>
 
@@ -66,6 +67,20 @@ cudaError_t sort_digits(Buffers<Digit> *digits, Buffers<Number> *numbers, Number
     take(digits, sorted);
     take(numbers, moved);
     return e;
+}
+
+size_t scan_bytes(uint64_t count)
+{
+    size_t bytes = 0;
+    uint64_t *const none = nullptr;
+    return cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, count) == cudaSuccess ? bytes
+                                                                                           : 0;
+}
+
+cudaError_t sum_before(uint64_t *numbers, uint64_t count, void *temporary, size_t bytes,
+                       cudaStream_t stream)
+{
+    return cub::DeviceScan::ExclusiveSum(temporary, bytes, numbers, numbers, count, stream);
 }
 
 template size_t sort_bytes(uint32_t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sorts of plans by CUB, as asynchronous work. Their own file, because the build does not
- * refuse CUB's kernels if they spill registers: for Digit they do so on GPUs before the H100.
+ * The sorts of plans by CUB, and a sum, as asynchronous work. Their own file, because the build
+ * does not refuse CUB's kernels if they spill registers: for Digit they do so on GPUs before the
+ * H100.
  */
 #ifndef SHUF__CUDA_EXCHANGE_SORT_CUH
 #define SHUF__CUDA_EXCHANGE_SORT_CUH
@@ -35,6 +36,13 @@ cudaError_t sort_keys(Buffers<Key> *keys, Number count, unsigned bits, void *tem
 template <typename Number>
 cudaError_t sort_digits(Buffers<Digit> *digits, Buffers<Number> *numbers, Number count,
                         unsigned bits, void *temporary, size_t bytes, cudaStream_t stream);
+
+/* The bytes of `temporary` in sum_before(). */
+size_t scan_bytes(uint64_t count);
+
+/* Replaces each number by the sum of all numbers before it. */
+cudaError_t sum_before(uint64_t *numbers, uint64_t count, void *temporary, size_t bytes,
+                       cudaStream_t stream);
 
 } // namespace shuf
 

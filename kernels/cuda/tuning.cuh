@@ -53,6 +53,14 @@ constexpr uint64_t fold_rows = 64;           /* most short rows in a block */
 constexpr int exchange_rows = 128;           /* rows of few values in a block */
 constexpr int plan_blocks_per_sm = 7;        /* for plans of exchanges */
 
+/* Plans for few ranks. A rank's order is selected from n values if the rank has more than one in
+ * `select_..._most` of all records. Its places are split for up to `split_ranks` ranks. Sorts make
+ * the other lists. */
+constexpr int walk_groups = 4, walk_blocks_per_sm = 7;
+constexpr int walk_wide_groups = 2, walk_wide_blocks_per_sm = 7; /* for words of 64 bits */
+constexpr uint64_t select_most = 16, select_wide_most = 16, select_wide_inverse_most = 3;
+constexpr int split_ranks = 8;
+
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
  * streams a thread computes several draws. */
 constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_blocks_per_sm = 2;

@@ -23,6 +23,7 @@ typedef int... shuf_status;
 typedef int... shuf_dtype;
 
 #define SHUF_OK ...
+#define SHUF_NO_DAEMON ...
 #define SHUF_VIEW_SLICE ...
 #define SHUF_VIEW_SHARD ...
 #define SHUF_GAUSS ...
@@ -53,6 +54,7 @@ typedef struct {
 } shuf_permutation;
 
 typedef struct { uint64_t rows, count; int dtype; uint64_t bytes; ...; } shuf_shape;
+shuf_status shuf_permutation_shape(const shuf_permutation *permutation, shuf_shape *shape, char *message, size_t size);
 typedef struct {
     shuf_shape shape;
     char algorithm[32];
@@ -127,6 +129,7 @@ typedef struct {
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);
 
 extern "Python+C" void shufpy_dlpack_owner_free(void *owner);
+extern "Python+C" bool shufpy_run_signal_handlers(void);
 extern "Python" bool shufpy_visit_lease(void *context, const shuf_lease_entry *entry);
 """
 

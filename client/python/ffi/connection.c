@@ -7,6 +7,7 @@
  */
 #include "shim.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,6 +32,11 @@ static _Thread_local struct {
     char text[TEXT];
 } last; /* the failure of this thread's last call */
 
+static _Thread_local struct {
+    bool is_running; /* Python can raise the exception of a signal handler after this call */
+    bool has_raised; /* a signal handler has raised an exception */
+} call;
+
 int shufpy_status(void)
 {
     return last.status;
@@ -46,6 +52,28 @@ static int fail(int status, const char *text)
     last.status = status;
     snprintf(last.text, sizeof last.text, "%s", text);
     return status;
+}
+
+/* ---- Signals ------------------------------------------------------------------- */
+
+bool shufpy_run_signal_handlers(void); /* in _interrupt.py */
+
+/* Python runs its handlers here, because the call may last for hours. The release of a lease by
+ * Python's garbage collection cannot raise an exception. So it ends, and Python runs the handlers
+ * after it. */
+static bool is_interrupted(void)
+{
+    if (!call.is_running)
+        return true;
+    const bool has_raised = shufpy_run_signal_handlers();
+    call.is_running = true; /* a handler may have used another connection */
+    call.has_raised = has_raised;
+    return has_raised;
+}
+
+void shufpy_watch_signals(void)
+{
+    shuf_set_interrupt(is_interrupted);
 }
 
 /* ---- The end of leases ------------------------------------------------------- */
@@ -126,6 +154,16 @@ void shufpy_end(shufpy_lease *lease, const void *data)
 
 /* ---- Connections ------------------------------------------------------------- */
 
+/* A lock that reports when its own thread takes it again. */
+static void init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 shufpy_connection *shufpy_connect(const char *socket, unsigned reconnect_ms)
 {
     shufpy_connection *c = calloc(1, sizeof *c);
@@ -133,9 +171,11 @@ shufpy_connection *shufpy_connect(const char *socket, unsigned reconnect_ms)
         fail(SHUF_NO_MEMORY, "connection: out of memory");
         return NULL;
     }
-    pthread_mutex_init(&c->lock, NULL);
+    init_lock(&c->lock);
     atomic_store(&c->references, 1);
+    call.is_running = true;
     const shuf_status status = shuf_connect(&c->handle, socket);
+    call.is_running = false;
     if (status != SHUF_OK) {
         fail((int)status, shuf_message(c->handle));
         drop_reference(c);
@@ -170,12 +210,20 @@ void shufpy_disconnect(shufpy_connection *c)
 
 /* ---- Calls ------------------------------------------------------------------- */
 
-/* Takes the lock. Fails after shufpy_close(). */
+/* Takes the lock. Fails after shufpy_close(), and in a signal handler that runs during a call with
+ * the connection. */
 static bool lock(shufpy_connection *c)
 {
-    pthread_mutex_lock(&c->lock);
-    if (!atomic_load(&c->is_closing))
+    if (pthread_mutex_lock(&c->lock) == EDEADLK) {
+        fail(SHUF_BUSY, "client: this signal handler interrupts a call of the client; expected "
+                        "another client, from shufd.connect()");
+        return false;
+    }
+    if (!atomic_load(&c->is_closing)) {
+        call.is_running = true;
+        call.has_raised = false;
         return true;
+    }
     pthread_mutex_unlock(&c->lock);
     fail(SHUFPY_CLOSED, "client: it is closed; expected one that is open");
     return false;
@@ -185,6 +233,7 @@ static int unlock(shufpy_connection *c, int status)
 {
     if (status != SHUF_OK)
         fail(status, shuf_message(c->handle));
+    call.is_running = false;
     pthread_mutex_unlock(&c->lock);
     if (atomic_load(&c->ended) || atomic_load(&c->is_closing))
         drain(c);
@@ -196,7 +245,10 @@ static bool begin(shufpy_connection *c)
     if (!lock(c))
         return false;
     release_ended(c);
-    return true;
+    if (!call.has_raised)
+        return true;
+    unlock(c, SHUF_CANCELLED);
+    return false;
 }
 
 #define CALL(c, function, ...) \

@@ -23,6 +23,10 @@ typedef struct shufpy_connection shufpy_connection;
 int shufpy_status(void);
 const char *shufpy_message(void);
 
+/* From now on a call that waits runs the signal handlers of Python. If one raises an exception, the
+ * call ends and fails. */
+void shufpy_watch_signals(void);
+
 shufpy_connection *shufpy_connect(const char *socket, unsigned reconnect_ms);
 const char *shufpy_socket(const shufpy_connection *connection);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Requests and their results as arrays."""
 
+import copy
 import ctypes
 import errno
 import fcntl
@@ -14,6 +15,8 @@ import struct
 import sys
 import threading
 import time
+import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -232,10 +235,16 @@ def test_stream_object(client):
 def test_bit_generator(client):
     generator = np.random.Generator(shufd.BitGenerator(7, 2))
     assert (generator.random(1001) == client.uniform(size=1001, seed=7, stream=2)).all()
-    copy = np.random.Generator(pickle.loads(pickle.dumps(generator.bit_generator)))
-    assert (copy.normal(size=10) == generator.normal(size=10)).all()
+    again = np.random.Generator(pickle.loads(pickle.dumps(generator.bit_generator)))
+    assert (again.normal(size=10) == generator.normal(size=10)).all()
+    later = copy.deepcopy(again.bit_generator)
+    later = np.random.Generator(later).normal(size=10)
     raw = shufd.BitGenerator(7, 2).advance(500).random_raw(20)
     assert (raw == client.uniform(size=20, seed=7, stream=2, offset=500, dtype="u64")).all()
+    for copied in (copy.deepcopy(generator), pickle.loads(pickle.dumps(generator))):
+        assert "shufd" in repr(copied.bit_generator) and (copied.normal(size=10) == later).all()
+    legacy = np.random.RandomState(shufd.BitGenerator(7, 2))
+    assert pickle.loads(pickle.dumps(legacy)).randint(1 << 30) == legacy.randint(1 << 30)
     a, b = generator.spawn(2) if hasattr(generator, "spawn") else map(np.random.Generator, generator.bit_generator.spawn(2))
     assert a.integers(1 << 60) != b.integers(1 << 60)
     bits = shufd.BitGenerator(7)
@@ -279,7 +288,18 @@ def test_bad_requests_are_refused(client, daemon):
         "device: 'cuda:0': this daemon has the backend cpu": lambda: client.prefetch(10, 7, device="cuda:0"),
         "device: 0: this daemon has the backend cpu": lambda: client.normal(size=3, seed=7, device=0),
         "array: shape": lambda: client.shuffle(np.array([None]), 7),
-        "n 0": lambda: client.shuffle(np.empty((0, 3)), 7),
+        'algorithm "y"': lambda: client.shuffle(np.empty((0, 3)), 7, algorithm="y"),
+        "^seed: None, key: None: expected one": lambda: client.shuffle(np.empty((0, 3))),
+        "array: it has a mask": lambda: client.shuffle(np.ma.masked_array([1, 2], [False, True]), 7),
+        "values: it has a mask": lambda: client.inverse_index(np.ma.masked_array([1, 2], [False, True]), 10, 7),
+        "^offset: 11: expected at most n, which is 10$": lambda: client.permute(10, 7, offset=11),
+        "^offset: 12: expected at most n, which is 10$": lambda: client.permute(10, 7, offset=12, count=1),
+        "^offset: 13: expected at most n, which is 10$": lambda: client.prefetch(10, 7, offset=13),
+        "^offset 10: expected less than n": lambda: client.permute(10, 7, offset=10, count=1),
+        "^stride 0: ": lambda: client.permute(10, 7, offset=10, stride=0),
+        r"^rank: 1\.0: expected an integer; convert": lambda: client.permute(10, 7, rank=1.0, world=2),
+        "^world: '2': expected an integer; convert": lambda: client.permute(10, 7, rank=1, world="2"),
+        r"algorithm: \[\]: expected the name": lambda: client.permute(10, 7, algorithm=[]),
         "seed: None, key: None, generator: None": lambda: client.normal(size=3),
         "method: 'x'": lambda: client.normal(size=3, seed=1, method="x"),
         "^scale -1: expected 2": lambda: client.normal(0, -1, 3, seed=1),
@@ -290,6 +310,34 @@ def test_bad_requests_are_refused(client, daemon):
             size=2**62 + 1, seed=1
         ),
         "low: 1": lambda: client.uniform(1, 2, 3, seed=1, dtype="u32"),
+        "^high: inf: expected a finite number of type float64": lambda: client.uniform(0, np.inf, 3, seed=1),
+        "^low: nan: expected a finite number": lambda: client.uniform(np.nan, 1, 3, seed=1),
+        "^high: 1e.39: expected a finite number of type float32": lambda: client.uniform(
+            0, 1e39, 3, seed=1, dtype="f32"
+        ),
+        "^high: 1e.308: expected at least low = -1e.308, and a finite difference": lambda: client.uniform(
+            -1e308, 1e308, 3, seed=1
+        ),
+        r"^high: 0\.0: expected at least low = 1\.0": lambda: client.uniform(1, 0, 3, seed=1),
+        r"^low: ndarray of shape \(3,\): expected a number": lambda: client.uniform(np.zeros(3), 1, 3, seed=1),
+        r"^scale: ndarray of shape \(1,\): expected a number": lambda: client.normal(0, np.ones(1), 3, seed=1),
+        "^loc: '1': expected a number$": lambda: client.normal("1", 1, 3, seed=1),
+        r"^size: 3\.0: expected an integer, a shape": lambda: client.normal(size=3.0, seed=1),
+        r"^size: \(2, 3\.0\): expected an integer, a shape": lambda: client.normal(size=(2, 3.0), seed=1),
+        "^size: '3': expected an integer": lambda: client.normal(size="3", seed=1),
+        r"^size: \(-1, -1\): expected 0 or more": lambda: client.normal(size=(-1, -1), seed=1),
+        "^size: -1: expected 0 or more": lambda: client.normal(size=-1, seed=1),
+        r"^generator: Generator\(.*: expected a shufd.Stream": lambda: client.normal(
+            size=3, generator=np.random.default_rng(1)
+        ),
+        r"^generator: shufd.BitGenerator\(.*: expected a shufd.Stream": lambda: client.uniform(
+            size=3, generator=shufd.BitGenerator(1)
+        ),
+        "^path: 5: expected the path": lambda: shufd.connect(5),
+        "^path: b'/s': expected the path": lambda: shufd.connect(b"/s"),
+        r"^reconnect: -1\.0: expected 0 to": lambda: shufd.connect(client.socket, reconnect=-1),
+        "^reconnect: nan: expected 0 to": lambda: shufd.connect(client.socket, reconnect=float("nan")),
+        "^reconnect: 'x': expected a number": lambda: shufd.connect(client.socket, reconnect="x"),
     }
     for text, call in cases.items():
         with pytest.raises(shufd.Invalid, match=text):
@@ -300,12 +348,92 @@ def test_bad_requests_are_refused(client, daemon):
         client.permute(1 << 61, 7)
     with pytest.raises(MemoryError):
         client.permute(1 << 45, 7)
-    with pytest.raises(shufd.NoDaemon, match="start a daemon with"):
-        shufd.connect("/nonexistent/s")
+    with pytest.raises(shufd.NoDaemon, match="start a daemon with `shufd --socket '/nonexistent/a b' &`$"):
+        shufd.connect("/nonexistent/a b")
     with pytest.raises(shufd.Invalid, match="socket"):
         shufd.connect("/" + "x" * 200)
     assert client.permute(3, 7).tolist() == [0, 1, 2]
     assert lease_count(client) == 0
+
+
+def test_offset_at_the_end_is_empty(client):
+    """A job that resumes exactly at the end of an epoch has nothing left."""
+    for n in (1, 10, 1000):
+        for options in ({}, {"stride": 3}, {"dtype": "i64"}, {"algorithm": "lcg"}):
+            rest = client.permute(n, 7, offset=n, **options)
+            assert rest.shape == (0,) and rest.dtype == client.permute(n, 7, **options).dtype
+            client.prefetch(n, 7, offset=n, **options)
+    assert client.permute(10, 7, epochs=range(3), offset=10).shape == (3, 0)
+
+
+def test_shuffle_of_no_rows(client):
+    for shape, kind in (((0,), "i4"), ((0, 3), ">f8"), ((5, 0), "S7")):
+        empty = np.empty(shape, kind)
+        for call in (client.shuffle, client.unshuffle):
+            result = call(empty, 7)
+            assert result.shape == shape and result.dtype == empty.dtype and not result.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", [">i4", "<i4", ">f8", ">U3", [("a", ">i2"), ("b", "<f8")]])
+def test_shuffle_keeps_the_byte_order(client, dtype):
+    array = np.zeros(100, dtype)
+    array[...] = np.arange(100).astype("U3") if np.dtype(dtype).kind == "U" else np.arange(100)
+    shuffled = client.shuffle(array, 7)
+    assert shuffled.dtype == array.dtype and (shuffled == array[client.permute(100, 7)]).all()
+    assert (client.unshuffle(shuffled, 7) == array).all()
+
+
+def test_prefetch_without_room_warns(tmp_path):
+    daemon = Daemon(tmp_path, "--backend=cpu", "--host-memory=64Mi").start()
+    n = 12_000_000
+    with shufd.connect(daemon.socket) as client, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client.prefetch(n, 7)
+        assert await_value(lambda: client.leases()[0]["ready"], True)
+        client.prefetch(n, 7)  # it has its room already
+        with pytest.raises(RuntimeWarning, match=r"^prefetch: n 12000000: needs 45\.8 MiB, and 48\.0 MiB of 64\.0 MiB"):
+            client.prefetch(n, 7, 1)
+        with pytest.raises(shufd.OutOfMemory, match="the request needs 66 MiB of host memory, the limit is 64 MiB"):
+            client.prefetch(17_000_000, 7)
+        client.prefetch(1000, 7)
+        assert client.permute(n, 7)[0] < n
+    daemon.stop()
+
+
+def failing_calls(client):
+    def shuffle():
+        client.shuffle(np.ones(1 << 24, np.uint8), 7, algorithm="x")
+
+    return {
+        "quick": lambda: client.permute(0, 7),
+        "long": lambda: client.permute(1 << 50, 7),
+        "look-up": lambda: client.index([10], 10, 7),
+        "numbers": lambda: client.normal(0, -1, 3, seed=1),
+        "many numbers": lambda: client.uniform(size=2**62 + 1, seed=1),
+        "fingerprint": lambda: client.fingerprint(1 << 40, 7, algorithm="x"),
+        "shuffle": shuffle,
+        "device": lambda: client.permute(1 << 30, 7, device="cuda"),
+        "socket": lambda: shufd.connect("/nonexistent/s"),
+    }
+
+
+@pytest.mark.parametrize("name", failing_calls(None))
+def test_errors_end_without_garbage_collection(client, name):
+    """A cycle between an error and a frame would keep all objects of the callers alive, such as the workers of a
+    data loader."""
+
+    def fail():
+        try:
+            failing_calls(client)[name]()
+        except shufd.Error as error:
+            return weakref.ref(error)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert fail()() is None
+    finally:
+        gc.enable()
 
 
 def integers_up_to(most):
@@ -520,3 +648,9 @@ def test_errors_derive_from_error():
         if isinstance(value, type) and issubclass(value, Exception):
             assert issubclass(value, shufd.Error) and value.__doc__
     assert issubclass(shufd.DaemonLost, shufd.NoDaemon)
+
+
+def test_dir_has_only_public_names():
+    assert set(shufd.__all__) <= set(dir(shufd))
+    others = {name for name in dir(shufd) if not name.startswith("__")} - set(shufd.__all__)
+    assert others == set()

@@ -358,6 +358,17 @@ def test_lists_as_indices(kind, as_lent):
     assert index.dtype == torch.int64 and index.tolist() == [5, 0, 2**32 - 1, 3]
 
 
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
+def test_lists_as_indices_without_a_conversion(kind, as_lent):
+    values = np.array([5, 0, 2**31 - 1, 3], kind)
+    numbers = _global_shuffle.Numbers(as_lent(values), 2**31)
+    for slices in ([slice(0, 4)], [slice(0, 2), slice(2, 4)]):
+        index, wide = (take(slices, torch.device("cpu")) for take in (numbers.index, numbers.wide))
+        assert index.dtype == (torch.int32 if kind is np.uint32 else torch.int64) and wide.dtype == torch.int64
+        assert index.tolist() == wide.tolist() == values.tolist()
+
+
 def test_example(daemon):
     result = subprocess.run(
         # Debian's torchrun fails without a redirection of the output: its Python is newer than torch's.

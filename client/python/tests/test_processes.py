@@ -183,16 +183,36 @@ def test_several_gpus_need_a_choice(tmp_path):
     assert "private daemon" in run_python(text, **environment).stderr
 
 
+LAUNCHERS = {
+    "torchrun": ("RANK", "WORLD_SIZE"),
+    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+}
+
+
 @pytest.mark.parametrize("environment", [{}, {"SHUFD_SOCKET": "/nonexistent/s"}], ids=["none", "dead"])
 def test_ranks_start_no_private_daemons(environment):
     skip_with_default_daemon()
-    for call in ("permute(10, seed=7)", "verify()", "normal(size=3, seed=7)"):
+    for call in ("permute(10, seed=7)", "connect()", "normal(size=3, seed=7)"):
         text = f"import shufd\ntry: shufd.{call}\nexcept shufd.NoDaemon as e: print(e)"
         result = run_python(text, RANK="1", WORLD_SIZE="4", **environment)
-        assert "start a daemon with `shufd &` on each machine; not started privately for one of 4 ranks" in result.stdout
+        end = "" if call == "connect()" else "; not started privately for one of 4 ranks"
+        assert f"; start a daemon with `shufd &` on each machine before the ranks{end}\n" in result.stdout
         assert "shufd.serve()" not in result.stdout and result.stderr == ""
     text = "import shufd; print(shufd.permute(10, seed=7))"
     assert "private daemon" in run_python(text, RANK="0", WORLD_SIZE="1", **environment).stderr
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_verify_needs_the_process_group_of_a_launcher(daemon, launcher):
+    rank, world = LAUNCHERS[launcher]
+    text = "import shufd\ntry: print(shufd.verify())\nexcept shufd.Invalid as e: print(e)"
+    result = run_python(text, **{rank: "1", world: "4", "SHUFD_SOCKET": daemon.socket})
+    assert result.stdout == (
+        f"{world} is 4, but torch.distributed is not initialised: call torch.distributed.init_process_group() first\n"
+    )
+    one = run_python(text, **{rank: "0", world: "1", "SHUFD_SOCKET": daemon.socket})
+    assert one.stdout == f"{shufd.verify()}\n"
 
 
 def test_ranks_use_the_running_daemon(daemon):
@@ -224,6 +244,95 @@ def test_private_daemon_names_the_arguments_of_serve():
     assert "shufd.conf" not in message and "kill" not in message and "--" not in message
 
 
+def test_serve_restarts_its_daemon_with_other_options():
+    """After OutOfMemory, serve() with a larger limit helps. Arrays and older clients stay usable."""
+    skip_with_default_daemon()
+    result = run_python(
+        "import shufd, threading\n"
+        "client = shufd.serve(host_memory='64Mi')\n"
+        "array, first = client.permute(1000, 7), client.status()\n"
+        "try: client.permute(10**8, 7)\n"
+        "except shufd.OutOfMemory as e: assert 'a larger host_memory to shufd.serve()' in str(e)\n"
+        "for same in ('64Mi', 64 << 20, '67108864', None):\n"
+        "    assert shufd.serve(host_memory=same, backend='cpu').status()['pid'] == first['pid']\n"
+        "larger = shufd.serve(host_memory='512Mi')\n"
+        "assert larger.status()['host_limit'] == 512 << 20 and larger.status()['pid'] != first['pid']\n"
+        "assert larger.permute(10**8, 7)[0] < 10**8\n"
+        "assert (client.permute(1000, 7) == array).all() and (shufd.permute(1000, 7) == array).all()\n"
+        "done = threading.Event()\n"
+        "def work():\n"
+        "    while not done.is_set(): assert (client.permute(1000, 7) == array).all()\n"
+        "threads = [threading.Thread(target=work) for _ in range(2)]\n"
+        "for thread in threads: thread.start()\n"
+        "for memory in ('100Mi', '200Mi'): larger = shufd.serve(host_memory=memory, quiet=True)\n"
+        "done.set()\n"
+        "for thread in threads: thread.join()\n"
+        "assert larger.status()['host_limit'] == 200 << 20\n"
+    )
+    assert result.stderr.count("started a private daemon") == 2 and result.stderr.count("restarted") == 1
+
+
+def test_serve_after_a_restart_and_a_crash_keeps_the_options():
+    skip_with_default_daemon()
+    run_python(
+        "import os, signal, shufd\n"
+        "shufd.serve(host_memory='64Mi')\n"
+        "client = shufd.serve(host_memory='128Mi')\n"
+        "os.kill(client.status()['pid'], signal.SIGKILL)\n"
+        "assert client.status()['host_limit'] == 128 << 20\n"
+    )
+
+
+CHECKED = {
+    "host_memory='x'": "Invalid: host_memory x: expected a whole number",
+    "host_memory=2.5": "Invalid: host_memory: 2.5: expected text such as 8Gi",
+    "device_memory='-1'": "Invalid: device_memory -1: expected a whole number",
+    "backend='cuda:99'": "backend",
+}
+
+
+@pytest.mark.parametrize("options", CHECKED)
+def test_serve_checks_its_options_while_a_daemon_runs(daemon, options):
+    """A daemon that this process started, and one that it did not start."""
+    skip_with_default_daemon()
+    call = f"try: shufd.serve({options})\nexcept shufd.Error as e: print(f'{{type(e).__name__}}: {{e}}')\n"
+    own = run_python(f"import shufd\nclient = shufd.serve()\n{call}client.permute(10, 7)")
+    other = run_python(f"import shufd\n{call}", SHUFD_SOCKET=daemon.socket)
+    for result in (own, other):
+        assert CHECKED[options] in result.stdout, result.stdout
+
+
+def test_serve_refuses_other_values_of_a_running_daemon(daemon):
+    with shufd.connect(daemon.socket) as client:
+        state = client.status()
+        assert shufd.serve(host_memory=state["host_limit"], backend="cpu").socket == client.socket
+        message = (
+            f"^host_memory: 4321: expected {state['host_limit']:,} bytes, as in the daemon that runs on {client.socket} "
+            rf"\(pid {state['pid']}\); leave host_memory out, or change it in the configuration of this daemon$"
+        )
+        with pytest.raises(shufd.Invalid, match=message):
+            shufd.serve(host_memory=4321)
+        with pytest.raises(shufd.Invalid, match="^backend: cuda: expected cpu, as in the daemon"):
+            shufd.serve(backend="cuda")
+
+
+def test_child_may_repeat_the_options_but_not_change_them():
+    skip_with_default_daemon()
+    child = (
+        "import shufd\n"
+        "shufd.serve(host_memory='10%')\n"
+        "try: shufd.serve(host_memory='1Gi')\n"
+        "except shufd.Invalid as e: print(e)\n"
+    )
+    result = run_python(
+        "import shufd, subprocess, sys\n"
+        "shufd.serve(host_memory='10%')\n"
+        f"subprocess.run([sys.executable, '-c', {child!r}], check=True)\n"
+    )
+    assert result.stdout.startswith("host_memory: 1Gi: expected ")
+    assert "pass it to serve() in the process that started this daemon" in result.stdout
+
+
 def test_import_loads_no_frameworks():
     run_python(
         "import shufd, sys; assert not {'torch', 'jax', 'grain', 'tqdm'} & set(sys.modules)\n"
@@ -247,7 +356,7 @@ def test_lost_daemon_is_an_error(killable_daemon):
     with shufd.connect(killable_daemon.socket, reconnect=0.3) as client:
         array = client.permute(1000, 7)
         killable_daemon.kill()
-        with pytest.raises(shufd.DaemonLost, match="start a daemon with `shufd &`$"):
+        with pytest.raises(shufd.DaemonLost, match="start a daemon with `shufd --socket .*/shufd.sock &`$"):
             client.permute(1000, 8)
         assert array.sum() == 499_500
         killable_daemon.start()
@@ -273,6 +382,101 @@ def test_interrupt_ends_call(killable_daemon, call):
         timer.join()
         assert client.permute(1000, 7).size == 1000
         assert await_value(lambda: lease_count(client), 0, 60) == 0
+
+
+SHORT_CALLS = {
+    "permute": lambda client: client.permute(1000, 8),
+    "shard": lambda client: client.permute(1000, 8, rank=0, world=2),
+    "prefetch": lambda client: client.prefetch(1000, 8),
+    "index": lambda client: client.index(5, 1000, 8),
+    "shuffle": lambda client: client.shuffle(np.arange(10), 8),
+    "normal": lambda client: client.normal(size=3, seed=8),
+    "status": lambda client: client.status(),
+    "connect": lambda client: shufd.connect(client.socket),
+}
+
+
+class Interruption:
+    """Sends a signal to this process while the daemon is stopped, and lets the daemon continue afterwards."""
+
+    def __init__(self, daemon, number=signal.SIGINT):
+        self.daemon, self.timer = daemon, threading.Timer(0.3, os.kill, (os.getpid(), number))
+
+    def __enter__(self):
+        os.kill(self.daemon.process.pid, signal.SIGSTOP)
+        self.timer.start()
+
+    def __exit__(self, *error):
+        os.kill(self.daemon.process.pid, signal.SIGCONT)
+        self.timer.join()
+
+
+@pytest.mark.parametrize("call", SHORT_CALLS)
+def test_interrupt_ends_short_call(killable_daemon, call):
+    """Ctrl-C ends any call while the daemon is stopped: before the handshake's limit of 10 s."""
+    with shufd.connect(killable_daemon.socket) as client:
+        array = client.permute(1_000_000, 7)
+        expected = array[:9].copy()
+        descriptors = descriptor_count()
+        start = time.monotonic()
+        with Interruption(killable_daemon), pytest.raises(KeyboardInterrupt):
+            SHORT_CALLS[call](client)
+        assert time.monotonic() - start < 8
+        SHORT_CALLS[call](client)
+        assert (array[:9] == expected).all() and (client.permute(1_000_000, 7)[:9] == expected).all()
+        del array
+        gc.collect()
+        assert await_value(lambda: lease_count(client), 1 if call == "prefetch" else 0) <= 1
+        assert descriptor_count() <= descriptors
+
+
+def test_interrupt_ends_wait_for_lost_daemon(killable_daemon):
+    with shufd.connect(killable_daemon.socket, reconnect=3600) as client:
+        client.permute(1000, 7)
+        killable_daemon.kill()
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.permute(1000, 8)
+        timer.join()
+        killable_daemon.start()
+        assert client.permute(1000, 8).size == 1000
+
+
+def test_interrupt_ends_release_of_a_lease(killable_daemon):
+    """The release of a large array waits for the daemon. Garbage collection cannot raise the exception of the
+    signal handler, so Python raises it right after the release."""
+    with shufd.connect(killable_daemon.socket) as client:
+        array = client.permute(1_000_000, 7)
+        with Interruption(killable_daemon), pytest.raises(KeyboardInterrupt):
+            del array
+            await_value(lambda: False, True, 60)
+        client.permute(1000, 7)
+        assert await_value(lambda: lease_count(client), 0) == 0
+
+
+def test_signal_handler_does_not_end_a_call(killable_daemon):
+    """A handler that raises nothing runs during the call. It may use another client, but not the same one."""
+    seen = []
+
+    def handle(number, frame):
+        try:
+            client.permute(10, 7)
+        except shufd.Busy as error:
+            seen.append(str(error))
+        os.kill(killable_daemon.process.pid, signal.SIGCONT)
+        with shufd.connect(killable_daemon.socket) as other:
+            seen.append(other.permute(10, 7).size)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with shufd.connect(killable_daemon.socket) as client:
+            with Interruption(killable_daemon, signal.SIGUSR1):
+                assert client.permute(1000, 8).size == 1000
+            assert "this signal handler interrupts a call of the client" in seen[0] and seen[1:] == [10]
+            assert client.permute(1000, 8).size == 1000
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.mark.parametrize("algorithm", ["primefold", "philox24"])

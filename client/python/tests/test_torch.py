@@ -90,9 +90,16 @@ def test_indices_are_integers_and_large_epochs(client):
 
 
 def test_unused_iterator_sends_no_request(daemon):
-    sampler = shufd.torch.DistributedSampler(Numbers(10), 2, 0, client=object())
+    class Used(Exception):
+        pass
+
+    class ClientThatFails:
+        def permute(self, *arguments, **options):
+            raise Used
+
+    sampler = shufd.torch.DistributedSampler(Numbers(10), 2, 0, client=ClientThatFails())
     iter(sampler), iter(sampler)
-    with pytest.raises(AttributeError):
+    with pytest.raises(Used):
         next(iter(sampler))
 
 
@@ -235,10 +242,75 @@ def test_states_of_other_data_are_refused(client):
     for name, value in (("n", 99), ("seed", 4), ("algorithm", "lcg"), ("shuffle", False), ("version", 9)):
         with pytest.raises(shufd.Invalid, match=f"state: {name} {value!r}: expected"):
             sampler.load_state_dict({**state, name: value})
-    with pytest.raises(shufd.Invalid, match="position -1"):
-        sampler.load_state_dict({**state, "position": -1})
+    for change, text in (
+        ({"position": -1}, "^state: position -1: expected 0 to 100$"),
+        ({"position": 101}, "^state: position 101: expected 0 to 100$"),
+        ({"epoch": -1}, "^state: epoch: -1: expected 0 to"),
+        ({"n": 99}, "^state: n 99: expected 100, the length of the dataset of this sampler$"),
+        ({"seed": 4}, "^state: seed 4: expected 3, as in this sampler; make the sampler with the seed of the state$"),
+        ({"num_samples": 100, "replacement": False}, "^state: of a RandomSampler: expected one of a DistributedSampler"),
+    ):
+        with pytest.raises(shufd.Invalid, match=text):
+            sampler.load_state_dict({**state, **change})
+    for name in state:
+        with pytest.raises(shufd.Invalid, match=f"^state: no field {name}: expected a whole dict of state_dict"):
+            sampler.load_state_dict({k: v for k, v in state.items() if k != name})
     state["position"] = 50  # the state is a copy, so the sampler does not move
     assert sampler.state_dict()["position"] == 0
+
+
+WRONG_ARGUMENTS = {
+    "^rank: '1': expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, 4, "1"),
+    r"^rank: 1\.0: expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, 4, 1.0),
+    "^num_replicas: '4': expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, "4", 1),
+    "^seed: -1: expected 0 to": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=-1),
+    "^seed: 18446744073709551616: expected 0": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=2**64),
+    "^seed: 'a': expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed="a"),
+    "^seed: None: expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=None),
+    '^algorithm "x": expected primefold': lambda d: shufd.torch.DistributedSampler(d, 4, 1, algorithm="x"),
+    "^algorithm: 5: expected the name": lambda d: shufd.torch.DistributedSampler(d, 4, 1, algorithm=5),
+    "^shuffle: 'no': expected True or False": lambda d: shufd.torch.DistributedSampler(d, 4, 1, shuffle="no"),
+    "^drop_last: 1: expected True or False": lambda d: shufd.torch.DistributedSampler(d, 4, 1, drop_last=1),
+    "^client: 'c': expected a shufd.Client": lambda d: shufd.torch.DistributedSampler(d, 4, 1, client="c"),
+    "^dataset: 100: expected a dataset with a length": lambda d: shufd.torch.DistributedSampler(100, 4, 1),
+    "^epoch: -1: expected 0 to": lambda d: shufd.torch.DistributedSampler(d, 4, 1).set_epoch(-1),
+    r"^epoch: 1\.0: expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1).set_epoch(1.0),
+    "^epoch: '1': expected an integer": lambda d: shufd.torch.RandomSampler(d, seed=1).set_epoch("1"),
+    "^seed: -2: expected 0 to": lambda d: shufd.torch.RandomSampler(d, seed=-2),
+    r"^seed: 1\.5: expected an integer": lambda d: shufd.torch.RandomSampler(d, seed=1.5),
+    r"^generator: Generator\(.*: expected a torch.Generator": lambda d: shufd.torch.RandomSampler(
+        d, generator=np.random.default_rng(1)
+    ),
+    '^algorithm "y": expected primefold': lambda d: shufd.torch.RandomSampler(d, seed=1, algorithm="y"),
+    "^client: 'r': expected a shufd.Client": lambda d: shufd.torch.RandomSampler(d, seed=1, client="r"),
+    r"^sampler: \[0, 1, 2, .{,80}\.\.\.: expected a sampler of shufd.torch": lambda d: shufd.torch.BatchSampler(
+        list(range(1000)), 2, False
+    ),
+}
+
+
+@pytest.mark.parametrize("text", WRONG_ARGUMENTS)
+def test_wrong_arguments_are_refused_at_once(text):
+    """The constructors and set_epoch() refuse them, without a daemon."""
+    with pytest.raises(shufd.Invalid, match=text):
+        WRONG_ARGUMENTS[text](Numbers(100))
+
+
+def test_remaining_counts_from_the_place_of_a_state(client):
+    sampler = make_sampler(client, 1003, 4, 1)
+    batches = shufd.torch.BatchSampler(sampler, 8, False)
+    assert (sampler.remaining, len(sampler)) == (251, 251) and (batches.remaining, len(batches)) == (32, 32)
+    list(itertools.islice(sampler, 100))
+    assert sampler.remaining == 151
+    state = sampler.state_dict()
+    for world, drop_last, left in ((4, False, 151), (3, False, 201), (8, True, 75)):
+        resumed = make_sampler(client, 1003, world, 0, drop_last)
+        resumed.load_state_dict(state)
+        batches = shufd.torch.BatchSampler(resumed, 8, drop_last)
+        assert resumed.remaining == left and len(resumed) == len(make_sampler(client, 1003, world, 0, drop_last))
+        assert batches.remaining == len(list(batches)) and resumed.remaining == 0
+    replacing = shufd.torch.RandomSampler(Numbers(10), True, 25, seed=1, client=client)
+    assert replacing.remaining == 25 and len(list(replacing)) == 25 and replacing.remaining == 0
 
 
 def test_bad_arguments_are_refused(client):

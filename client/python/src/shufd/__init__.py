@@ -12,6 +12,7 @@ samplers for PyTorch, `shufd.local` look-ups without a daemon.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -19,7 +20,6 @@ from . import local
 from ._client import Client
 from ._device import DeviceArray
 from ._errors import (
-    OR_SERVE,
     Busy,
     Cancelled,
     Closed,
@@ -36,6 +36,7 @@ from ._errors import (
     ProtocolError,
     Timeout,
     VersionMismatch,
+    for_rank,
 )
 from ._ranks import launched_ranks
 from ._serve import serve
@@ -50,7 +51,7 @@ _default: Client | None = None
 _default_lock = threading.Lock()
 
 
-def connect(path: str | None = None, *, reconnect: float = 10.0) -> Client:
+def connect(path: str | os.PathLike[str] | None = None, *, reconnect: float = 10.0) -> Client:
     """Connects to the daemon on the socket `path`.
 
     path       None: $SHUFD_SOCKET, or else the first of these sockets that exists: that of this
@@ -80,8 +81,7 @@ def _connect_rank(world: int) -> Client:
     try:
         return connect()
     except NoDaemon as error:
-        reason = str(error).removesuffix(OR_SERVE)
-        raise NoDaemon(f"{reason} on each machine; not started privately for one of {world} ranks") from None
+        raise for_rank(error, world) from None
 
 
 def permute(n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
@@ -122,6 +122,11 @@ def normal(loc: float = 0.0, scale: float = 1.0, size: Any = None, **options: An
 def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, **options: Any) -> Any:
     """As Client.uniform(), with default_client()."""
     return default_client().uniform(low, high, size, **options)
+
+
+def __dir__() -> list[str]:
+    """The public names, without those that this module imports for its own use."""
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])
 
 
 __all__ = [

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Any, Callable, TypeVar, Union
 import numpy as np
 
 from . import _daemon, _fork, _lifeline, _request, _wait
-from ._connection import Connection, failure
+from ._connection import Connection, failure, path_of
 from ._device import DeviceArray, device_of
 from ._errors import Closed, Invalid
 from ._lease import Lease, array_of_u32
@@ -41,8 +42,8 @@ def options_for(device: Any) -> Any:
 class Calls:
     """The connections of a client, and the leases that it takes."""
 
-    def __init__(self, path: str | None = None, *, reconnect: float = 10.0) -> None:
-        self._path = path
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, reconnect: float = 10.0) -> None:
+        self._path = path_of(path)
         self._reconnect = reconnect
         self._closed = False
         self._local = _Local()
@@ -117,7 +118,7 @@ class Calls:
         except (OverflowError, TypeError):
             return None
         if not lease:
-            raise failure()
+            raise failure(self._path)
         return array_of_u32(lease, n)
 
     def _check_device(self, device: Any) -> None:

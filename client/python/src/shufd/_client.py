@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Sequence, Union
+import warnings
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _daemon, _dtype, _request, _wait
-from ._calls import Array, Calls, Result, options_for
+from . import _arguments, _daemon, _request, _room, _wait
+from ._calls import Array, options_for
 from ._connection import Connection
 from ._device import DeviceArray, device_of
+from ._draws import Draws
 from ._dtype import as_u64
 from ._errors import Invalid, renamed
 from ._lease import Lease
 from ._plan import Plan
 from ._shuf import ffi, lib
-from .random import Stream
 
-Size = Union[int, Sequence[int], None]
+_SMALL = 1 << 20  # bytes of a result that needs no check of the room
 
 
-class Client(Calls):
+class Client(Draws):
     """Requests to the daemon on one socket. Made by `shufd.connect()`.
 
     Threads: each thread gets a connection of its own, with its first request. Processes: a child
@@ -73,7 +73,8 @@ class Client(Calls):
         step      only with rank: the number of values that the rank has already used, to resume in the
                   middle of an epoch; the result has the next `count` values, by default all
         offset, count, stride
-                  only the values at offset, offset + stride, ...; by default all from 0 on, step 1
+                  only the values at offset, offset + stride, ...; by default all from 0 on, step 1. An
+                  offset of n gives an empty array: nothing is left after the last value
         dtype     "u32" (n <= 2^32), "u64" or "i64", or NumPy's or torch's type; by default the
                   smaller unsigned type that holds n - 1
         device    None: host memory; "cuda" or "cuda:0": a DeviceArray in the memory of the GPU
@@ -126,16 +127,24 @@ class Client(Calls):
         algorithm: str = "primefold",
     ) -> None:
         """Starts the computation of a result for a later permute() with equal arguments in this
-        thread, and returns without waiting. The daemon keeps four such results for a connection."""
+        thread, and returns without waiting. The daemon keeps four such results for a connection.
+
+        If the result has no room now beside the results that are in use, the daemon may leave it out:
+        then the call warns (RuntimeWarning), and permute() computes the result later. Errors: those of
+        permute(); OutOfMemory if the result never fits.
+        """
         request = _request.permutation(
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
+        lack = _room.lack(self.status(), device, size) if (size := _request.bytes_of(request)) > _SMALL else None
         try:
             self._connection().call(lib.shufpy_prefetch, request, options_for(device))
         except Invalid:
             self._check_device(device)
             raise
+        if lack is not None and _room.is_waiting(self.leases()):
+            warnings.warn(f"prefetch: n {n}: {lack}", RuntimeWarning, stacklevel=2)
 
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,
@@ -208,7 +217,8 @@ class Client(Calls):
         """Returns the rows of an array in the order of a permutation: array[permute(len(array), seed,
         epoch)].
 
-        array   of any shape with at least one dimension and of any type without Python objects
+        array   of any shape with at least one dimension, also with no rows, and of any type without
+                Python objects, in any byte order; without a mask
         Returns a read-only array of the same shape and type over the memory of the daemon. During
         the call the daemon needs memory for two such arrays. Errors: Invalid, OutOfMemory,
         NoDaemon, and DaemonLost if the daemon ends during the call.
@@ -227,17 +237,18 @@ class Client(Calls):
         self, array: npt.ArrayLike, inverse: bool, seed: int | None, key: str | None, epoch: int,
         algorithm: str, progress: bool | None,
     ) -> Array:
-        source = np.asarray(array)
+        source = _arguments.array("array", array)
         if source.ndim == 0 or source.dtype.hasobject:
             raise Invalid(
                 f"array: shape {source.shape}, type {source.dtype}: expected at least one dimension "
                 "and a type without Python objects"
             )
-        if source.size == 0 and len(source):
-            return source.copy()
         size = source.nbytes // max(1, len(source))
         request = _request.records(len(source), size, seed, key, epoch, inverse, algorithm)
         connection = self._connection()
+        if source.size == 0:
+            _request.bytes_of(_request.whole(1, seed, key, epoch, algorithm))  # checks the arguments
+            return _without_records(source)
 
         def shuffle() -> Array:
             lease = _shuffled(connection, source, request)
@@ -310,103 +321,6 @@ class Client(Calls):
             self._check_device(device)
             raise
 
-    # ---- Random numbers ----------------------------------------------------------------------
-
-    def normal(
-        self,
-        loc: float = 0.0,
-        scale: float = 1.0,
-        size: Size = None,
-        *,
-        seed: int | None = None,
-        key: str | None = None,
-        stream: int = 0,
-        offset: int = 0,
-        generator: Stream | None = None,
-        dtype: Any = "f64",
-        method: str = "table",
-        device: Any = None,
-        progress: bool | None = None,
-    ) -> Any:
-        """Normal random numbers with mean `loc` and standard deviation `scale`.
-
-        size      an int or a shape; None: one float; 0 only without a device
-        seed, stream, offset
-                  select the values: number offset, offset + 1, ... of a stream, which are the same
-                  on every machine
-        key       the name of a key of the daemon instead of the seed
-        generator a shufd.Stream instead of these; the call advances it
-        dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes)
-        method    "table", faster on a GPU, or "box-muller", the exact law except for rounding
-        device, progress
-                  as in permute()
-        Returns a read-only array without a copy. Errors: as permute().
-        """
-        number = _dtype.number_of(dtype, _dtype.GAUSS)
-        return self._draw(
-            lib.SHUF_GAUSS, size, seed, key, stream, offset, generator, number, device, progress,
-            mean=float(loc), std=float(scale), method=method,
-        )
-
-    def uniform(
-        self,
-        low: float = 0.0,
-        high: float = 1.0,
-        size: Size = None,
-        *,
-        seed: int | None = None,
-        key: str | None = None,
-        stream: int = 0,
-        offset: int = 0,
-        generator: Stream | None = None,
-        dtype: Any = "f64",
-        device: Any = None,
-        progress: bool | None = None,
-    ) -> Any:
-        """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type.
-
-        The arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Without low and
-        high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
-        """
-        plain = (low, high) == (0.0, 1.0)
-        number = _dtype.number_of(dtype, _dtype.UNIFORM)
-        kind = np.dtype(_dtype.numpy_of(number))
-        if not plain and (device is not None or kind.kind == "u"):
-            raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device or integers")
-        values = self._draw(
-            lib.SHUF_UNIFORM, size, seed, key, stream, offset, generator, number, device, progress
-        )
-        if plain:
-            return values
-        return kind.type(low) + values * kind.type(high - low)
-
-    def _draw(
-        self, distribution: int, size: Size, seed: int | None, key: str | None, stream: int,
-        offset: int, generator: Stream | None, dtype: int, device: Any, progress: bool | None,
-        **law: Any,
-    ) -> Any:
-        shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-        if (seed, key, generator).count(None) != 2:
-            raise Invalid(
-                f"seed: {seed}, key: {key!r}, generator: {generator}: expected one of the three"
-            )
-        if generator is not None:
-            seed, stream, offset = generator.seed, generator.stream, generator.offset
-        count = math.prod(int(k) for k in shape)
-        drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
-        request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
-        where = None if device is None else device_of(device)
-        try:
-            lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device)
-        except Invalid as error:
-            raise renamed(error, mean="loc", std="scale", count="size") from None
-        if generator is not None:
-            generator.advance(count)
-        if drawn > count:
-            return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
-        values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
-        return values if shape or where is not None else values.item()
-
     # ---- The daemon --------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
@@ -430,6 +344,13 @@ class Client(Calls):
 
 def _reconnected(socket: str, reconnect: float) -> Client:
     return Client(socket, reconnect=reconnect)
+
+
+def _without_records(source: Array) -> Array:
+    """The shuffle of an array of no bytes."""
+    empty = source.copy()
+    empty.flags.writeable = False
+    return empty
 
 
 def _shuffled(connection: Connection, source: Array, request: Any) -> Lease:

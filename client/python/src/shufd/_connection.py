@@ -3,23 +3,49 @@
 
 from __future__ import annotations
 
+import math
+import os
+import shlex
 from typing import Any, Callable
 
-from . import _errors, _fork
+from . import _errors, _fork, _interrupt, _lifeline, _ranks
+from ._arguments import real, shown
 from ._shuf import ffi, lib
+
+_LONGEST = 1 << 22  # seconds
+
+
+def path_of(socket: Any) -> str | None:
+    """The path of a socket, as text."""
+    try:
+        path = None if socket is None else os.fspath(socket)
+    except TypeError:
+        path = b""
+    if isinstance(path, bytes):
+        raise _errors.Invalid(f"path: {shown(socket)}: expected the path of a socket, or None")
+    return path or None
+
+
+def milliseconds(reconnect: Any) -> int:
+    """The reconnect time for libshuf."""
+    seconds = real("reconnect", reconnect)
+    if not 0 <= seconds < _LONGEST:
+        raise _errors.Invalid(f"reconnect: {seconds}: expected 0 to {_LONGEST} seconds")
+    return math.ceil(seconds * 1000)
 
 
 class Connection:
     """One handle of libshuf. The handle closes with this object and the last lease."""
 
-    __slots__ = ("pointer", "generation", "__weakref__")
+    __slots__ = ("pointer", "generation", "path", "__weakref__")
 
-    def __init__(self, socket: str | None, reconnect: float = 10.0) -> None:
+    def __init__(self, path: str | None, reconnect: float = 10.0) -> None:
         self.generation = _fork.generation
-        path = ffi.NULL if socket is None else ffi.new("char[]", socket.encode())
-        pointer = lib.shufpy_connect(path, int(reconnect * 1000))
+        self.path = path_of(path)
+        socket = ffi.NULL if self.path is None else ffi.new("char[]", os.fsencode(self.path))
+        pointer = lib.shufpy_connect(socket, milliseconds(reconnect))
         if not pointer:
-            raise failure(was_connected=False)
+            raise failure(self.path, was_connected=False)
         self.pointer: Any = ffi.gc(pointer, lib.shufpy_disconnect)
 
     @property
@@ -29,13 +55,13 @@ class Connection:
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls a function of connection.c and raises its error."""
         if function(self.pointer, *arguments):
-            raise failure()
+            raise failure(self.path)
 
     def take(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a function of connection.c that takes a lease. Returns the lease, or raises the error."""
         lease = function(self.pointer, *arguments)
         if not lease:
-            raise failure()
+            raise failure(self.path)
         return lease
 
     def close(self) -> None:
@@ -47,10 +73,26 @@ class Connection:
         lib.shufpy_cancel(self.pointer)
 
 
-def failure(was_connected: bool = True) -> _errors.Error:
-    """The error of the call that failed last in this thread."""
+def failure(path: str | None, was_connected: bool = True) -> BaseException:
+    """The error of the call that failed last in this thread: of a call to the daemon on the socket `path`,
+    or to the default daemon; or the exception of a signal handler, such as KeyboardInterrupt."""
+    if (interrupt := _interrupt.take()) is not None:
+        return interrupt
     message = ffi.string(lib.shufpy_message()).decode(errors="replace")
     status = lib.shufpy_status()
     if status == lib.SHUFPY_CLOSED:
         return _errors.Closed(message)
+    if status == lib.SHUF_NO_DAEMON and not _errors.must_choose(message):
+        message += _advice(path, was_connected)
     return _errors.make(ffi.string(lib.shuf_status_name(status)).decode(), message, was_connected)
+
+
+def _advice(path: str | None, was_connected: bool) -> str:
+    """How to start the daemon that is missing."""
+    if path and _lifeline.path_of(path) in _lifeline.held:
+        return "; start another private daemon with shufd.serve()"
+    command = f"shufd --socket {shlex.quote(path)}" if path else "shufd"
+    start = f"; start a daemon with `{command} &`"
+    if _ranks.launched_ranks() > 1:
+        return start + _errors.ON_EACH
+    return start if path or was_connected else start + _errors.OR_SERVE

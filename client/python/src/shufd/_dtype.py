@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _arguments
 from ._errors import Invalid
 
 
@@ -61,7 +62,7 @@ def number_of(dtype: Any, allowed: tuple[str, ...]) -> int:
         return 0
     number = _find(dtype)
     if number not in (NUMBERS[name] for name in allowed):
-        raise Invalid(f"dtype: {dtype!r}: expected one of {', '.join(allowed)}")
+        raise Invalid(f"dtype: {_arguments.shown(dtype)}: expected one of {', '.join(allowed)}")
     return number
 
 
@@ -72,7 +73,7 @@ def numpy_of(number: int) -> Any:
 
 def as_u64(name: str, values: npt.ArrayLike) -> npt.NDArray[np.uint64]:
     """Integers of any type as a contiguous uint64 array. Fails with Invalid for anything else."""
-    array = np.asarray(values)
+    array = _arguments.array(name, values)
     if array.size == 0:
         return np.empty(array.shape, np.uint64)
     if array.dtype.kind not in "iu":

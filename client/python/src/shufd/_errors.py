@@ -89,8 +89,8 @@ BY_STATUS: dict[str, type[Error]] = {
     "INTERNAL": InternalError,
 }
 
-HOW_TO_START = "; start a daemon with `shufd &`"
 OR_SERVE = ", or call shufd.serve()"
+ON_EACH = " on each machine before the ranks"
 _CHOICE = re.compile(r"/GPU-\*\.sock \((several|one,)")  # libshuf, if the process must choose a daemon
 
 
@@ -103,11 +103,15 @@ def must_choose(message: str) -> bool:
 def make(status: str, message: str, was_connected: bool) -> Error:
     """The exception for a status of libshuf, such as "NO_DAEMON"."""
     cls = BY_STATUS.get(status, Error)
-    if cls is NoDaemon:
-        if was_connected:
-            return DaemonLost(message + HOW_TO_START)
-        return NoDaemon(message if must_choose(message) else message + HOW_TO_START + OR_SERVE)
-    return cls(message)
+    return DaemonLost(message) if cls is NoDaemon and was_connected else cls(message)
+
+
+def for_rank(error: NoDaemon, world: int) -> NoDaemon:
+    """The error for one of several ranks, which starts no private daemon: each rank would start its own."""
+    if must_choose(str(error)):
+        return error
+    reason = str(error).removesuffix(OR_SERVE).removesuffix(ON_EACH)
+    return NoDaemon(f"{reason}{ON_EACH}; not started privately for one of {world} ranks")
 
 
 def renamed(error: Invalid, **names: str) -> Invalid:

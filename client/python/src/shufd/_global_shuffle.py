@@ -204,29 +204,41 @@ def _take_plan(
 class Numbers:
     """A list of a plan. Gives its numbers as an index of torch."""
 
-    def __init__(self, numbers: Any) -> None:
+    def __init__(self, numbers: Any, below: int = 1 << 64) -> None:
+        """All numbers are less than `below`."""
         self.count = len(numbers)
-        self.host: Any = numbers if isinstance(numbers, np.ndarray) else None
         self.width = numbers.dtype.itemsize
-        if self.host is None:  # as signed numbers: torch computes little with the unsigned types
-            self.there = torch.from_dlpack(numbers.view(f"i{self.width}"))
+        self.is_signed = below <= 1 << 8 * self.width - 1  # the numbers fit the signed type
+        signed = numbers.view(f"i{self.width}")  # torch computes little with the unsigned types
+        self.on_host = isinstance(numbers, np.ndarray)
+        self.numbers = signed if self.on_host else torch.from_dlpack(signed)
 
     def to_list(self) -> list[int]:
-        numbers: list[int] = self.index([slice(0, self.count)], torch.device("cpu")).tolist()
+        numbers: list[int] = self.wide([slice(0, self.count)], torch.device("cpu")).tolist()
         return numbers
 
     @property
     def index_bytes(self) -> int:
-        """The most bytes that a number takes while index() runs."""
-        return _INDEX_BYTES if self.host is not None else _INDEX_BYTES + int(self.width)
+        """The most bytes that a number takes while wide() runs."""
+        return _INDEX_BYTES + int(self.width)
 
     def index(self, slices: list[slice], device: torch.device) -> torch.Tensor:
+        """The numbers of all slices on the device, as int32 or int64."""
+        return self._take(slices, device) if self.is_signed else self.wide(slices, device)
+
+    def wide(self, slices: list[slice], device: torch.device) -> torch.Tensor:
         """The numbers of all slices on the device, as int64."""
-        if self.host is not None:
-            parts = [self.host[part] for part in slices]
-            return torch.from_numpy(np.concatenate(parts, dtype=np.int64, casting="same_kind")).to(device)
-        index = torch.cat([self.there[part] for part in slices]).to(device, torch.int64)
-        return index.bitwise_and_(0xFFFFFFFF) if self.width == 4 else index
+        index = self._take(slices, device)
+        if self.width == 8:
+            return index
+        index = index.to(torch.int64)
+        return index if self.is_signed else index.bitwise_and_(0xFFFFFFFF)
+
+    def _take(self, slices: list[slice], device: torch.device) -> torch.Tensor:
+        parts = [self.numbers[part] for part in slices]
+        if self.on_host:
+            return torch.from_numpy(np.concatenate(parts)).to(device)
+        return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(device)
 
 
 def _begin(ranks: Ranks, failure: Exception | None, own_rounds: list[int]) -> list[int]:
@@ -249,12 +261,13 @@ class Lists:
 
     def __init__(self, plan: Plan) -> None:
         self.to, self.arriving = Numbers(plan.to).to_list(), Numbers(plan.arriving).to_list()
-        self.order, self.places = Numbers(plan.order), Numbers(plan.places)
+        self.order = Numbers(plan.order, len(plan.order))
+        self.places = Numbers(plan.places, len(plan.places))
 
     def wait(self) -> None:
         """Waits until the GPU has read the lists, because the lease of the plan may end then."""
-        if self.order.host is None:
-            torch.cuda.current_stream(self.order.there.device).synchronize()
+        if not self.order.on_host:
+            torch.cuda.current_stream(self.order.numbers.device).synchronize()
 
 
 class Move:
@@ -283,25 +296,31 @@ class Move:
         del index
         to, arriving = ([part.stop - part.start for part in parts] for parts in (leaving, coming))
         received = torch.empty((sum(arriving), *self.leaf.shape[1:]), dtype=sent.dtype, device=device)
-        if self.ranks.world == 1:
-            received, wait = sent, _nothing
-        else:
-            wait = self.ranks.start(
-                _bytes_of(received), _bytes_of(sent), [c * self.row for c in arriving],
-                [c * self.row for c in to],
-            )  # fmt: skip
+        wait = self.ranks.start(
+            _bytes_of(received), _bytes_of(sent), [c * self.row for c in arriving], [c * self.row for c in to]
+        )
 
         def finish() -> None:
             wait()
-            self.out.index_copy_(0, lists.places.index(coming, device), received)
+            self.out.index_copy_(0, lists.places.wide(coming, device), received)
 
         return finish
+
+    def _run_alone(self, rounds: int) -> torch.Tensor:
+        """A single rank has its places in ascending order, so it gathers into the result."""
+        for round in range(rounds):
+            (part,) = slices_of(self.lists.to, round, rounds)
+            index = self.lists.order.index([part], self.leaf.device)
+            torch.index_select(self.leaf, 0, index, out=self.out[part])
+        return self.out
 
     def run(self, rounds: int) -> torch.Tensor:
         """Exchanges all rounds. While the records of one round are sent, gathers those of the next. With
         NCCL the host only queues this work: the exchange has a CUDA stream of its own."""
         if self.row == 0:
             return self.out
+        if self.ranks.world == 1:
+            return self._run_alone(rounds)
         before: Callable[[], None] | None = None
         for round in range(rounds):
             now = self._start(round, rounds)
@@ -311,10 +330,6 @@ class Move:
         if before:
             before()
         return self.out
-
-
-def _nothing() -> None:
-    pass
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
@@ -344,7 +359,8 @@ def global_shuffle(
     data         a tensor of records along its first dimension; or a list, tuple or dict of tensors with
                  the same number of records. Records with the same index stay together. The tensors have
                  any type and shape. Ranks may have different numbers of records, also 0.
-    group        None: all ranks of torch.distributed, or without torch.distributed only this process
+    group        None: all ranks of torch.distributed, which must be initialised if the launcher has several
+                 ranks; in a single process this process
     seed, epoch, key
                  as in Client.permute()
     output_size  the number of records that this rank gets; None: as many as it has

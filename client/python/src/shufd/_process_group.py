@@ -8,16 +8,18 @@ from typing import Any, Callable, Iterator
 import torch
 import torch.distributed as dist
 
-from . import _errors
+from . import _errors, _ranks
 
 
 class Ranks:
-    """The ranks of a process group. Without torch.distributed, this process is the only rank."""
+    """The ranks of a process group. Without torch.distributed, this process is the only rank, unless the
+    launcher has started several."""
 
     def __init__(self, group: Any) -> None:
         self.group = group
         self.rank, self.world = 0, 1
-        if group is not None or (dist.is_available() and dist.is_initialized()):
+        _ranks.check_group()
+        if group is not None or _ranks.group_of_torch() is not None:
             self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
         if self.rank < 0:
             raise _errors.Invalid("group: this process is not in it; expected a group with this rank")

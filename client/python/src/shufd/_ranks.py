@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
+from ._arguments import integer
 from ._errors import Invalid
 
 _VARIABLES = (
@@ -15,21 +17,43 @@ _VARIABLES = (
 )
 
 
-def _of_launcher() -> tuple[int, int] | None:
-    """From torch.distributed if it is initialised, else from the first pair of variables of torchrun,
-    Slurm or Open MPI that is set."""
+def group_of_torch() -> Any:
+    """torch.distributed if it is initialised, else None."""
     dist = sys.modules.get("torch.distributed")
-    if dist is not None and dist.is_available() and dist.is_initialized():
-        return dist.get_rank(), dist.get_world_size()
+    return dist if dist is not None and dist.is_available() and dist.is_initialized() else None
+
+
+def _of_variables() -> tuple[int, int, str] | None:
+    """The rank, the number of ranks and the variable of this number, from the first pair that is set."""
     for rank, world in _VARIABLES:
         if rank in os.environ and world in os.environ:
             try:
-                return int(os.environ[rank]), int(os.environ[world])
+                return int(os.environ[rank]), int(os.environ[world]), world
             except ValueError:
                 raise Invalid(
                     f"${rank}, ${world}: {os.environ[rank]!r}, {os.environ[world]!r}: expected integers"
                 ) from None
     return None
+
+
+def _of_launcher() -> tuple[int, int] | None:
+    """From torch.distributed if it is initialised, else from the variables of torchrun, Slurm or Open MPI."""
+    dist = group_of_torch()
+    if dist is not None:
+        return dist.get_rank(), dist.get_world_size()
+    found = _of_variables()
+    return None if found is None else found[:2]
+
+
+def check_group() -> None:
+    """Fails in a job of several ranks without a process group, because a call of all ranks would use this
+    rank alone."""
+    found = _of_variables()
+    if found is not None and found[1] > 1 and group_of_torch() is None:
+        raise Invalid(
+            f"{found[2]} is {found[1]}, but torch.distributed is not initialised: call "
+            "torch.distributed.init_process_group() first"
+        )
 
 
 def launched_ranks() -> int:
@@ -43,6 +67,8 @@ def rank_and_world(rank: int | None = None, world: int | None = None) -> tuple[i
     Without a launcher and without arguments, there is one rank. Fails with Invalid if one of the
     two is unknown, or if the launcher has another number of ranks, because two ranks would then
     draw the same indices."""
+    rank = None if rank is None else integer("rank", rank)
+    world = None if world is None else integer("num_replicas", world)
     if world is not None and world < 1:
         raise Invalid(f"num_replicas: {world}: expected 1 or more")
     if rank is None or world is None:

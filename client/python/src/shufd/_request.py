@@ -4,13 +4,13 @@ fields cannot hold fail here."""
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Mapping, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _dtype
+from ._arguments import shown, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
@@ -21,6 +21,7 @@ _RANKS = ffi.typeof("shuf_ranks *")
 _OPTIONS = ffi.typeof("shuf_lease_options *")
 _NO_SHARD = (None, None, False, None)
 _NO_PART = (None, None, None)
+_MESSAGE = 512  # bytes, as libshuf's messages
 _names: dict[str, Any] = {}
 
 METHODS = {"table": 0, "box-muller": 1}
@@ -29,10 +30,10 @@ METHODS = {"table": 0, "box-muller": 1}
 def _text(field: str, name: str) -> Any:
     """The name of an algorithm or a key as a C string, which lives as long as the process: there are
     few."""
-    text = _names.get(name)
+    text = _names.get(name) if isinstance(name, str) else None
     if text is None:
         if not isinstance(name, str) or not 0 < len(name) <= 31:
-            raise Invalid(f"{field}: {name!r}: expected the name of a {field}, 1 to 31 characters")
+            raise Invalid(f"{field}: {shown(name)}: expected the name of the {field}, 1 to 31 characters")
         text = _names[name] = ffi.new("char[]", name.encode())
     return text
 
@@ -40,24 +41,8 @@ def _text(field: str, name: str) -> Any:
 def _explain(values: Mapping[str, Any]) -> NoReturn:
     """Raises the error of the first value that is no integer of 64 bits."""
     for name, value in values.items():
-        try:
-            number = operator.index(value)
-        except TypeError:
-            raise Invalid(f"{name}: {value!r}: expected an integer") from None
-        if not 0 <= number < 2**64:
-            raise Invalid(f"{name}: {number}: expected {'1 to 2^62' if name == 'n' else '0 to 2^64 - 1'}")
+        u64(name, value)
     raise Invalid(f"request: expected integers, got {dict(values)!r}")
-
-
-def u64(name: str, value: Any) -> int:
-    """The value as an integer that fits 64 bits."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 2**64:
-        _explain({name: value})
-    return number
 
 
 def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
@@ -72,7 +57,7 @@ def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
 def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str) -> Any:
     """A request for a whole permutation."""
     request = ffi.new(_PERMUTATION)
-    request.algorithm = _names.get(algorithm) or _text("algorithm", algorithm)
+    request.algorithm = _text("algorithm", algorithm)
     if key is not None or seed is None:
         _set_seed(request, seed, key)
         seed = 0
@@ -88,8 +73,13 @@ def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str)
 def _set_slice(request: Any, n: int, offset: int | None, count: int | None, stride: int | None) -> None:
     first = u64("offset", 0 if offset is None else offset)
     step = u64("stride", 1 if stride is None else stride)
+    if first > n > 0:
+        raise Invalid(f"offset: {first}: expected at most n, which is {n}")
+    if count is None and first == n and step:
+        _set_shard(request, 0, 1, False, n, None)  # the rest after the last value, which is empty
+        return
     if count is None:
-        count = max(0, -((first - n) // step)) if step else 1
+        count = -((first - n) // step) if step else 1
     request.view = lib.SHUF_VIEW_SLICE
     request.offset, request.stride, request.count = first, step, u64("count", count)
 
@@ -148,6 +138,15 @@ def permutation(
     else:
         _set_slice(request, n, *part)
     return request
+
+
+def bytes_of(request: Any) -> int:
+    """The bytes of the result of a shuf_permutation. Needs no daemon. Fails with Invalid for a wrong
+    request."""
+    result, message = ffi.new("shuf_shape *"), ffi.new("char[]", _MESSAGE)
+    if lib.shuf_permutation_shape(request, result, message, _MESSAGE) != lib.SHUF_OK:
+        raise Invalid(ffi.string(message).decode(errors="replace"))
+    return int(result.bytes)
 
 
 def numbers(

@@ -18,7 +18,8 @@ from typing import Any, Callable, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors
+from . import _errors, _request
+from ._arguments import integer, shown, u64
 from .local import Permutation
 
 Indices = npt.NDArray[Any]
@@ -69,6 +70,18 @@ class Share:
             order((first + k * self.world) % self.n, 1, 1) for k in range(whole, end - begin)
         ]
         return np.concatenate(([] if part is None else [part]) + padding)
+
+
+def check(dataset: Any, seed: Any, algorithm: Any, client: Any) -> int:
+    """Checks arguments of a sampler, without a daemon. Returns the length of the dataset."""
+    try:
+        n = len(dataset)
+    except TypeError:
+        raise _errors.Invalid(f"dataset: {shown(dataset)}: expected a dataset with a length") from None
+    _request.bytes_of(_request.whole(max(1, n), u64("seed", seed), None, 0, algorithm))
+    if client is not None and not callable(getattr(client, "permute", None)):
+        raise _errors.Invalid(f"client: {shown(client)}: expected a shufd.Client, such as shufd.connect()")
+    return n
 
 
 def _sliced(order: Indices) -> Read:
@@ -153,11 +166,33 @@ class Cursor:
         return self._chunk
 
 
-def _integer(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise _errors.Invalid(f"{name}: {value!r}: expected an integer") from None
+# Why a field of a state has another value.
+_OF_THIS = "as in this sampler; make the sampler with the {name} of the state"
+_REASONS = {
+    "version": "the version of this release; the state is of another release of shufd",
+    "n": "the length of the dataset of this sampler",
+}
+
+
+def _check_state(state: Any, expected: Mapping[str, Any]) -> tuple[int, int]:
+    """Checks that a state fits a sampler, whose own state has the values `expected`. Returns its epoch and
+    position."""
+    if not isinstance(state, Mapping):
+        raise _errors.Invalid(f"state: {shown(state)}: expected a dict of state_dict()")
+    for name in [*expected, "position"]:
+        if name not in state:
+            raise _errors.Invalid(f"state: no field {name}: expected a whole dict of state_dict()")
+    for name in expected:
+        if name != "epoch" and state[name] != expected[name]:
+            reason = _REASONS.get(name, _OF_THIS).format(name=name)
+            raise _errors.Invalid(f"state: {name} {shown(state[name])}: expected {expected[name]!r}, {reason}")
+    if "num_samples" in state and "num_samples" not in expected:
+        raise _errors.Invalid("state: of a RandomSampler: expected one of a DistributedSampler, as this sampler is")
+    most = expected.get("num_samples", expected["n"])
+    position = integer("state: position", state["position"])
+    if not 0 <= position <= most:
+        raise _errors.Invalid(f"state: position {position}: expected 0 to {most}")
+    return u64("state: epoch", state["epoch"]), position
 
 
 class Resumable:
@@ -178,7 +213,14 @@ class Resumable:
 
     @epoch.setter
     def epoch(self, epoch: int) -> None:
-        self._epoch = epoch
+        self._epoch = u64("epoch", epoch)
+
+    @property
+    def remaining(self) -> int:
+        """The number of indices that this rank has not drawn in the epoch, from the place of a loaded state
+        on. len() is the length of the whole epoch."""
+        cursor = self._cursor
+        return len(self._share(self._resume)) if cursor is None else len(cursor.share) - cursor.step
 
     def _share(self, start: int) -> Share:
         """The positions of this rank from `start` on."""
@@ -188,13 +230,14 @@ class Resumable:
         return position > 0 and len(self._share(position)) == 0
 
     def _begin(self) -> Cursor:
-        """Begins an iteration."""
-        start, self._resume = self._resume, 0
+        """Begins an iteration. If the daemon fails, the next iteration begins at the same place."""
         self._cursor = None  # its lease ends before the next one begins
-        self._cursor = cursor = self._cursor_from(start)
+        self._cursor = cursor = self._cursor_from(self._resume)
+        self._resume = 0
         return cursor
 
     def _cursor_from(self, start: int) -> Cursor:
+        """A cursor at the global position. Changes the sampler only after the requests to the daemon."""
         raise NotImplementedError
 
     def _description(self) -> dict[str, Any]:
@@ -225,7 +268,7 @@ class Resumable:
         Fails with Invalid if `used` is more than the number of drawn indices, and some are left.
         """
         if used is not None:
-            position = self._position_of(_integer("used", used))
+            position = self._position_of(integer("used", used))
         else:
             position = self._resume if self._cursor is None else self._cursor.position
         return {**self._description(), "position": position}
@@ -242,22 +285,8 @@ class Resumable:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, which any number of ranks may have
         saved. Takes constant time. If the state is at the end of its epoch, `epoch` is the next one.
-        Fails with Invalid for a state of other data, seed or algorithm."""
-        if not isinstance(state_dict, Mapping):
-            raise _errors.Invalid(f"state: {state_dict!r}: expected a dict of state_dict()")
-        expected = self._description()
-        for name in set(expected) - {"epoch"}:
-            if state_dict.get(name) != expected[name]:
-                raise _errors.Invalid(
-                    f"state: {name} {state_dict.get(name)!r}: expected {expected[name]!r} as in this sampler"
-                )
-        epoch, position = (_integer(f"state: {k}", state_dict.get(k)) for k in ("epoch", "position"))
-        most = expected.get("num_samples", expected["n"])
-        if not 0 <= epoch < 2**64 or not 0 <= position <= most:
-            raise _errors.Invalid(
-                f"state: epoch {epoch}, position {position}: expected an epoch of 0 or more, and a position "
-                f"of 0 to {most}"
-            )
+        Fails with Invalid for a state of other data, seed, algorithm or class."""
+        epoch, position = _check_state(state_dict, self._description())
         if self._epoch == epoch + 1 and self._is_end(position):
             epoch, position = epoch + 1, 0  # StatefulDataLoader loads its state after set_epoch()
         self._move(epoch, position)

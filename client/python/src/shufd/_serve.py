@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-from . import _lifeline
+from . import _lifeline, _options
 from ._client import Client
 from ._errors import NoDaemon, must_choose
 from ._programs import path_of
@@ -27,20 +28,23 @@ _POLL_SECONDS = 0.005
 _FAILED = " error: "  # in a line of the log, after the time
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
-# $1: the directory; $2: shufd; the rest: its options
+# $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces this
+# file and makes the file `again` before it ends a daemon that is to start with other options.
 _GUARDIAN = f"""
 directory=$1 shufd=$2
-shift 2
 cd "$directory" || exit 1
 trap '' HUP INT
 exec 3<lifeline
 (
     while :; do
+        set --
+        while IFS= read -r option; do set -- "$@" "$option"; done <options
         "$shufd" --socket "$directory/shufd.sock" "$@" 2>>log 3<&- &
         echo $! >pid
         wait $!
         code=$?
-        [ $code -ge {_KILLED} ] || exit $code
+        [ $code -ge {_KILLED} ] || [ -e again ] || exit $code
+        rm -f again
     done
 ) &
 keeper=$!
@@ -51,25 +55,26 @@ cd / && rm -rf "$directory"
 """
 
 _lock = threading.Lock()
-_guardians: list[subprocess.Popen[bytes]] = []
+_guardians: dict[str, tuple[int, subprocess.Popen[bytes]]] = {}  # by directory; with the process that started it
 
 
-def _start(directory: str, options: list[str]) -> None:
+def _start(directory: str, options: _options.Options) -> None:
     """Starts the shell. It gets other standard streams, so it does not keep a pipe of this process
     open."""
     lifeline = _lifeline.path_of(os.path.join(directory, "x"))
     os.mkfifo(lifeline, 0o600)
     # Opened for reading too, because opening only for writing waits for a reader.
     _lifeline.held[lifeline] = os.open(lifeline, os.O_RDWR | os.O_CLOEXEC)
+    _options.write(directory, options)
     guardian = subprocess.Popen(
-        ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd"), *options],
+        ["/bin/sh", "-c", _GUARDIAN, "sh", directory, path_of("shufd")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         env={**os.environ, "SHUFD_STARTER": "shufd.serve()"},  # for the daemon's messages
     )
-    _guardians.append(guardian)
+    _guardians[directory] = os.getpid(), guardian
 
 
 def _settle(directory: str) -> None:
@@ -81,19 +86,28 @@ def _settle(directory: str) -> None:
     os.close(both)
 
 
-def _await(directory: str, reconnect: float) -> Client:
-    """A client, once the daemon answers. Fails with the last line of its log."""
+def _log(directory: str, begin: int = 0) -> str:
+    """The log of a private daemon, from the byte `begin` on."""
+    log = pathlib.Path(directory, "log")
+    return log.read_bytes()[begin:].decode(errors="replace") if log.exists() else ""
+
+
+def _await(directory: str, reconnect: float, before: int = 0, log_begin: int = 0) -> Client:
+    """A client, once a daemon answers that is not the process `before`. Fails with the last line of its
+    log."""
     socket = os.path.join(directory, "shufd.sock")
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            return Client(socket, reconnect=reconnect)
+            client = Client(socket, reconnect=reconnect)
+            if client.status()["pid"] != before:
+                return client
         except NoDaemon:
-            log = pathlib.Path(directory, "log")
-            lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-            failed = [line.partition(_FAILED)[2] or line for line in lines if "error" in line]
-            if failed or time.monotonic() > deadline:
-                raise NoDaemon(f"shufd did not start: {(failed or lines or ['no log'])[-1]}") from None
+            pass
+        lines = _log(directory, log_begin).splitlines()
+        failed = [line.partition(_FAILED)[2] or line for line in lines if "error" in line]
+        if failed or time.monotonic() > deadline:
+            raise NoDaemon(f"shufd did not start: {(failed or lines or ['no log'])[-1]}")
         time.sleep(_POLL_SECONDS)
 
 
@@ -108,35 +122,42 @@ def serve(
     """Returns a client of the daemon that runs. If none runs, starts a private one for this process
     and its children, says so once on standard error, and sets $SHUFD_SOCKET for the children.
 
-    backend        "auto", "cpu" or "cuda", as in shufd(8); for a new daemon
-    host_memory    the limit of results in host memory: bytes, or text such as "8Gi" or "25%"; for a
-                   new daemon. None: as in shufd.conf(5)
+    backend        "auto", "cpu" or "cuda", as in shufd(8)
+    host_memory    the limit of results in host memory: bytes, or text such as "8Gi" or "25%". None: as
+                   in shufd.conf(5), or as the daemon that runs has it
     device_memory  the same in the memory of the GPU
     reconnect      seconds; as in connect()
     quiet          True: says nothing
+
+    If the private daemon that this process has started runs with other values than these arguments,
+    the call starts it again with the new ones. Arrays stay valid, and calls of other threads and
+    children wait for it. If another daemon runs with other values, the call fails with Invalid.
 
     Each rank of a job that calls this function first may start a daemon of its own. The functions of
     the module do not start one if the launcher has several ranks.
 
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
-    with NoDaemon, and the reason, if it cannot start, or if the machine has daemons of GPUs, but
-    none of the caller's GPU.
+    with Invalid for a wrong argument, and with NoDaemon, and the reason, if the daemon cannot start,
+    or if the machine has daemons of GPUs, but none of the caller's GPU.
     """
-    options = [f"--backend={backend}"]
-    if host_memory is not None:
-        options.append(f"--host-memory={host_memory}")
-    if device_memory is not None:
-        options.append(f"--device-memory={device_memory}")
+    options = _options.checked(backend=backend, host_memory=host_memory, device_memory=device_memory)
     with _lock:
         try:
-            return Client(None, reconnect=reconnect)
+            client = Client(None, reconnect=reconnect)
         except NoDaemon as error:
             if must_choose(str(error)):
                 raise NoDaemon(f"not started privately: {error}") from None
             return _serve_privately(options, reconnect, quiet)
+        directory = os.path.dirname(client.socket)
+        different = _options.first_difference(options, client)
+        if different is None:
+            return client
+        if _guardians.get(directory, (0,))[0] != os.getpid():
+            raise _options.refusal(different, options, client)
+        return _restart(directory, client, options, quiet)
 
 
-def _serve_privately(options: list[str], reconnect: float, quiet: bool) -> Client:
+def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -> Client:
     directory = tempfile.mkdtemp(prefix="shufd-")
     _start(directory, options)
     try:
@@ -145,14 +166,29 @@ def _serve_privately(options: list[str], reconnect: float, quiet: bool) -> Clien
         _settle(directory)
     os.environ[_VARIABLE] = client.socket
     if not quiet:
-        _say(client)
+        _say("started", client)
     return client
 
 
-def _say(client: Client) -> None:
+def _restart(directory: str, client: Client, options: _options.Options, quiet: bool) -> Client:
+    """Starts the private daemon again, with other values for some options."""
+    options = {**_options.read(directory), **options}
+    _options.try_out(options)
+    before, log_begin = client.status()["pid"], len(_log(directory).encode())
+    client.close()
+    _options.write(directory, options)
+    pathlib.Path(directory, "again").touch()
+    os.kill(before, signal.SIGTERM)
+    client = _await(directory, client._reconnect, before, log_begin)
+    if not quiet:
+        _say("restarted", client)
+    return client
+
+
+def _say(done: str, client: Client) -> None:
     state = client.status()
     print(
-        f"shufd: started a private daemon ({state['backend']}, pid {state['pid']}) on {client.socket}; "
+        f"shufd: {done} a private daemon ({state['backend']}, pid {state['pid']}) on {client.socket}; "
         "it ends with this process and its children",
         file=sys.stderr,
     )

@@ -7,7 +7,7 @@ import json
 import socket
 from typing import Any
 
-from . import _errors
+from . import _errors, _ranks
 from ._errors import Error, Mismatch
 
 _N = 1_000_003
@@ -40,12 +40,14 @@ def verify(
     """Compares algorithm, n, seed, epoch, version and the fingerprint of the permutation between the
     ranks of a process group, through the store of torch.distributed. All ranks call it.
 
-    group  None: all ranks. Without torch.distributed there is nothing to compare.
+    group  None: all ranks. In a single process there is nothing to compare.
     Returns the fingerprint, as Client.fingerprint(). Fails with Mismatch, which names the nodes that
     differ from the first rank, on every rank. If a rank has no daemon, or its daemon refuses the
-    request, every rank fails with the error of this rank.
+    request, every rank fails with the error of this rank. Fails with Invalid if the launcher has
+    several ranks, but torch.distributed is not initialised.
     """
-    dist = _distributed()
+    _ranks.check_group()
+    dist = _ranks.group_of_torch()
     try:
         own = _description(client, n, seed, epoch, algorithm)
     except Error as error:
@@ -56,15 +58,6 @@ def verify(
         ranks = list(range(dist.get_world_size())) if group is None else dist.get_process_group_ranks(group)
         _compare(dist, ranks, own)
     return str(own["fingerprint"])
-
-
-def _distributed() -> Any:
-    """torch.distributed, or None if it is not initialised."""
-    try:
-        import torch.distributed as dist
-    except ImportError:
-        return None
-    return dist if dist.is_available() and dist.is_initialized() else None
 
 
 def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:

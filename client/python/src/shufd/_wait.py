@@ -52,8 +52,8 @@ def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Ca
     def work() -> None:
         try:
             outcome.extend((function(), None))
-        except BaseException as error:  # passed on to the caller
-            outcome.extend((None, error))
+        except BaseException as error:  # passed on to the caller, without this frame, which has `outcome`
+            outcome.extend((None, error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)))
         finally:
             done.set()
 
@@ -66,6 +66,10 @@ def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Ca
         raise
     thread.join()
     value, error = outcome
-    if error is not None:
-        raise error
-    return value  # type: ignore[no-any-return]
+    outcome.clear()
+    try:
+        if error is not None:
+            raise error
+        return value  # type: ignore[no-any-return]
+    finally:
+        del error  # its traceback refers to this frame; a cycle would keep the caller's objects alive

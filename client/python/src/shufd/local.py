@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import u64
 from ._dtype import as_u64
 from ._errors import Invalid
-from ._request import u64
 from ._shuf import ffi, lib
 
 _MOST = 1 << 62

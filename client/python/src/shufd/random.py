@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from ._arguments import u64
 from ._errors import Invalid
-from ._request import u64
 from ._shuf import ffi, lib
 
 
@@ -112,14 +112,13 @@ class BitGenerator(np.random.BitGenerator):
         return [BitGenerator(draw.seed, _child(draw.number, first + i)) for i in range(n_children)]
 
     def __reduce__(self) -> Any:
-        return (_restored, (self.state,))
+        """NumPy 1.24 makes a Generator from these three values: Generator(BitGenerator(seed)), then the
+        state. Later versions pickle this object."""
+        return (BitGenerator, (self._draw.seed,), self.state)
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
 
     def __repr__(self) -> str:
         draw = self._draw
         return f"shufd.BitGenerator(seed={draw.seed}, stream={draw.number}, offset={draw.offset})"
-
-
-def _restored(state: dict[str, Any]) -> BitGenerator:
-    generator = BitGenerator(0)
-    generator.state = state
-    return generator

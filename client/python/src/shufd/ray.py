@@ -21,6 +21,11 @@ from . import _errors, local
 
 __all__ = ["random_shuffle"]
 
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__"]
+
 _PLACE = "_shufd_place"
 
 

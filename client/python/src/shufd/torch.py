@@ -16,12 +16,14 @@ ranks. torchdata's StatefulDataLoader calls these methods.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Iterator, Sized
 
 import numpy as np
 import torch.utils.data
 
-from . import _client, _errors, _sampling, connect, default_client
+from . import _client, _connect_rank, _errors, _sampling, default_client
+from ._arguments import flag, shown, u64
 from ._global_shuffle import global_shuffle
 from ._ranks import rank_and_world
 from ._sampling import Cursor, Epoch, Indices, Read, Share
@@ -29,6 +31,11 @@ from ._shuf import ffi, lib
 from .random import BitGenerator
 
 __all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "global_shuffle"]
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__"]
 
 
 class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.DistributedSampler):
@@ -47,9 +54,9 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     algorithm      as in Client.permute()
 
     Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
-    if an iteration continues in the middle. If a permutation does not fit the daemon's memory, the
-    sampler computes its indices in this process. Errors: those of Client.permute(), with the first
-    index; Invalid for a rank out of range.
+    if an iteration continues in the middle; `remaining` counts from the middle. If a permutation does not fit the daemon's memory, the
+    sampler computes its indices in this process. Errors: Invalid for a wrong argument, at once; those of
+    Client.permute() with the first index. The next iteration then begins at the same place.
     """
 
     def __init__(
@@ -65,9 +72,10 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         algorithm: str = "primefold",
     ) -> None:
         own, world = rank_and_world(rank, num_replicas)
+        _sampling.check(dataset, seed, algorithm, client)
         _sampling.Resumable.__init__(self)
         torch.utils.data.distributed.DistributedSampler.__init__(
-            self, dataset, world, own, shuffle, seed, drop_last
+            self, dataset, world, own, flag("shuffle", shuffle), seed, flag("drop_last", drop_last)
         )
         self.algorithm = algorithm
         self._client = client
@@ -75,7 +83,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     def set_epoch(self, epoch: int) -> None:
         """Selects the permutation of the next iteration. The epoch of a loaded state continues at its
         place, any other begins at its beginning."""
-        if epoch != self._epoch:
+        if u64("epoch", epoch) != self._epoch:
             self._move(epoch, 0)
 
     def _share(self, start: int) -> Share:
@@ -89,7 +97,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         if len(share) == 0:
             return Cursor(share, _sampling.nothing)
         if self._client is None:
-            self._client = connect() if self.num_replicas > 1 else default_client()
+            self._client = _connect_rank(self.num_replicas) if self.num_replicas > 1 else default_client()
         cursor = Cursor(share, _sampling.order_of(self._client, order))
         _sampling.prefetch(self._client, self._order(self._epoch + 1))
         return cursor
@@ -134,18 +142,21 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         client: _client.Client | None = None,
         algorithm: str = "primefold",
     ) -> None:
+        _sampling.check(data_source, 0 if seed is None else seed, algorithm, client)
         _sampling.Resumable.__init__(self)
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise _errors.Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
         torch.utils.data.RandomSampler.__init__(self, data_source, replacement, num_samples, generator)
         if seed is None:
-            seed = generator.initial_seed() if generator is not None else _drawn_seed()
-        self.seed = int(seed) % 2**64
+            seed = generator.initial_seed() % 2**64 if generator is not None else _drawn_seed()
+        self.seed = operator.index(seed)
         self.algorithm = algorithm
         self._client = client
         self._began = False  # an iteration of this epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the order of the next iteration."""
-        if epoch != self._epoch or self._began:
+        if u64("epoch", epoch) != self._epoch or self._began:
             self._move(epoch, self._resume if epoch == self._epoch else 0)
 
     def _move(self, epoch: int, position: int) -> None:
@@ -153,11 +164,12 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         self._began = False
 
     def _cursor_from(self, start: int) -> Cursor:
+        epoch = self._epoch
         if self._began or start >= self.num_samples:
-            start = 0
-            self._epoch += 1
-        self._began = True
-        return Cursor(self._share(start), self._draws if self.replacement else self._passes(self._epoch))
+            epoch, start = epoch + 1, 0
+        read = self._draws if self.replacement else self._passes(epoch, start)
+        self._epoch, self._began = epoch, True
+        return Cursor(self._share(start), read)
 
     def _share(self, start: int) -> Share:
         return Share(self.num_samples, 0, 1, False, start)
@@ -172,8 +184,9 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         )  # fmt: skip
         return out
 
-    def _passes(self, epoch: int) -> Read:
-        """Permutations one after the other. Each has an epoch of its own."""
+    def _passes(self, epoch: int, start: int) -> Read:
+        """Permutations one after the other, from that of the position `start` on. Each has an epoch of its
+        own."""
         n = len(self.data_source)
         passes = -(-self.num_samples // n)
         client = self._client = self._client or default_client()
@@ -182,15 +195,19 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         def order(number: int) -> Epoch:
             return Epoch(n, self.seed, epoch * passes + number, self.algorithm)
 
+        def turn_to(number: int) -> None:
+            current[:] = number, _sampling.order_of(client, order(number))
+            _sampling.prefetch(client, order(number + 1))
+
         def read(first: int, count: int, stride: int) -> Indices:
             number, begin = divmod(first, n)
             if current[0] != number:
-                current[:] = number, _sampling.order_of(client, order(number))
-                _sampling.prefetch(client, order(number + 1))
+                turn_to(number)
             here = min(count, n - begin)
             part: Indices = current[1](begin, here, 1)
             return part if here == count else np.concatenate([part, read(first + here, count - here, 1)])
 
+        turn_to(start // n)
         return read
 
     def _description(self) -> dict[str, Any]:
@@ -220,12 +237,13 @@ class BatchSampler(torch.utils.data.BatchSampler):
     drop_last      True: leaves out a last batch that is smaller
     as_arrays      True: batches are int64 arrays; else lists of integers
 
-    `state_dict()`, `load_state_dict()` and `set_epoch()` are those of the sampler.
+    `state_dict()`, `load_state_dict()` and `set_epoch()` are those of the sampler. `remaining` counts
+    batches.
     """
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool, *, as_arrays: bool = False) -> None:
         if not isinstance(sampler, _sampling.Resumable):
-            raise _errors.Invalid(f"sampler: {sampler!r}: expected a sampler of shufd.torch")
+            raise _errors.Invalid(f"sampler: {shown(sampler)}: expected a sampler of shufd.torch")
         super().__init__(sampler, batch_size, drop_last)
         self.as_arrays = as_arrays
 
@@ -238,6 +256,12 @@ class BatchSampler(torch.utils.data.BatchSampler):
     def set_epoch(self, epoch: int) -> None:
         """As the method of the sampler."""
         self.sampler.set_epoch(epoch)
+
+    @property
+    def remaining(self) -> int:
+        """The number of batches that are left in the epoch, from the place of a loaded state on."""
+        rest, size = int(self.sampler.remaining), int(self.batch_size)
+        return rest // size if self.drop_last else -(-rest // size)
 
     def state_dict(self, used: int | None = None) -> dict[str, Any]:
         """As the method of the sampler; `used` counts indices, not batches."""

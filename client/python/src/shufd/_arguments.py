@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Arguments of Python: their types, and their text in messages. libshuf checks the ranges of numbers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ._errors import Invalid
+
+_MOST_SHOWN = 80  # characters
+
+
+def shown(value: Any) -> str:
+    """A value in a message, which is one line."""
+    shape = getattr(value, "shape", ())
+    if shape:
+        return f"{type(value).__name__} of shape {tuple(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
+
+
+def integer(name: str, value: Any) -> int:
+    """The value as an integer of any size."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        convert = "; convert it with int()" if isinstance(value, (str, float)) else ""
+        raise Invalid(f"{name}: {shown(value)}: expected an integer{convert}") from None
+
+
+def u64(name: str, value: Any) -> int:
+    """The value as an integer that fits 64 bits."""
+    number = integer(name, value)
+    if not 0 <= number < 2**64:
+        raise Invalid(f"{name}: {number}: expected {'1 to 2^62' if name == 'n' else '0 to 2^64 - 1'}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """The value as a boolean."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise Invalid(f"{name}: {shown(value)}: expected True or False")
+    return bool(value)
+
+
+def real(name: str, value: Any) -> float:
+    """The value as a number. Arrays are refused, because all values of a call have one law."""
+    if getattr(value, "shape", ()) != ():
+        raise Invalid(f"{name}: {shown(value)}: expected a number; apply an array to the result")
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise Invalid(f"{name}: {shown(value)}: expected a number") from None
+
+
+def shape(size: Any) -> tuple[int, ...]:
+    """The shape of a result: () for None."""
+    if size is None:
+        return ()
+    lengths = _lengths(size)
+    if any(length < 0 for length in lengths):
+        raise Invalid(f"size: {shown(size)}: expected 0 or more")
+    return lengths
+
+
+def _lengths(size: Any) -> tuple[int, ...]:
+    try:
+        return tuple(map(operator.index, size)) if np.iterable(size) else (operator.index(size),)
+    except TypeError:
+        raise Invalid(f"size: {shown(size)}: expected an integer, a shape of integers, or None") from None
+
+
+def array(name: str, value: Any) -> np.ndarray[Any, Any]:
+    """The value as an array of NumPy. An array with a mask is refused, because the mask would be lost."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise Invalid(f"{name}: it has a mask; expected an array without one: pass {name}.data and {name}.mask")
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:  # a tensor on a GPU, with a gradient, or of bfloat16
+        raise Invalid(f"{name}: {type(value).__name__}: expected an array that NumPy takes: {error}") from None

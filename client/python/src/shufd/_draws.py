@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""The calls of a client that draw random numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence, Union
+
+import numpy as np
+
+from . import _arguments, _dtype, _request
+from ._calls import Calls
+from ._device import device_of
+from ._errors import Invalid, renamed
+from ._shuf import lib
+from .random import Stream
+
+Size = Union[int, Sequence[int], None]
+
+
+class Draws(Calls):
+    """Normal and uniform random numbers."""
+
+    def normal(
+        self,
+        loc: float = 0.0,
+        scale: float = 1.0,
+        size: Size = None,
+        *,
+        seed: int | None = None,
+        key: str | None = None,
+        stream: int = 0,
+        offset: int = 0,
+        generator: Stream | None = None,
+        dtype: Any = "f64",
+        method: str = "table",
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Normal random numbers with mean `loc` and standard deviation `scale`.
+
+        loc, scale
+                  single numbers; for arrays write loc + scale * normal(size=...)
+        size      an int or a shape; None: one float; 0 only without a device
+        seed, stream, offset
+                  select the values: number offset, offset + 1, ... of a stream, which are the same
+                  on every machine
+        key       the name of a key of the daemon instead of the seed
+        generator a shufd.Stream instead of these; the call advances it
+        dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes)
+        method    "table", faster on a GPU, or "box-muller", the exact law except for rounding
+        device, progress
+                  as in permute()
+        Returns a read-only array without a copy. Errors: as permute().
+        """
+        number = _dtype.number_of(dtype, _dtype.GAUSS)
+        return self._draw(
+            lib.SHUF_GAUSS, size, seed, key, stream, offset, generator, number, device, progress,
+            mean=_arguments.real("loc", loc), std=_arguments.real("scale", scale), method=method,
+        )
+
+    def uniform(
+        self,
+        low: float = 0.0,
+        high: float = 1.0,
+        size: Size = None,
+        *,
+        seed: int | None = None,
+        key: str | None = None,
+        stream: int = 0,
+        offset: int = 0,
+        generator: Stream | None = None,
+        dtype: Any = "f64",
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type.
+
+        low, high finite numbers of the type, low <= high, whose difference is finite too
+
+        The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Without low and
+        high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
+        """
+        number = _dtype.number_of(dtype, _dtype.UNIFORM)
+        kind = np.dtype(_dtype.numpy_of(number))
+        low, high = _arguments.real("low", low), _arguments.real("high", high)
+        plain = (low, high) == (0.0, 1.0)
+        if not plain:
+            _check_interval(low, high, kind, device)
+        values = self._draw(
+            lib.SHUF_UNIFORM, size, seed, key, stream, offset, generator, number, device, progress
+        )
+        if plain:
+            return values
+        return kind.type(low) + values * kind.type(high - low)
+
+    def _draw(
+        self, distribution: int, size: Size, seed: int | None, key: str | None, stream: int,
+        offset: int, generator: Stream | None, dtype: int, device: Any, progress: bool | None,
+        **law: Any,
+    ) -> Any:
+        shape = _arguments.shape(size)
+        if (seed is None) + (key is None) + (generator is None) != 2:
+            raise Invalid(
+                f"seed: {seed}, key: {key!r}, generator: {_arguments.shown(generator)}: expected one of the three"
+            )
+        if generator is not None:
+            seed, stream, offset = _place_of(generator)
+        count = math.prod(shape)
+        drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
+        request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
+        where = None if device is None else device_of(device)
+        try:
+            lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device)
+        except Invalid as error:
+            raise renamed(error, mean="loc", std="scale", count="size") from None
+        if generator is not None:
+            generator.advance(count)
+        if drawn > count:
+            return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
+        values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
+        return values if shape or where is not None else values.item()
+
+
+def _check_interval(low: float, high: float, kind: Any, device: Any) -> None:
+    if device is not None or kind.kind == "u":
+        raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device or integers")
+    most = float(np.finfo(kind).max)
+    for name, value in (("low", low), ("high", high)):
+        if not -most <= value <= most:
+            raise Invalid(f"{name}: {value}: expected a finite number of type {kind}")
+    if not 0 <= high - low <= most:
+        raise Invalid(f"high: {high}: expected at least low = {low}, and a finite difference of type {kind}")
+
+
+def _place_of(generator: Any) -> tuple[int, int, int]:
+    """The seed, the stream and the offset of a place in a stream."""
+    if not isinstance(generator, Stream):
+        raise Invalid(
+            f"generator: {_arguments.shown(generator)}: expected a shufd.Stream; for a generator of NumPy, use "
+            "numpy.random.Generator(shufd.BitGenerator(seed)) and its methods"
+        )
+    return generator.seed, generator.stream, generator.offset

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See descriptors.h.
+ */
+#include "descriptors.h"
+
+#include "check.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+    RESERVED = 64, /* for the device's driver, the log, a descriptor to be sent, and other files */
+    HTTP = 40,     /* for the HTTP server and its clients */
+    BLOCKS = 4,    /* blocks have at least one of four descriptors */
+    SPARE = 16,    /* so that rounded parts of users are no smaller than those of connections */
+};
+
+static uint64_t open_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return 0;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files); /* if it fails, the old limit stays */
+    getrlimit(RLIMIT_NOFILE, &files);
+    return (uint64_t)files.rlim_cur;
+}
+
+struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients)
+{
+    const uint64_t wanted = 2 * clients + SPARE, most = files - files / BLOCKS,
+                   fitting = wanted < most ? wanted : most,
+                   of_clients = fitting > 2 ? fitting : 2; /* one connection */
+    return (struct shuf__descriptors){
+        .clients = clients < of_clients ? clients : of_clients - 1,
+        .of_clients = of_clients,
+        .blocks = files > of_clients ? files - of_clients : 1,
+    };
+}
+
+struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
+                                              const struct shuf__log *log)
+{
+    const uint64_t reserved = RESERVED + (strcmp(config->metrics, "off") == 0 ? 0 : HTTP),
+                   files = open_files();
+    const struct shuf__descriptors found =
+        shuf__descriptors_divide(files > reserved ? files - reserved : 0, config->clients);
+    if (found.of_clients < 2 * config->clients)
+        shuf__warn_of_config(config, log,
+                             "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files, "
+                             "%" PRIu64 ", or %" PRIu64 " if each is of another process",
+                             config->clients, found.clients, files, found.of_clients / 2);
+    return found;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Divides the limit of open files. A connection needs a descriptor, and so do a client process
+ * (process.h) and a block. Each has its part, so none of them fails for lack of descriptors.
+ */
+#ifndef SHUFD_DESCRIPTORS_H
+#define SHUFD_DESCRIPTORS_H
+
+#include "config/config.h"
+
+#include <stdint.h>
+
+struct shuf__descriptors {
+    uint64_t clients;    /* the most connections */
+    uint64_t of_clients; /* the most connections and client processes together */
+    uint64_t blocks;     /* the most blocks */
+};
+
+/* Divides `files` descriptors. Blocks have at least a quarter. Connections and client processes
+ * have at most two for each of `clients` connections, and 16 more. */
+struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients);
+
+/* Raises the limit of open files, and divides it. Warns if the connections of the configuration do
+ * not fit. */
+struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
+                                              const struct shuf__log *log);
+
+#endif

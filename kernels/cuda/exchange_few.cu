@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See exchange_few.cuh.
+ */
+#include "exchange_few.cuh"
+
+#include "exchange_sort.cuh"
+#include "exchange_walk.cuh"
+#include "fold_forms.cuh"
+#include "host/primefold_shape.h"
+
+#include <algorithm>
+
+namespace shuf
+{
+
+namespace
+{
+
+using walk::Positions;
+using walk::Range;
+using walk::Ranges;
+
+constexpr uint64_t alignment = 256;
+
+shuf__range own_part(const shuf__plan &plan, bool output)
+{
+    return shuf__plan_part(&plan, plan.rank, output);
+}
+
+bool is_narrow(const shuf__plan &plan)
+{
+    return shuf__primefold_shape(plan.permutation.n).p >> 31 == 0;
+}
+
+uint64_t tiles_of(const shuf__plan &plan, uint64_t positions)
+{
+    const uint64_t tile =
+        fold_threads * group * (is_narrow(plan) ? tuning::walk_groups : tuning::walk_wide_groups);
+    return (positions + tile - 1) / tile;
+}
+
+/* The tiles of a launch that selects. */
+uint64_t select_tiles(const shuf__plan &plan)
+{
+    return std::min(tiles_of(plan, plan.permutation.n), tuning::launch_tiles);
+}
+
+/* The totals before and after each launch. */
+uint64_t totals_bytes(const shuf__plan &plan)
+{
+    const uint64_t launches = tiles_of(plan, plan.permutation.n) / tuning::launch_tiles + 2;
+    return (launches * sizeof(uint64_t) + alignment - 1) / alignment * alignment;
+}
+
+size_t state_bytes(uint64_t tiles)
+{
+    size_t bytes = 0;
+    walk::TileState::AllocationSize(static_cast<int>(tiles), bytes);
+    return bytes;
+}
+
+/* The counts of all tiles and ranks. */
+uint64_t split_counts(const shuf__plan &plan)
+{
+    return tiles_of(plan, own_part(plan, true).count) * plan.world;
+}
+
+uint64_t counts_bytes(const shuf__plan &plan)
+{
+    return (split_counts(plan) * sizeof(uint64_t) + alignment - 1) / alignment * alignment;
+}
+
+bool is_cancelled(const shuf__computation &computation, bool *cancelled)
+{
+    *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+    return *cancelled;
+}
+
+/* Calls use(f, one) with the form of the values, and with the step from one position to the
+ * next. */
+template <typename Use> cudaError_t with_values(const shuf__plan &plan, Use use)
+{
+    const shuf_primefold_shape shape = shuf__primefold_shape(plan.permutation.n);
+    const auto with = [&](auto of) {
+        const auto f = of.make(plan.permutation, shape);
+        return use(f, make_steps(f, shape.p, 1).one);
+    };
+    return plan.inverse ? with_form<Direction::inverse>(shape, with)
+                        : with_form<Direction::forward>(shape, with);
+}
+
+template <typename Word> Range<Word> range_of(const shuf__range &part)
+{
+    return {static_cast<Word>(part.first), static_cast<Word>(part.count)};
+}
+
+template <typename Word> Ranges<Word> sources_of(const shuf__plan &plan)
+{
+    Ranges<Word> ranges{{}, static_cast<uint32_t>(plan.world)};
+    for (uint32_t r = 0; r < ranges.count; r++)
+        ranges.range[r] = range_of<Word>(shuf__plan_part(&plan, r, false));
+    return ranges;
+}
+
+} // namespace
+
+bool selects_order(const shuf__plan &plan)
+{
+    const uint64_t most = is_narrow(plan) ? tuning::select_most
+                          : plan.inverse  ? tuning::select_wide_inverse_most
+                                          : tuning::select_wide_most;
+    return plan.permutation.n / most < own_part(plan, false).count;
+}
+
+bool splits_places(const shuf__plan &plan)
+{
+    return plan.world <= tuning::split_ranks;
+}
+
+uint64_t select_bytes(const shuf__plan &plan)
+{
+    return totals_bytes(plan) + state_bytes(select_tiles(plan));
+}
+
+uint64_t split_bytes(const shuf__plan &plan)
+{
+    return counts_bytes(plan) + scan_bytes(split_counts(plan));
+}
+
+template <typename Number>
+cudaError_t select_order(const shuf__computation &computation, void *scratch, Number *order,
+                         cudaStream_t stream, bool *cancelled)
+{
+    const shuf__plan &plan = computation.request.plan;
+    auto *total = static_cast<uint64_t *>(scratch);
+    void *const states = static_cast<char *>(scratch) + totals_bytes(plan);
+    cudaError_t e = cudaMemsetAsync(total, 0, sizeof *total, stream);
+    if (e != cudaSuccess)
+        return e;
+    return with_values(plan, [&](const auto &f, auto one) {
+        using Form = std::decay_t<decltype(f)>;
+        const auto own = range_of<typename Form::Word>(own_part(plan, false));
+        const uint64_t n = plan.permutation.n, most = select_tiles(plan) * walk::tile<Form>;
+        for (uint64_t at = 0; at < n && e == cudaSuccess && !is_cancelled(computation, cancelled);
+             at += most, total++) {
+            const Positions positions{at, std::min(most, n - at)};
+            const unsigned tiles = blocks_for(positions.count, walk::tile<Form>);
+            walk::TileState state;
+            e = state.Init(static_cast<int>(tiles), states, state_bytes(tiles));
+            if (e != cudaSuccess)
+                return e;
+            walk::begin_tiles<<<blocks_for(tiles, fold_threads), fold_threads, 0, stream>>>(
+                state, static_cast<int>(tiles));
+            walk::select_range<<<tiles, fold_threads, 0, stream>>>(f, one, positions, own, state,
+                                                                   total, order);
+            e = cudaGetLastError();
+        }
+        return e;
+    });
+}
+
+template <typename Number>
+cudaError_t split_places(const shuf__computation &computation, void *scratch, Number *places,
+                         cudaStream_t stream, bool *cancelled)
+{
+    const shuf__plan &plan = computation.request.plan;
+    const shuf__range own = own_part(plan, true);
+    const Positions positions{own.first, own.count};
+    auto *counts = static_cast<uint64_t *>(scratch);
+    void *const temporary = static_cast<char *>(scratch) + counts_bytes(plan);
+    if (is_cancelled(computation, cancelled))
+        return cudaSuccess;
+    return with_values(plan, [&](const auto &f, auto one) {
+        using Form = std::decay_t<decltype(f)>;
+        const auto sources = sources_of<typename Form::Word>(plan);
+        const unsigned tiles = blocks_for(own.count, walk::tile<Form>);
+        walk::count_ranges<<<tiles, fold_threads, 0, stream>>>(f, one, positions, sources, counts);
+        const uint64_t all = split_counts(plan);
+        cudaError_t e = cudaGetLastError();
+        if (e == cudaSuccess)
+            e = sum_before(counts, all, temporary, scan_bytes(all), stream);
+        if (e != cudaSuccess || is_cancelled(computation, cancelled))
+            return e;
+        walk::split_ranges<<<tiles, fold_threads, 0, stream>>>(f, one, positions, sources, counts,
+                                                               places);
+        return cudaGetLastError();
+    });
+}
+
+template cudaError_t select_order(const shuf__computation &, void *, uint32_t *, cudaStream_t,
+                                  bool *);
+template cudaError_t select_order(const shuf__computation &, void *, uint64_t *, cudaStream_t,
+                                  bool *);
+template cudaError_t split_places(const shuf__computation &, void *, uint32_t *, cudaStream_t,
+                                  bool *);
+template cudaError_t split_places(const shuf__computation &, void *, uint64_t *, cudaStream_t,
+                                  bool *);
+
+} // namespace shuf

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The descriptors of connections: all connections of a process share the one that reports its end.
+ * A connection is refused before descriptors run out, so every accepted one can get a lease.
+ *
+ *     test_connections BACKEND
+ */
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "support/descriptors.h"
+#include "support/random.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    MANY = 40,
+    N = 1000,
+    FILES = 164,     /* 100 of them are not reserved: 75 for connections and processes */
+    PROCESSES = 37,  /* that fit if each has one connection */
+    CONNECTIONS = 60 /* clients of the configuration */
+};
+
+static struct harness h;
+static Shuf__Transport backend_transport;
+
+static int descriptors(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/fd", (long)h.pid);
+    return count_entries(path);
+}
+
+static void await_descriptors(int count)
+{
+    for (unsigned waited = 0; descriptors() != count;)
+        wire_wait(&waited, "the descriptors of the daemon");
+}
+
+static void start_with(const char *config)
+{
+    wire_start(&h, harness_backend, config);
+    backend_transport = wire_backend_transport(harness_backend);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    start_with("");
+    return 0;
+}
+
+/* The limit cannot be raised again, so only the last test sets it. */
+static int start_with_few_files(void **state)
+{
+    const struct rlimit few = {FILES, FILES};
+    char config[64];
+    (void)state;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    snprintf(config, sizeof config, "clients = %d\n", CONNECTIONS);
+    start_with(config);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return harness_stop(&h) ? 0 : -1;
+}
+
+/* ---- one process with many connections ------------------------------------------------- */
+
+static void open_with_leases(struct wire *w[MANY], Shuf__Transport transport)
+{
+    for (int i = 0; i < MANY; i++) {
+        w[i] = wire_greet(&h);
+        wire_lease(w[i], N, 7, transport);
+    }
+}
+
+static void hold_leases(int channel, void *context)
+{
+    struct wire *w[MANY];
+    (void)context;
+    open_with_leases(w, backend_transport);
+    child_send(channel, MANY);
+    child_receive(channel);
+}
+
+/* Waits until the daemon has only the connection `w` and no lease. */
+static void await_only(struct wire *w)
+{
+    const Shuf__StatusReply *s = wire_ask_status(w);
+    for (unsigned waited = 0; s->clients > 1 || s->leases > 0 || s->pending_free > 0;) {
+        wire_wait(&waited, "the end of the other connections");
+        s = wire_ask_status(w);
+    }
+}
+
+/* The first process makes the daemon open what it keeps: the block, and files of the driver. */
+static void killed_process_leaves_nothing(void **state)
+{
+    (void)state;
+    int before = 0;
+    struct wire *w = wire_greet(&h);
+    for (int round = 0; round < 2; round++) {
+        const struct child child = child_start(hold_leases, NULL);
+        child_receive(child.channel);
+        assert_int_equal(wire_ask_status(w)->leases, MANY);
+        if (round > 0)
+            assert_int_equal(descriptors(), before + MANY + 1);
+        child_kill(&child);
+        await_only(w);
+        if (round > 0)
+            assert_int_equal(descriptors(), before);
+        before = descriptors();
+    }
+    wire_close(w);
+}
+
+/* The daemon keeps a block for the result, which has a descriptor too. */
+static int warm_up(void)
+{
+    struct wire *w = wire_greet(&h);
+    wire_lease(w, N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_check_alive(w); /* the daemon has closed its copy of the sent descriptor */
+    const int count = descriptors();
+    wire_close(w);
+    await_descriptors(count - 2); /* the socket and the pidfd */
+    return count - 2;
+}
+
+static void connections_end_in_any_order(void **state)
+{
+    (void)state;
+    struct wire *w[MANY];
+    const int before = warm_up();
+    open_with_leases(w, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    for (int left = MANY; left > 0; left--) {
+        await_descriptors(before + left + 1);
+        const uint64_t one = random_below((uint64_t)left);
+        wire_close(w[one]);
+        w[one] = w[left - 1];
+    }
+    await_descriptors(before);
+}
+
+static void set_files_of_daemon(rlim_t files)
+{
+    struct rlimit limit;
+    assert_int_equal(prlimit(h.pid, RLIMIT_NOFILE, NULL, &limit), 0);
+    limit.rlim_cur = files < limit.rlim_max ? files : limit.rlim_max;
+    assert_int_equal(prlimit(h.pid, RLIMIT_NOFILE, &limit, NULL), 0);
+}
+
+/* The daemon opens the descriptor of a block when it sends the reply. If that fails, the reply is a
+ * failure, and no lease remains. */
+static void failed_descriptor_is_a_failed_lease(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&h), *other = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    permute.seed = 7;
+    wire_lease(w, N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_check_alive(other);
+    set_files_of_daemon(3);
+    wire_send_permute(other, &permute);
+    wire_expect(other, SHUF_IO, strerror(EMFILE));
+    set_files_of_daemon(RLIM_INFINITY);
+    WIRE_AWAIT(&h, s, s.leases == 1);
+    assert_true(wire_lease(other, N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD)->descriptor);
+    WIRE_AWAIT(&h, s, s.leases == 2);
+    wire_close(w);
+    wire_close(other);
+    WIRE_AWAIT(&h, s, s.leases == 0);
+}
+
+/* ---- the limit --------------------------------------------------------------------------- */
+
+static void hold_one(int channel, void *context)
+{
+    struct wire *w = wire_greet(&h);
+    (void)context;
+    wire_lease(w, N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    child_send(channel, 1);
+    child_receive(channel);
+}
+
+static void expect_refusal(const char *text)
+{
+    struct wire *w = wire_open(&h);
+    wire_expect(w, SHUF_BUSY, text);
+    wire_close(w);
+}
+
+static void use_all_connections_of_one_process(void)
+{
+    struct wire *w[CONNECTIONS];
+    const int before = warm_up();
+    for (int i = 0; i < CONNECTIONS; i++) {
+        w[i] = wire_greet(&h);
+        wire_lease(w[i], N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    }
+    expect_refusal("clients 60: the most that may be connected; try again later");
+    for (int i = 0; i < CONNECTIONS; i++)
+        wire_close(w[i]);
+    await_descriptors(before);
+}
+
+/* This process has no connection now. */
+static void processes_are_refused_before_descriptors_run_out(void **state)
+{
+    (void)state;
+    struct child child[PROCESSES];
+    use_all_connections_of_one_process();
+    const int before = descriptors();
+    for (int i = 0; i < PROCESSES; i++) {
+        child[i] = child_start(hold_one, NULL);
+        child_receive(child[i].channel);
+    }
+    assert_true(descriptors() < FILES);
+    expect_refusal("connections and processes 75: the most that the limit of open files allows");
+    for (int i = 0; i < PROCESSES; i++)
+        child_kill(&child[i]);
+    await_descriptors(before);
+    assert_int_equal(wire_status(&h).leases, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(killed_process_leaves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(connections_end_in_any_order, start, stop),
+        cmocka_unit_test_setup_teardown(failed_descriptor_is_a_failed_lease, start, stop),
+        cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,
+                                        start_with_few_files, stop),
+    };
+    random_start("connections");
+    harness_backend = harness_backend_or_skip(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
