@@ -21,12 +21,12 @@ enum {
 
 static const uint64_t ns_per_ms = 1000000;
 
-/* A signal cuts the pause short. Returns false if it ends the call. */
-static bool pause_ms(uint64_t ms)
+/* A signal may cut the pause short, which does no harm. */
+static void pause_ms(uint64_t ms)
 {
     struct timespec time = {.tv_sec = (time_t)(ms / 1000),
                             .tv_nsec = (long)(ms % 1000 * ns_per_ms)};
-    return nanosleep(&time, NULL) == 0 || !shuf__is_interrupted();
+    nanosleep(&time, NULL);
 }
 
 static uint64_t reconnect_ns(const shuf *h)
@@ -43,7 +43,8 @@ bool shuf__wait_again(shuf *h, struct shuf__wait *wait)
     if (now >= wait->give_up_ns)
         return false;
     const uint64_t left = (wait->give_up_ns - now) / ns_per_ms;
-    if (!pause_ms(wait->pause_ms < left ? wait->pause_ms : left)) {
+    pause_ms(wait->pause_ms < left ? wait->pause_ms : left);
+    if (shuf__is_interrupted()) { /* also by a signal just before the pause */
         shuf__fail(&h->error, SHUF_CANCELLED, "socket %s: a signal ended the wait for the daemon",
                    h->connection.address.sun_path);
         return false;

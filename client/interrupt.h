@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Call it after EINTR. True: the call has to end. Keeps errno. */
+/* Call it after EINTR, or where a signal may have come. True: the call has to end. Keeps errno. */
 bool shuf__is_interrupted(void);
 
 #endif

@@ -28,9 +28,9 @@ struct faults {
     unsigned wait_us;          /* duration of each computation */
     /* `full_count` allocations fail, starting with number `full_from`. */
     unsigned full_from, full_count;
-    bool fails_when_full; /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */
+    bool fails_when_full;    /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */
     _Atomic bool full_later; /* they fail only when this is false */
-    char root[64];        /* a directory with /proc and /sys for the server; "": the harness's */
+    char root[64];           /* a directory with /proc and /sys for the server; "": the harness's */
 };
 
 /* Counters of the fake device. */

@@ -15,16 +15,18 @@
 static const shuf_permutation request = {.n = 1000, .seed = 7};
 static uint32_t out[1000];
 static atomic_int asked;
+static volatile sig_atomic_t signalled;
 
-static void ignore(int number)
+static void note_signal(int number)
 {
     (void)number;
+    signalled = 1;
 }
 
 static bool end_call(void)
 {
     asked++;
-    return true;
+    return signalled;
 }
 
 /* Lets the call wait on, and lets the daemon continue after some signals. */
@@ -51,9 +53,10 @@ static void *send_signals(void *context)
 
 static void begin_signals(struct signals *signals, shuf_interrupt interrupt)
 {
-    const struct sigaction action = {.sa_handler = ignore};
+    const struct sigaction action = {.sa_handler = note_signal};
     *signals = (struct signals){.target = pthread_self()};
     asked = 0;
+    signalled = 0;
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
     shuf_set_interrupt(interrupt);
     assert_int_equal(pthread_create(&signals->sender, NULL, send_signals, signals), 0);

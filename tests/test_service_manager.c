@@ -120,10 +120,12 @@ static void test_start_and_end_are_reported(void **state)
     start(&h, false);
     expect_ready(&h);
     expect_silence(); /* without a watchdog there is no heartbeat */
-    struct wire *w = send_permutation(&h, WAITING_N);
-    wire_await_queued(&h, 1);
+    struct wire *w = send_permutation(&h, WAITING_N), *asking = wire_greet(&h);
+    for (unsigned waited = 0; wire_ask_status(asking)->queued != 1;)
+        wire_wait(&waited, "the job waits or runs");
     kill(h.pid, SIGTERM);
-    expect_message("STOPPING=1\nSTATUS=Draining, 1 client, 1 job\nEXTEND_TIMEOUT_USEC=265000000");
+    expect_message("STOPPING=1\nSTATUS=Draining, 2 clients, 1 job\nEXTEND_TIMEOUT_USEC=265000000");
+    wire_close(asking);
     wire_close(w);
     stop(&h, EX_TEMPFAIL);
 }

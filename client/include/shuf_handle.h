@@ -33,10 +33,11 @@ typedef void (*shuf_observer)(void *context, shuf_event event, uint64_t done, ui
 /* Reports the events of later calls with this handle to `observer`; NULL ends the reports. */
 SHUF_API shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, void *context);
 
-/* Called in the thread of a call, after a signal handler without SA_RESTART has interrupted the
- * call while it waits for the daemon. Return true to end the call: it fails with SHUF_CANCELLED and
- * closes its connection, as after a timeout (shuf_set_timeout()). The next call connects again.
- * Calls with the handle are not allowed inside the function. */
+/* Called in the thread of a call that waits: after a signal handler without SA_RESTART has
+ * interrupted the wait for the daemon, and before each further attempt to reach a daemon. Return
+ * true if the call has to end, for example because the handler has set a flag. The call then fails
+ * with SHUF_CANCELLED and closes its connection, as after a timeout (shuf_set_timeout()). The next
+ * call connects again. Calls with the handle are not allowed inside the function. */
 typedef bool (*shuf_interrupt)(void);
 
 /* Sets the function for all handles of the process, also for shuf_connect(). NULL, the default: a

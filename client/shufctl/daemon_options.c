@@ -26,6 +26,9 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
 {
     struct shuf__daemon_options *options = state->input;
     switch (key) {
+    case KEY_JSON:
+        options->json = true;
+        return 0;
     case KEY_SOCKET:
         if (!*text) /* libshuf would use the default */
             argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
@@ -42,7 +45,9 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
     }
 }
 
+/* --json is the first row, so that the options without it are the rest of the table. */
 static const struct argp_option option_table[] = {
+    {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of text", 0},
     {"socket", KEY_SOCKET, "PATH", 0,
      "The socket of the daemon (default: see shufctl help environment)", 0},
     {"wait", KEY_WAIT, "TIME", 0,
@@ -53,27 +58,9 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
-const struct argp shuf__connection_argp = {.options = option_table, .parser = parse_daemon_option};
-
-static error_t parse_json_option(int key, char *text, struct argp_state *state)
-{
-    struct shuf__daemon_options *options = state->input;
-    (void)text;
-    if (key == ARGP_KEY_INIT)
-        state->child_inputs[0] = options;
-    options->json |= key == KEY_JSON;
-    return key == ARGP_KEY_INIT || key == KEY_JSON ? 0 : ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_option json_table[] = {
-    {"json", KEY_JSON, NULL, 0, "Print one JSON object instead of text", 0},
-    {0},
-};
-
-static const struct argp_child connection[] = {{&shuf__connection_argp, 0, NULL, 0}, {0}};
-
-const struct argp shuf__daemon_argp = {
-    .options = json_table, .parser = parse_json_option, .children = connection};
+const struct argp shuf__daemon_argp = {.options = option_table, .parser = parse_daemon_option};
+const struct argp shuf__connection_argp = {.options = option_table + 1,
+                                           .parser = parse_daemon_option};
 
 void shuf__daemon_options(int argc, char **argv, const char *doc,
                           struct shuf__daemon_options *options)

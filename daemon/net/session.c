@@ -18,6 +18,7 @@
 
 enum {
     HALF_CLOSED_MS = 1000, /* time in which the client should close */
+    MOST_REPEATS = 4,      /* reports of an event that cost as much as to watch it again */
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -277,15 +278,18 @@ void shuf__session_serve(struct shuf__session *session)
 
 /* ---- events ---- */
 
-/* The session reads and sends in its turn, because these take time too. If the loop reports the
- * event again before this turn, the session stops watching. Else the loop would report hundreds of
- * waiting sessions again and again. */
+/* The session reads and sends in its turn, because these take time too. Until then the loop reports
+ * the event again each time. To stop watching and to start again costs as much as several reports.
+ * So the session stops only if it waits for long. Else the loop would report hundreds of waiting
+ * sessions again and again. */
 static void await_turn(struct shuf__session *session, int event)
 {
-    if (session->ready.is_ready)
-        watch(session, session->watched & ~event);
-    else
+    if (!session->ready.is_ready) {
+        session->repeats = 0;
         set_ready(session);
+    } else if (++session->repeats >= MOST_REPEATS) {
+        watch(session, session->watched & ~event);
+    }
 }
 
 /* In other states the bytes of the next request stay in the socket until the reply is sent. */

@@ -68,6 +68,7 @@ struct shuf__session {
     uv_poll_t poll;
     uv_timer_t deadline; /* for the rest of a frame, or for the client to close */
     int watched;         /* the events that `poll` watches */
+    unsigned repeats;    /* events that were reported again while the session waits for its turn */
     unsigned refs;       /* number of open handles, running fetches, and functions that use it */
     enum shuf__session_state state;
     bool greeted;

@@ -363,7 +363,7 @@ static bool run(const char *const *arguments)
 
 static void write_file(void)
 {
-    static uint32_t values[MOST_VALUES];
+    static uint32_t values[MOST_VALUES + 1]; /* one more than the largest file has */
     char n[24], seed[24], path[32];
     const shuf_permutation p = random_permutation(MOST_VALUES);
     const uint64_t begin = now_ns();

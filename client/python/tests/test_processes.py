@@ -276,8 +276,9 @@ def test_serve_after_a_restart_and_a_crash_keeps_the_options():
     skip_with_default_daemon()
     run_python(
         "import os, signal, shufd\n"
-        "shufd.serve(host_memory='64Mi')\n"
+        "shufd.serve(host_memory='64Mi', backend='cpu:scalar')\n"
         "client = shufd.serve(host_memory='128Mi')\n"
+        "assert '--backend=cpu:scalar' in open(f\"/proc/{client.status()['pid']}/cmdline\").read().split('\\0')\n"
         "os.kill(client.status()['pid'], signal.SIGKILL)\n"
         "assert client.status()['host_limit'] == 128 << 20\n"
     )

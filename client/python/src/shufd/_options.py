@@ -69,6 +69,12 @@ def read(directory: str) -> Options:
     return {name.replace("-", "_"): value for name, _, value in pairs}
 
 
+def merged(running: Options, options: Options) -> Options:
+    """The options of a daemon that starts again. "auto" leaves the choice of a backend as it was."""
+    chosen = {name: value for name, value in options.items() if value != "auto"}
+    return {**running, **chosen}
+
+
 def _bytes(text: str) -> int | None:
     """A size in bytes; None for a part such as 25%."""
     match = re.fullmatch(r"(\d+) ?([KMGT]?i?)B?", text)

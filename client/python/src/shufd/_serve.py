@@ -172,7 +172,7 @@ def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -
 
 def _restart(directory: str, client: Client, options: _options.Options, quiet: bool) -> Client:
     """Starts the private daemon again, with other values for some options."""
-    options = {**_options.read(directory), **options}
+    options = _options.merged(_options.read(directory), options)
     _options.try_out(options)
     before, log_begin = client.status()["pid"], len(_log(directory).encode())
     client.close()
