@@ -56,7 +56,7 @@ constexpr int plan_blocks_per_sm = 7;        /* for plans of exchanges */
 /* Plans for few ranks. A rank's order is selected from n values if the rank has more than one in
  * `select_..._most` of all records. Its places are split for up to `split_ranks` ranks. Sorts make
  * the other lists. */
-constexpr int walk_groups = 4, walk_blocks_per_sm = 6;
+constexpr int walk_groups = 4, walk_blocks_per_sm = 4;
 constexpr int walk_wide_groups = 2, walk_wide_blocks_per_sm = 6; /* for words of 64 bits */
 constexpr uint64_t walk_run = 2048;                              /* positions of a warp */
 constexpr uint64_t walk_positions = uint64_t{1} << 31;           /* of a launch */
