@@ -17,10 +17,10 @@ import sys
 
 NODE = 8  # GPUs that NVLink connects
 NARROW = 2**31 - 2**23  # from this n on, primefold needs words of 64 bits
-SELECT = {32: 206e9, 64: 130e9}  # positions of the output a second, by the bits of the words
-SPLIT = {32: 292e9, 64: 150e9}  # places a second
+SELECT = {32: 305e9, 64: 189e9}  # positions of the output a second, by the bits of the words
+SPLIT = {32: 336e9, 64: 150e9}  # places a second
 SORT = {32: 1500e9, 64: 1100e9}  # bytes a second that sorts read and write, with the evaluations between them
-SELECT_GPUS, SPLIT_GPUS = 16, 8  # for more GPUs, sorts make the order, and the places
+SELECT_GPUS, SPLIT_GPUS = 12, 8  # for more GPUs, sorts make the order, and the places
 NVLINK = 349e9  # bytes a second that NCCL's all-to-all sends over the links of a GPU
 INFINIBAND = 50e9  # bytes a second of a GPU's NDR adapter
 ROUND_BYTES, ROUND_SECONDS = 2**28, 0.12e-3  # the bytes that a rank sends in a round; the least time of a round
@@ -29,17 +29,17 @@ GPUS = (1, 2, 4, 8, 64, 1024)
 
 # Plans on one H200: GPUs, records of a GPU, milliseconds.
 MEASURED = [
-    (1, 2**28, 2.22),
-    (2, 2**28, 3.51),
-    (4, 2**28, 6.21),
-    (8, 2**28, 20.1),
-    (15, 2**26, 5.23),
-    (15, 2**28, 32.4),
-    (17, 2**26, 3.17),
-    (17, 2**28, 25.1),
-    (64, 2**28, 25.5),
-    (1024, 2**28, 28.2),
-    (1024, 2**30, 112.4),
+    (1, 2**28, 2.02),
+    (2, 2**28, 2.56),
+    (4, 2**28, 4.27),
+    (7, 2**28, 6.95),
+    (8, 2**28, 8.04),
+    (8, 2**26, 1.95),
+    (16, 2**26, 3.12),
+    (24, 2**28, 25.2),
+    (64, 2**28, 25.4),
+    (1024, 2**28, 28.1),
+    (1024, 2**30, 112.2),
 ]
 
 
@@ -86,8 +86,9 @@ def plan_seconds(n, gpus, records):
     word = 32 if n < NARROW else 64
     sorted_order = records * (bytes_by_keys(bits) if bits <= 32 else bytes_by_digits(bits)) / SORT[word]
     sorted_places = records * bytes_by_digits(ranks) / SORT[word]
-    order = n / SELECT[word] if gpus <= SELECT_GPUS else sorted_order
-    places = records / SPLIT[word] if gpus <= SPLIT_GPUS else sorted_places
+    few = 32 if n < 2**32 else 64  # the words of selection and split
+    order = n / SELECT[few] if gpus <= SELECT_GPUS else sorted_order
+    places = records / SPLIT[few] if gpus <= SPLIT_GPUS else sorted_places
     return order + places
 
 

@@ -60,7 +60,7 @@ constexpr int walk_groups = 4, walk_blocks_per_sm = 4;
 constexpr int walk_wide_groups = 2, walk_wide_blocks_per_sm = 6; /* for words of 64 bits */
 constexpr uint64_t walk_run = 2048;                              /* positions of a warp */
 constexpr uint64_t walk_positions = uint64_t{1} << 31;           /* of a launch */
-constexpr uint64_t select_most = 16, select_wide_most = 16, select_wide_inverse_most = 8;
+constexpr uint64_t select_most = 13, select_wide_most = 15, select_wide_inverse_most = 6;
 constexpr int split_ranks = 8;
 
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
