@@ -208,11 +208,12 @@ static struct report *read_settings(int argc, char **argv)
 
 static void start_daemons(struct report *out)
 {
+    const char *log = process_file("shufd.log");
     for (int device = 0; device < settings.devices; device++) {
         char backend[16], name[16];
         snprintf(backend, sizeof backend, "cuda:%d", device);
         snprintf(name, sizeof name, "shufd%d", device);
-        daemon_start_named(&daemons[device], name, backend, "device_memory = 50%\n");
+        daemon_start_with(&daemons[device], name, backend, "device_memory = 50%\n", log);
     }
     daemon_fact(&daemons[0], out, "first daemon");
 }

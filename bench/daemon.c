@@ -92,12 +92,6 @@ void daemon_start_with(struct daemon *daemon, const char *name, const char *back
     snprintf(daemon->device_id, sizeof daemon->device_id, "%s", status.device_id);
 }
 
-void daemon_start_named(struct daemon *daemon, const char *name, const char *backend,
-                        const char *config)
-{
-    daemon_start_with(daemon, name, backend, config, process_file("shufd.log"));
-}
-
 /* The benchmark has the machine for itself, so the daemon may use and keep nearly all memory. */
 void daemon_start(struct daemon *daemon, const char *backend)
 {

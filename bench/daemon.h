@@ -26,10 +26,6 @@ void daemon_start(struct daemon *daemon, const char *backend);
 void daemon_start_with(struct daemon *daemon, const char *name, const char *backend,
                        const char *config, const char *log);
 
-/* Does the same, for one of several daemons. `name`: its socket in the benchmark's directory. */
-void daemon_start_named(struct daemon *daemon, const char *name, const char *backend,
-                        const char *config);
-
 /* Ends the daemon by SIGTERM. Its exit code must be 0. */
 void daemon_stop(struct daemon *daemon);
 

@@ -102,7 +102,8 @@ static void await_only(struct wire *w)
     }
 }
 
-/* The first process makes the daemon open what it keeps: the block, and files of the driver. */
+/* In the first round the daemon opens descriptors that it keeps: of the block, and of the driver.
+ */
 static void killed_process_leaves_nothing(void **state)
 {
     (void)state;

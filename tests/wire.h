@@ -72,10 +72,9 @@ void wire_expect_end(struct wire *w);
 /* Returns w->descriptor, which the caller closes. */
 int wire_take_descriptor(struct wire *w);
 
-/* Requests the status on a new connection. The strings in the reply are not valid. */
-/* The reply is valid until the next one. */
+/* Requests the status. The reply is valid until the next one. */
 const Shuf__StatusReply *wire_ask_status(struct wire *w);
-/* Asks over a connection of its own. The strings and rows of the copy are freed. */
+/* Does the same on a new connection. The strings and rows of the copy are not valid. */
 Shuf__StatusReply wire_status(const struct harness *h);
 /* The bytes of idle memory, on the host and on the device. */
 uint64_t wire_idle_bytes(const struct harness *h);

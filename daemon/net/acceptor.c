@@ -19,7 +19,7 @@ enum {
     RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
 };
 
-/* What a new connection takes of one limit. */
+/* A limit, the number that counts to it, and how much a new connection adds. */
 struct claim {
     uint64_t all, own, needed, limit; /* `all` and `own`: without the new connection */
     struct shuf__amount of_user;

@@ -27,7 +27,8 @@ shuf__range own_part(const shuf__plan &plan, bool output)
     return shuf__plan_part(&plan, plan.rank, output);
 }
 
-bool is_narrow(const shuf__plan &plan)
+/* Whether the kernels use words of 32 bits. */
+bool has_narrow_words(const shuf__plan &plan)
 {
     return shuf__primefold_shape(plan.permutation.n).p >> 32 == 0;
 }
@@ -99,9 +100,9 @@ template <typename Word> Ranges<Word> sources_of(const shuf__plan &plan)
 
 bool selects_order(const shuf__plan &plan)
 {
-    const uint64_t most = is_narrow(plan) ? tuning::select_most
-                          : plan.inverse  ? tuning::select_wide_inverse_most
-                                          : tuning::select_wide_most;
+    const uint64_t most = has_narrow_words(plan) ? tuning::select_most
+                          : plan.inverse         ? tuning::select_wide_inverse_most
+                                                 : tuning::select_wide_most;
     return plan.permutation.n / most < own_part(plan, false).count;
 }
 

@@ -143,10 +143,16 @@ template <typename Form> struct Walk {
         return which;
     }
 
-    __device__ __forceinline__ void next_turn()
+    /* Calls use() for each turn of a run, with the values of this turn. */
+    template <typename Use> __device__ __forceinline__ void for_turns(uint32_t run, Use use)
     {
-        at += turn<Form>;
-        left -= turn<Form>;
+#pragma unroll 1
+        for (uint32_t done = 0; done < run; done += turn<Form>) {
+            evaluate();
+            use();
+            at += turn<Form>;
+            left -= turn<Form>;
+        }
     }
 
     /* Gives positions past the end a value that no range has. Returns a bit for each other one. */
@@ -304,13 +310,11 @@ __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
     Stage<Number> staged(mine);
     const uint32_t begin = staged.end;
     Walk<Form> walk(f, step, positions, run);
-#pragma unroll 1
-    for (uint32_t done = 0; done < run; done += turn<Form>, walk.next_turn()) {
-        walk.evaluate();
+    walk.for_turns(run, [&] {
         walk.for_hits(range, [&](const Hit &hit, int, auto number) {
             staged.append(hit, static_cast<Number>(number));
         });
-    }
+    });
     const uint32_t hits = (staged.end - begin) / sizeof(Number);
     const BlockPart part(hits, of_warp);
     if (threadIdx.x < lanes)
@@ -332,15 +336,13 @@ __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
 {
     uint32_t own = 0; /* lane r counts the values in range r */
     Walk<Form> walk(f, step, positions, tuning::walk_run);
-#pragma unroll 1
-    for (uint32_t done = 0; done < tuning::walk_run; done += turn<Form>, walk.next_turn()) {
-        walk.evaluate();
+    walk.for_turns(tuning::walk_run, [&] {
 #pragma unroll 1
         for (uint32_t r = 0; r < ranges.count; r++) {
             const uint32_t all = __reduce_add_sync(all_lanes, walk.count(ranges.range[r]));
             own += lane() == r ? all : 0;
         }
-    }
+    });
     if (lane() < ranges.count)
         counts[uint64_t{lane()} * gridDim.x * warps + run_of_warp()] = own;
 }
@@ -360,9 +362,7 @@ __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
         end = reinterpret_cast<uint64_t>(
             lists + begins[uint64_t{lane()} * gridDim.x * warps + run_of_warp()]);
     Walk<Form> walk(f, step, positions, tuning::walk_run);
-#pragma unroll 1
-    for (uint32_t done = 0; done < tuning::walk_run; done += turn<Form>, walk.next_turn()) {
-        walk.evaluate();
+    walk.for_turns(tuning::walk_run, [&] {
 #pragma unroll 1
         for (uint32_t r = 0; r < ranges.count; r++) {
             const uint64_t to = __shfl_sync(all_lanes, end, static_cast<int>(r));
@@ -376,7 +376,7 @@ __global__ void __launch_bounds__(fold_threads, blocks_per_sm<Form>)
             });
             end += lane() == r ? hits * sizeof(Number) : 0;
         }
-    }
+    });
 }
 
 #undef SHUF__STORE_HIT

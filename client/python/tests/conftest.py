@@ -17,6 +17,12 @@ from shufd import _programs
 os.environ.pop("SHUFD_SOCKET", None)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore SIGINT
 
+LAUNCHERS = {  # the variables of a rank and of the number of ranks
+    "torchrun": ("RANK", "WORLD_SIZE"),
+    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+}
+
 
 class Daemon:
     """A shufd that can be killed and started again on the same socket."""

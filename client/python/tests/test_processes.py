@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import shufd
-from conftest import await_value, descriptor_count, lease_count, mapping_count, run_in_child
+from conftest import LAUNCHERS, await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
 
 def test_lease_survives_fork(client):
@@ -181,13 +181,6 @@ def test_several_gpus_need_a_choice(tmp_path):
     assert "(one, but no daemon of this GPU" in named.stdout and "private daemon" not in named.stderr
     gpus[1].unlink()
     assert "private daemon" in run_python(text, **environment).stderr
-
-
-LAUNCHERS = {
-    "torchrun": ("RANK", "WORLD_SIZE"),
-    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS"),
-    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-}
 
 
 @pytest.mark.parametrize("environment", [{}, {"SHUFD_SOCKET": "/nonexistent/s"}], ids=["none", "dead"])

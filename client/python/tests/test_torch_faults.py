@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
+from conftest import LAUNCHERS
 
 # Trains three epochs with worker processes. The daemon dies before the second epoch, and comes again.
 # n is large, so the request for an epoch runs in a thread.
@@ -105,16 +106,12 @@ def test_sampler_keeps_its_place_when_the_daemon_is_lost(killable_daemon, kind):
         assert list(resumed) == whole[100:]
 
 
-RANKS = {"torchrun": "WORLD_SIZE", "Slurm": "SLURM_NTASKS", "Open MPI": "OMPI_COMM_WORLD_SIZE"}
-OWN = {"WORLD_SIZE": "RANK", "SLURM_NTASKS": "SLURM_PROCID", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK"}
-
-
-@pytest.mark.parametrize("launcher", RANKS)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_global_shuffle_needs_the_process_group_of_a_launcher(client, monkeypatch, launcher):
-    world = RANKS[launcher]
+    rank, world = LAUNCHERS[launcher]
     rows = torch.arange(10)
     alone = shufd.torch.global_shuffle(rows, seed=7, client=client)
-    monkeypatch.setenv(OWN[world], "0")
+    monkeypatch.setenv(rank, "0")
     monkeypatch.setenv(world, "1")
     assert shufd.torch.global_shuffle(rows, seed=7, client=client).equal(alone)
     monkeypatch.setenv(world, "4")

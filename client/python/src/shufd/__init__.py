@@ -38,6 +38,7 @@ from ._errors import (
     VersionMismatch,
     for_rank,
 )
+from ._names import dir_of
 from ._ranks import launched_ranks
 from ._serve import serve
 from ._shuf import ffi as _ffi
@@ -124,11 +125,6 @@ def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, **options: An
     return default_client().uniform(low, high, size, **options)
 
 
-def __dir__() -> list[str]:
-    """The public names, without those that this module imports for its own use."""
-    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])
-
-
 __all__ = [
     "BitGenerator",
     "Busy",
@@ -164,3 +160,4 @@ __all__ = [
     "unshuffle",
     "verify",
 ]
+__dir__ = dir_of([*__all__, "__path__", "__version__"])

@@ -137,7 +137,8 @@ class Client(Draws):
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        lack = _room.lack(self.status(), device, size) if (size := _request.bytes_of(request)) > _SMALL else None
+        size = _request.bytes_of(request)
+        lack = _room.lack(self.status(), device, size) if size > _SMALL else None
         try:
             self._connection().call(lib.shufpy_prefetch, request, options_for(device))
         except Invalid:

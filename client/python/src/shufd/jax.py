@@ -20,16 +20,12 @@ import numpy as np
 from . import _client, _errors, _sampling, default_client
 from ._arguments import u64
 from ._device import DeviceArray
+from ._names import dir_of
 from ._sampling import Epoch, Read
 from .random import BitGenerator
 
 __all__ = ["IndexSampler", "permutation"]
-
-
-def __dir__() -> list[str]:
-    """The public names."""
-    return [*__all__, "__all__", "__doc__", "__file__", "__name__"]
-
+__dir__ = dir_of(__all__)
 
 
 class IndexSampler:

@@ -18,13 +18,10 @@ import ray.data
 from ray.data.block import BlockAccessor
 
 from . import _errors, local
+from ._names import dir_of
 
 __all__ = ["random_shuffle"]
-
-
-def __dir__() -> list[str]:
-    """The public names."""
-    return [*__all__, "__all__", "__doc__", "__file__", "__name__"]
+__dir__ = dir_of(__all__)
 
 _PLACE = "_shufd_place"
 

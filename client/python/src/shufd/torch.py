@@ -25,17 +25,14 @@ import torch.utils.data
 from . import _client, _connect_rank, _errors, _sampling, default_client
 from ._arguments import flag, shown, u64
 from ._global_shuffle import global_shuffle
+from ._names import dir_of
 from ._ranks import rank_and_world
 from ._sampling import Cursor, Epoch, Indices, Read, Share
 from ._shuf import ffi, lib
 from .random import BitGenerator
 
 __all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "global_shuffle"]
-
-
-def __dir__() -> list[str]:
-    """The public names."""
-    return [*__all__, "__all__", "__doc__", "__file__", "__name__"]
+__dir__ = dir_of(__all__)
 
 
 class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.DistributedSampler):
@@ -54,9 +51,10 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     algorithm      as in Client.permute()
 
     Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
-    if an iteration continues in the middle; `remaining` counts from the middle. If a permutation does not fit the daemon's memory, the
-    sampler computes its indices in this process. Errors: Invalid for a wrong argument, at once; those of
-    Client.permute() with the first index. The next iteration then begins at the same place.
+    if an iteration continues in the middle; `remaining` counts from the middle. If a permutation does
+    not fit the daemon's memory, the sampler computes its indices in this process. Errors: Invalid for a
+    wrong argument, at once; those of Client.permute() with the first index. The next iteration then
+    begins at the same place.
     """
 
     def __init__(
