@@ -36,6 +36,18 @@ static int descriptors(void)
     return count_entries(path);
 }
 
+/* The least of some counts: the daemon opens a file of /proc for a moment now and then. */
+static int kept_descriptors(void)
+{
+    int least = descriptors();
+    for (int i = 0; i < 10; i++) {
+        usleep(1000);
+        const int count = descriptors();
+        least = count < least ? count : least;
+    }
+    return least;
+}
+
 static void await_descriptors(int count)
 {
     for (unsigned waited = 0; descriptors() != count;)
@@ -114,12 +126,12 @@ static void killed_process_leaves_nothing(void **state)
         child_receive(child.channel);
         assert_int_equal(wire_ask_status(w)->leases, MANY);
         if (round > 0)
-            assert_int_equal(descriptors(), before + MANY + 1);
+            await_descriptors(before + MANY + 1);
         child_kill(&child);
         await_only(w);
         if (round > 0)
-            assert_int_equal(descriptors(), before);
-        before = descriptors();
+            await_descriptors(before);
+        before = kept_descriptors();
     }
     wire_close(w);
 }

@@ -87,20 +87,21 @@ static void loss_without_next_daemon_is_an_error(void **state)
 
 /* ---- a daemon that is lost while it computes ---- */
 
-static const char request[] = "permute --n 68e9 --seed 7"; /* takes longer than this test */
-
-/* Waits until this number of clients is connected, besides this process, and has jobs. A client may
- * have two jobs. */
-static void await_jobs(uint64_t clients)
+/* Starts shufctl, and stops it when the daemon has a job of it: its next wait is for a reply, or to
+ * send. The other commands are stopped, so they have no jobs. */
+static void start_and_stop_request(struct command *c, unsigned flags, const char *options)
 {
     shuf *handle;
     shuf_daemon status = {.queued = 0};
     assert_int_equal(shuf_connect(&handle, shufctl_daemon.socket), SHUF_OK);
-    for (int waited = 0; status.clients < clients + 1 || status.queued < clients; waited++) {
+    shufctl_start(c, flags, "permute --n 68e9 --seed 7 %s", options); /* longer than this test */
+    for (int waited = 0; status.queued == 0; waited++) {
         assert_true(waited < HARNESS_WAIT_MS);
         usleep(1000);
         assert_int_equal(shuf_daemon_status(handle, &status), SHUF_OK);
     }
+    kill(c->pid, SIGSTOP);
+    await_idle(handle, &status);
     shuf_close(handle);
 }
 
@@ -112,11 +113,13 @@ static void wait_for_next_daemon_is_shown(void **state)
     static const char line[] = "shufctl permute: the connection to the daemon is lost; waiting up "
                                "to 10 s for it to come back\n";
     struct command terminal, pipe, quiet;
-    shufctl_start(&terminal, COMMAND_TERMINAL_ERR, "%s", request);
-    shufctl_start(&pipe, 0, "%s --epoch 1", request);
-    shufctl_start(&quiet, COMMAND_TERMINAL_ERR, "%s --epoch 2 -q", request);
-    await_jobs(3);
+    start_and_stop_request(&terminal, COMMAND_TERMINAL_ERR, "");
+    start_and_stop_request(&pipe, 0, "--epoch 1");
+    start_and_stop_request(&quiet, COMMAND_TERMINAL_ERR, "--epoch 2 -q");
     harness_kill(&shufctl_daemon, SIGKILL);
+    kill(terminal.pid, SIGCONT);
+    kill(pipe.pid, SIGCONT);
+    kill(quiet.pid, SIGCONT);
     command_finish(&terminal);
     command_finish(&pipe);
     command_finish(&quiet);
