@@ -203,7 +203,8 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
     return shuf__fail_with(
         EX_OSERR,
         "--prefetch: the result has %s, but the daemon keeps at most %s: "
-        "raise %s in shufd.conf (then kill -HUP %" PRIu64 "), or start shufd with %s",
+        "raise %s in shufd.conf, then kill -HUP %" PRIu64 "; if shufd was started with %s, start "
+        "it again with a larger value",
         shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit),
         keys[host][by_memory], now.pid, flags[host][by_memory]);
 }
