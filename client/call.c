@@ -180,10 +180,18 @@ shuf_status shuf__call_await_daemon(shuf *h)
     return SHUF_OK;
 }
 
+/* The daemon may have ended between two calls, or while a request was sent ahead. */
+static bool daemon_closed_connection(const shuf *h)
+{
+    return h->connection.generation > 0 && h->connection.closed_by == SHUF__CLOSED_BY_DAEMON &&
+           h->connection.closed_generation == h->connection.generation;
+}
+
 /* A handle may have no connection although it lost no daemon: it never had one, or a timeout or a
  * sink closed it. Then no event reports a loss. */
 static shuf_status reconnect(shuf *h, const struct shuf__round_trip *trip)
 {
+    h->lost_daemon |= daemon_closed_connection(h);
     if (h->lost_daemon && !h->reported_loss) {
         h->reported_loss = true;
         report_event(h, trip, SHUF_EVENT_LOST);
