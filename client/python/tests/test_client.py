@@ -3,6 +3,7 @@
 
 import copy
 import ctypes
+import decimal
 import errno
 import fcntl
 import gc
@@ -51,6 +52,21 @@ def test_dtypes(client, dtype):
     order = client.permute(1000, 7, dtype=dtype)
     name = {"u32": "uint32", "u64": "uint64", "i64": "int64"}.get(dtype, dtype)
     assert order.dtype == np.dtype(name) and (order == client.permute(1000, 7)).all()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint32, np.int64, np.uint64])
+def test_integers_of_numpy(client, kind):
+    """Their arithmetic wraps, or makes floats."""
+    n, three = kind(120), kind(3)
+    order = client.permute(120, 7, 3)
+    assert np.array_equal(client.permute(n, kind(7), three), order)
+    assert np.array_equal(client.permute(n, kind(7), three, offset=kind(1), stride=three), order[1::3])
+    assert client.permute(n, kind(7), epochs=range(3)).shape == (3, 120)
+    for of_numpy, expected in zip(
+        vars(client.exchange(n, kind(7), rank=kind(1), world=kind(100))).values(),
+        vars(client.exchange(120, 7, rank=1, world=100)).values(),
+    ):
+        assert np.array_equal(of_numpy, expected)
 
 
 def test_result_is_shared_and_read_only(client):
@@ -264,6 +280,10 @@ def test_bad_requests_are_refused(client, daemon):
         r"n: -2: expected 1 to 2\^62$": lambda: shufd.local.index(0, -2, 7),
         "seed: -1: expected 0 to": lambda: client.permute(10, -1),
         "seed: 1.5: expected an integer": lambda: client.permute(10, 1.5),
+        r"n: .*10\.5.*: expected an integer": lambda: client.permute(np.float32(10.5), 7),
+        r"seed: .*7\.5.*: expected an integer": lambda: client.permute(10, np.float32(7.5)),
+        r"epoch: .*3\.5.*: expected an integer": lambda: client.fingerprint(10, 7, decimal.Decimal("3.5")),
+        r"algorithm: 'lcg\\x00': expected the name": lambda: client.permute(10, 7, algorithm="lcg\0"),
         "rank 4: expected less than world": lambda: client.permute(10, 7, rank=4, world=4),
         "rank: 1, world: None": lambda: client.permute(10, 7, rank=1),
         "rank, offset: expected": lambda: client.permute(10, 7, rank=1, world=2, offset=1),

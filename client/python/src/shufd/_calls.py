@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import weakref
@@ -23,6 +24,7 @@ Result = Union[Array, DeviceArray]
 Self = TypeVar("Self", bound="Calls")
 
 _take_whole = lib.shufpy_take_whole
+_integer = operator.index
 
 
 class _Local(threading.local):
@@ -112,9 +114,10 @@ class Calls:
         """A whole permutation by the default algorithm, in less time. None if it is large, or if an
         argument is no integer."""
         try:
+            n = _integer(n)  # cffi takes some numbers that are no integers, and NumPy's wrap
             if n >= _wait.LONG:
                 return None
-            lease = _take_whole(self._connection().pointer, n, seed, epoch)
+            lease = _take_whole(self._connection().pointer, n, _integer(seed), _integer(epoch))
         except (OverflowError, TypeError):
             return None
         if not lease:

@@ -101,8 +101,7 @@ class Client(Draws):
         )
         where = None if device is None else device_of(device)
         lease = self._take(
-            lib.shufpy_take_permutation, request, n if epochs is None else n * len(epochs), "permute", progress,
-            device,
+            lib.shufpy_take_permutation, request, request.n * max(1, request.epochs), "permute", progress, device
         )
         shape = (lease.rows, lease.count) if epochs is not None else None
         return self._result(lease, lease.dtype, shape, where)
@@ -296,6 +295,7 @@ class Client(Draws):
         """
         where = None if device is None else device_of(device)
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
+        n, rank, world = request[0].n, request[0].rank, request[0].world
         lease = self._take(
             lib.shufpy_take_plan, request[0], n // max(1, world), "exchange", progress, device
         )

@@ -4,7 +4,7 @@ fields cannot hold fail here."""
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,17 +32,10 @@ def _text(field: str, name: str) -> Any:
     few."""
     text = _names.get(name) if isinstance(name, str) else None
     if text is None:
-        if not isinstance(name, str) or not 0 < len(name) <= 31:
+        if not isinstance(name, str) or not 0 < len(name) <= 31 or not name.isprintable():
             raise Invalid(f"{field}: {shown(name)}: expected the name of the {field}, 1 to 31 characters")
         text = _names[name] = ffi.new("char[]", name.encode())
     return text
-
-
-def _explain(values: Mapping[str, Any]) -> NoReturn:
-    """Raises the error of the first value that is no integer of 64 bits."""
-    for name, value in values.items():
-        u64(name, value)
-    raise Invalid(f"request: expected integers, got {dict(values)!r}")
 
 
 def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
@@ -58,15 +51,9 @@ def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str)
     """A request for a whole permutation."""
     request = ffi.new(_PERMUTATION)
     request.algorithm = _text("algorithm", algorithm)
-    if key is not None or seed is None:
-        _set_seed(request, seed, key)
-        seed = 0
-    try:
-        request.n = n
-        request.seed = seed
-        request.epoch = epoch
-    except (OverflowError, TypeError):
-        _explain({"n": n, "seed": seed, "epoch": epoch})
+    request.n = u64("n", n)
+    _set_seed(request, seed, key)
+    request.epoch = u64("epoch", epoch)
     return request
 
 
@@ -136,7 +123,7 @@ def permutation(
     elif drop_last or step is not None:
         raise Invalid(f"drop_last: {drop_last}, step: {step}: expected rank and world, too")
     else:
-        _set_slice(request, n, *part)
+        _set_slice(request, request.n, *part)
     return request
 
 

@@ -61,7 +61,8 @@ class IndexSampler:
         import grain
 
         self.num_records = u64("num_records", num_records)
-        if self.num_records < 1 or (num_epochs is not None and num_epochs < 1):
+        num_epochs = None if num_epochs is None else u64("num_epochs", num_epochs)
+        if self.num_records < 1 or num_epochs == 0:
             raise _errors.Invalid(f"num_records: {num_records}, num_epochs: {num_epochs}: expected 1 or more")
         if shuffle and seed is None:
             raise _errors.Invalid("seed: None: expected an integer to shuffle")

@@ -73,7 +73,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         _sampling.check(dataset, seed, algorithm, client)
         _sampling.Resumable.__init__(self)
         torch.utils.data.distributed.DistributedSampler.__init__(
-            self, dataset, world, own, flag("shuffle", shuffle), seed, flag("drop_last", drop_last)
+            self, dataset, world, own, flag("shuffle", shuffle), operator.index(seed), flag("drop_last", drop_last)
         )
         self.algorithm = algorithm
         self._client = client
