@@ -110,7 +110,7 @@ class Calls:
             self._check_device(device)
             raise
 
-    def _take_whole(self, n: int, seed: int | None, epoch: int) -> Array | None:
+    def _take_whole(self, n: int, seed: Any, epoch: int) -> Array | None:
         """A whole permutation by the default algorithm, in less time. None if it is large, or if an
         argument is no integer."""
         try:
