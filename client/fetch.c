@@ -62,7 +62,10 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
     shuf_result ignored;
     if (!result)
         result = &ignored;
-    if (expect_values(m, trip) && shuf__parts_are_faster(handle, m))
+    bool in_parts = false;
+    if (expect_values(m, trip) && shuf__choose_parts(handle, m, &in_parts))
+        return handle->error.status;
+    if (in_parts)
         return shuf__fetch_parts(handle, options, m, trip, result);
     shuf_status status = fetch_result(handle, m, trip, result);
     return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, trip, result)

@@ -65,14 +65,19 @@ static bool is_capped(const struct shuf__request *request)
     return !p || shuf_algorithm_has_random_access(p->algorithm);
 }
 
-bool shuf__parts_are_faster(shuf *handle, const struct shuf__request_message *whole)
+shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message *whole,
+                               bool *in_parts)
 {
     shuf_daemon daemon;
+    *in_parts = false;
     if (!divides(&whole->request) || !is_capped(&whole->request) ||
-        whole->shape.bytes <= 2 * (uint64_t)PART_MOST || shuf_daemon_status(handle, &daemon))
-        return false;
-    return whole->shape.bytes >
-           (strcmp(daemon.backend, "cpu") == 0 ? daemon.host_idle_limit : daemon.device_idle_limit);
+        whole->shape.bytes <= 2 * (uint64_t)PART_MOST)
+        return SHUF_OK;
+    if (shuf_daemon_status(handle, &daemon))
+        return handle->error.status;
+    *in_parts = whole->shape.bytes > (strcmp(daemon.backend, "cpu") == 0 ? daemon.host_idle_limit
+                                                                         : daemon.device_idle_limit);
+    return SHUF_OK;
 }
 
 static shuf_status choose_part_size(struct fetch_parts *f)

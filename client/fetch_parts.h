@@ -15,9 +15,10 @@
 /* True if a call for the whole result failed with this status, but may succeed in parts. */
 bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status);
 
-/* True if the values arrive sooner in parts, and the daemon would not keep the whole result for
- * later requests. */
-bool shuf__parts_are_faster(shuf *handle, const struct shuf__request_message *whole);
+/* Sets *in_parts to whether the values arrive sooner in parts, and the daemon would not keep the
+ * whole result for later requests. May ask the daemon, and then fails as other calls do. */
+shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message *whole,
+                               bool *in_parts);
 
 /* `trip` is for the whole result. Delivers the missing bytes of the result to the memory or
  * sink of `trip`. If both are NULL, only makes the summary. `whole` was made from `options`.

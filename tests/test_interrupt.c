@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static const shuf_permutation request = {.n = 1000, .seed = 7};
@@ -27,6 +28,13 @@ static bool end_call(void)
 {
     asked++;
     return signalled;
+}
+
+/* Ends the call, and lets the daemon continue. Does not end another wait of the same call. */
+static bool end_once(void)
+{
+    kill(harness_shared.pid, SIGCONT);
+    return asked++ == 0;
 }
 
 /* Lets the call wait on, and lets the daemon continue after some signals. */
@@ -120,6 +128,25 @@ static void signal_ends_wait_for_daemon(void **state)
     shuf_close(handle);
 }
 
+/* The call first asks the daemon whether parts are faster. */
+static void signal_ends_call_in_parts(void **state)
+{
+    (void)state;
+    const shuf_permutation large = {.n = 40000000, .seed = 7};
+    const size_t bytes = large.n * sizeof(uint32_t);
+    struct signals signals;
+    shuf *handle = client_open();
+    void *values = malloc(bytes);
+    assert_non_null(values);
+    kill(harness_shared.pid, SIGSTOP);
+    begin_signals(&signals, end_once);
+    const shuf_status status = shuf_permute(handle, &large, values, bytes, NULL);
+    end_signals(&signals);
+    client_expect(handle, status, SHUF_CANCELLED, "Interrupted system call while a reply");
+    free(values);
+    shuf_close(handle);
+}
+
 static void call_waits_on(void **state)
 {
     (void)state;
@@ -141,6 +168,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(signal_ends_wait_for_reply),
         cmocka_unit_test(signal_ends_handshake),
         cmocka_unit_test(signal_ends_wait_for_daemon),
+        cmocka_unit_test(signal_ends_call_in_parts),
         cmocka_unit_test(call_waits_on),
     };
     return cmocka_run_group_tests(tests, harness_start_shared, harness_stop_shared);
