@@ -184,11 +184,11 @@ static void references_end_in_any_order(void **state)
 static void ended_process_is_not_observed(void **state)
 {
     (void)state;
+    if (!kernel_gives_pidfds())
+        skip();
     struct observer observer = new_observer;
     struct peer peer = start_peer(), next = start_peer();
     child_kill(&peer.child);
-    if (!kernel_gives_pidfds())
-        skip();
     struct shuf__process *process = shuf__process_of(&processes, PID, UID);
     assert_false(shuf__process_observe(process, peer.socket, &observer.base));
     assert_true(shuf__process_observe(process, next.socket, &observer.base));
@@ -203,10 +203,10 @@ static void ended_process_is_not_observed(void **state)
 static void reused_pid_is_another_process(void **state)
 {
     (void)state;
-    struct observer first = new_observer, second = new_observer;
-    struct peer peer = start_peer(), next = start_peer();
     if (!kernel_gives_pidfds())
         skip();
+    struct observer first = new_observer, second = new_observer;
+    struct peer peer = start_peer(), next = start_peer();
     struct shuf__process *process = shuf__process_of(&processes, PID, UID);
     assert_true(shuf__process_observe(process, peer.socket, &first.base));
     child_kill(&peer.child);
