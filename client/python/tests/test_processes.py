@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import shufd
+from shufd import _wait
 from conftest import LAUNCHERS, await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
 
@@ -376,6 +377,42 @@ def test_interrupt_ends_call(killable_daemon, call):
         timer.join()
         assert client.permute(1000, 7).size == 1000
         assert await_value(lambda: lease_count(client), 0, 60) == 0
+
+
+def raise_signal_at(line, call):
+    """Calls call(), with SIGINT before this line of those that wait for its thread. True if it has so many."""
+    files = _wait.__file__, threading.__file__
+
+    def trace(frame, event, argument):
+        nonlocal line
+        line -= event == "line"
+        if line < 0:
+            sys.settrace(None)
+            frame.f_trace = None
+            signal.raise_signal(signal.SIGINT)
+        return trace
+
+    sys.settrace(lambda frame, *event: trace if frame.f_code.co_filename in files else None)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return line < 0
+
+
+def test_interrupt_at_each_line_of_long_call(client, monkeypatch):
+    """Ctrl-C between any two lines ends the call in the same way, and the thread of the call too."""
+    lines, unraisable = 0, []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    while True:
+        try:
+            if not raise_signal_at(lines, lambda: client.permute(5_000_000, 7)):
+                break
+        except KeyboardInterrupt:
+            lines += 1
+    assert lines > 10 and not unraisable
+    assert client.permute(5_000_000, 7).size == 5_000_000
+    assert await_value(lambda: lease_count(client), 0) == 0 and not unraisable
 
 
 SHORT_CALLS = {

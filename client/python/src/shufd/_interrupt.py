@@ -28,7 +28,7 @@ def shufpy_run_signal_handlers() -> bool:
 
 def take() -> BaseException | None:
     """The exception of a handler that has ended the last call of this thread."""
-    if not _raised or threading.current_thread() is not threading.main_thread():
+    if not _raised or threading.get_ident() != threading.main_thread().ident:
         return None
     return _raised.pop()
 

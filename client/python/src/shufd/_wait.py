@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Long calls. Python runs signal handlers only between its own instructions, so Ctrl-C cannot end a
 call in C. So if the main thread makes a long call, the call runs in another thread. The main thread
-waits for it and shows progress."""
+waits for it and shows progress. A handler may raise an exception between any two instructions, and the
+classes of `threading` do not survive that, so this module uses the functions that they are made of."""
 
 from __future__ import annotations
 
+import _thread
 import sys
 import threading
 import time
@@ -25,13 +27,13 @@ def _bar(title: str) -> Any:
     return tqdm(desc=title, bar_format="{desc}: {elapsed}", file=sys.stderr, leave=False)
 
 
-def _watch(done: threading.Event, title: str, progress: bool | None) -> None:
-    """Waits, and after a while shows the time."""
+def _watch(done: _thread.LockType, title: str, progress: bool | None) -> None:
+    """Waits for the release of a lock, and after a while shows the time."""
     start = time.monotonic()
     visible = sys.stderr.isatty() if progress is None else progress
     bar = _bar(title) if progress else None
     try:
-        while not done.wait(0.1 if visible else None):
+        while not done.acquire(timeout=0.1 if visible else -1):
             if bar is None and visible and time.monotonic() - start > _PATIENCE:
                 bar = _bar(title)
             if bar is not None:
@@ -46,25 +48,24 @@ def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Ca
     `cancel`. function() then ends in the background, and its result is not used."""
     if threading.current_thread() is not threading.main_thread():
         return function()
-    done = threading.Event()
-    outcome: list[Any] = []
+    done = _thread.allocate_lock()
+    done.acquire()
+    functions, outcome = [function], list[Any]()
 
     def work() -> None:
         try:
-            outcome.extend((function(), None))
+            outcome.extend((functions.pop()(), None))  # the thread, which may end later, keeps no reference
         except BaseException as error:  # passed on to the caller, without this frame, which has `outcome`
             outcome.extend((None, error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)))
         finally:
-            done.set()
+            done.release()
 
-    thread = threading.Thread(target=work, name="shufd", daemon=True)
-    thread.start()
     try:
+        _thread.start_new_thread(work, ())
         _watch(done, title, progress)
     except BaseException:
         cancel()
         raise
-    thread.join()
     value, error = outcome
     outcome.clear()
     try:
