@@ -164,25 +164,25 @@ static void init_lock(pthread_mutex_t *lock)
     pthread_mutexattr_destroy(&attributes);
 }
 
-shufpy_connection *shufpy_connect(const char *socket, unsigned reconnect_ms)
+shufpy_connection *shufpy_new(void)
 {
     shufpy_connection *c = calloc(1, sizeof *c);
-    if (!c) {
-        fail(SHUF_NO_MEMORY, "connection: out of memory");
+    if (!c)
         return NULL;
-    }
     init_lock(&c->lock);
     atomic_store(&c->references, 1);
+    return c;
+}
+
+int shufpy_connect(shufpy_connection *c, const char *socket, unsigned reconnect_ms)
+{
     call.is_running = true;
     const shuf_status status = shuf_connect(&c->handle, socket);
     call.is_running = false;
-    if (status != SHUF_OK) {
-        fail((int)status, shuf_message(c->handle));
-        drop_reference(c);
-        return NULL;
-    }
+    if (status != SHUF_OK)
+        return fail((int)status, shuf_message(c->handle));
     shuf_set_reconnect(c->handle, reconnect_ms);
-    return c;
+    return SHUF_OK;
 }
 
 const char *shufpy_socket(const shufpy_connection *c)

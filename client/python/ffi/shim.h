@@ -27,7 +27,9 @@ const char *shufpy_message(void);
  * call ends and fails. */
 void shufpy_watch_signals(void);
 
-shufpy_connection *shufpy_connect(const char *socket, unsigned reconnect_ms);
+/* NULL: out of memory. It has to connect once, before all other calls except the last one. */
+shufpy_connection *shufpy_new(void);
+int shufpy_connect(shufpy_connection *connection, const char *socket, unsigned reconnect_ms);
 const char *shufpy_socket(const shufpy_connection *connection);
 
 /* Calls fail from now on. The handle closes when its last lease has ended. */
@@ -36,7 +38,8 @@ void shufpy_close(shufpy_connection *connection);
 /* Ends the call of another thread, and the daemon's work for it. Then shufpy_close(). */
 void shufpy_cancel(shufpy_connection *connection);
 
-/* shufpy_close(), and frees the connection with its last lease. */
+/* shufpy_close(), and frees the connection with its last lease. It may be one that never connected.
+ */
 void shufpy_disconnect(shufpy_connection *connection);
 
 int shufpy_summarize(shufpy_connection *connection, const shuf_permutation *permutation,

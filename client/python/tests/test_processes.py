@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import shufd
-from shufd import _wait
+from shufd import _connection, _wait
 from conftest import LAUNCHERS, await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
 
@@ -379,9 +379,8 @@ def test_interrupt_ends_call(killable_daemon, call):
         assert await_value(lambda: lease_count(client), 0, 60) == 0
 
 
-def raise_signal_at(line, call):
-    """Calls call(), with SIGINT before this line of those that wait for its thread. True if it has so many."""
-    files = _wait.__file__, threading.__file__
+def raise_signal_at(line, files, call):
+    """Calls call(), with SIGINT before this line of those that it runs in the files. True if it has so many."""
 
     def trace(frame, event, argument):
         nonlocal line
@@ -406,13 +405,28 @@ def test_interrupt_at_each_line_of_long_call(client, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
     while True:
         try:
-            if not raise_signal_at(lines, lambda: client.permute(5_000_000, 7)):
+            if not raise_signal_at(lines, (_wait.__file__, threading.__file__), lambda: client.permute(5_000_000, 7)):
                 break
         except KeyboardInterrupt:
             lines += 1
     assert lines > 10 and not unraisable
     assert client.permute(5_000_000, 7).size == 5_000_000
     assert await_value(lambda: lease_count(client), 0) == 0 and not unraisable
+
+
+def test_interrupt_at_each_line_leaves_no_connection(killable_daemon):
+    lines = 0
+    with shufd.connect(killable_daemon.socket) as client:
+        descriptors = descriptor_count()
+        while True:
+            try:
+                if not raise_signal_at(lines, (_connection.__file__,), lambda: shufd.connect(client.socket).close()):
+                    break
+            except KeyboardInterrupt:
+                lines += 1
+        assert lines > 5
+        assert await_value(lambda: client.status()["clients"], 1) == 1
+        assert descriptor_count() == descriptors
 
 
 SHORT_CALLS = {

@@ -43,10 +43,14 @@ class Connection:
         self.generation = _fork.generation
         self.path = path_of(path)
         socket = ffi.NULL if self.path is None else ffi.new("char[]", os.fsencode(self.path))
-        pointer = lib.shufpy_connect(socket, milliseconds(reconnect))
+        limit = milliseconds(reconnect)
+        pointer = lib.shufpy_new()
         if not pointer:
-            raise failure(self.path, was_connected=False)
+            raise MemoryError
+        # Owned before it connects: a signal handler may raise an exception after any instruction.
         self.pointer: Any = ffi.gc(pointer, lib.shufpy_disconnect)
+        if lib.shufpy_connect(self.pointer, socket, limit):
+            raise failure(self.path, was_connected=False)
 
     @property
     def socket(self) -> str:
