@@ -18,7 +18,7 @@ function(check program)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env SHUFD_SOCKET=/nonexistent/s
                           LD_LIBRARY_PATH=${directory}/.. ${program}
                   RESULT_VARIABLE code ERROR_VARIABLE words)
-  if(NOT code EQUAL 1 OR NOT words MATCHES "^NO_DAEMON: socket /nonexistent/s")
+  if(NOT code EQUAL 1 OR NOT words MATCHES "^[a-z]+: socket /nonexistent/s")
     message(FATAL_ERROR "${program} ended with ${code}: ${words}")
   endif()
 endfunction()

@@ -7,7 +7,8 @@ installed library.
     snippets.py BUILD WORK CC FLAGS DOCUMENT...
 
 A C block with a file name (```c epoch.c) becomes this file. The other C blocks of a document become one
-program, in order. If the comment after a command begins with numbers, these are the expected output.
+program, in order. If the comment after a command begins with numbers, these are the expected output; so is
+the text of a comment like: prints "text". A named C block must equal the example of this name, below its comment.
 """
 import importlib.util
 import os
@@ -33,9 +34,11 @@ def scaled(line):
     return line if " index " in line else line.replace("--n 1e9", "--n 1e7").replace("--count 1e9", "--count 1e7")
 
 
-def expected_numbers(comment):
-    found = re.match(r"[\d, ]*\d", comment)
-    return [int(word) for word in re.findall(r"\d+", found.group())] if found else []
+def expected_output(comment):
+    """The output that the comment gives, in one line, or ""."""
+    text = re.match(r'prints "(.*)"', comment)
+    numbers = re.match(r"[\d, ]*\d", comment)
+    return text[1] if text else " ".join(re.findall(r"\d+", numbers.group())) if numbers else ""
 
 
 def shell_line(line, directory):
@@ -44,11 +47,10 @@ def shell_line(line, directory):
     command = scaled(command.strip()).replace("/tmp/", f"{directory}/")
     if SKIPPED.match(command) or not command:
         return ""
-    numbers = expected_numbers(comment.strip())
+    expected = shlex.quote(expected_output(comment.strip()))
     say = f"echo {shlex.quote('+ ' + command)} >&2\n"
-    if not numbers:
+    if expected == "''":
         return f"{say}{command}\n"
-    expected = shlex.quote(" ".join(map(str, numbers)))
     return f'{say}got=$({command} | tr -s "\\n" " "); [ "${{got% }}" = {expected} ] || {{ echo "$got"; exit 1; }}\n'
 
 
@@ -68,6 +70,12 @@ def program_of(fragments):
     return "\n".join(includes) + f"\nint main(void)\n{{\n{bodies[0]}\n{rest}shuf_close(daemon);\nreturn 0;\n}}\n"
 
 
+def check_example(document, name, text):
+    example = (ROOT / "client/examples" / name).read_text()
+    if example.partition("*/\n")[2] != text:
+        sys.exit(f"{document.name}: {name} differs from client/examples/{name}")
+
+
 def script_of(document, directory):
     script, fragments = "set -eu\n", []
     for language, name, text in blocks(document.read_text()):
@@ -76,6 +84,7 @@ def script_of(document, directory):
         elif language == "python" and importlib.util.find_spec("numpy"):
             script += f"python3 - <<'END'\n{text}END\n"
         elif language == "c" and name:
+            check_example(document, name, text)
             (directory / name).write_text(text)
         elif language == "c":
             fragments.append(text)

@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies an epoch's permutation to the caller's memory:
+ * Gives the samples that rank 3 of 8 still has to read in epoch 3, after its first 100:
  *
- *     cc epoch.c $(pkg-config --cflags --libs libshuf) -o epoch && ./epoch 3
+ *     cc epoch.c $(pkg-config --cflags --libs libshuf) -o epoch && ./epoch
  */
+#include <err.h>
 #include <shuf.h>
-
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-int main(int argc, char **argv)
+int main(void)
 {
-    static uint32_t permutation[1000];
-    shuf_permutation request = {
-        .n = 1000,
-        .seed = 7,
-        .epoch = argc > 1 ? strtoull(argv[1], NULL, 0) : 0,
-    };
     shuf *daemon;
-    shuf_status status = shuf_connect(&daemon, NULL);
-    if (status == SHUF_OK)
-        status = shuf_permute(daemon, &request, permutation, sizeof permutation, NULL);
-    if (status == SHUF_OK)
-        printf("epoch %" PRIu64 " begins with samples %u, %u, %u\n", request.epoch, permutation[0],
-               permutation[1], permutation[2]);
-    else
-        fprintf(stderr, "%s: %s\n", shuf_status_name(status), shuf_message(daemon));
+    uint32_t order[25];
+    shuf_permutation request = {.n = 1000,
+                                .seed = 7,
+                                .epoch = 3,
+                                .view = SHUF_VIEW_SHARD,
+                                .rank = 3,
+                                .world = 8,
+                                .step = 100};
+    if (shuf_connect(&daemon, NULL) != SHUF_OK ||
+        shuf_permute(daemon, &request, order, sizeof order, NULL) != SHUF_OK)
+        errx(1, "%s", shuf_message(daemon));
+    printf("rank 3 goes on with sample %u\n", order[0]);
     shuf_close(daemon);
-    return status == SHUF_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }
