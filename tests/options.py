@@ -41,6 +41,14 @@ def options(text):
     return set(re.findall(r"^ +(?:-., |    )(--[a-z][a-z-]*)", text, re.MULTILINE)) - STANDARD
 
 
+def check_order(verb, text):
+    """The required options are the first ones."""
+    entries = re.findall(r"^ +(?:-., |    )--[a-z].*(?:\n {20,}.*)*", text, re.MULTILINE)
+    required = ["(required" in entry for entry in entries]
+    if required != sorted(required, reverse=True):
+        wrong.append(f"shufctl {verb} --help: another option stands before a required one")
+
+
 def manual_options(text):
     return set(re.findall(r"[* ](--[a-z][a-z-]*)", text)) - STANDARD
 

@@ -16,7 +16,7 @@
 #define SHUF__SEED_OPTIONS(seed, key)                                                        \
     {"seed", seed, "S", 0, "The seed, any number below 2^64 (required, unless --key)", 0},   \
     {                                                                                        \
-        "key", key, "NAME", 0, "A key of the daemon instead of a seed: shufctl help keys", 0 \
+        "key", key, "NAME", 0, "A key of the daemon instead of a seed: shufctl help keys", 1 \
     }
 
 /* Ends the process if both options are given. */
