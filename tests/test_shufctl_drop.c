@@ -8,6 +8,7 @@
 #include "support/json.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +47,11 @@ static uint64_t drop(const char *options, uint64_t *results)
 static void drop_frees_results_of_named_user(void **state)
 {
     (void)state;
-    char by_number[32];
-    const char *const options[] = {"", " --all", by_number};
+    char by_number[32], by_name[64];
+    const char *const options[] = {"", " --all", by_number, by_name};
+    const struct passwd *user = getpwuid(geteuid());
+    assert_non_null(user);
+    snprintf(by_name, sizeof by_name, " --user %s", user->pw_name);
     snprintf(by_number, sizeof by_number, " --user %u", (unsigned)geteuid());
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         uint64_t results;
@@ -83,7 +87,8 @@ static void wrong_options_are_explained(void **state)
     shufctl_fail(64, "--user no-such-user: no such user, expected a name or a number",
                  "drop --user no-such-user");
     shufctl_fail(64, "--user and --all: expected one of them", "drop --user 0 --all");
-    shufctl_fail(64, "--user -1: no such user", "drop --user -1");
+    shufctl_fail(64, "--user: expected a name or a number before -1", "drop --user -1");
+    shufctl_fail(64, "--user: expected a name or a number before --all", "drop --user --all");
     shufctl_fail(64, "--user 4294967295: no such user", "drop --user 4294967295"); /* (uid_t)-1 */
     shufctl_fail(64, "unrecognized option '--usr'; did you mean --user?", "drop --usr 0");
 }

@@ -47,6 +47,9 @@ static error_t parse_drop_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_USER:
         set_owner(state, options, SHUF_USER);
+        if (*text == '-')
+            argp_failure(state, EX_USAGE, 0, "--user: expected a name or a number before %.64s",
+                         text);
         if (!shuf__user_find(text, &options->uid))
             argp_failure(state, EX_USAGE, 0,
                          "--user %.64s: no such user, expected a name or a number", text);
