@@ -85,10 +85,16 @@ static shuf_status call_each(shuf *daemon, const struct shuf__output_options *o,
                       : shuf_permute_each(daemon, o->permutation, sink, context, result);
 }
 
+/* The inline transport copies, so it needs no lease: the copy arrives in parts. */
+static bool takes_lease(const struct shuf__output_options *o)
+{
+    return o->transport > SHUF_INLINE;
+}
+
 static shuf_status receive_values(struct value_writer *w, shuf *daemon,
                                   const struct shuf__output_options *o, struct outcome *outcome)
 {
-    if (o->transport)
+    if (takes_lease(o))
         return shuf__read_by_lease(daemon, o, write_chunk, w, &outcome->reading);
     return call_each(daemon, o, write_chunk, w, &outcome->result);
 }
@@ -96,7 +102,7 @@ static shuf_status receive_values(struct value_writer *w, shuf *daemon,
 /* Adds advice to NO_MEMORY: only a lease and the cache need room for the whole result. */
 static int fail_request(shuf *daemon, shuf_status status, const struct shuf__output_options *o)
 {
-    if (status == SHUF_NO_MEMORY && (o->transport || o->prefetch))
+    if (status == SHUF_NO_MEMORY && (takes_lease(o) || o->prefetch))
         return shuf__fail_with(shuf__exit_code(status),
                                "%s; without %s the result is computed in parts",
                                shuf_message(daemon), o->prefetch ? "--prefetch" : "--transport");
@@ -134,7 +140,7 @@ static int to_exit_code(shuf *daemon, shuf_status status, const struct shuf__out
 static int request_summary(shuf *daemon, const struct shuf__output_options *o,
                            struct outcome *outcome)
 {
-    shuf_status status = o->transport
+    shuf_status status = takes_lease(o)
                              ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
                          : o->numbers ? shuf_draw_summary(daemon, o->numbers, &outcome->result)
                                       : shuf_summarize(daemon, o->permutation, &outcome->result);
@@ -216,7 +222,7 @@ static int prefetch_result(shuf *daemon, const struct shuf__output_options *o,
     const int code = check_kept(daemon, o);
     if (code != EX_OK)
         return code;
-    shuf_status status = o->transport > SHUF_INLINE
+    shuf_status status = takes_lease(o)
                              ? shuf__read_by_lease(daemon, o, NULL, NULL, &outcome->reading)
                              : call_each(daemon, o, NULL, NULL, &outcome->result);
     return to_exit_code(daemon, status, o);
@@ -225,6 +231,7 @@ static int prefetch_result(shuf *daemon, const struct shuf__output_options *o,
 static int run_connected(shuf *daemon, const struct shuf__output_options *o)
 {
     static struct outcome outcome;
+    const shuf_lease copied = {.transport = SHUF_INLINE};
     const shuf_lease *lease = &outcome.reading.lease;
     uint64_t begin = shuf__clock_ns();
     shuf__progress_phase("computing", 0);
@@ -236,7 +243,9 @@ static int run_connected(shuf *daemon, const struct shuf__output_options *o)
     if (code != EX_OK)
         return code;
     if (!lease->transport)
-        code = print_summary(daemon, &(struct shuf__summary){o, &outcome.result, NULL, seen_ns});
+        code =
+            print_summary(daemon, &(struct shuf__summary){o, &outcome.result,
+                                                          o->transport ? &copied : NULL, seen_ns});
     else if (outcome.reading.ends_match)
         code = print_summary(daemon, &(struct shuf__summary){o, &lease->result, lease, seen_ns});
     else
