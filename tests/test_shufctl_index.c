@@ -91,7 +91,7 @@ static void check_json(const char *direction, bool inverse)
     assert_string_equal(json_member_text(object, "seed"), "7");
     assert_string_equal(json_member_text(object, "epoch"), "18446744073709551615");
     assert_int_equal(json_is_true(json_member(object, "inverse")), inverse);
-    assert_true(json_is_real(json_member(object, "seen_seconds")));
+    assert_true(json_is_real(json_member(object, "total_seconds")));
     const json_t *positions = json_member(object, "positions");
     const json_t *values = json_member(object, "values");
     const json_t *inputs = inverse ? values : positions;

@@ -155,7 +155,7 @@ static void summary_as_text_and_json(void **state)
     assert_int_equal(json_member_integer(object, "record"), 1);
     assert_int_equal(json_member_integer(object, "bytes"), 10);
     assert_true(json_is_false(json_member(object, "inverse")));
-    assert_true(json_is_real(json_member(object, "seen_seconds")));
+    assert_true(json_is_real(json_member(object, "total_seconds")));
     json_decref(object);
     struct command c;
     assert_int_equal(

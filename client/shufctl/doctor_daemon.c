@@ -171,9 +171,11 @@ static void check_metrics(const struct shuf__patient *patient, struct shuf__find
 {
     const shuf_daemon *d = &patient->daemon;
     if (d->metrics_fault[0])
-        shuf__find(finding, SHUF__FINDING_NOTE,
-                   "correct it, then restart the daemon; shufctl metrics works without it",
-                   "the daemon does not publish metrics as configured: %s", d->metrics_fault);
+        shuf__find(
+            finding, SHUF__FINDING_NOTE,
+            "correct it; the daemon tries metrics_file again by itself, and needs a restart for "
+            "metrics; shufctl metrics works without both",
+            "the daemon does not publish metrics as configured: %s", d->metrics_fault);
     else if (d->metrics[0])
         shuf__find(finding, SHUF__FINDING_OK, NULL, "published on %s", d->metrics);
     else

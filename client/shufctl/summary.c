@@ -188,8 +188,8 @@ static void add_result(json_t *object, const struct shuf__summary *s)
 {
     uint64_t values = count_values(&s->result->shape), ns = s->result->device_ns;
     add_shape(object, &s->result->shape);
-    shuf__json_seconds(object, "device_seconds", ns);
-    shuf__json_seconds(object, "seen_seconds", s->seen_ns);
+    shuf__json_seconds(object, "compute_seconds", ns);
+    shuf__json_seconds(object, "total_seconds", s->seen_ns);
     json_object_set_new(object, "cached", json_boolean(s->result->shared));
     json_object_set_new(object, "values_per_second",
                         ns > 0 ? json_real((double)values * 1e9 / (double)ns) : json_null());
@@ -235,7 +235,7 @@ void shuf__ready_json(const struct shuf__summary *s, FILE *to)
     json_object_set_new(object, "ready", json_true());
     add_request(object, s);
     add_shape(object, &s->result->shape);
-    shuf__json_seconds(object, "device_seconds", s->result->device_ns);
-    shuf__json_seconds(object, "seen_seconds", s->seen_ns);
+    shuf__json_seconds(object, "compute_seconds", s->result->device_ns);
+    shuf__json_seconds(object, "total_seconds", s->seen_ns);
     print_object(s, object, to);
 }

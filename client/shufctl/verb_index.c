@@ -80,7 +80,7 @@ static int print_look_up_json(const struct shuf__index_options *o, const uint64_
     json_object_set_new(object, "inverse", json_boolean(inverse));
     json_object_set_new(object, "positions", inverse ? looked_up : given);
     json_object_set_new(object, "values", inverse ? given : looked_up);
-    shuf__json_seconds(object, "seen_seconds", seen_ns);
+    shuf__json_seconds(object, "total_seconds", seen_ns);
     shuf__json_print(object, stdout);
     return EX_OK;
 }

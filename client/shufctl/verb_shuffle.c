@@ -96,8 +96,8 @@ static void print_shuffle_json(const struct shuffle *s, FILE *to)
     json_object_set_new(object, "inverse", json_boolean(records->inverse));
     shuf__json_integer(object, "bytes", run->array.bytes);
     shuf__json_text(object, "shuffled_by", s->mapped ? "shufctl" : "daemon");
-    shuf__json_seconds(object, "device_seconds", r->device_ns);
-    shuf__json_seconds(object, "seen_seconds", s->seen_ns);
+    shuf__json_seconds(object, "compute_seconds", r->device_ns);
+    shuf__json_seconds(object, "total_seconds", s->seen_ns);
     shuf__json_text(object, "in", run->options->in);
     shuf__json_text(object, "out", run->options->out);
     shuf__json_text(object, "format", format_name(run));
