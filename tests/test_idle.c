@@ -90,6 +90,10 @@ static void results_stay_idle_up_to_host_cache(void **state)
     assert_true(compute_and_release(w, RESULT_N, 1, HOST));
     compute_and_release(w, RESULT_N, 5, DEVICE);
     expect_idle(8 * MI, 4 * MI);
+    compute_and_release(w, RESULT_N, 6, DEVICE);
+    expect_idle(8 * MI, 4 * MI);
+    WIRE_AWAIT(&h, s, s.evicted == 2);
+    assert_false(compute_and_release(w, RESULT_N, 5, DEVICE));
     stop();
 }
 
