@@ -15,6 +15,7 @@ enum {
     HTTP = 40,     /* for the HTTP server and its clients */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
     SPARE = 16,    /* so that rounded parts of users are no smaller than those of connections */
+    LEAST = 32,    /* for the loop, the log, the signals, the socket and its lock, and a client */
 };
 
 static uint64_t open_files(void)
@@ -26,6 +27,17 @@ static uint64_t open_files(void)
     setrlimit(RLIMIT_NOFILE, &files); /* if it fails, the old limit stays */
     getrlimit(RLIMIT_NOFILE, &files);
     return (uint64_t)files.rlim_cur;
+}
+
+shuf_status shuf__descriptors_check(struct shuf__error *error)
+{
+    const uint64_t files = open_files();
+    if (files >= LEAST)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_IO,
+                      "open files: the limit is %" PRIu64 ", but shufd needs at least %d; raise "
+                      "it with ulimit -n, or with LimitNOFILE= of the unit",
+                      files, LEAST);
 }
 
 struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients)

@@ -7,6 +7,7 @@
 #define SHUFD_DESCRIPTORS_H
 
 #include "config/config.h"
+#include "error.h"
 
 #include <stdint.h>
 
@@ -15,6 +16,9 @@ struct shuf__descriptors {
     uint64_t of_clients; /* the most connections and client processes together */
     uint64_t blocks;     /* the most blocks */
 };
+
+/* Raises the limit of open files. Fails with SHUF_IO if the daemon cannot start with it. */
+shuf_status shuf__descriptors_check(struct shuf__error *error);
 
 /* Divides `files` descriptors. Blocks have at least a quarter. Connections and client processes
  * have at most two for each of `clients` connections, and 16 more. */

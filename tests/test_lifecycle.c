@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -335,22 +336,27 @@ static void test_lock_without_socket_is_refused(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Runs in a child that gives up root. Checks that shufd names the owner of the lock file. */
-static _Noreturn void start_at_foreign_lock(const char *socket)
+/* Runs in a child. Checks that shufd ends with `code` and says `text`. */
+static _Noreturn void fail_to_start(const char *socket, int code, const char *text)
 {
-    enum { SOMEBODY = 12345, NOT_EXECUTED = 127 };
-    const char *arguments[] = {"--socket", socket, "--backend", "cpu", NULL};
+    enum { NOT_EXECUTED = 127 };
+    const char *arguments[] = {"--no-config", "--socket", socket, "--backend", "cpu", NULL};
     char output[1024];
-    if (geteuid() != 0 || setgid(SOMEBODY) != 0 || setuid(SOMEBODY) != 0)
-        _exit(HARNESS_SKIP);
     int status = harness_run(arguments, output, sizeof output);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_EXECUTED)
         _exit(HARNESS_SKIP); /* the daemon is in a folder that only root can enter */
     fprintf(stderr, "%s", output);
-    _exit(WIFEXITED(status) && WEXITSTATUS(status) == EX_CANTCREAT &&
-                  strstr(output, "a file of uid 0; remove it if no shufd runs there")
-              ? EX_OK
-              : EX_SOFTWARE);
+    _exit(WIFEXITED(status) && WEXITSTATUS(status) == code && strstr(output, text) ? EX_OK
+                                                                                   : EX_SOFTWARE);
+}
+
+enum { SOMEBODY = 12345 };
+
+static _Noreturn void fail_to_start_as_somebody(const char *socket, const char *text)
+{
+    if (geteuid() != 0 || setgid(SOMEBODY) != 0 || setuid(SOMEBODY) != 0)
+        _exit(HARNESS_SKIP);
+    fail_to_start(socket, EX_CANTCREAT, text);
 }
 
 static int wait_for_child(pid_t pid)
@@ -380,12 +386,50 @@ static void test_foreign_lock_names_its_owner(void **state)
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        start_at_foreign_lock(h.socket);
+        fail_to_start_as_somebody(h.socket, "a file of uid 0; remove it if no shufd runs there");
     int status = wait_for_child(pid);
     /* If shufd can open the lock file, it finds that nobody holds the lock. */
     assert_true(harness_restart(&h));
     assert_true(harness_stop(&h));
     expect_good_or_skip(status);
+}
+
+/* In a directory such as /tmp, shufd goes on at a foreign lock, and then finds the socket. */
+static void test_foreign_socket_names_its_owner(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    assert_true(harness_restart(&h));
+    assert_int_equal(chmod(h.directory, 01777), 0);
+    const bool given = chown(h.directory, 65534, (gid_t)-1) == 0; /* or: this is not root */
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        fail_to_start_as_somebody(
+            h.socket, "a socket of uid 0, which uid 12345 may not use; choose another path");
+    int status = wait_for_child(pid);
+    assert_true(!given || chown(h.directory, geteuid(), (gid_t)-1) == 0);
+    assert_true(harness_stop(&h));
+    expect_good_or_skip(status);
+}
+
+static void test_limit_of_open_files_is_explained(void **state)
+{
+    (void)state;
+    struct harness h;
+    const struct rlimit few = {20, 20};
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0 && setrlimit(RLIMIT_NOFILE, &few) == 0)
+        fail_to_start(h.socket, EX_OSERR,
+                      "open files: the limit is 20, but shufd needs at least 32; raise it with "
+                      "ulimit -n");
+    int status = wait_for_child(pid);
+    assert_true(harness_restart(&h));
+    assert_true(harness_stop(&h));
+    shufd_expect_code(status, EX_OK);
 }
 
 /* ---- a lock that another user made ---- */
@@ -501,6 +545,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lock_file_is_removed),
         cmocka_unit_test(test_lock_without_socket_is_refused),
         cmocka_unit_test(test_foreign_lock_names_its_owner),
+        cmocka_unit_test(test_foreign_socket_names_its_owner),
+        cmocka_unit_test(test_limit_of_open_files_is_explained),
         cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_default_directory),
     };
