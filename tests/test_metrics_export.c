@@ -494,6 +494,29 @@ static void missing_directory_of_file_is_logged(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* The daemon tries again, so a mended directory needs no restart. */
+static void mended_directory_of_file_is_logged(void **state)
+{
+    (void)state;
+    static char conf[HARNESS_PATH + 8];
+    static const char *const extra[] = {"--config", conf, NULL};
+    char log[4096], directory[HARNESS_PATH + 16], text[HARNESS_PATH + 96];
+    assert_true(harness_prepare(&h, harness_backend, extra));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    snprintf(directory, sizeof directory, "%s/later", h.directory);
+    snprintf(text, sizeof text, "metrics_file = %s/m.prom\nmetrics_interval = 100ms\n", directory);
+    shufd_write(conf, text);
+    assert_true(harness_restart(&h));
+    shufd_await(h.log, log, sizeof log, "; trying again every metrics_interval");
+    assert_int_equal(mkdir(directory, 0755), 0);
+    shufd_await(h.log, log, sizeof log, "/m.prom: written again");
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    snprintf(text, sizeof text, "%s/m.prom", directory);
+    expect_published(text, "");
+    assert_true(harness_stop(&h));
+    assert_int_equal(rmdir(directory), 0);
+}
+
 /* In the sandbox of its unit a daemon has no directory for the socket without the drop-in. */
 static void missing_directory_of_socket_is_logged(void **state)
 {
@@ -526,6 +549,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(file_is_written_regularly),
         cmocka_unit_test(file_is_replaced_by_rename),
         cmocka_unit_test(missing_directory_of_file_is_logged),
+        cmocka_unit_test(mended_directory_of_file_is_logged),
     };
     const struct CMUnitTest http_tests[] = {
         cmocka_unit_test(http_pages_are_served),

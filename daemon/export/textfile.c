@@ -80,6 +80,8 @@ static void after_write(uv_work_t *work, int status)
         shuf__log(file->service->log, SHUF__LOG_WARNING,
                   "metrics_file %s: %s; trying again every metrics_interval", file->path,
                   strerror(file->error));
+    if (!file->error && file->has_failed)
+        shuf__log(file->service->log, SHUF__LOG_INFO, "metrics_file %s: written again", file->path);
     note_result(file);
     if (file->stopped)
         unlink(file->path);
