@@ -64,6 +64,16 @@ shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__e
     return SHUF_OK;
 }
 
+/* Clients see the path in messages, so it must not depend on the daemon's working directory. */
+static void name_file(char path[SHUF__CONFIG_PATH], const char *given)
+{
+    char directory[PATH_MAX];
+    if (*given == '/' || !getcwd(directory, sizeof directory))
+        snprintf(path, SHUF__CONFIG_PATH, "%s", given);
+    else
+        snprintf(path, SHUF__CONFIG_PATH, "%.3000s/%.1000s", directory, given);
+}
+
 shuf_status shuf__config_load_file(struct shuf__config *config,
                                    const struct shuf__config_source *source,
                                    struct shuf__error *error)
@@ -71,7 +81,7 @@ shuf_status shuf__config_load_file(struct shuf__config *config,
     shuf__config_init(config);
     config->source = *source;
     if (source->file)
-        snprintf(config->file, sizeof config->file, "%s", source->file);
+        name_file(config->file, source->file);
     else if (source->no_file || !find_default(config->file))
         config->file[0] = '\0';
     return source->file || config->file[0] ? shuf__config_read(config, config->file, error)
