@@ -75,8 +75,9 @@ shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message 
         return SHUF_OK;
     if (shuf_daemon_status(handle, &daemon))
         return handle->error.status;
-    *in_parts = whole->shape.bytes > (strcmp(daemon.backend, "cpu") == 0 ? daemon.host_idle_limit
-                                                                         : daemon.device_idle_limit);
+    *in_parts =
+        whole->shape.bytes >
+        (strcmp(daemon.backend, "cpu") == 0 ? daemon.host_idle_limit : daemon.device_idle_limit);
     return SHUF_OK;
 }
 
