@@ -46,11 +46,14 @@ static void free_lease(struct shuf__held_lease *lease)
 
 shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease)
 {
-    if (!lease || ((const struct shuf__held_lease *)lease)->handle == handle)
+    const struct shuf__held_lease *held = LIST_FIRST(&handle->leases);
+    while (held && &held->public_lease != lease)
+        held = LIST_NEXT(held, link);
+    if (held || !lease)
         return SHUF_OK;
     return shuf__fail(&handle->error, SHUF_INVALID,
-                      "lease %" PRIu64 ": of another handle, expected one of this handle",
-                      lease->id);
+                      "lease %p: released or of another handle, expected one of this handle",
+                      (const void *)lease);
 }
 
 shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease)

@@ -31,7 +31,8 @@ struct shuf__held_lease {
 shuf_status shuf__take_lease(shuf *handle, const struct shuf__request_options *options,
                              const shuf_lease_options *lease_options, shuf_lease **lease);
 
-/* Fails with SHUF_INVALID, and the message in the handle, if another handle holds the lease. */
+/* Fails with SHUF_INVALID, and the message in the handle, if the handle does not hold the lease: it
+ * may be released, so its memory is not read. */
 shuf_status shuf__lease_check(shuf *handle, const shuf_lease *lease);
 
 /* As shuf_prefetch(). */

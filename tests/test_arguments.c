@@ -337,6 +337,20 @@ static void released_lease_is_cleared(void **state)
     assert_int_equal(shuf_lease_release(h, &taken), SHUF_OK);
     assert_null(taken);
     assert_int_equal(shuf_lease_release(h, &taken), SHUF_OK);
+}
+
+/* Another pointer to a released lease is refused. Its memory is not read, as ASan shows. */
+static void copy_of_released_lease_is_refused(void **state)
+{
+    (void)state;
+    static const char words[] = "released or of another handle, expected one of this handle";
+    shuf_lease *taken = NULL;
+    assert_int_equal(shuf_lease_take(h, &permutation, NULL, &taken), SHUF_OK);
+    shuf_lease *copy = taken;
+    assert_int_equal(shuf_lease_release(h, &taken), SHUF_OK);
+    client_expect(h, shuf_lease_release(h, &copy), SHUF_INVALID, words);
+    client_expect(h, shuf_lease_read(h, copy, 0, 4, out), SHUF_INVALID, words);
+    client_expect(h, shuf_lease_take(h, &permutation, NULL, &copy), SHUF_INVALID, words);
     assert_int_equal(shuf_lease_take(h, &permutation, NULL, &taken), SHUF_OK);
     assert_int_equal(shuf_lease_release(h, &taken), SHUF_OK);
 }
@@ -344,7 +358,7 @@ static void released_lease_is_cleared(void **state)
 static void lease_of_another_handle_is_refused(void **state)
 {
     (void)state;
-    static const char words[] = "of another handle, expected one of this handle";
+    static const char words[] = "released or of another handle, expected one of this handle";
     shuf *other = client_open();
     shuf_lease *other_lease = lease, *own_lease = NULL;
     client_expect(other, shuf_lease_release(other, &other_lease), SHUF_INVALID, words);
@@ -382,6 +396,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(message_without_handle_is_kept),
         cmocka_unit_test(every_pointer_parameter_has_a_row),
         cmocka_unit_test(released_lease_is_cleared),
+        cmocka_unit_test(copy_of_released_lease_is_refused),
         cmocka_unit_test(lease_of_another_handle_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -305,8 +305,8 @@ SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permu
  * library keeps the mappings of blocks of at most 4 MiB for later leases: at most 16 MiB of host
  * memory and 160 MiB of device memory. The daemon cannot use this memory for other results. If the
  * daemon is short of memory, the next call unmaps all of it. `lease` and *lease may be NULL. If the
- * daemon is lost, the call still succeeds. A copy of the pointer is invalid afterwards: a second
- * release through it is a double free. */
+ * daemon is lost, the call still succeeds. A copy of the pointer is invalid afterwards: calls
+ * refuse it with SHUF_INVALID, until a newer lease has the same address. */
 SHUF_API shuf_status shuf_lease_release(shuf *handle, shuf_lease **lease);
 
 /* Waits for `event`, then copies the bytes [offset, offset + bytes) of the values, in host or
