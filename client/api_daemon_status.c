@@ -42,6 +42,7 @@ static shuf_status read_status_reply(struct shuf__round_trip *trip, const Shuf__
         .pid = from->pid,
         .uptime_ms = from->uptime_ms,
         .clients = from->clients,
+        .client_limit = from->client_limit,
         .queued = from->queued,
         .queue_limit = from->queue_limit,
         .served = from->served,

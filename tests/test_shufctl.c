@@ -382,9 +382,14 @@ static void status_and_version(void **state)
     assert_string_equal(json_member_text(o, "backend"), shufctl_backend);
     assert_string_equal(json_member_text(o, "socket"), shufctl_daemon.socket);
     assert_int_equal(json_member_integer(o, "clients"), 1);
+    assert_int_equal(json_member_integer(o, "client_limit"), 1024);
+    assert_true(json_real_value(json_member(o, "uptime_seconds")) > 0);
     json_decref(o);
     char *text = shufctl_succeed(NULL, "status"), expected[64];
-    assert_non_null(strstr(text, "\nclients     1\n"));
+    const char *up = strstr(text, "\nup          ");
+    assert_non_null(up);
+    assert_true(strtod(up + strlen("\nup          "), NULL) > 0);
+    assert_non_null(strstr(text, "\nclients     1 of 1024\n"));
     free(text);
     o = json_parse(shufctl_succeed(NULL, "version --json"));
     assert_string_equal(json_member_text(o, "shufctl"), shuf_version());

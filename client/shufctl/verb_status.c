@@ -87,7 +87,7 @@ static void print_status(const shuf *handle, const shuf_daemon *d)
     printf("backend     %s, %s\n", d->backend, d->device);
     printf("device id   %s\n", d->device_id);
     printf("up          %s\n", shuf__units_time(up, d->uptime_ms * 1000000));
-    printf("clients     %" PRIu64 "\n", d->clients);
+    printf("clients     %" PRIu64 " of %" PRIu64 "\n", d->clients, d->client_limit);
     printf("queue       %" PRIu64 " of %" PRIu64 "\n", d->queued, d->queue_limit);
     printf("served      %" PRIu64 "\n", d->served);
     print_budget("memory", d->memory_used, d->memory_limit);
@@ -163,6 +163,7 @@ static json_t *status_to_json(const shuf *handle, const shuf_daemon *d)
     shuf__json_text(object, "device_id", d->device_id);
     json_object_set_new(object, "uptime_seconds", json_real((double)d->uptime_ms / 1e3));
     shuf__json_integer(object, "clients", d->clients);
+    shuf__json_integer(object, "client_limit", d->client_limit);
     shuf__json_integer(object, "queued", d->queued);
     shuf__json_integer(object, "queue_limit", d->queue_limit);
     shuf__json_integer(object, "served", d->served);

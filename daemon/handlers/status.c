@@ -126,6 +126,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.pid = (uint64_t)getpid();
     status.uptime_ms = uv_now(service->loop) - service->start_ms;
     status.clients = service->sessions.count;
+    status.client_limit = service->sessions.limit;
     status.queued = shuf__engine_queued(service->engine);
     status.queue_limit = service->config->queue;
     status.served = service->served;

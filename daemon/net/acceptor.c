@@ -53,7 +53,7 @@ static shuf_status check_connections(const struct shuf__acceptor *acceptor,
         .all = acceptor->sessions->count,
         .own = account ? account->clients : 0,
         .needed = 1,
-        .limit = acceptor->limit,
+        .limit = acceptor->sessions->limit,
         .of_user = acceptor->of_user,
         .name = "clients",
         .unit = "connections",
@@ -158,7 +158,7 @@ int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
                                uint64_t descriptors, struct shuf__amount of_user)
 {
-    acceptor->limit = limit;
+    acceptor->sessions->limit = limit;
     acceptor->descriptors = descriptors;
     acceptor->of_user = of_user;
 }

@@ -12,7 +12,6 @@
 struct shuf__acceptor {
     struct shuf__sessions *sessions;
     const struct shuf__listener *listener;
-    uint64_t limit;              /* sessions at a time */
     uint64_t descriptors;        /* descriptors of sessions and client processes at a time */
     struct shuf__amount of_user; /* the part of the remaining sessions that one user may have */
     uv_poll_t poll;

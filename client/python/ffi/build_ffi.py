@@ -101,7 +101,7 @@ typedef struct {
 
 typedef struct {
     char version[32], backend[16], device[128], device_id[64];
-    uint64_t pid, uptime_ms, clients, memory_used, memory_limit, host_used, host_limit;
+    uint64_t pid, uptime_ms, clients, client_limit, memory_used, memory_limit, host_used, host_limit;
     uint64_t host_idle, device_idle, blocks, leases, queued, hits, computed;
     ...;
 } shuf_daemon;

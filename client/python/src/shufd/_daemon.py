@@ -11,8 +11,8 @@ from ._shuf import ffi, lib
 
 _TEXTS = ("version", "backend", "device", "device_id")
 _NUMBERS = (
-    "pid", "uptime_ms", "clients", "queued", "leases", "blocks", "memory_used", "memory_limit", "host_used",
-    "host_limit", "host_idle", "device_idle", "hits", "computed",
+    "pid", "uptime_ms", "clients", "client_limit", "queued", "leases", "blocks", "memory_used", "memory_limit",
+    "host_used", "host_limit", "host_idle", "device_idle", "hits", "computed",
 )  # fmt: skip
 _NAMES = {number: name for name, number in _dtype.NUMBERS.items()}
 
