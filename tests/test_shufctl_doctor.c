@@ -236,6 +236,22 @@ static void doctor_without_daemon(void **state)
     command_free(&c);
 }
 
+static void doctor_of_removed_socket(void **state)
+{
+    (void)state;
+    struct command c;
+    struct harness h;
+    char text[64];
+    assert_true(harness_start(&h, "cpu", NULL));
+    snprintf(text, sizeof text, "process %d has the lock of the socket", (int)h.pid);
+    assert_int_equal(unlink(h.socket), 0);
+    assert_int_equal(shufctl_run(&c, 0, "doctor --socket %s", h.socket), 69);
+    assert_non_null(strstr(c.out.bytes, text));
+    assert_null(strstr(c.out.bytes, "start one"));
+    command_free(&c);
+    assert_true(harness_stop(&h));
+}
+
 static void doctor_without_permission(void **state)
 {
     (void)state;
@@ -269,6 +285,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(unit_state_is_explained),
         cmocka_unit_test(doctor_with_daemon),
         cmocka_unit_test(doctor_without_daemon),
+        cmocka_unit_test(doctor_of_removed_socket),
         cmocka_unit_test(doctor_without_permission),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

@@ -8,8 +8,10 @@
 #include "units.h"
 #include "user.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,9 +70,39 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
                        "driver can use a GPU");
 }
 
+/* The process that a daemon's lock beside the socket names. 0: none, or it has ended. */
+static long lock_owner(const char *socket)
+{
+    char path[sizeof((struct sockaddr_un *)0)->sun_path + 8];
+    long pid = 0;
+    snprintf(path, sizeof path, "%.*s.lock", (int)(sizeof path - 8), socket);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    const bool is_read = fscanf(file, "%ld", &pid) == 1;
+    fclose(file);
+    return is_read && pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? pid : 0;
+}
+
+static void advise_start(const struct shuf__patient *patient, char advice[SHUF__FINDING_TEXT])
+{
+    char command[SHUF__START_COMMAND];
+    const char *socket = shuf_socket(patient->handle);
+    const long owner = lock_owner(socket);
+    if (owner > 0)
+        snprintf(advice, SHUF__FINDING_TEXT,
+                 "process %ld has the lock of the socket: if it is shufd, somebody removed its "
+                 "socket, so end it first",
+                 owner);
+    else if (shuf__start_command(socket, patient->given_socket, command))
+        snprintf(advice, SHUF__FINDING_TEXT, "start one: %.220s", command);
+    else
+        advise_other(patient, advice);
+}
+
 static void check_socket(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
-    char command[SHUF__START_COMMAND], advice[SHUF__FINDING_TEXT] = "";
+    char advice[SHUF__FINDING_TEXT] = "";
     const shuf_daemon *d = &patient->daemon;
     if (patient->status == SHUF_OK) {
         shuf__find(finding, SHUF__FINDING_OK, NULL,
@@ -78,11 +110,7 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
                    shuf_socket(patient->handle), origin_of(patient));
         return;
     }
-    if (patient->status == SHUF_NO_DAEMON &&
-        shuf__start_command(shuf_socket(patient->handle), patient->given_socket, command))
-        snprintf(advice, sizeof advice, "start one: %.220s", command);
-    else
-        advise_other(patient, advice);
+    (patient->status == SHUF_NO_DAEMON ? advise_start : advise_other)(patient, advice);
     shuf__find(finding, SHUF__FINDING_FAULT, advice, "%s", shuf_message(patient->handle));
     if (patient->status == SHUF_DENIED)
         advise_group(patient, finding);
