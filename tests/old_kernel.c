@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A library for LD_PRELOAD: the kernel lacks SO_PEERPIDFD, as before Linux 6.5. The daemon then
+ * opens the process of a client by its PID.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/socket.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+typedef int getsockopt_function(int fd, int level, int name, void *value, socklen_t *size);
+
+/* The header marks `value` as __restrict, so this declaration has the same type. */
+int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict size)
+{
+    if (level == SOL_SOCKET && name == SO_PEERPIDFD) {
+        errno = ENOPROTOOPT;
+        return -1;
+    }
+    return ((getsockopt_function *)dlsym(RTLD_NEXT, "getsockopt"))(fd, level, name, value, size);
+}
