@@ -13,8 +13,8 @@
 
 typedef int getsockopt_function(int fd, int level, int name, void *value, socklen_t *size);
 
-/* The header marks `value` as __restrict, so this declaration has the same type. */
-int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict size)
+__attribute__((visibility("default"))) int
+getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict size)
 {
     if (level == SOL_SOCKET && name == SO_PEERPIDFD) {
         errno = ENOPROTOOPT;
