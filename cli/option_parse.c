@@ -92,11 +92,18 @@ static bool offer(void *nearest, const struct argp_option *o)
     return false;
 }
 
-/* A count of values is --count with the random streams, and --n with the permutations. */
-static bool offer_count(void *nearest, const struct argp_option *o)
+/* Names of the same options in other verbs and programs: numpy, torch, shuf(1). */
+static const char *const synonyms[][2] = {
+    {"n", "count"},          {"size", "count"}, {"shape", "count"}, {"num-replicas", "world"},
+    {"world-size", "world"}, {"output", "out"}, {"input", "in"},
+};
+
+static bool offer_synonym(void *nearest, const struct argp_option *o)
 {
-    if (o->name && strcmp(o->name, "count") == 0)
-        ((struct shuf__nearest *)nearest)->name = o->name;
+    struct shuf__nearest *n = nearest;
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (o->name && strcmp(o->name, synonyms[i][1]) == 0 && strcmp(n->text, synonyms[i][0]) == 0)
+            n->name = o->name;
     return false;
 }
 
@@ -107,8 +114,8 @@ int shuf__option_refuse_unknown(const struct argp *argp, const char *program, co
     struct shuf__nearest nearest = {.text = word};
     snprintf(word, sizeof word, "%.*s", (int)s.length, s.word);
     every_option(argp, offer, &nearest);
-    if (!nearest.name && strcmp(word, "n") == 0)
-        every_option(argp, offer_count, &nearest);
+    if (!nearest.name)
+        every_option(argp, offer_synonym, &nearest);
     fprintf(stderr, "%s: unrecognized option '%.64s'; ", program, option);
     if (nearest.name)
         fprintf(stderr, "did you mean --%s?\n", nearest.name);

@@ -110,7 +110,8 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
     if (given == 0)
         return shuf__fail_with(EX_USAGE,
                                "--record: missing; expected it, as in --record 4096, since %s is "
-                               "no .npy with the size in its header",
+                               "no .npy with the size in its header; lines of text have no common "
+                               "size: order them by the numbers that shufctl permute gives",
                                a->name);
     if (size % given != 0)
         return shuf__fail_with(

@@ -13,6 +13,7 @@
 #include "seed_or_key.h"
 
 #include <argp.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,12 @@ static void read_list(struct argp_state *state, char *text, struct shuf__places 
                          "--at: number %zu of the list is empty; expected numbers with one comma "
                          "between them, as in 0,5,1e8",
                          number);
+        if (isdigit((unsigned char)*word) && strpbrk(word, ":-"))
+            argp_failure(
+                state, EX_USAGE, 0,
+                "--at %.64s: expected numbers with commas between them, as in 0,5,1e8; for "
+                "a range: seq 0 4 | shufctl index --at -",
+                word);
         if (add_text(places, "--at", word, &error))
             argp_failure(state, shuf__exit_code(error.status), 0, "%s", error.text);
     }
