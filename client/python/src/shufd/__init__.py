@@ -19,6 +19,7 @@ from typing import Any
 from . import local
 from ._client import Client
 from ._device import DeviceArray
+from ._documented import documented_by
 from ._errors import (
     Busy,
     Cancelled,
@@ -85,41 +86,49 @@ def _connect_rank(world: int) -> Client:
         raise for_rank(error, world) from None
 
 
+@documented_by(Client.permute)
 def permute(n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.permute(), with default_client()."""
     return default_client().permute(n, seed, epoch, **options)
 
 
+@documented_by(Client.prefetch)
 def prefetch(n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> None:
     """As Client.prefetch(), with default_client()."""
     default_client().prefetch(n, seed, epoch, **options)
 
 
+@documented_by(Client.index)
 def index(positions: Any, n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.index(), with default_client()."""
     return default_client().index(positions, n, seed, epoch, **options)
 
 
+@documented_by(Client.inverse_index)
 def inverse_index(values: Any, n: int, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.inverse_index(), with default_client()."""
     return default_client().inverse_index(values, n, seed, epoch, **options)
 
 
+@documented_by(Client.shuffle)
 def shuffle(array: Any, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.shuffle(), with default_client()."""
     return default_client().shuffle(array, seed, epoch, **options)
 
 
+@documented_by(Client.unshuffle)
 def unshuffle(array: Any, seed: int | None = None, epoch: int = 0, **options: Any) -> Any:
     """As Client.unshuffle(), with default_client()."""
     return default_client().unshuffle(array, seed, epoch, **options)
 
 
+@documented_by(Client.normal)
 def normal(loc: float = 0.0, scale: float = 1.0, size: Any = None, **options: Any) -> Any:
     """As Client.normal(), with default_client()."""
     return default_client().normal(loc, scale, size, **options)
 
 
+@documented_by(Client.uniform)
 def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, **options: Any) -> Any:
     """As Client.uniform(), with default_client()."""
     return default_client().uniform(low, high, size, **options)
