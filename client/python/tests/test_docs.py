@@ -43,18 +43,29 @@ def test_loader(daemon, heading):
     run_examples(heading, sections()[heading], run_examples("", sections()[""], {}))
 
 
-def test_streaming_dataset(daemon, tmp_path):
-    """The shuffle algorithm of loaders.md gives the right order in a real StreamingDataset, for two epochs."""
+def streaming_dataset(directory):
+    """A StreamingDataset of 1000 samples with the shuffle algorithm of loaders.md."""
     streaming = pytest.importorskip("streaming")
     run_examples("MosaicML Streaming", sections()["MosaicML Streaming"], run_examples("", sections()[""], {}))
-    with streaming.MDSWriter(out=str(tmp_path), columns={"x": "int"}, size_limit=1000) as writer:
+    with streaming.MDSWriter(out=str(directory), columns={"x": "int"}, size_limit=1000) as writer:
         for x in range(1000):
             writer.write({"x": x})
-    dataset = streaming.StreamingDataset(
-        local=str(tmp_path), shuffle=True, shuffle_algo="shufd", shuffle_seed=7, batch_size=10
+    return streaming.StreamingDataset(
+        local=str(directory), shuffle=True, shuffle_algo="shufd", shuffle_seed=7, batch_size=10
     )
+
+
+def test_streaming_dataset(daemon, tmp_path):
+    dataset = streaming_dataset(tmp_path)
     for epoch in range(2):
         assert [sample["x"] for sample in dataset] == shufd.permute(1000, 7, epoch).tolist()
+
+
+def test_streaming_dataset_with_workers(daemon, tmp_path):
+    """The workers need 64-bit numbers: others end them."""
+    torch_data = pytest.importorskip("torch.utils.data")
+    batches = torch_data.DataLoader(streaming_dataset(tmp_path), batch_size=10, num_workers=2)
+    assert sorted(int(x) for batch in batches for x in batch["x"]) == list(range(1000))
 
 
 def test_webdataset(daemon, tmp_path):
