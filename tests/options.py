@@ -87,7 +87,9 @@ def compare_verbs(program):
     compare("shufctl(1), verbs", verbs, set(listed))
     for verb in sorted(verbs):
         text = page(f"shufctl-{verb}.1")
-        printed = options(output(program, verb, "--help"))
+        printed_text = output(program, verb, "--help")
+        check_order(verb, printed_text)
+        printed = options(printed_text)
         compare(f"shufctl-{verb}(1), synopsis", printed, manual_options(section(text, "SYNOPSIS")))
         compare(f"shufctl-{verb}(1), options", printed, items(section(text, "OPTIONS")))
 

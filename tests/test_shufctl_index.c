@@ -164,6 +164,7 @@ static void wrong_options_are_explained(void **state)
         {"index --n 10 --seed 7 --at 1,-2", 64, "--at -2: expected 0 to 2^64 - 1"},
         {"index --n 10 --seed 7 --at 0:5", 64, "--at 0:5: expected numbers with commas"},
         {"index --n 10 --seed 7 --at 1,2-5", 64, "--at 2-5: expected numbers with commas"},
+        {"index --n 10 --seed 7 --at 1e-5", 64, "--at 1e-5: expected a whole number"},
         {"index --n 10 --seed 7 --at 1,x", 64, "--at x: expected a whole number"},
         {"index --n 10 --seed 7 --at - --at 1", 64, "--at -: excludes other positions"},
         {RIGHT "--epoch x", 64, "--epoch x: expected a whole number"},

@@ -13,7 +13,6 @@
 #include "seed_or_key.h"
 
 #include <argp.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +38,9 @@ enum key {
 
 static const struct argp_option option_table[] = {
     {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
-    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
     {"at", KEY_AT, "LIST", 0,
      "The positions, as in 0,5,1e8; - reads them from standard input (required)", 0},
+    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
     {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
      1},
     {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0,
@@ -98,6 +97,13 @@ static shuf_status add_text(struct shuf__places *places, const char *field, cons
     return SHUF_OK;
 }
 
+/* Whether the word looks like 0:5 or 0-5. */
+static bool is_range(const char *word)
+{
+    const size_t digits = strspn(word, "0123456789");
+    return digits > 0 && (word[digits] == ':' || word[digits] == '-');
+}
+
 static void read_list(struct argp_state *state, char *text, struct shuf__places *places)
 {
     struct shuf__error error;
@@ -108,7 +114,7 @@ static void read_list(struct argp_state *state, char *text, struct shuf__places 
                          "--at: number %zu of the list is empty; expected numbers with one comma "
                          "between them, as in 0,5,1e8",
                          number);
-        if (isdigit((unsigned char)*word) && strpbrk(word, ":-"))
+        if (is_range(word))
             argp_failure(
                 state, EX_USAGE, 0,
                 "--at %.64s: expected numbers with commas between them, as in 0,5,1e8; for "

@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Rows for the table of options. */
+/* Rows for the table of options, after those of other required options: an argp row with group 0
+ * takes the group of the row before it, and --key has group 1. */
 #define SHUF__SEED_OPTIONS(seed, key)                                                        \
     {"seed", seed, "S", 0, "The seed, any number below 2^64 (required, unless --key)", 0},   \
     {                                                                                        \

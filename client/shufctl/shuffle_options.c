@@ -26,11 +26,11 @@ enum key {
 
 static const struct argp_option option_table[] = {
     {"in", KEY_IN, "FILE", 0, "The array: an .npy, or raw records with --record (required)", 0},
-    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
     {"out", KEY_OUT, "FILE", 0,
      "Write the shuffled array to FILE, which may be the file of --in, or to standard output for - "
      "(required)",
      0},
+    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
     {"record", KEY_RECORD, "BYTES", 0,
      "The size of a raw record, at least 1. Not needed for an .npy: there a record is the elements "
      "of one index of the first dimension",
