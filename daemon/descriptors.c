@@ -15,7 +15,7 @@ enum {
     HTTP = 40,     /* for the HTTP server and its clients */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
     SPARE = 16,    /* so that rounded parts of users are no smaller than those of connections */
-    LEAST = 32,    /* for the loop, the log, the signals, the socket and its lock, and a client */
+    LEAST = 24,    /* 20 of a daemon at rest, and those of a client with a lease */
 };
 
 static uint64_t open_files(void)

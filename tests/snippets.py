@@ -7,8 +7,8 @@ installed library.
     snippets.py BUILD WORK CC FLAGS DOCUMENT...
 
 A C block with a file name (```c epoch.c) becomes this file. The other C blocks of a document become one
-program, in order. If the comment after a command begins with numbers, these are the expected output; so is
-the text of a comment like: prints "text". A named C block must equal the example of this name, below its comment.
+program, in order. If the comment after a command begins with numbers or with prints "text", these are the
+expected output. A C block with a file name equals the example of this name, without its first comment.
 """
 import importlib.util
 import os

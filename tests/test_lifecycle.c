@@ -407,7 +407,8 @@ static void test_foreign_socket_names_its_owner(void **state)
     pid_t pid = fork();
     if (pid == 0)
         fail_to_start_as_somebody(
-            h.socket, "a socket of uid 0, which uid 12345 may not use; choose another path");
+            h.socket,
+            "a socket of uid 0, which uid 12345 may not use; choose another path with --socket");
     int status = wait_for_child(pid);
     assert_true(!given || chown(h.directory, geteuid(), (gid_t)-1) == 0);
     assert_true(harness_stop(&h));
@@ -422,9 +423,11 @@ static void test_limit_of_open_files_is_explained(void **state)
     assert_true(harness_prepare(&h, harness_backend, NULL));
     fflush(NULL);
     pid_t pid = fork();
-    if (pid == 0 && setrlimit(RLIMIT_NOFILE, &few) == 0)
+    if (pid == 0 && setrlimit(RLIMIT_NOFILE, &few) != 0)
+        _exit(EX_OSERR);
+    if (pid == 0)
         fail_to_start(h.socket, EX_OSERR,
-                      "open files: the limit is 20, but shufd needs at least 32; raise it with "
+                      "open files: the limit is 20, but shufd needs at least 24; raise it with "
                       "ulimit -n");
     int status = wait_for_child(pid);
     assert_true(harness_restart(&h));

@@ -35,7 +35,8 @@ typedef struct shuf_daemon {
     char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
     uint64_t pid;
     uint64_t uptime_ms;
-    uint64_t clients, client_limit;     /* connections, this one included */
+    uint64_t clients;                   /* connections, this one included */
+    uint64_t client_limit;              /* the most connections at a time */
     uint64_t queued, queue_limit;       /* jobs waiting or running */
     uint64_t served;                    /* results since the start, without buffers */
     uint64_t memory_used, memory_limit; /* bytes of blocks in the backend's memory */

@@ -201,8 +201,8 @@ static void check_metrics(const struct shuf__patient *patient, struct shuf__find
     if (d->metrics_fault[0])
         shuf__find(
             finding, SHUF__FINDING_NOTE,
-            "correct it; the daemon tries metrics_file again by itself, and needs a restart for "
-            "metrics; shufctl metrics works without both",
+            "correct it, then restart the daemon, except for metrics_file, which it tries again by "
+            "itself; shufctl metrics works without both",
             "the daemon does not publish metrics as configured: %s", d->metrics_fault);
     else if (d->metrics[0])
         shuf__find(finding, SHUF__FINDING_OK, NULL, "published on %s", d->metrics);

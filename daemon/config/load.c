@@ -64,14 +64,16 @@ shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__e
     return SHUF_OK;
 }
 
-/* Clients see the path in messages, so it must not depend on the daemon's working directory. */
+/* Makes the path absolute if that fits: clients, which see it in messages, have other working
+ * directories than the daemon. */
 static void name_file(char path[SHUF__CONFIG_PATH], const char *given)
 {
     char directory[PATH_MAX];
-    if (*given == '/' || !getcwd(directory, sizeof directory))
+    int length = SHUF__CONFIG_PATH;
+    if (*given != '/' && getcwd(directory, sizeof directory))
+        length = snprintf(path, SHUF__CONFIG_PATH, "%s/%s", directory, given);
+    if (length >= SHUF__CONFIG_PATH)
         snprintf(path, SHUF__CONFIG_PATH, "%s", given);
-    else
-        snprintf(path, SHUF__CONFIG_PATH, "%.3000s/%.1000s", directory, given);
 }
 
 shuf_status shuf__config_load_file(struct shuf__config *config,

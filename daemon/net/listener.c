@@ -142,14 +142,14 @@ static shuf_status look_at(const char *path, bool *exists, struct shuf__error *e
     return SHUF_OK;
 }
 
-static shuf_status refuse_silent(const char *path, struct shuf__error *error)
+static shuf_status refuse_no_answer(const char *path, struct shuf__error *error)
 {
     const int cause = errno;
     struct stat status;
     if (cause == EACCES && lstat(path, &status) == 0)
         return shuf__fail(error, SHUF_DENIED,
                           "socket %s: a socket of uid %ld, which uid %u may not use; choose "
-                          "another path by --socket",
+                          "another path with --socket",
                           path, (long)status.st_uid, (unsigned)geteuid());
     return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(cause));
 }
@@ -168,7 +168,7 @@ static shuf_status make_way(struct shuf__listener *listener, struct shuf__error 
     case LIVE:
         return refuse_live(listener, owner, error);
     case NO_ANSWER:
-        return refuse_silent(path, error);
+        return refuse_no_answer(path, error);
     case STALE:
         break;
     }

@@ -37,8 +37,8 @@ struct shuf__sessions {
     uint64_t slow_ns; /* logs a request that takes longer; 0: logs none */
     LIST_HEAD(, shuf__session) list;
     struct shuf__ready_queue ready;
-    uv_idle_t more; /* active while sessions are ready, so that the loop does not sleep */
-    uint64_t count, limit;
+    uv_idle_t more;           /* active while sessions are ready, so that the loop does not sleep */
+    uint64_t count, limit;    /* sessions now, and the most at a time */
     bool draining;            /* the daemon ends, so a half-closed session closes at once */
     struct shuf__arena arena; /* memory of the request that is handled */
     void (*handle)(struct shuf__session *session, const Shuf__Request *request);

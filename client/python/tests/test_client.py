@@ -7,7 +7,6 @@ import decimal
 import errno
 import fcntl
 import gc
-import inspect
 import os
 import pickle
 import platform
@@ -460,14 +459,6 @@ def test_errors_end_without_garbage_collection(client, name):
 def integers_up_to(most):
     """Mostly numbers from 0 to `most`, and some numbers outside of every valid range."""
     return st.one_of(st.integers(0, most), st.integers(0, most), st.integers(-2, -1), st.integers(2**62 + 1, 2**65))
-
-
-def test_functions_of_the_module_have_the_signature_and_text_of_their_method():
-    for name in ("permute", "prefetch", "index", "inverse_index", "shuffle", "unshuffle", "normal", "uniform"):
-        function, method = getattr(shufd, name), getattr(shufd.Client, name)
-        expected = list(inspect.signature(method).parameters)[1:]
-        assert list(inspect.signature(function).parameters) == expected
-        assert inspect.getdoc(method) in inspect.getdoc(function)
 
 
 @settings(max_examples=300, deadline=None)

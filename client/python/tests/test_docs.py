@@ -2,6 +2,7 @@
 """The examples of the documents and docstrings."""
 
 import doctest
+import inspect
 import pathlib
 
 import pytest
@@ -84,6 +85,14 @@ def test_webdataset(daemon, tmp_path):
 def test_docstrings(daemon):
     failed, tried = doctest.testmod(shufd)
     assert failed == 0 and tried >= 2
+
+
+def test_functions_of_the_module_have_the_signature_and_text_of_their_method():
+    for name in ("permute", "prefetch", "index", "inverse_index", "shuffle", "unshuffle", "normal", "uniform"):
+        function, method = getattr(shufd, name), getattr(shufd.Client, name)
+        expected = list(inspect.signature(method).parameters)[1:]
+        assert list(inspect.signature(function).parameters) == expected
+        assert inspect.getdoc(method) in inspect.getdoc(function)
 
 
 def test_public_names_have_docstrings():
