@@ -33,14 +33,13 @@ struct faults {
     char root[64];           /* a directory with /proc and /sys for the server; "": the harness's */
 };
 
-/* Counters of the fake device. */
+/* Counters of the fake device. Several lanes may compute at the same time. */
 struct seen {
-    _Atomic unsigned allocations;
-    unsigned launches;
-    _Atomic uint64_t device;  /* bytes of device memory in use */
-    _Atomic uint64_t host;    /* bytes of host memory in use */
-    uint64_t workspace_bytes; /* size of the last computation's workspace; 0: none */
-    const void *workspace_at;
+    _Atomic unsigned allocations, launches;
+    _Atomic uint64_t device;          /* bytes of device memory in use */
+    _Atomic uint64_t host;            /* bytes of host memory in use */
+    _Atomic uint64_t workspace_bytes; /* size of the last computation's workspace; 0: none */
+    const void *_Atomic workspace_at;
 };
 
 /* In memory shared with the server process. */
