@@ -67,6 +67,8 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
         return handle->error.status;
     if (in_parts)
         return shuf__fetch_parts(handle, options, m, trip, result);
+    if (shuf__parts_are_possible(m))
+        shuf__request_message_set_divisible(m);
     shuf_status status = fetch_result(handle, m, trip, result);
     return shuf__parts_help(m, status) ? shuf__fetch_parts(handle, options, m, trip, result)
                                        : status;

@@ -49,10 +49,14 @@ static bool divides(const struct shuf__request *request)
     return request->kind == SHUF__PERMUTATION || request->kind == SHUF__STREAM;
 }
 
+bool shuf__parts_are_possible(const struct shuf__request_message *whole)
+{
+    return divides(&whole->request) && whole->shape.bytes > PART_LEAST;
+}
+
 bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status)
 {
-    return divides(&whole->request) && whole->shape.bytes > PART_LEAST &&
-           (status == SHUF_NO_MEMORY || status == SHUF_BUSY);
+    return shuf__parts_are_possible(whole) && (status == SHUF_NO_MEMORY || status == SHUF_BUSY);
 }
 
 /* ---- The size of a part ---------------------------------------------------------- */
@@ -95,11 +99,16 @@ static shuf_status choose_part_size(struct fetch_parts *f)
     return SHUF_OK;
 }
 
+static uint64_t least_values(const struct fetch_parts *f)
+{
+    return PART_LEAST / f->whole->shape.width;
+}
+
 /* Call it if a part did not fit: other results use the memory, or the next daemon has a lower
  * limit. False if the part already has the least size. */
 static bool halve_part_size(struct fetch_parts *f)
 {
-    const uint64_t least = PART_LEAST / f->whole->shape.width;
+    const uint64_t least = least_values(f);
     const bool halved = f->most > least;
     f->most = f->most / 2 > least ? f->most / 2 : least;
     return halved;
@@ -210,6 +219,7 @@ static shuf_status prefetch_part(struct fetch_parts *f, uint64_t first)
     if (shuf__request_message_make(&call.request, &part.options, &f->handle->error))
         return f->handle->error.status;
     shuf__request_message_set_prefetch(&call.request);
+    shuf__request_message_set_divisible(&call.request);
     const shuf_status status = shuf__call_run(f->handle, &trip);
     return shuf__parts_help(f->whole, status) ? SHUF_OK : status;
 }
@@ -259,6 +269,8 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
     if (shuf__request_message_make(&call.request, &part->options, &f->handle->error))
         return f->handle->error.status;
     set_summary(f, &call.request);
+    if (!f->alone || f->most > least_values(f))
+        shuf__request_message_set_divisible(&call.request);
     trip.request = &call.request.message;
     trip.read_reply = read_part;
     trip.context = &call;

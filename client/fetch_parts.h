@@ -12,6 +12,9 @@
 
 #include <stdbool.h>
 
+/* True if a request for less may succeed when the whole result does not fit. */
+bool shuf__parts_are_possible(const struct shuf__request_message *whole);
+
 /* True if a call for the whole result failed with this status, but may succeed in parts. */
 bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status);
 

@@ -105,6 +105,7 @@ static shuf_status make_permute(struct shuf__request_message *m,
     m->fields.fingerprint_index = &m->body.permute.fingerprint_index;
     m->fields.prefetch = &m->body.permute.prefetch;
     m->fields.event = &m->body.permute.event;
+    m->fields.divisible = &m->body.permute.divisible;
     m->body.permute.n = permutation->n;
     m->body.permute.seed = permutation->seed;
     m->body.permute.epoch = permutation->epoch;
@@ -129,6 +130,7 @@ static shuf_status make_stream(struct shuf__request_message *m, const shuf_numbe
     m->fields.fingerprint_index = &m->body.stream.fingerprint_index;
     m->fields.prefetch = &m->body.stream.prefetch;
     m->fields.event = &m->body.stream.event;
+    m->fields.divisible = &m->body.stream.divisible;
     m->body.stream.distribution = (Shuf__Distribution)numbers->distribution;
     m->body.stream.method = (Shuf__Method)numbers->method;
     m->body.stream.seed = numbers->seed;
@@ -283,6 +285,11 @@ void shuf__request_message_set_prefetch(struct shuf__request_message *m)
 void shuf__request_message_set_event(struct shuf__request_message *m)
 {
     set_field(m->fields.event);
+}
+
+void shuf__request_message_set_divisible(struct shuf__request_message *m)
+{
+    set_field(m->fields.divisible);
 }
 
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release)

@@ -36,7 +36,7 @@ struct shuf__request_message {
     struct {                      /* fields of the body; NULL where its type has no such field */
         Shuf__Transport **accept;
         size_t *n_accept;
-        protobuf_c_boolean *fingerprint, *prefetch, *event;
+        protobuf_c_boolean *fingerprint, *prefetch, *event, *divisible;
         uint64_t *fingerprint_index;
         Shuf__Release **give_back;
     } fields;
@@ -69,6 +69,7 @@ bool shuf__request_message_is_buffer(const struct shuf__request_message *m);
 void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index);
 void shuf__request_message_set_prefetch(struct shuf__request_message *m);
 void shuf__request_message_set_event(struct shuf__request_message *m);
+void shuf__request_message_set_divisible(struct shuf__request_message *m);
 
 /* Sends `release` inside this message; NULL: nothing. */
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release);

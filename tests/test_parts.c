@@ -5,6 +5,7 @@
  */
 #include "shuf.h"
 #include "support/cmocka_all.h"
+#include "support/metrics.h"
 #include "support/shufd.h"
 #include "wire.h"
 
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
 
@@ -312,6 +314,47 @@ static void sink_stops_the_parts(void **state)
     assert_int_equal(c.bytes, shape_of(&r).bytes);
     free(expected);
     shuf_close(whole);
+    shuf_close(parts);
+}
+
+static double requests_with(const char *status)
+{
+    char sample[80];
+    snprintf(sample, sizeof sample, "shufd_requests_total{kind=\"permute\",status=\"%s\"}", status);
+    char *text = metrics_read(&narrow);
+    const double count = strstr(text, sample) ? metrics_value(text, sample) : 0;
+    free(text);
+    return count;
+}
+
+static bool log_has(const char *text)
+{
+    char log[65536];
+    shufd_read(narrow.log, log, sizeof log);
+    return strstr(log, text) != NULL;
+}
+
+/* The daemon counts and logs no refusal if the client gets the result in parts. */
+static void division_is_no_refusal(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000009, .seed = 7};
+    const struct request r = {.permutation = &p};
+    const double divided = requests_with("DIVIDED"), refused = requests_with("NO_MEMORY");
+    shuf *parts = open_handle(&narrow);
+    char *values = malloc(shape_of(&r).bytes);
+    copy_values(parts, &r, values, shape_of(&r).bytes, NULL);
+    assert_true(requests_with("DIVIDED") > divided);
+    assert_true(requests_with("NO_MEMORY") == refused);
+    assert_false(log_has("NO_MEMORY"));
+    shuf_lease *lease = NULL;
+    assert_int_equal(shuf_lease_take(parts, &p, NULL, &lease), SHUF_NO_MEMORY);
+    assert_true(requests_with("NO_MEMORY") == refused + 1);
+    for (int waited = 0; !log_has("NO_MEMORY"); waited += 5) { /* another thread writes it */
+        assert_true(waited < HARNESS_WAIT_MS);
+        usleep(5000);
+    }
+    free(values);
     shuf_close(parts);
 }
 
@@ -687,6 +730,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(fingerprint_comes_with_values),
         cmocka_unit_test(slice_of_a_part_has_own_fingerprint),
         cmocka_unit_test(sink_stops_the_parts),
+        cmocka_unit_test(division_is_no_refusal),
         cmocka_unit_test(lease_needs_memory_for_all),
         cmocka_unit_test(parts_fit_beside_other_results),
         cmocka_unit_test(parts_wait_for_memory),

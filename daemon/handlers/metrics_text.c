@@ -61,17 +61,22 @@ static bool is_kind(unsigned kind)
     return kind == 0 || strcmp(shuf__request_kind_name(kind), "none") != 0;
 }
 
+static const char *column_name(unsigned column)
+{
+    return column == SHUF__COLUMN_DIVIDED ? "DIVIDED" : shuf_status_name((shuf_status)column);
+}
+
 static void write_requests(struct shuf__exposition *x, const struct shuf__service *s)
 {
     char labels[LABELS_TEXT];
     for (unsigned kind = 0; kind < SHUF__REQUEST_KIND_MAX; kind++)
-        for (unsigned status = 0; status < SHUF__STATUSES; status++) {
-            const uint64_t count = s->stats.requests[kind][status];
-            const bool shown = status == SHUF_OK && kind != 0 && is_kind(kind);
+        for (unsigned column = 0; column < SHUF__COLUMNS; column++) {
+            const uint64_t count = s->stats.requests[kind][column];
+            const bool shown = column == SHUF_OK && kind != 0 && is_kind(kind);
             if (count == 0 && !shown)
                 continue;
             snprintf(labels, sizeof labels, "kind=\"%s\",status=\"%s\"",
-                     shuf__request_kind_name(kind), shuf_status_name((shuf_status)status));
+                     shuf__request_kind_name(kind), column_name(column));
             shuf__exposition_number(x, labels, count);
         }
 }

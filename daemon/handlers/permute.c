@@ -17,6 +17,7 @@ static shuf_status parse_permute(struct shuf__result_request *r, const Shuf__Req
         .fingerprint_index = permute->fingerprint_index,
         .prefetch = permute->prefetch,
         .event = permute->event,
+        .divisible = permute->divisible,
     };
     return shuf__parse_permute(permute, &r->key.request, error);
 }

@@ -240,6 +240,7 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
     if (parse_and_release(r, message, parse, error))
         return error->status;
     r->shape = shuf__request_shape(&r->key.request);
+    r->session->record.divisible = r->options.divisible;
     if (admit_key(r, error) || choose_transport(r, error))
         return error->status;
     choose_outputs(r);

@@ -15,7 +15,7 @@
 /* The form of the reply. */
 struct shuf__reply_options {
     struct shuf__accepted accepted;
-    bool fingerprint, sums, prefetch, event;
+    bool fingerprint, sums, prefetch, event, divisible;
     uint64_t fingerprint_index;
 };
 

@@ -18,6 +18,7 @@ static shuf_status parse_stream(struct shuf__result_request *r, const Shuf__Requ
         .sums = stream->sums,
         .prefetch = stream->prefetch,
         .event = stream->event,
+        .divisible = stream->divisible,
     };
     return shuf__parse_stream(stream, &r->key.request, error);
 }

@@ -48,7 +48,8 @@ void shuf__request_replied(struct shuf__session *session, const Shuf__Reply *rep
 /* A limit of the configuration, or the end of the session. */
 static bool is_notable(const struct shuf__session *session, shuf_status status)
 {
-    return session->closes_after_reply || status == SHUF_BUSY || status == SHUF_NO_MEMORY;
+    return session->closes_after_reply || ((status == SHUF_BUSY || status == SHUF_NO_MEMORY) &&
+                                           !shuf__request_is_divided(&session->record, status));
 }
 
 void shuf__request_failed(const struct shuf__session *session, shuf_status status, const char *text)

@@ -15,6 +15,7 @@ struct shuf__request_record {
     struct shuf__request_id request;
     unsigned kind; /* enum Shuf__Request__BodyCase */
     shuf_status status;
+    bool divisible;       /* if there is no room, the client requests smaller parts */
     uint64_t n;           /* of the permutation, or the count of a stream; 0: the kind has none */
     uint64_t values;      /* number of values or records in the reply */
     uint64_t received_ns; /* its frame is complete */
@@ -36,6 +37,13 @@ const char *shuf__request_kind_name(unsigned kind);
  * request that joins a running job was not in the queue, and counts only the rest of the job. */
 bool shuf__request_stage(const struct shuf__request_record *record, enum shuf__stage stage,
                          uint64_t *ns);
+
+/* Whether the status only tells the client to request smaller parts. */
+static inline bool shuf__request_is_divided(const struct shuf__request_record *record,
+                                            shuf_status status)
+{
+    return record->divisible && (status == SHUF_BUSY || status == SHUF_NO_MEMORY);
+}
 
 /* The time from the complete frame to the last byte of the reply. */
 static inline uint64_t shuf__request_duration(const struct shuf__request_record *record)

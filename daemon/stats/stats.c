@@ -4,11 +4,18 @@
  */
 #include "stats.h"
 
-static uint64_t *count_of(struct shuf__stats *stats, unsigned kind, shuf_status status)
+static unsigned column_of(const struct shuf__request_record *record, shuf_status status)
 {
-    const unsigned row = kind < SHUF__REQUEST_KIND_MAX ? kind : 0;
-    const unsigned column = (unsigned)status < SHUF__STATUSES ? (unsigned)status : SHUF_INTERNAL;
-    return &stats->requests[row][column];
+    if (shuf__request_is_divided(record, status))
+        return SHUF__COLUMN_DIVIDED;
+    return status >= 0 && status <= SHUF_INTERNAL ? (unsigned)status : SHUF_INTERNAL;
+}
+
+static void count(struct shuf__stats *stats, const struct shuf__request_record *record,
+                  shuf_status status)
+{
+    const unsigned row = record->kind < SHUF__REQUEST_KIND_MAX ? record->kind : 0;
+    stats->requests[row][column_of(record, status)]++;
 }
 
 static void observe_stages(struct shuf__stats *stats, const struct shuf__request_record *record,
@@ -27,7 +34,7 @@ void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_reco
                       struct shuf__user_total *user)
 {
     const unsigned kind = record->kind < SHUF__REQUEST_KIND_MAX ? record->kind : 0;
-    ++*count_of(stats, kind, record->status);
+    count(stats, record, record->status);
     user->requests++;
     if (record->received_ns == 0) /* the connection timed out before a complete frame */
         return;
@@ -41,6 +48,6 @@ void shuf__stats_sent(struct shuf__stats *stats, const struct shuf__request_reco
 void shuf__stats_cancelled(struct shuf__stats *stats, const struct shuf__request_record *record,
                            struct shuf__user_total *user)
 {
-    ++*count_of(stats, record->kind, SHUF_CANCELLED);
+    count(stats, record, SHUF_CANCELLED);
     user->requests++;
 }

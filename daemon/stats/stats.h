@@ -13,10 +13,12 @@
 
 #include <stdint.h>
 
-enum { SHUF__STATUSES = SHUF_INTERNAL + 1 };
+/* The columns of the requests: the statuses, and the requests that told the client to request
+ * smaller parts. */
+enum { SHUF__COLUMN_DIVIDED = SHUF_INTERNAL + 1, SHUF__COLUMNS };
 
 struct shuf__stats {
-    uint64_t requests[SHUF__REQUEST_KIND_MAX][SHUF__STATUSES];
+    uint64_t requests[SHUF__REQUEST_KIND_MAX][SHUF__COLUMNS];
     uint64_t values[SHUF__REQUEST_KIND_MAX];
     struct shuf__histogram durations[SHUF__REQUEST_KIND_MAX];
     struct shuf__histogram stages[SHUF__STAGES];
