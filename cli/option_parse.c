@@ -95,7 +95,8 @@ static bool offer(void *nearest, const struct argp_option *o)
 /* Names of the same options in other verbs and programs: numpy, torch, shuf(1). */
 static const char *const synonyms[][2] = {
     {"n", "count"},          {"size", "count"}, {"shape", "count"}, {"num-replicas", "world"},
-    {"world-size", "world"}, {"output", "out"}, {"input", "in"},
+    {"world-size", "world"}, {"output", "out"}, {"input", "in"},    {"gpu", "backend"},
+    {"device", "backend"},
 };
 
 static bool offer_synonym(void *nearest, const struct argp_option *o)

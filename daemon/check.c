@@ -132,7 +132,12 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
 
 void shuf__check_file_leases(const struct shuf__log *log)
 {
-    if (!shuf__transport_lends_host_memory())
+    if (*shuf__transport_memfd_fault())
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "host memory: %s; so results are copied and not lent (memfd); expected a mounted "
+                  "/proc and free memory",
+                  shuf__transport_memfd_fault());
+    else if (!shuf__transport_lends_host_memory())
         shuf__log(log, SHUF__LOG_WARNING,
                   "host memory: this kernel grants no file leases, so results are copied and not "
                   "lent (memfd); expected fs.leases-enable = 1, and a kernel with F_SETLEASE");

@@ -423,7 +423,10 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
         server->log = log;
         code = run(server);
     } else {
-        shuf__log(log, SHUF__LOG_ERROR, "no memory, threads or descriptors to start with");
+        shuf__log(
+            log, SHUF__LOG_ERROR,
+            "cannot start: no memory, threads or descriptors; expected higher limits of memory "
+            "(ulimit -v), processes (ulimit -u) and open files (ulimit -n)");
         if (has_loop)
             uv_loop_close(&server->loop);
     }

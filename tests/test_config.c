@@ -167,6 +167,7 @@ static void test_command_line(void **state)
     const char *short_help[] = {"-h", NULL};
     const char *short_version[] = {"-V", NULL};
     const char *mistyped[] = {"--sokcet", "/tmp/s", NULL};
+    const char *gpu[] = {"--gpu", "0", NULL};
     const char *unknown[] = {"--nonsense", NULL};
     const char *extra[] = {"argument", NULL};
     const char *no_backend[] = {"--backend", "abacus", "--socket", "/tmp/none", "--check", NULL};
@@ -176,6 +177,7 @@ static void test_command_line(void **state)
     shufd_expect_exit(short_help, EX_OK, "--print-config");
     shufd_expect_exit(short_version, EX_OK, "shufd ");
     shufd_expect_exit(mistyped, EX_USAGE, "unrecognized option '--sokcet'; did you mean --socket?");
+    shufd_expect_exit(gpu, EX_USAGE, "unrecognized option '--gpu'; did you mean --backend?");
     shufd_expect_exit(unknown, EX_USAGE, "nonsense");
     shufd_expect_exit(extra, EX_USAGE, "argument 'argument': expected only options");
     shufd_expect_exit(no_backend, EX_USAGE, "backend abacus: expected auto, cpu or cuda");

@@ -4,6 +4,7 @@
  * not disturb the clients of the daemon.
  */
 #include "command.h"
+#include "shufctl.h"
 #include "support/child.h"
 #include "support/metrics.h"
 #include "support/shufd.h"
@@ -201,6 +202,9 @@ static void port_in_use_is_logged(void **state)
     wire_close(w);
     shufd_await(h.log, log, sizeof log, ": Address already in use; serving without HTTP");
     expect_published("", ": Address already in use");
+    char *status = shufctl_succeed(NULL, "--socket %s status", h.socket);
+    assert_non_null(strstr(status, "\nfault       metrics 127.0.0.1:"));
+    free(status);
     assert_non_null(strstr(log, "warning: metrics 127.0.0.1:"));
     assert_true(harness_stop(&h));
     close(fd);

@@ -94,6 +94,8 @@ static void print_status(const shuf *handle, const shuf_daemon *d)
     if (has_own_memory(d))
         print_budget("host memory", d->host_used, d->host_limit);
     print_results(d);
+    if (d->metrics_fault[0])
+        printf("fault       %s: not published there\n", d->metrics_fault);
     print_users(d);
 }
 

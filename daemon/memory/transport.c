@@ -94,6 +94,11 @@ bool shuf__transport_lends_host_memory(void)
     return shuf__memfd_knows_mappings();
 }
 
+const char *shuf__transport_memfd_fault(void)
+{
+    return shuf__memfd_fault();
+}
+
 /* Without file leases of the kernel, the daemon cannot learn when a lent block is no longer mapped.
  */
 static shuf_status check_file_leases(struct shuf__client *client, struct shuf__error *error)

@@ -35,6 +35,9 @@ shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf_
  * unmapped, so it refuses memfd and copies values. */
 bool shuf__transport_lends_host_memory(void);
 
+/* Why the daemon can make no host memory to lend; "": it can. The text stays valid. */
+const char *shuf__transport_memfd_fault(void);
+
 /* The name for messages, such as "memfd". */
 const char *shuf__transport_name(Shuf__Transport transport);
 

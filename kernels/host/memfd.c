@@ -143,12 +143,12 @@ bool shuf__memfd_is_unmapped(const struct shuf__block *block)
 }
 
 static bool knows_mappings;
+static struct shuf__error no_memfd;
 
 static void test_mappings(void)
 {
     struct shuf__block block;
-    struct shuf__error ignored;
-    if (alloc(1, false, &block, &ignored))
+    if (alloc(1, false, &block, &no_memfd))
         return;
     const bool before = shuf__memfd_is_unmapped(&block);
     const int shared = shuf__memfd_share(&block);
@@ -164,4 +164,10 @@ bool shuf__memfd_knows_mappings(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, test_mappings);
     return knows_mappings;
+}
+
+const char *shuf__memfd_fault(void)
+{
+    shuf__memfd_knows_mappings();
+    return no_memfd.text;
 }

@@ -43,6 +43,9 @@ uint64_t shuf__memfd_committed(const struct shuf__block *block);
  * block is no longer mapped. The first call tests this, and later calls repeat its answer. */
 bool shuf__memfd_knows_mappings(void);
 
+/* Why this process can make no memfd, such as a missing /proc; "": it can. The text stays valid. */
+const char *shuf__memfd_fault(void);
+
 /* Whether no other process has the block open or mapped. False without file leases. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block);
 
