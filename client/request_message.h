@@ -69,6 +69,8 @@ bool shuf__request_message_is_buffer(const struct shuf__request_message *m);
 void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index);
 void shuf__request_message_set_prefetch(struct shuf__request_message *m);
 void shuf__request_message_set_event(struct shuf__request_message *m);
+
+/* Tells the daemon that the caller requests smaller parts if there is no room for the result. */
 void shuf__request_message_set_divisible(struct shuf__request_message *m);
 
 /* Sends `release` inside this message; NULL: nothing. */

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
 
@@ -317,44 +316,47 @@ static void sink_stops_the_parts(void **state)
     shuf_close(parts);
 }
 
-static double requests_with(const char *status)
+static double requests_with(const char *kind, const char *status)
 {
     char sample[80];
-    snprintf(sample, sizeof sample, "shufd_requests_total{kind=\"permute\",status=\"%s\"}", status);
+    snprintf(sample, sizeof sample, "shufd_requests_total{kind=\"%s\",status=\"%s\"}", kind,
+             status);
     char *text = metrics_read(&narrow);
     const double count = strstr(text, sample) ? metrics_value(text, sample) : 0;
     free(text);
     return count;
 }
 
-static bool log_has(const char *text)
+/* Expects that the daemon counts the call for the whole result as divided, and no refusal. */
+static void expect_division(shuf *parts, const char *kind, const struct request *r)
 {
-    char log[65536];
-    shufd_read(narrow.log, log, sizeof log);
-    return strstr(log, text) != NULL;
+    const double divided = requests_with(kind, "DIVIDED"),
+                 refused = requests_with(kind, "NO_MEMORY") + requests_with(kind, "BUSY");
+    char *values = malloc(shape_of(r).bytes);
+    copy_values(parts, r, values, shape_of(r).bytes, NULL);
+    free(values);
+    assert_true(requests_with(kind, "DIVIDED") > divided);
+    assert_true(requests_with(kind, "NO_MEMORY") + requests_with(kind, "BUSY") == refused);
 }
 
-/* The daemon counts and logs no refusal if the client gets the result in parts. */
+/* The daemon counts and logs a refusal only if the client does not request parts. */
 static void division_is_no_refusal(void **state)
 {
     (void)state;
+    static char log[65536];
     const shuf_permutation p = {.n = 7000009, .seed = 7};
-    const struct request r = {.permutation = &p};
-    const double divided = requests_with("DIVIDED"), refused = requests_with("NO_MEMORY");
+    const shuf_numbers numbers = {
+        .distribution = SHUF_UNIFORM, .count = 7000009, .seed = 7, .dtype = SHUF_U32};
     shuf *parts = open_handle(&narrow);
-    char *values = malloc(shape_of(&r).bytes);
-    copy_values(parts, &r, values, shape_of(&r).bytes, NULL);
-    assert_true(requests_with("DIVIDED") > divided);
-    assert_true(requests_with("NO_MEMORY") == refused);
-    assert_false(log_has("NO_MEMORY"));
+    expect_division(parts, "permute", &(struct request){.permutation = &p});
+    expect_division(parts, "stream", &(struct request){.numbers = &numbers});
+    shufd_read(narrow.log, log, sizeof log);
+    assert_null(strstr(log, "NO_MEMORY"));
+    const double refused = requests_with("permute", "NO_MEMORY");
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(parts, &p, NULL, &lease), SHUF_NO_MEMORY);
-    assert_true(requests_with("NO_MEMORY") == refused + 1);
-    for (int waited = 0; !log_has("NO_MEMORY"); waited += 5) { /* another thread writes it */
-        assert_true(waited < HARNESS_WAIT_MS);
-        usleep(5000);
-    }
-    free(values);
+    assert_true(requests_with("permute", "NO_MEMORY") == refused + 1);
+    shufd_await(narrow.log, log, sizeof log, "NO_MEMORY");
     shuf_close(parts);
 }
 

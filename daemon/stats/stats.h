@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* The columns of the requests: the statuses, and the requests that told the client to request
+/* The columns of the requests: the statuses, and the refusals after which the client requests
  * smaller parts. */
 enum { SHUF__COLUMN_DIVIDED = SHUF_INTERNAL + 1, SHUF__COLUMNS };
 
