@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _global_shuffle
+from shufd import _global_shuffle, _moves
 
 _groups = {}  # of the first ranks, by their number
 
@@ -107,7 +107,7 @@ def end(world, rows):
 
 
 def end_between_plan_and_rows(world, rows):
-    _global_shuffle.Move.run = end
+    _moves.TorchMove.run = end
     return shuffle(world, rows, seed=7)
 
 

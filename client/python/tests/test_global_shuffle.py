@@ -22,7 +22,7 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _global_shuffle, _programs
+from shufd import _moves, _programs
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
 MOST = 8
@@ -284,7 +284,7 @@ def test_gradients_do_not_follow(client):
 
 def test_the_daemon_ends_after_the_plan(killable_daemon, monkeypatch):
     rows = torch.arange(30_000)
-    move = _global_shuffle.Move.run
+    move = _moves.LocalMove.run
 
     def run(self, rounds):
         killable_daemon.kill()
@@ -292,10 +292,10 @@ def test_the_daemon_ends_after_the_plan(killable_daemon, monkeypatch):
 
     with shufd.connect(killable_daemon.socket) as client:
         expected = rows[torch.from_numpy(client.permute(30_000, 7).astype(np.int64))]
-        monkeypatch.setattr(_global_shuffle.Move, "run", run)
+        monkeypatch.setattr(_moves.LocalMove, "run", run)
         assert torch.equal(shufd.torch.global_shuffle(rows, seed=7, client=client), expected)
         killable_daemon.start()
-        monkeypatch.setattr(_global_shuffle.Move, "run", move)
+        monkeypatch.setattr(_moves.LocalMove, "run", move)
         assert torch.equal(shufd.torch.global_shuffle(rows, seed=7, client=client), expected)
 
 
@@ -303,7 +303,7 @@ def test_no_room_for_the_output(client, monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(_global_shuffle, "Move", fail)
+    monkeypatch.setattr(_moves, "moves_of", fail)
     with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
         shufd.torch.global_shuffle(torch.arange(20_000), seed=99, client=client)
     del caught
@@ -351,7 +351,7 @@ class DlpackArray:
 @pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
 def test_lists_as_indices(kind, as_lent):
     values = np.array([5, 0, 2**31 + 7, 2**32 - 1, 3], kind)
-    numbers = _global_shuffle.Numbers(as_lent(values))
+    numbers = _moves.Numbers(as_lent(values))
     cpu = torch.device("cpu")
     assert numbers.count == 5 and numbers.to_list() == values.tolist()
     index = numbers.index([slice(0, 2), slice(2, 2), slice(3, 5)], cpu)
@@ -362,7 +362,7 @@ def test_lists_as_indices(kind, as_lent):
 @pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
 def test_lists_as_indices_without_a_conversion(kind, as_lent):
     values = np.array([5, 0, 2**31 - 1, 3], kind)
-    numbers = _global_shuffle.Numbers(as_lent(values), 2**31)
+    numbers = _moves.Numbers(as_lent(values), 2**31)
     for slices in ([slice(0, 4)], [slice(0, 2), slice(2, 4)]):
         index, wide = (take(slices, torch.device("cpu")) for take in (numbers.index, numbers.wide))
         assert index.dtype == (torch.int32 if kind is np.uint32 else torch.int64) and wide.dtype == torch.int64

@@ -3,25 +3,25 @@
 
 First the ranks compare their arguments. Then each rank takes its plan from the daemon. Then they
 exchange the records in rounds. If one rank fails before the rounds, it tells the others, and all
-ranks fail with the same message. Otherwise the others would wait for its records.
+ranks fail with the same message. Otherwise the others would wait for its records. _moves.py has the rounds.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
-from typing import Any, Callable
+from typing import Any
 
-import numpy as np
 import torch
 
-from . import _errors
-from ._plan import Plan, slices_of
+from . import _errors, _moves, _peer_memory
+from ._moves import Lists, Move
+from ._peer_memory import Offer, PeerMemory
+from ._plan import Plan
 from ._process_group import Ranks
 
-VERSION = 1  # of the messages between ranks
-_INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
+VERSION = 2  # of the messages between ranks
+_BUDGET_OF_GPU, _BUDGET_OF_HOST = 1 << 30, 256 << 20
 _ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
 # ---- The tensors ---------------------------------------------------------------------------------
@@ -70,10 +70,6 @@ def _count_records(leaves: dict[str, Any]) -> int:
     return first
 
 
-def _row_bytes(tensor: torch.Tensor) -> int:
-    return int(math.prod(tensor.shape[1:]) * tensor.element_size())
-
-
 # ---- Agreement -----------------------------------------------------------------------------------
 
 
@@ -93,27 +89,30 @@ class Arguments:
     records: int
     output_size: int | None
     error: str | None  # of this rank: its arguments are wrong
+    offers: list[Offer | None] = dataclasses.field(default_factory=list)  # of the tensors
 
 
 _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
 
 
-def _describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any) -> Arguments:
+def _describe(ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any) -> Arguments:
     """The arguments of this rank. If they are wrong, `error` says why, so all ranks fail."""
     try:
         leaves = _leaves(data)
         records = _count_records(leaves)
         size = None if output_size is None else _positive("output_size", output_size, 0)
-        _positive("budget", budget, 1)
+        if budget is not None:
+            _positive("budget", budget, 1)
         _positive("epoch", settings["epoch"], 0)
         if (settings["seed"] is None) == (settings["key"] is None):
             raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
+        offers = [_peer_memory.offer(t) if _moves.may_be_read(ranks, t) else None for t in leaves.values()]
     except Exception as error:  # the other ranks must hear of it, or they would wait
         return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, str(error))
     tensors = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
     return Arguments(VERSION, **settings, structure=structure, tensors=tensors, records=records,
-                     output_size=size, error=None)  # fmt: skip
+                     output_size=size, error=None, offers=offers)  # fmt: skip
 
 
 def _positive(name: str, value: Any, least: int) -> int:
@@ -201,139 +200,31 @@ def _take_plan(
     return take()
 
 
-class Numbers:
-    """A list of a plan. Gives its numbers as an index of torch."""
-
-    def __init__(self, numbers: Any, below: int = 1 << 64) -> None:
-        """All numbers are less than `below`."""
-        self.count = len(numbers)
-        self.width = numbers.dtype.itemsize
-        self.is_signed = below <= 1 << 8 * self.width - 1  # the numbers fit the signed type
-        signed = numbers.view(f"i{self.width}")  # torch computes little with the unsigned types
-        self.on_host = isinstance(numbers, np.ndarray)
-        self.numbers = signed if self.on_host else torch.from_dlpack(signed)
-
-    def to_list(self) -> list[int]:
-        numbers: list[int] = self.wide([slice(0, self.count)], torch.device("cpu")).tolist()
-        return numbers
-
-    @property
-    def index_bytes(self) -> int:
-        """The most bytes that a number takes while wide() runs."""
-        return _INDEX_BYTES + int(self.width)
-
-    def index(self, slices: list[slice], device: torch.device) -> torch.Tensor:
-        """The numbers of all slices on the device, as int32 or int64."""
-        return self._take(slices, device) if self.is_signed else self.wide(slices, device)
-
-    def wide(self, slices: list[slice], device: torch.device) -> torch.Tensor:
-        """The numbers of all slices on the device, as int64."""
-        index = self._take(slices, device)
-        if self.width == 8:
-            return index
-        index = index.to(torch.int64)
-        return index if self.is_signed else index.bitwise_and_(0xFFFFFFFF)
-
-    def _take(self, slices: list[slice], device: torch.device) -> torch.Tensor:
-        parts = [self.numbers[part] for part in slices]
-        if self.on_host:
-            return torch.from_numpy(np.concatenate(parts)).to(device)
-        return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(device)
-
-
-def _begin(ranks: Ranks, failure: Exception | None, own_rounds: list[int]) -> list[int]:
-    """Waits until all ranks have their plans and their memory. Returns the number of rounds for each
-    tensor. Fails on every rank if one has failed."""
+def _begin(
+    ranks: Ranks, failure: Exception | None, moves: list[tuple[Move, Move | None]], budget: int
+) -> list[tuple[Move, int]]:
+    """Waits until all ranks have their plans and their memory. Returns the move of each tensor and its
+    number of rounds: the direct one if every rank has it. Fails on every rank if one has failed."""
     why = failure and (type(failure).__name__, str(failure))
-    replies = ranks.gather((why, own_rounds))
+    own = [(staged.count_rounds(budget), direct and direct.count_rounds(budget)) for staged, direct in moves]
+    replies = ranks.gather((why, own))
     for rank, (failed, _) in enumerate(replies):
         if failed:
             kind = getattr(_errors, failed[0], _errors.Error)
             raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
-    return [max(numbers) for numbers in zip(*(rounds for _, rounds in replies))]
+    chosen: list[tuple[Move, int]] = []
+    for (staged, direct), rounds in zip(moves, zip(*(rounds for _, rounds in replies))):
+        if direct is not None and all(of_direct for _, of_direct in rounds):
+            chosen.append((direct, max(of_direct for _, of_direct in rounds)))
+        else:
+            chosen.append((staged, max(of_staged for of_staged, _ in rounds)))
+    return chosen
 
 
-# ---- The rounds ----------------------------------------------------------------------------------
-
-
-class Lists:
-    """The plan as torch needs it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.to, self.arriving = Numbers(plan.to).to_list(), Numbers(plan.arriving).to_list()
-        self.order = Numbers(plan.order, len(plan.order))
-        self.places = Numbers(plan.places, len(plan.places))
-
-    def wait(self) -> None:
-        """Waits until the GPU has read the lists, because the lease of the plan may end then."""
-        if not self.order.on_host:
-            torch.cuda.current_stream(self.order.numbers.device).synchronize()
-
-
-class Move:
-    """The exchange of one tensor."""
-
-    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, output_size: int) -> None:
-        self.ranks, self.lists, self.leaf = ranks, lists, leaf.detach()
-        self.row = _row_bytes(leaf)
-        self.out = torch.empty((output_size, *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
-
-    def count_rounds(self, budget: int) -> int:
-        """Two rounds run at the same time, so each may use half of the budget. If two ranks exchange k
-        records at most, there are at most k rounds, because further rounds would be empty."""
-        lists = self.lists
-        needed = (lists.order.count + lists.places.count) * (self.row + lists.order.index_bytes)
-        most: int = max(1, *lists.to, *lists.arriving)
-        return 1 if needed <= budget else min(most, int(-(-2 * needed // budget)))
-
-    def _start(self, round: int, rounds: int) -> Callable[[], None]:
-        """Starts a round. Returns a function that waits for it and puts its arrivals in their places."""
-        lists, device = self.lists, self.leaf.device
-        leaving = slices_of(lists.to, round, rounds)
-        coming = slices_of(lists.arriving, round, rounds)
-        index = lists.order.index(leaving, device)
-        sent = self.leaf.index_select(0, index).resolve_conj().resolve_neg().contiguous()
-        del index
-        to, arriving = ([part.stop - part.start for part in parts] for parts in (leaving, coming))
-        received = torch.empty((sum(arriving), *self.leaf.shape[1:]), dtype=sent.dtype, device=device)
-        wait = self.ranks.start(
-            _bytes_of(received), _bytes_of(sent), [c * self.row for c in arriving], [c * self.row for c in to]
-        )
-
-        def finish() -> None:
-            wait()
-            self.out.index_copy_(0, lists.places.wide(coming, device), received)
-
-        return finish
-
-    def _run_alone(self, rounds: int) -> torch.Tensor:
-        """A single rank has its places in ascending order, so it gathers into the result."""
-        for round in range(rounds):
-            (part,) = slices_of(self.lists.to, round, rounds)
-            index = self.lists.order.index([part], self.leaf.device)
-            torch.index_select(self.leaf, 0, index, out=self.out[part])
-        return self.out
-
-    def run(self, rounds: int) -> torch.Tensor:
-        """Exchanges all rounds. While the records of one round are sent, gathers those of the next. With
-        NCCL the host only queues this work: the exchange has a CUDA stream of its own."""
-        if self.row == 0:
-            return self.out
-        if self.ranks.world == 1:
-            return self._run_alone(rounds)
-        before: Callable[[], None] | None = None
-        for round in range(rounds):
-            now = self._start(round, rounds)
-            if before:
-                before()
-            before = now
-        if before:
-            before()
-        return self.out
-
-
-def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.reshape(-1).view(torch.uint8)
+def _budget_of(budget: int | None, leaves: list[torch.Tensor]) -> int:
+    if budget is not None:
+        return budget
+    return _BUDGET_OF_GPU if leaves[0].device.type == "cuda" else _BUDGET_OF_HOST
 
 
 # ---- The whole -----------------------------------------------------------------------------------
@@ -349,7 +240,7 @@ def global_shuffle(
     inverse: bool = False,
     key: str | None = None,
     algorithm: str = "primefold",
-    budget: int = 256 << 20,
+    budget: int | None = None,
     client: Any = None,
 ) -> Any:
     """Shuffles the records of all ranks together. All ranks of the group call this function. The result
@@ -366,8 +257,8 @@ def global_shuffle(
     output_size  the number of records that this rank gets; None: as many as it has
     inverse      undoes global_shuffle(); `output_size` is then the number before that shuffle
     algorithm    "primefold"
-    budget       bytes of temporary memory on this rank beside data, result and plan; a round has at
-                 least one record for each pair of ranks
+    budget       bytes of temporary memory on this rank beside data, result and plan; None: 1 GiB on a
+                 GPU, else 256 MiB. A round has at least one record for each pair of ranks
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 
     Returns new tensors in the same structure. The plan takes 8 bytes a record in the memory of the
@@ -378,21 +269,28 @@ def global_shuffle(
     """
     ranks = Ranks(group)
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
-    all_arguments = ranks.gather(_describe(data, settings, output_size, budget))
+    all_arguments = ranks.gather(_describe(ranks, data, settings, output_size, budget))
     _agree(all_arguments)
     sizes, outputs = _sizes(all_arguments)
     leaves = list(_leaves(data).values())
     if sum(sizes) == 0:
         return _rebuild(data, [leaf.detach().clone() for leaf in leaves])
-    moves: list[Move] = []
+    moves: list[tuple[Move, Move | None]] = []
     failure: Exception | None = None
+    memory = PeerMemory(leaves[0].device)
     try:
-        lists = Lists(_take_plan(client, ranks, sizes, outputs, _device_of(leaves), settings))
-        moves = [Move(ranks, lists, leaf, outputs[ranks.rank]) for leaf in leaves]
-    except Exception as error:  # the other ranks must hear of it, or they would wait
-        failure = error.with_traceback(None)  # its frames would keep the lease
-    rounds = _begin(ranks, failure, [move.count_rounds(budget) for move in moves])
-    try:
-        return _rebuild(data, [move.run(count) for move, count in zip(moves, rounds)])
+        try:
+            lists = Lists(_take_plan(client, ranks, sizes, outputs, _device_of(leaves), settings))
+            for i, leaf in enumerate(leaves):
+                out = torch.empty((outputs[ranks.rank], *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
+                offers = [arguments.offers[i] for arguments in all_arguments]
+                moves.append(_moves.moves_of(ranks, lists, leaf, out, offers, sizes, memory))
+        except Exception as error:  # the other ranks must hear of it, or they would wait
+            failure = error.with_traceback(None)  # its frames would keep the lease
+        chosen = _begin(ranks, failure, moves, _budget_of(budget, leaves))
+        try:
+            return _rebuild(data, [move.run(rounds) for move, rounds in chosen])
+        finally:
+            lists.wait()
     finally:
-        lists.wait()
+        memory.close()

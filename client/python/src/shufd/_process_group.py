@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, Callable, Iterator
 
 import torch
 import torch.distributed as dist
 
 from . import _errors, _ranks
+
+_SHORT = 4096  # bytes that all ranks exchange at once
 
 
 class Ranks:
@@ -36,11 +39,29 @@ class Ranks:
     def gather(self, value: Any) -> list[Any]:
         """The values of all ranks."""
         values = [value] * self.world
+        if self.world > 1 and dist.get_backend(self.group) == "nccl":
+            return [pickle.loads(own) for own in self._gather_bytes(pickle.dumps(value))]
         if self.world > 1:
             self._call(dist.all_gather_object, values, value, group=self.group)
         return values
 
-    def _exchanges_on_device(self, device: torch.device) -> bool:
+    def _gather_bytes(self, own: bytes) -> list[bytes]:
+        """The bytes of all ranks. If they are short, this takes one exchange, where all_gather_object() takes
+        two and a wait of the host between them."""
+        rows = self._gather_rows(own, _SHORT)
+        most = max(int.from_bytes(row[:8], "little") for row in rows)
+        if most > _SHORT:
+            rows = self._gather_rows(own, most)
+        return [row[8 : 8 + int.from_bytes(row[:8], "little")] for row in rows]
+
+    def _gather_rows(self, own: bytes, room: int) -> list[bytes]:
+        """From each rank the length of its bytes, and the first `room` of them."""
+        row = torch.frombuffer(bytearray(len(own).to_bytes(8, "little") + own[:room].ljust(room)), dtype=torch.uint8)
+        rows = torch.empty((self.world, 8 + room), dtype=torch.uint8, device="cuda")
+        self._call(dist.all_gather, list(rows.unbind()), row.cuda(), group=self.group)
+        return [bytes(numbers) for numbers in rows.cpu().numpy()]
+
+    def exchanges_on(self, device: torch.device) -> bool:
         """Whether the engine has an all-to-all for tensors on the device. gloo only sends between pairs."""
         engine = dist.get_backend(self.group)
         return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
@@ -48,7 +69,7 @@ class Ranks:
     def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
         """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
         until then."""
-        if self._exchanges_on_device(sent.device):
+        if self.exchanges_on(sent.device):
             work = [self._call(dist.all_to_all_single, received, sent, arriving, to, self.group, True)]
             return lambda tensors=(received, sent): self._finish(work)
         there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8)
@@ -61,6 +82,10 @@ class Ranks:
                 received.copy_(there)
 
         return finish
+
+    def wait_for_all(self, device: torch.device) -> None:
+        """The current stream of the device waits until all ranks have come to this point in theirs."""
+        self._call(dist.all_reduce, torch.zeros(1, device=device), group=self.group)
 
     def _send_between_pairs(
         self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: MIT
+"""The exchange of the rows of one tensor by the plans of its ranks.
+
+There are two methods. *Staged*: each rank gathers the rows that it sends, the engine of torch.distributed
+exchanges them, and each rank puts the arrivals in their places. *Direct*: the ranks exchange the lists of
+the rows to send, and each rank reads the rows from the memory of its peers. Both work in rounds that fit a
+budget.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import numpy as np
+import torch
+
+from . import _row_kernel
+from ._peer_memory import Offer, PeerMemory
+from ._plan import Plan, slices_of
+from ._process_group import Ranks
+from ._row_kernel import Segment, Table
+
+_INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
+LEAST_DIRECT_BYTES = 64  # of a row; bench/results/2026-11-25-h100-exchange
+_OVERLAPPED_ROUNDS = 4  # at least, so that the exchange of a round and the moves of another overlap
+_SHORTEST_ROUND = 32 << 20  # bytes: below, the start of an exchange takes longer than the exchange
+
+
+def row_bytes(tensor: torch.Tensor) -> int:
+    return int(math.prod(tensor.shape[1:]) * tensor.element_size())
+
+
+# ---- The plan ------------------------------------------------------------------------------------
+
+
+class Numbers:
+    """A list of a plan. Gives its numbers as an index of torch."""
+
+    def __init__(self, numbers: Any, below: int = 1 << 64) -> None:
+        """All numbers are less than `below`."""
+        self.count = len(numbers)
+        self.width = numbers.dtype.itemsize
+        self.is_signed = below <= 1 << 8 * self.width - 1  # the numbers fit the signed type
+        signed = numbers.view(f"i{self.width}")  # torch computes little with the unsigned types
+        self.on_host = isinstance(numbers, np.ndarray)
+        self.numbers = signed if self.on_host else torch.from_dlpack(signed)
+
+    def to_list(self) -> list[int]:
+        numbers: list[int] = self.wide([slice(0, self.count)], torch.device("cpu")).tolist()
+        return numbers
+
+    @property
+    def index_bytes(self) -> int:
+        """The most bytes that a number takes while wide() runs."""
+        return _INDEX_BYTES + int(self.width)
+
+    def index(self, slices: list[slice], device: torch.device) -> torch.Tensor:
+        """The numbers of all slices on the device, as int32 or int64."""
+        return self.take(slices, device) if self.is_signed else self.wide(slices, device)
+
+    def wide(self, slices: list[slice], device: torch.device) -> torch.Tensor:
+        """The numbers of all slices on the device, as int64."""
+        index = self.take(slices, device)
+        if self.width == 8:
+            return index
+        index = index.to(torch.int64)
+        return index if self.is_signed else index.bitwise_and_(0xFFFFFFFF)
+
+    def take(self, slices: list[slice], device: torch.device) -> torch.Tensor:
+        """The numbers of all slices on the device, in their own width."""
+        parts = [self.numbers[part] for part in slices]
+        if self.on_host:
+            return torch.from_numpy(np.concatenate(parts)).to(device)
+        return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(device)
+
+    def address(self, first: int) -> int:
+        """The address of a number in the memory of the GPU."""
+        return int(self.numbers.data_ptr()) + first * int(self.width)
+
+
+class Lists:
+    """The plan as torch needs it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.to, self.arriving = Numbers(plan.to).to_list(), Numbers(plan.arriving).to_list()
+        self.order = Numbers(plan.order, len(plan.order))
+        self.places = Numbers(plan.places, len(plan.places))
+
+    def wait(self) -> None:
+        """Waits until the GPU has read the lists, because the lease of the plan may end then."""
+        if not self.order.on_host:
+            torch.cuda.current_stream(self.order.numbers.device).synchronize()
+
+
+# ---- What all moves share ------------------------------------------------------------------------
+
+
+class Move:
+    """The exchange of one tensor into another. A method is a subclass."""
+
+    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor) -> None:
+        self.ranks, self.lists, self.leaf, self.out = ranks, lists, leaf, out
+        self.row = row_bytes(leaf)
+
+    def count_rounds(self, budget: int) -> int:
+        """The rounds that this rank needs; all ranks then use the largest number."""
+        raise NotImplementedError
+
+    def _fit(self, needed: int, budget: int, least: int = 1) -> int:
+        """Two rounds run at the same time, so each may use half of the budget. If two ranks exchange k
+        records at most, there are at most k rounds, because further rounds would be empty."""
+        most: int = max(1, *self.lists.to, *self.lists.arriving)
+        return min(most, max(least, 1 if needed <= budget else int(-(-2 * needed // budget))))
+
+    def slices(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
+        """The parts of order and places that the ranks exchange in a round."""
+        return slices_of(self.lists.to, round, rounds), slices_of(self.lists.arriving, round, rounds)
+
+    def _start(self, round: int, rounds: int) -> Callable[[], None]:
+        """Starts a round. Returns a function that waits for it and ends it."""
+        raise NotImplementedError
+
+    def run(self, rounds: int) -> torch.Tensor:
+        """Exchanges all rounds. While the records of one round are sent, gathers those of the next. With
+        NCCL the host only queues this work: the exchange has a CUDA stream of its own."""
+        before: Callable[[], None] | None = None
+        for round in range(rounds if self.row else 0):
+            now = self._start(round, rounds)
+            if before:
+                before()
+            before = now
+        if before:
+            before()
+        return self.out
+
+
+def _lengths(slices: list[slice]) -> list[int]:
+    return [part.stop - part.start for part in slices]
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)
+
+
+# ---- Staged, with the operations of torch --------------------------------------------------------
+
+
+class TorchMove(Move):
+    """Any tensor on any device, with any engine."""
+
+    def count_rounds(self, budget: int) -> int:
+        lists = self.lists
+        needed = (lists.order.count + lists.places.count) * (self.row + lists.order.index_bytes)
+        return self._fit(needed, budget)
+
+    def _start(self, round: int, rounds: int) -> Callable[[], None]:
+        lists, device = self.lists, self.leaf.device
+        leaving, coming = self.slices(round, rounds)
+        index = lists.order.index(leaving, device)
+        sent = self.leaf.index_select(0, index).resolve_conj().resolve_neg().contiguous()
+        del index
+        to, arriving = _lengths(leaving), _lengths(coming)
+        received = torch.empty((sum(arriving), *self.leaf.shape[1:]), dtype=sent.dtype, device=device)
+        wait = self.ranks.start(
+            _bytes_of(received), _bytes_of(sent), [c * self.row for c in arriving], [c * self.row for c in to]
+        )
+
+        def finish() -> None:
+            wait()
+            self.out.index_copy_(0, lists.places.wide(coming, device), received)
+
+        return finish
+
+
+class LocalMove(TorchMove):
+    """A single rank has its places in ascending order, so it gathers into the result."""
+
+    def run(self, rounds: int) -> torch.Tensor:
+        for round in range(rounds if self.row else 0):
+            (part,), _ = self.slices(round, rounds)
+            index = self.lists.order.index([part], self.leaf.device)
+            torch.index_select(self.leaf, 0, index, out=self.out[part])
+        return self.out
+
+
+# ---- With the kernel, on GPUs --------------------------------------------------------------------
+
+
+class _KernelMove(Move):
+    """A contiguous tensor on the GPU that has the plan."""
+
+    def _table(self, groups: list[list[Segment]]) -> Table:
+        return Table(groups, self.row, self.lists.order.width, self.leaf.device)
+
+
+class LocalKernelMove(_KernelMove):
+    def count_rounds(self, budget: int) -> int:
+        return 1
+
+    def run(self, rounds: int) -> torch.Tensor:
+        lists = self.lists
+        segment = Segment(
+            self.leaf.data_ptr(), self.out.data_ptr(), lists.order.address(0), 0, lists.order.count
+        )
+        self._table([[segment]]).launch(0)
+        return self.out
+
+
+class StagedMove(_KernelMove):
+    """Two rounds have buffers. The own records go directly to their places."""
+
+    def count_rounds(self, budget: int) -> int:
+        own, lists = self.lists.to[self.ranks.rank], self.lists
+        needed = (lists.order.count + lists.places.count - 2 * own) * self.row
+        overlapped = min(_OVERLAPPED_ROUNDS, needed // 2 // _SHORTEST_ROUND)
+        return self._fit(needed, budget, overlapped)
+
+    def slices(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
+        """Without the own records."""
+        parts = super().slices(round, rounds)
+        for slices in parts:
+            own = slices[self.ranks.rank]
+            slices[self.ranks.rank] = slice(own.start, own.start)
+        return parts
+
+    def _own(self) -> Segment:
+        rank, lists = self.ranks.rank, self.lists
+        return Segment(
+            self.leaf.data_ptr(), self.out.data_ptr(), lists.order.address(sum(lists.to[:rank])),
+            lists.places.address(sum(lists.arriving[:rank])), lists.to[rank],
+        )  # fmt: skip
+
+    def _make_buffers(self, parts: list[tuple[list[slice], list[slice]]]) -> None:
+        def buffer(side: int) -> torch.Tensor:
+            most = max(sum(_lengths(part[side])) for part in parts)
+            return torch.empty(most * self.row, dtype=torch.uint8, device=self.leaf.device)
+
+        self.buffers = [(buffer(0), buffer(1)) for _ in range(min(2, len(parts)))]
+
+    def _gather(self, leaving: list[slice], buffer: torch.Tensor) -> list[Segment]:
+        segments, target = [], buffer.data_ptr()
+        for part, count in zip(leaving, _lengths(leaving)):
+            segments.append(Segment(self.leaf.data_ptr(), target, self.lists.order.address(part.start), 0, count))
+            target += count * self.row
+        return segments
+
+    def _scatter(self, coming: list[slice], buffer: torch.Tensor) -> list[Segment]:
+        segments, source = [], buffer.data_ptr()
+        for part, count in zip(coming, _lengths(coming)):
+            segments.append(Segment(source, self.out.data_ptr(), 0, self.lists.places.address(part.start), count))
+            source += count * self.row
+        return segments
+
+    def run(self, rounds: int) -> torch.Tensor:
+        if self.row == 0:
+            return self.out
+        self.parts = [self.slices(round, rounds) for round in range(rounds)]
+        self._make_buffers(self.parts)
+        groups = [[self._own()]]
+        for round, (leaving, coming) in enumerate(self.parts):
+            sent, received = self.buffers[round % 2]
+            groups += [self._gather(leaving, sent), self._scatter(coming, received)]
+        self.table = self._table(groups)
+        return super().run(rounds)
+
+    def _start(self, round: int, rounds: int) -> Callable[[], None]:
+        """The buffers are free: the stream has waited for the exchange that used them before, and its
+        scatter precedes this gather."""
+        to, arriving = (_lengths(slices) for slices in self.parts[round])
+        sent, received = self.buffers[round % 2]
+        self.table.launch(1 + 2 * round)
+        wait = self.ranks.start(
+            received[: sum(arriving) * self.row], sent[: sum(to) * self.row], [c * self.row for c in arriving],
+            [c * self.row for c in to],
+        )  # fmt: skip
+        if round == 0:
+            self.table.launch(0)
+
+        def finish() -> None:
+            wait()
+            self.table.launch(2 + 2 * round)
+
+        return finish
+
+
+class DirectMove(_KernelMove):
+    """The rank reads the rows of its peers from their memory."""
+
+    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, sources: list[int]) -> None:
+        """`sources` are the addresses of the tensors of all ranks."""
+        super().__init__(ranks, lists, leaf, out)
+        self.sources = sources
+
+    def count_rounds(self, budget: int) -> int:
+        return self._fit((self.lists.order.count + self.lists.places.count) * self.lists.order.width, budget)
+
+    def _start(self, round: int, rounds: int) -> Callable[[], None]:
+        """The list of a peer arrives after its stream has completed the rows."""
+        lists, device = self.lists, self.leaf.device
+        leaving, coming = self.slices(round, rounds)
+        sent = lists.order.take(leaving if rounds > 1 else [slice(0, lists.order.count)], device)
+        to, arriving = _lengths(leaving), _lengths(coming)
+        received = torch.empty(sum(arriving), dtype=sent.dtype, device=device)
+        width = lists.order.width
+        wait = self.ranks.start(
+            _bytes_of(received), _bytes_of(sent), [c * width for c in arriving], [c * width for c in to]
+        )
+
+        def finish() -> None:
+            wait()
+            segments, at = [], received.data_ptr()
+            for part, count, source in zip(coming, arriving, self.sources):
+                segments.append(
+                    Segment(source, self.out.data_ptr(), at, lists.places.address(part.start), count)
+                )
+                at += count * width
+            self._table([segments]).launch(0)
+
+        return finish
+
+    def run(self, rounds: int) -> torch.Tensor:
+        """Ends when all ranks have read their rows. Until then their owners may not change them."""
+        super().run(rounds)
+        self.ranks.wait_for_all(self.leaf.device)
+        return self.out
+
+
+# ---- The choice ----------------------------------------------------------------------------------
+
+
+def _fits_kernel(leaf: torch.Tensor) -> bool:
+    return bool(
+        leaf.is_contiguous() and not leaf.is_conj() and not leaf.is_neg() and _row_kernel.is_available(leaf.device)
+    )
+
+
+def may_be_read(ranks: Ranks, leaf: torch.Tensor) -> bool:
+    """Whether peers may read the tensor directly."""
+    return (
+        ranks.world > 1 and row_bytes(leaf) >= LEAST_DIRECT_BYTES and _fits_kernel(leaf) and ranks.exchanges_on(leaf.device)
+    )
+
+
+def _open_all(
+    ranks: Ranks, leaf: torch.Tensor, offers: list[Offer | None], counts: list[int], memory: PeerMemory
+) -> list[int] | None:
+    """The addresses of the tensors of all ranks; None if this rank cannot read one of them."""
+    sources: list[int] = []
+    for rank, (offer, count) in enumerate(zip(offers, counts)):
+        source = leaf.data_ptr() if rank == ranks.rank else None
+        if source is None and count > 0 and offer is not None:
+            source = memory.open(offer)
+        if source is None and count > 0:
+            return None
+        sources.append(source or 0)
+    return sources
+
+
+def moves_of(
+    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, offers: list[Offer | None],
+    counts: list[int], memory: PeerMemory,
+) -> tuple[Move, Move | None]:  # fmt: skip
+    """The ways in which this rank can move the tensor: staged, and direct if it can. `offers` and `counts`
+    are those of the tensor on all ranks. The caller closes `memory` when the device has ended its work."""
+    arguments = (ranks, lists, leaf.detach(), out)
+    has_kernel = not lists.order.on_host and _fits_kernel(leaf)
+    if ranks.world == 1:
+        return LocalKernelMove(*arguments) if has_kernel else LocalMove(*arguments), None
+    if not has_kernel or not ranks.exchanges_on(leaf.device):
+        return TorchMove(*arguments), None
+    sources = _open_all(ranks, leaf, offers, counts, memory) if may_be_read(ranks, leaf) else None
+    return StagedMove(*arguments), None if sources is None else DirectMove(*arguments, sources)

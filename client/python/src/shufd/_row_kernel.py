@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""A kernel that moves rows between addresses in the memory of GPUs, in the order of lists.
+
+It moves the rows of several segments side by side. So writes to neighbouring places, which come from
+several segments, meet in the cache. torch's own index_select() and index_copy_() take one segment, an
+index of 64-bit numbers, and several times as long for wide rows. Triton comes with torch and compiles
+the kernel at its first use.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any, NamedTuple, Sequence
+
+import torch
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:  # torch for CPUs comes without it
+    triton = None
+
+_TILE_WORDS = 1024  # that a program moves at once
+_FIELDS = 5  # of a segment in the table
+
+
+class Segment(NamedTuple):
+    """`rows` rows from one address to another. Row k comes from row source_list[k] of the source, and
+    goes to row target_list[k] of the target. A list is the address of its first number; 0 stands for
+    k itself."""
+
+    source: int
+    target: int
+    source_list: int
+    target_list: int
+    rows: int
+
+
+def _define_kernel() -> Any:
+    @triton.jit  # type: ignore[misc]
+    def move_rows(  # type: ignore[no-untyped-def]
+        table, segments, units: tl.constexpr, word: tl.constexpr, number: tl.constexpr, rows: tl.constexpr,
+        words: tl.constexpr, from_list: tl.constexpr, to_list: tl.constexpr,
+    ):  # fmt: skip
+        program = tl.program_id(0)
+        segment = table + (program % segments) * 5
+        source = tl.load(segment).to(tl.pointer_type(word))
+        target = tl.load(segment + 1).to(tl.pointer_type(word))
+        k = (program // segments).to(tl.int64) * rows + tl.arange(0, rows)
+        inside = k < tl.load(segment + 4)
+        i = k
+        o = k
+        if from_list:
+            i = tl.load(tl.load(segment + 2).to(tl.pointer_type(number)) + k, mask=inside, other=0).to(tl.int64)
+        if to_list:
+            o = tl.load(tl.load(segment + 3).to(tl.pointer_type(number)) + k, mask=inside, other=0).to(tl.int64)
+        for first in range(0, units, words):
+            at = first + tl.arange(0, words)
+            mask = inside[:, None] & (at < units)[None, :]
+            row = tl.load(source + (i[:, None] * units + at[None, :]), mask=mask)
+            tl.store(target + (o[:, None] * units + at[None, :]), row, mask=mask)
+
+    return move_rows
+
+
+@cache
+def _kernel() -> Any:
+    return _define_kernel()
+
+
+def _word_of(row_bytes: int, addresses: Sequence[int]) -> Any:
+    """The widest word that divides the row and all addresses."""
+    bits = row_bytes | 8
+    for address in addresses:
+        bits |= address
+    return {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}[bits & -bits]
+
+
+class Table:
+    """Segments of one device, copied there once, for several launches."""
+
+    def __init__(self, groups: Sequence[Sequence[Segment]], row_bytes: int, width: int, device: torch.device) -> None:
+        """Each group is for one launch. `width` is the bytes of a number of the lists."""
+        self.groups, self.width, self.device = groups, width, device
+        flat = [segment for group in groups for segment in group]
+        self.word = _word_of(row_bytes, [address for s in flat for address in (s.source, s.target)])
+        self.units = row_bytes * 8 // self.word.primitive_bitwidth
+        self.table = torch.tensor([list(s) for s in flat] or [[0] * _FIELDS], dtype=torch.int64).to(device)
+        self.firsts = [sum(len(group) for group in groups[:i]) for i in range(len(groups))]
+
+    def launch(self, group: int) -> None:
+        """Moves the rows of a group, in the current stream of the device."""
+        segments = self.groups[group]
+        most = max((s.rows for s in segments), default=0)
+        if most == 0 or self.units == 0:
+            return
+        words = min(triton.next_power_of_2(self.units), _TILE_WORDS)
+        rows = _TILE_WORDS // words
+        number = tl.uint32 if self.width == 4 else tl.uint64
+        with torch.cuda.device(self.device):
+            _kernel()[(-(-most // rows) * len(segments),)](
+                self.table[self.firsts[group]], len(segments), self.units, self.word, number, rows, words,
+                any(s.source_list for s in segments), any(s.target_list for s in segments),
+            )  # fmt: skip
+
+
+@cache
+def is_available(device: torch.device) -> bool:
+    """Whether Triton compiles the kernel for the device. Triton needs a C compiler, too."""
+    if triton is None or device.type != "cuda":
+        return False
+    rows = torch.arange(2, dtype=torch.int64, device=device)
+    moved = torch.zeros_like(rows)
+    try:
+        Table([[Segment(rows.data_ptr(), moved.data_ptr(), 0, 0, 2)]], 8, 4, device).launch(0)
+        return bool(torch.equal(rows, moved))
+    except Exception as error:  # of any kind: Triton's own, of the C compiler, of the driver
+        warnings.warn(f"shufd: Triton does not work, so rows move slower: {error}", stacklevel=2)
+        return False

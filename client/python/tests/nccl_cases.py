@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Cases of global_shuffle() over nccl, for torch.distributed.run with a GPU for each rank.
+
+Every rank makes all rows from the seed of the case, and shuffles its own. The result of every rank is
+compared with one shuffle of all rows. Rank 0 prints a line for each case: its method, and whether it and
+its inverse were right.
+"""
+
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+import shufd
+import shufd.torch
+from shufd import _moves
+
+
+def evenly(n, world):
+    return [n // world + (rank < n % world) for rank in range(world)]
+
+
+def cases(world):
+    """name, bytes of a row, sizes before, sizes after, options, expected method"""
+    even = evenly(100_003, world)
+    first = [sum(even), *[0] * (world - 1)]
+    for width in (1, 3, 8, 12, 48):
+        yield f"{width} bytes", width, even, even, {}, "StagedMove"
+    for width in (64, 65, 96, 256, 1000):
+        yield f"{width} bytes", width, even, even, {}, "DirectMove"
+    images = evenly(101, world)
+    yield "images", 150_528, images, images, {}, "DirectMove"
+    yield "rounds", 8, even, even, {"budget": 20_000}, "StagedMove"
+    yield "direct rounds", 80, even, even, {"budget": 20_000}, "DirectMove"
+    yield "images in rounds", 150_528, images, images, {"budget": 1}, "DirectMove"
+    yield "from one rank", 72, first, even, {}, "DirectMove"
+    yield "to one rank", 72, even, first, {}, "DirectMove"
+    yield "narrow, from one rank", 4, first, even, {}, "StagedMove"
+    yield "few rows", 128, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "DirectMove"
+    yield "not contiguous", 128, even, even, {"strided": True}, "TorchMove"
+    yield "staged, wide", 256, even, even, {"least": 1 << 40}, "StagedMove"
+    yield "staged, images in rounds", 150_528, images, images, {"least": 1 << 40, "budget": 1 << 20}, "StagedMove"
+
+
+def run(case, client, used):
+    name, width, before, after, options, expected = case
+    options = dict(options)
+    strided, least = options.pop("strided", False), options.pop("least", _moves.LEAST_DIRECT_BYTES)
+    rank = dist.get_rank()
+    rows = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (sum(before), width), np.uint8)
+    own = torch.from_numpy(rows[sum(before[:rank]) : sum(before[: rank + 1])].copy()).cuda()
+    if strided:
+        larger = own.new_zeros((2 * len(own), width))
+        larger[::2] = own
+        own = larger[::2]
+    usual, _moves.LEAST_DIRECT_BYTES = _moves.LEAST_DIRECT_BYTES, least
+    used.clear()
+    shuffled = shufd.torch.global_shuffle(own, seed=7, epoch=width, output_size=after[rank], client=client, **options)
+    methods = set(used)
+    back = shufd.torch.global_shuffle(
+        shuffled, seed=7, epoch=width, output_size=before[rank], inverse=True, client=client, **options
+    )
+    _moves.LEAST_DIRECT_BYTES = usual
+    whole = torch.from_numpy(np.array(client.shuffle(rows, seed=7, epoch=width)))
+    right = torch.equal(shuffled.cpu(), whole[sum(after[:rank]) : sum(after[: rank + 1])])
+    agreed = torch.tensor([right, torch.equal(back, own), methods == {expected}], device="cuda").int()
+    dist.all_reduce(agreed, dist.ReduceOp.MIN)
+    if rank == 0:
+        print(f"{name}: {' '.join(sorted(methods))}, right {bool(agreed[0])}, back {bool(agreed[1])}", flush=True)
+    return bool(agreed.all())
+
+
+def watch_methods():
+    """A list that gets the name of the method of each move."""
+    used = []
+    for kind in (_moves.TorchMove, _moves.StagedMove, _moves.DirectMove):
+        def run(self, rounds, kind=kind, own=kind.run):
+            used.append(kind.__name__)
+            return own(self, rounds)
+
+        kind.run = run
+    return used
+
+
+def several_tensors(client, rank, world):
+    """Tensors of one allocation, with a method each, share a plan."""
+    n = 10_007
+    sizes = evenly(n, world)
+    numbers = torch.arange(sum(sizes[:rank]), sum(sizes[: rank + 1]), device="cuda")
+    data = {"wide": numbers[:, None].repeat(1, 16), "narrow": numbers, "halves": numbers.to(torch.bfloat16)}
+    shuffled = shufd.torch.global_shuffle(data, seed=3, client=client)
+    return torch.equal(shuffled["wide"][:, 15], shuffled["narrow"]) and torch.equal(
+        shuffled["narrow"].to(torch.bfloat16), shuffled["halves"]
+    )
+
+
+def main():
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
+    client = shufd.connect(os.environ[f"SHUFD_SOCKET_{dist.get_rank()}"])
+    used = watch_methods()
+    right = [run(case, client, used) for case in cases(dist.get_world_size())]
+    right.append(several_tensors(client, dist.get_rank(), dist.get_world_size()))
+    leases = client.leases()
+    if dist.get_rank() == 0:
+        print(f"{sum(right)} of {len(right)} right; {len(leases)} leases left", flush=True)
+    dist.destroy_process_group()
+    sys.exit(0 if all(right) and not leases else 1)
+
+
+if __name__ == "__main__":
+    main()
