@@ -83,7 +83,7 @@ static void plan(struct rank *r)
                                 .epoch = epoch,
                                 .rank = (uint64_t)r->number,
                                 .world = (uint64_t)settings.ranks};
-    shuf_lease *lease;
+    shuf_lease *lease = NULL;
     if (shuf_exchange_lease(r->handle, &request, &device, &lease) != SHUF_OK)
         die("rank %d: %s", r->number, shuf_message(r->handle));
     shuf_lease_release(r->handle, &lease);
