@@ -172,6 +172,31 @@ def test_local_permutation(n):
         order.index([0, n])
 
 
+ALLOWED = {
+    "permute": ("uint32", "uint64", "int64"),
+    "normal": ("float64", "float32", "float16", "bfloat16"),
+    "uniform": ("float64", "float32", "uint32", "uint64"),
+}
+
+
+@pytest.mark.parametrize("call", ALLOWED)
+def test_every_scalar_class_of_numpy(client, call):
+    """A class and its name are accepted both, or refused both."""
+    for kind in {*np.sctypeDict.values()}:
+        for dtype in (kind, np.dtype(kind), np.dtype(kind).name):
+            arguments = {"n": 10} if call == "permute" else {"size": 10}
+            if np.dtype(kind).name in ALLOWED[call]:
+                assert getattr(client, call)(**arguments, seed=7, dtype=dtype).dtype == np.dtype(kind)
+                continue
+            with pytest.raises(shufd.Invalid, match="^dtype: .*: expected one of "):
+                getattr(client, call)(**arguments, seed=7, dtype=dtype)
+
+
+def test_a_class_is_no_number(client):
+    with pytest.raises(shufd.Invalid, match="^loc: <class 'numpy.float64'>: expected a number$"):
+        client.normal(loc=np.float64, size=3, seed=7)
+
+
 @pytest.mark.parametrize("shape", [(1,), (1000,), (1000, 3), (77, 5, 2), (5, 0)])
 @pytest.mark.parametrize("dtype", ["f8", "u1", "c16", "S7", [("a", "i4"), ("b", "f8")]])
 def test_shuffle(client, shape, dtype):
