@@ -69,6 +69,13 @@ class Calls:
         self._connections.add(connection)
         return connection
 
+    def _follow(self, other: Calls) -> None:
+        """Lets all later calls use the daemon of another client. Calls that run, and arrays, keep their
+        connections."""
+        self._path, self.socket = other.socket, other.socket
+        self._local = _Local()
+        _lifeline.hold(self.socket)
+
     def _cancel(self) -> None:
         """Ends the call of the main thread. Its next request uses a new connection."""
         connection, self._local.connection = self._local.connection, None

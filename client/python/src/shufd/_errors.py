@@ -23,7 +23,8 @@ class NoDaemon(Error, ConnectionError):
 
 
 class DaemonLost(NoDaemon):
-    """The daemon ended, and no other one came within 10 s. Later calls try once to connect."""
+    """The daemon ended, and no other one came within 10 s. Later calls try once to connect. `serve()` starts
+    another private daemon, which the functions of the module then use."""
 
 
 class Busy(Error):
