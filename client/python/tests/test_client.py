@@ -7,6 +7,7 @@ import decimal
 import errno
 import fcntl
 import gc
+import importlib.util
 import os
 import pickle
 import platform
@@ -443,6 +444,47 @@ def test_prefetch_without_room_warns(tmp_path):
         client.prefetch(1000, 7)
         assert client.permute(n, 7)[0] < n
     daemon.stop()
+
+
+def test_errors_of_memory_name_what_helps_in_python(tmp_path):
+    """A part of the result, if the call has one; and the end of arrays, not that of leases."""
+    daemon = Daemon(tmp_path, "--backend=cpu", "--host-memory=8Mi").start()
+    part = r"; a part needs less memory: offset= and count=, or rank= and world=$"
+    with shufd.connect(daemon.socket) as client:
+        for call in (client.permute, client.prefetch):
+            for n in (4_000_000, 10**10):  # small ones take a shorter way
+                with pytest.raises(shufd.OutOfMemory, match="^the request needs .*" + part):
+                    call(n, 7)
+        with pytest.raises(shufd.OutOfMemory, match="; a part needs less memory: a smaller size, with offset= for"):
+            client.uniform(size=10**8, seed=7)
+        with pytest.raises(shufd.OutOfMemory, match=r"^(?!.* part)"):
+            client.shuffle(np.zeros(20_000_000, np.uint8), 7)
+        array = client.permute(1_500_000, 7)
+        with pytest.raises(shufd.Busy, match=r"own leases and requests .*: drop an array \(del\), or wait"):
+            client.permute(1_500_000, 8)
+        del array
+        assert client.permute(1_500_000, 8).size == 1_500_000
+    daemon.stop()
+
+
+def test_advice_of_busy_is_about_arrays():
+    """Each advice of the daemon about leases."""
+    for advice in ("release a lease, or try again", "release leases", "give some back first"):
+        error = shufd._errors.make("BUSY", f"blocks: too many; {advice}", True)
+        assert isinstance(error, shufd.Busy) and "(del)" in str(error) and advice not in str(error)
+
+
+def test_cpu_is_host_memory(client):
+    devices = ["cpu", "cpu:0"]
+    if importlib.util.find_spec("torch"):
+        devices.append(__import__("torch").device("cpu"))
+    for device in devices:
+        client.prefetch(100, 7, device=device)
+        assert (client.permute(100, 7, device=device) == client.permute(100, 7)).all()
+        assert (client.normal(size=3, seed=7, device=device) == client.normal(size=3, seed=7)).all()
+        assert (client.uniform(1, 2, 3, seed=7, device=device) == client.uniform(1, 2, 3, seed=7)).all()
+        client.prefetch_exchange(100, 7, rank=1, world=2, device=device)
+        assert isinstance(client.exchange(100, 7, rank=1, world=2, device=device).order, np.ndarray)
 
 
 def failing_calls(client):
