@@ -193,6 +193,14 @@ def test_every_scalar_class_of_numpy(client, call):
                 getattr(client, call)(**arguments, seed=7, dtype=dtype)
 
 
+def test_names_of_types_with_a_module(client):
+    """float has NumPy's meaning, torch.float torch's."""
+    names = {"float": "f8", float: "f8", "torch.float": "f4", "torch.double": "f8", "torch.half": "f2", "np.single": "f4"}
+    for name, kind in names.items():
+        assert client.normal(size=3, seed=7, dtype=name).dtype == np.dtype(kind)
+    assert client.permute(3, seed=7, dtype="torch.long").dtype == np.int64
+
+
 def test_a_class_is_no_number(client):
     with pytest.raises(shufd.Invalid, match="^loc: <class 'numpy.float64'>: expected a number$"):
         client.normal(loc=np.float64, size=3, seed=7)

@@ -48,7 +48,8 @@ class Draws(Calls):
                   on every machine
         key       the name of a key of the daemon instead of the seed
         generator a shufd.Stream instead of these; the call advances it
-        dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes)
+        dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes), or
+                  NumPy's or torch's type. As in NumPy, float and "float" are f64; torch.float is f32
         method    "table", faster on a GPU, or "box-muller", the exact law except for rounding
         device, progress
                   as in permute()
