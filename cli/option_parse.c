@@ -92,34 +92,63 @@ static bool offer(void *nearest, const struct argp_option *o)
     return false;
 }
 
-/* Names of the same options in other verbs and programs: numpy, torch, shuf(1). */
+/* Names of the same options in other verbs and programs: numpy, torch, shuf(1). Of two rows for a
+ * name, the first one counts whose option the verb has. */
 static const char *const synonyms[][2] = {
-    {"n", "count"},          {"size", "count"}, {"shape", "count"}, {"num-replicas", "world"},
-    {"world-size", "world"}, {"output", "out"}, {"input", "in"},    {"gpu", "backend"},
-    {"device", "backend"},
+    {"n", "count"},           {"size", "n"},
+    {"size", "count"},        {"length", "n"},
+    {"length", "count"},      {"shape", "count"},
+    {"replicas", "world"},    {"num-replicas", "world"},
+    {"world-size", "world"},  {"random-seed", "seed"},
+    {"random-state", "seed"}, {"o", "out"},
+    {"output", "out"},        {"outfile", "out"},
+    {"input", "in"},          {"infile", "in"},
+    {"gpu", "backend"},       {"device", "backend"},
+    {"loc", "mean"},          {"mu", "mean"},
+    {"scale", "std"},         {"sigma", "std"},
+    {"stddev", "std"},
 };
 
-static bool offer_synonym(void *nearest, const struct argp_option *o)
+static bool is_named(void *name, const struct argp_option *o)
 {
-    struct shuf__nearest *n = nearest;
+    const char *const *wanted = name;
+    return o->name && !(o->flags & OPTION_HIDDEN) && strcmp(o->name, *wanted) == 0;
+}
+
+bool shuf__option_exists(const struct argp *argp, const char *name)
+{
+    return every_option(argp, is_named, &name);
+}
+
+static const char *find_synonym(const struct argp *argp, const char *word)
+{
     for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
-        if (o->name && strcmp(o->name, synonyms[i][1]) == 0 && strcmp(n->text, synonyms[i][0]) == 0)
-            n->name = o->name;
-    return false;
+        if (strcmp(word, synonyms[i][0]) == 0 && shuf__option_exists(argp, synonyms[i][1]))
+            return synonyms[i][1];
+    return NULL;
+}
+
+/* The option that is meant by a word behind dashes; NULL: none is near. Python's names of arguments
+ * have "_" for "-". */
+static const char *find_meant(const struct argp *argp, const struct search *s)
+{
+    char word[64];
+    struct shuf__nearest nearest = {.text = word};
+    snprintf(word, sizeof word, "%.*s", (int)s->length, s->word);
+    for (char *c = word; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    every_option(argp, offer, &nearest);
+    return nearest.name ? nearest.name : find_synonym(argp, word);
 }
 
 int shuf__option_refuse_unknown(const struct argp *argp, const char *program, const char *option)
 {
-    char word[64];
     const struct search s = search_of(option);
-    struct shuf__nearest nearest = {.text = word};
-    snprintf(word, sizeof word, "%.*s", (int)s.length, s.word);
-    every_option(argp, offer, &nearest);
-    if (!nearest.name)
-        every_option(argp, offer_synonym, &nearest);
+    const char *meant = find_meant(argp, &s);
     fprintf(stderr, "%s: unrecognized option '%.64s'; ", program, option);
-    if (nearest.name)
-        fprintf(stderr, "did you mean --%s?\n", nearest.name);
+    if (meant)
+        fprintf(stderr, "did you mean --%s?\n", meant);
     else
         fprintf(stderr, "%s --help lists the options\n", program);
     return EX_USAGE;

@@ -16,6 +16,9 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
 bool shuf__option_each(const struct argp *argp, bool (*see)(void *, const struct argp_option *),
                        void *context);
 
+/* Whether a parser or one of its children has a visible option of this name, without dashes. */
+bool shuf__option_exists(const struct argp *argp, const char *name);
+
 /* From now on shuf__options_parse() passes its parser to `list`, and ends the process. */
 void shuf__options_list_instead(void (*list)(const struct argp *argp));
 

@@ -6,17 +6,53 @@
 
 #include "nearest.h"
 #include "number.h"
+#include "option_parse.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+
+static bool is_given(const struct argp_state *state, const char *option)
+{
+    const size_t length = strlen(option);
+    for (int i = 1; i < state->argc; i++)
+        if (strncmp(state->argv[i], "--", 2) == 0 &&
+            strncmp(state->argv[i] + 2, option, length) == 0 &&
+            strchr("=", state->argv[i][2 + length]))
+            return true;
+    return false;
+}
+
+/* Whether a word consists of numbers: 1000, 1e6, 64Ki or 0,5,1e8. "1.npy" does not. */
+static bool is_numeric(const char *word)
+{
+    return isdigit((unsigned char)*word) && !word[strspn(word, "0123456789_.,+exkKMGTPEi")];
+}
+
+/* Refuses a word without an option before it. Names an option that lacks, and takes such a word. */
+static void refuse_argument(struct argp_state *state, const char *text)
+{
+    static const struct {
+        const char *option;
+        bool is_numeric;
+    } rows[] = {{"in", false}, {"n", true}, {"count", true}, {"at", true}, {"out", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].is_numeric == is_numeric(text) &&
+            shuf__option_exists(state->root_argp, rows[i].option) &&
+            !is_given(state, rows[i].option))
+            argp_failure(state, EX_USAGE, 0,
+                         "argument '%.64s': expected only options; did you mean --%s %.64s?", text,
+                         rows[i].option, text);
+    argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+}
 
 error_t shuf__option_common(int key, const char *text, struct argp_state *state)
 {
     if (key == 'h')
         argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
     else if (key == ARGP_KEY_ARG)
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+        refuse_argument(state, text);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;

@@ -59,21 +59,29 @@ static const struct {
     const char *name;
     shuf_dtype dtype;
 } aliases[] = {
-    {"uint32", SHUF_U32},  {"u4", SHUF_U32},        {"<u4", SHUF_U32},    {"uint64", SHUF_U64},
-    {"<u8", SHUF_U64},     {"int64", SHUF_I64},     {"long", SHUF_I64},   {"<i8", SHUF_I64},
-    {"float64", SHUF_F64}, {"double", SHUF_F64},    {"f8", SHUF_F64},     {"<f8", SHUF_F64},
-    {"float32", SHUF_F32}, {"float", SHUF_F32},     {"single", SHUF_F32}, {"f4", SHUF_F32},
-    {"<f4", SHUF_F32},     {"float16", SHUF_F16},   {"half", SHUF_F16},   {"f2", SHUF_F16},
-    {"<f2", SHUF_F16},     {"bfloat16", SHUF_BF16}, {"fp64", SHUF_F64},   {"fp32", SHUF_F32},
+    {"uint32", SHUF_U32},  {"u4", SHUF_U32},          {"<u4", SHUF_U32},    {"uint64", SHUF_U64},
+    {"<u8", SHUF_U64},     {"int64", SHUF_I64},       {"long", SHUF_I64},   {"<i8", SHUF_I64},
+    {"float64", SHUF_F64}, {"double", SHUF_F64},      {"f8", SHUF_F64},     {"<f8", SHUF_F64},
+    {"float32", SHUF_F32}, {"torch.float", SHUF_F32}, {"single", SHUF_F32}, {"f4", SHUF_F32},
+    {"<f4", SHUF_F32},     {"float16", SHUF_F16},     {"half", SHUF_F16},   {"f2", SHUF_F16},
+    {"<f2", SHUF_F16},     {"bfloat16", SHUF_BF16},   {"fp64", SHUF_F64},   {"fp32", SHUF_F32},
     {"fp16", SHUF_F16},
 };
 
-/* NumPy's u8 and i8 have 8 bytes, but elsewhere these names mean 8 bits. So shufd reads them only
- * as "<u8" and "<i8". */
+/* Modules whose names of types may have the name of the module before them: torch.int64. */
+static const char *const modules[] = {"torch.", "numpy.", "np."};
+
+/* Names that are refused, because they mean types of other sizes elsewhere. */
 static const struct {
     const char *name;
-    shuf_dtype dtype;
-} ambiguous[] = {{"u8", SHUF_U64}, {"i8", SHUF_I64}};
+    unsigned set; /* the types that may be meant, one bit for each */
+    const char *hint;
+} ambiguous[] = {
+    {"u8", 1U << SHUF_U64, "NumPy's u8 (8 bytes) is u64 or <u8 here"},
+    {"i8", 1U << SHUF_I64, "NumPy's i8 (8 bytes) is i64 or <i8 here"},
+    {"float", 1U << SHUF_F64 | 1U << SHUF_F32,
+     "float has 32 bits in C and PyTorch, 64 in Python and NumPy"},
+};
 
 enum {
     ALIASES = sizeof aliases / sizeof *aliases,
@@ -89,7 +97,15 @@ unsigned shuf__dtype_set(enum shuf__distribution distribution)
     return set;
 }
 
-static shuf_dtype find_dtype(const char *text)
+static const char *without_module(const char *text)
+{
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        if (strncmp(text, modules[i], strlen(modules[i])) == 0)
+            return text + strlen(modules[i]);
+    return text;
+}
+
+static shuf_dtype find_name(const char *text)
 {
     for (int dtype = SHUF_AUTO + 1; dtype < SHUF__DTYPES; dtype++)
         if (strcmp(table[dtype].name, text) == 0)
@@ -98,6 +114,12 @@ static shuf_dtype find_dtype(const char *text)
         if (strcmp(aliases[i].name, text) == 0)
             return aliases[i].dtype;
     return SHUF_AUTO;
+}
+
+static shuf_dtype find_dtype(const char *text)
+{
+    const shuf_dtype found = find_name(text);
+    return found == SHUF_AUTO ? find_name(without_module(text)) : found;
 }
 
 /* "f64, f32, f16 or bf16" */
@@ -127,12 +149,9 @@ static void set_hint(const char *text, unsigned set, char hint[SHUF__HINT])
 {
     struct shuf__nearest nearest = {.text = text};
     *hint = '\0';
-    for (size_t i = 0; i < sizeof ambiguous / sizeof *ambiguous; i++) {
-        const shuf_dtype dtype = ambiguous[i].dtype;
-        if (strcmp(ambiguous[i].name, text) == 0 && set >> dtype & 1)
-            snprintf(hint, SHUF__HINT, "; NumPy's %s (8 bytes) is %s or <%s here", text,
-                     table[dtype].name, text);
-    }
+    for (size_t i = 0; i < sizeof ambiguous / sizeof *ambiguous; i++)
+        if (strcmp(ambiguous[i].name, text) == 0 && (set & ambiguous[i].set))
+            snprintf(hint, SHUF__HINT, "; %s", ambiguous[i].hint);
     if (strlen(text) < SHORTEST || *hint)
         return;
     offer_names(&nearest, set);
@@ -150,7 +169,7 @@ shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set,
     }
     list_set(set, names, sizeof names);
     if (found == SHUF_AUTO) /* not a known type, so the name may be mistyped */
-        set_hint(text, set, hint);
+        set_hint(without_module(text), set, hint);
     return shuf__fail(error, SHUF_INVALID, "%s %.64s: expected %s%s", field, *text ? text : "''",
                       names, hint);
 }

@@ -29,7 +29,7 @@ const char *shuf__dtype_label(int dtype, char number[SHUF__DTYPE_TEXT]);
 unsigned shuf__dtype_set(enum shuf__distribution distribution);
 
 /* Reads one type of the set, by its name or by its name in C, NumPy or PyTorch: "f32", "float32",
- * "float", "<f4". Fails with SHUF_INVALID. */
+ * "torch.float32", "<f4". Fails with SHUF_INVALID. */
 shuf_status shuf__dtype_parse(const char *field, const char *text, unsigned set, shuf_dtype *dtype,
                               struct shuf__error *error);
 

@@ -53,14 +53,42 @@ static void dtype_names_are_parsed(void **state)
         const char *name;
         shuf_dtype dtype;
     } rows[] = {
-        {"u32", SHUF_U32},    {"uint32", SHUF_U32},    {"u4", SHUF_U32},      {"<u4", SHUF_U32},
-        {"u64", SHUF_U64},    {"uint64", SHUF_U64},    {"<u8", SHUF_U64},     {"i64", SHUF_I64},
-        {"int64", SHUF_I64},  {"long", SHUF_I64},      {"<i8", SHUF_I64},     {"f64", SHUF_F64},
-        {"double", SHUF_F64}, {"float64", SHUF_F64},   {"<f8", SHUF_F64},     {"f8", SHUF_F64},
-        {"f32", SHUF_F32},    {"float32", SHUF_F32},   {"float", SHUF_F32},   {"<f4", SHUF_F32},
-        {"f16", SHUF_F16},    {"half", SHUF_F16},      {"float16", SHUF_F16}, {"<f2", SHUF_F16},
-        {"bf16", SHUF_BF16},  {"bfloat16", SHUF_BF16}, {"fp16", SHUF_F16},    {"fp32", SHUF_F32},
+        {"u32", SHUF_U32},
+        {"uint32", SHUF_U32},
+        {"u4", SHUF_U32},
+        {"<u4", SHUF_U32},
+        {"u64", SHUF_U64},
+        {"uint64", SHUF_U64},
+        {"<u8", SHUF_U64},
+        {"i64", SHUF_I64},
+        {"int64", SHUF_I64},
+        {"long", SHUF_I64},
+        {"<i8", SHUF_I64},
+        {"f64", SHUF_F64},
+        {"double", SHUF_F64},
+        {"float64", SHUF_F64},
+        {"<f8", SHUF_F64},
+        {"f8", SHUF_F64},
+        {"f32", SHUF_F32},
+        {"float32", SHUF_F32},
+        {"single", SHUF_F32},
+        {"<f4", SHUF_F32},
+        {"f16", SHUF_F16},
+        {"half", SHUF_F16},
+        {"float16", SHUF_F16},
+        {"<f2", SHUF_F16},
+        {"bf16", SHUF_BF16},
+        {"bfloat16", SHUF_BF16},
+        {"fp16", SHUF_F16},
+        {"fp32", SHUF_F32},
         {"fp64", SHUF_F64},
+        {"torch.int64", SHUF_I64},
+        {"torch.float16", SHUF_F16},
+        {"torch.bfloat16", SHUF_BF16},
+        {"torch.float", SHUF_F32},
+        {"torch.long", SHUF_I64},
+        {"np.uint32", SHUF_U32},
+        {"numpy.float64", SHUF_F64},
     };
     struct shuf__error error;
     shuf_dtype dtype;
@@ -91,6 +119,18 @@ static void wrong_dtypes_are_refused(void **state)
         {SHUF_DISTRIBUTION_NONE, "i8",
          "t i8: expected u32, u64 or i64; NumPy's i8 (8 bytes) is i64 or <i8 here"},
         {SHUF_DISTRIBUTION_GAUSS, "i8", "t i8: expected f64, f32, f16 or bf16"},
+        {SHUF_DISTRIBUTION_GAUSS, "float",
+         "t float: expected f64, f32, f16 or bf16; float has 32 bits in C and PyTorch, 64 in "
+         "Python "
+         "and NumPy"},
+        {SHUF_DISTRIBUTION_UNIFORM, "np.float",
+         "t np.float: expected u32, u64, f64 or f32; float has 32 bits in C and PyTorch, 64 in "
+         "Python and NumPy"},
+        {SHUF_DISTRIBUTION_NONE, "float", "t float: expected u32, u64 or i64"},
+        {SHUF_DISTRIBUTION_NONE, "torch.int32",
+         "t torch.int32: expected u32, u64 or i64; did you mean uint32?"},
+        {SHUF_DISTRIBUTION_NONE, "jax.int64", "t jax.int64: expected u32, u64 or i64"},
+        {SHUF_DISTRIBUTION_NONE, "torch.", "t torch.: expected u32, u64 or i64"},
         {SHUF_DISTRIBUTION_NONE, "i4", "t i4: expected u32, u64 or i64"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

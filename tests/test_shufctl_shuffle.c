@@ -220,8 +220,7 @@ static void wrong_files_are_refused(void **state)
         {"'|O'", "(2,)", 16, "dtype '|O': objects are not in the file"},
         {"'<f4'", "(3,)", 11, "11 bytes after its header, expected 12 for"},
         {"'<f4'", "(3,)", 13, "13 bytes after its header, expected 12 for"},
-        {"'<f4'", "(0,)", 0, "no records in it"},
-        {"'<f4'", "(4, 0)", 0, "records of 0 bytes"},
+        {"'<f4'", "(0, 3)", 4, "4 bytes after its header, expected 0 for"},
         {"'<f4'", "()", 4, "shape (): a single value"},
         {"'\033]52;c;\x9b\a'", "(2,)", 16,
          "'?]52;c;?"
@@ -266,6 +265,37 @@ static void wrong_files_are_refused(void **state)
     write_file("bad", "", 0, "", 0);
     expect_file_refused(65, "no records in it", "--record 5");
     free(bytes);
+    shufctl_remove("bad");
+    assert_int_equal(shufctl_count_files(), 0);
+}
+
+/* The array is written as it is, but the other options are checked. */
+static void empty_arrays_are_shuffled(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"(0,)", "(0, 3)", "(4, 0)"};
+    static const char *const options[] = {"", " --inverse", " --algorithm philox24"};
+    char header[256];
+    struct command c;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        size_t front = make_header(header, 1, "'<f4'", shapes[i]);
+        write_file("bad", header, front, "", 0);
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+            assert_int_equal(shufctl_script(&c, "\"$0\" shuffle --in %s/bad --seed 7 --out -%s",
+                                            shufctl_directory, options[k]),
+                             0);
+            assert_int_equal(c.out.size, front);
+            assert_memory_equal(c.out.bytes, header, front);
+            command_free(&c);
+        }
+        expect_file_refused(64, "algorithm \"knuth\": expected primefold", "--algorithm knuth");
+    }
+    assert_int_equal(shufctl_script(&c, "\"$0\" shuffle --in %s/bad --seed 7 --out %s/out",
+                                    shufctl_directory, shufctl_directory),
+                     0);
+    assert_non_null(strstr(c.out.bytes, "4 of 0 bytes (0 B)"));
+    command_free(&c);
+    shufctl_remove("out");
     shufctl_remove("bad");
     assert_int_equal(shufctl_count_files(), 0);
 }
@@ -630,6 +660,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(summary_as_text_and_json),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(wrong_files_are_refused),
+        cmocka_unit_test(empty_arrays_are_shuffled),
         cmocka_unit_test(pipes_are_shuffled),
         cmocka_unit_test(wrong_pipe_sizes_are_refused),
         cmocka_unit_test(suffix_selects_format),

@@ -63,15 +63,6 @@ static int malformed(const struct shuf__array *a, const char *why)
     return shuf__fail_with(EX_DATAERR, "--in %s: %s", a->name, why);
 }
 
-static int check_records(const struct shuf__array *a)
-{
-    if (a->bytes == 0)
-        return malformed(a, a->header && a->records > 0
-                                ? "records of 0 bytes, expected at least 1"
-                                : "no records in it, expected at least one");
-    return EX_OK;
-}
-
 static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t size, uint64_t given)
 {
     char why[SHUF__NPY_WHY];
@@ -99,7 +90,7 @@ static int set_npy_size(struct shuf__array *a, struct shuf__npy *npy, uint64_t s
     a->records = npy->records;
     a->record = npy->record;
     a->bytes = npy->bytes;
-    return check_records(a);
+    return EX_OK;
 }
 
 static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
@@ -120,7 +111,7 @@ static int set_raw_size(struct shuf__array *a, uint64_t size, uint64_t given)
     a->record = given;
     a->records = size / given;
     a->bytes = size;
-    return check_records(a);
+    return size > 0 ? EX_OK : malformed(a, "no records in it, expected at least one");
 }
 
 /* True for an .npz or another zip archive. A shuffle of its bytes as raw records would destroy the

@@ -26,6 +26,10 @@ enum key {
     KEY_METHOD,
     KEY_SUMMARY,
     KEY_EPOCH, /* of permutations only */
+    KEY_LOW,   /* of other programs, up to KEY_MAX */
+    KEY_HIGH,
+    KEY_MIN,
+    KEY_MAX,
     KEYS_END,
 };
 
@@ -60,6 +64,10 @@ static const struct argp_option uniform_table[] = {
     {"mean", KEY_MEAN, "M", OPTION_HIDDEN, NULL, 2},
     {"std", KEY_STD, "D", OPTION_HIDDEN, NULL, 2},
     {"method", KEY_METHOD, "METHOD", OPTION_HIDDEN, NULL, 2},
+    {"low", KEY_LOW, "A", OPTION_HIDDEN, NULL, 2},
+    {"high", KEY_HIGH, "B", OPTION_HIDDEN, NULL, 2},
+    {"min", KEY_MIN, "A", OPTION_HIDDEN, NULL, 2},
+    {"max", KEY_MAX, "B", OPTION_HIDDEN, NULL, 2},
     {0},
 };
 
@@ -150,6 +158,20 @@ static void read_method_option(struct argp_state *state, const char *text, shuf_
                                                        "table or box-muller");
 }
 
+/* Ends the process on an option that streams do not have, but other requests or programs. */
+static void refuse_foreign(struct argp_state *state, int key)
+{
+    if (key == KEY_EPOCH)
+        argp_failure(state, EX_USAGE, 0,
+                     "--epoch: random numbers have no epoch; expected --stream T");
+    if (key >= KEY_LOW)
+        argp_failure(
+            state, EX_USAGE, 0,
+            "%s: no such option; values of f64 and f32 are in [0, 1), those of u32 and u64 "
+            "have all bits random: scale them where you use them",
+            shuf__option_name(uniform_table, key));
+}
+
 static error_t parse_draw_option(int key, char *text, struct argp_state *state)
 {
     struct parse *parse = state->input;
@@ -161,9 +183,7 @@ static error_t parse_draw_option(int key, char *text, struct argp_state *state)
     if (key < KEY_COUNT || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
-    if (key == KEY_EPOCH)
-        argp_failure(state, EX_USAGE, 0,
-                     "--epoch: random numbers have no epoch; expected --stream T");
+    refuse_foreign(state, key);
     uint64_t *number = stream_number(numbers, key);
     if (number)
         shuf__option_number(state, shuf__option_name(gauss_table, key), text, number);

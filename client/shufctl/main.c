@@ -38,6 +38,7 @@ static const struct shuf__other_word others[] = {
     {"ls", "leases lists the leases of results"},
     {"list", "leases lists the leases of results"},
     {"ps", "leases lists the leases of results, top the users"},
+    {"unshuffle", "shuffle --inverse restores the order of a shuffled array"},
     {"permutation", "permute computes a permutation"},
     {"randperm", "permute computes a permutation"},
     {"normal", "gauss computes normally distributed numbers"},

@@ -29,7 +29,7 @@ const struct shuf__topic shuf__topics[] = {
      "  i64   int64, long, <i8            whole numbers of 0 to 2^63 - 1; torch indexes with it\n"
      "  f64   float64, double, fp64, f8, <f8\n"
      "                                    IEEE 754, 64 bits\n"
-     "  f32   float32, float, single, fp32, f4, <f4\n"
+     "  f32   float32, single, fp32, f4, <f4\n"
      "                                    IEEE 754, 32 bits\n"
      "  f16   float16, half, fp16, f2, <f2\n"
      "                                    IEEE 754, 16 bits\n"
@@ -38,7 +38,11 @@ const struct shuf__topic shuf__topics[] = {
      "permute takes u32, u64 and i64; gauss f64, f32, f16 and bf16; uniform u32, u64, f64 and "
      "f32.\n"
      "NumPy's u8 and i8 have 8 bytes; elsewhere these names have 8 bits. So write u64 or <u8, and\n"
-     "i64 or <i8.\n"},
+     "i64 or <i8.\n"
+     "\n"
+     "torch., numpy. or np. may stand before a name of theirs: torch.float16. float alone is "
+     "refused,\n"
+     "because it has 32 bits in C and PyTorch, and 64 in Python and NumPy. torch.float is f32.\n"},
     {"algorithms", "the permutations, for --algorithm",
      "  primefold   the default: the cost of a part is proportional to its size\n"
      "  philox24    a value depends on all positions before its own, so a late part costs more\n"

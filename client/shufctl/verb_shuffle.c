@@ -125,10 +125,28 @@ static shuf_status check_algorithm(shuf *daemon, const char *name)
     return name ? shuf_permute(daemon, &one, &value, sizeof value, NULL) : SHUF_OK;
 }
 
+/* Writes an array of no bytes as it is. The daemon only checks the other options, by a permutation
+ * of one record. */
+static int write_empty(shuf *daemon, struct shuf__shuffle_run *run)
+{
+    uint32_t value;
+    const shuf_records *records = &run->records;
+    const shuf_permutation one = {.algorithm = records->algorithm,
+                                  .n = 1,
+                                  .seed = records->seed,
+                                  .key = records->key,
+                                  .epoch = records->epoch};
+    const shuf_status status = shuf_permute(daemon, &one, &value, sizeof value, &run->result);
+    run->result.device_ns = 0;
+    return status == SHUF_OK ? shuf__shuffle_begin_output(run)
+                             : shuf__fail_call(daemon, status, &run->options->daemon);
+}
+
 static int write_shuffled(shuf *daemon, struct shuffle *s)
 {
     const uint64_t begin = shuf__clock_ns();
-    int code = shuf__shuffle_in_daemon(daemon, &s->run, &s->mapped);
+    int code = s->run.array.bytes == 0 ? write_empty(daemon, &s->run)
+                                       : shuf__shuffle_in_daemon(daemon, &s->run, &s->mapped);
     if (code == EX_OK && s->mapped)
         code = shuf__shuffle_mapped(daemon, &s->run);
     shuf__progress_phase("waiting for the disk", 0);

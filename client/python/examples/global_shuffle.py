@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Shuffles rows that lie on the ranks of a job, proves the result, and undoes it.
 
-    torchrun --nproc_per_node 4 global_shuffle.py [--rows 1e6] [--columns 4] [--seed 7]
+    python -m torch.distributed.run --nproc_per_node 4 global_shuffle.py [--rows 1e6] [--columns 4] [--seed 7]
+
+The torch of Debian 12 also needs -r 1 -t 1 before the name of the program.
 
 Each row is computed from its number. So after the shuffle, each rank can look up which row belongs to
 each of its places, compute this row, and compare it. Rank 0 gets fewer rows than it had, and the last
@@ -27,7 +29,8 @@ def rows_of(numbers, columns):
 
 
 def start(options):
-    """Begins the job. Without a daemon, the first rank of each machine starts one for all its ranks."""
+    """Begins the job. Without a daemon, the first rank of each machine starts one for all its ranks, by
+    serve(): default_client() starts none for one of several ranks."""
     gpu = torch.cuda.is_available() and torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
     if gpu:
@@ -35,7 +38,7 @@ def start(options):
     dist.init_process_group("nccl" if gpu else "gloo")
     sockets = [None] * dist.get_world_size()
     first = int(os.environ["LOCAL_RANK"]) == 0
-    own = shufd.default_client() if first and "SHUFD_SOCKET" not in os.environ else None
+    own = shufd.serve() if first and "SHUFD_SOCKET" not in os.environ else None
     dist.all_gather_object(sockets, own.socket if own else None)
     here = dist.get_rank() - int(os.environ["LOCAL_RANK"])
     return device, own or shufd.connect(sockets[here])

@@ -7,6 +7,7 @@ import decimal
 import errno
 import fcntl
 import gc
+import importlib.util
 import os
 import pickle
 import platform
@@ -170,6 +171,39 @@ def test_local_permutation(n):
     assert pickle.loads(pickle.dumps(order))[n // 2] == order[n // 2]
     with pytest.raises(shufd.Invalid, match=f"positions: {n}: expected less than n"):
         order.index([0, n])
+
+
+ALLOWED = {
+    "permute": ("uint32", "uint64", "int64"),
+    "normal": ("float64", "float32", "float16", "bfloat16"),
+    "uniform": ("float64", "float32", "uint32", "uint64"),
+}
+
+
+@pytest.mark.parametrize("call", ALLOWED)
+def test_every_scalar_class_of_numpy(client, call):
+    """A class and its name are accepted both, or refused both."""
+    for kind in {*np.sctypeDict.values()}:
+        for dtype in (kind, np.dtype(kind), np.dtype(kind).name):
+            arguments = {"n": 10} if call == "permute" else {"size": 10}
+            if np.dtype(kind).name in ALLOWED[call]:
+                assert getattr(client, call)(**arguments, seed=7, dtype=dtype).dtype == np.dtype(kind)
+                continue
+            with pytest.raises(shufd.Invalid, match="^dtype: .*: expected one of "):
+                getattr(client, call)(**arguments, seed=7, dtype=dtype)
+
+
+def test_names_of_types_with_a_module(client):
+    """float has NumPy's meaning, torch.float torch's."""
+    names = {"float": "f8", float: "f8", "torch.float": "f4", "torch.double": "f8", "torch.half": "f2", "np.single": "f4"}
+    for name, kind in names.items():
+        assert client.normal(size=3, seed=7, dtype=name).dtype == np.dtype(kind)
+    assert client.permute(3, seed=7, dtype="torch.long").dtype == np.int64
+
+
+def test_a_class_is_no_number(client):
+    with pytest.raises(shufd.Invalid, match="^loc: <class 'numpy.float64'>: expected a number$"):
+        client.normal(loc=np.float64, size=3, seed=7)
 
 
 @pytest.mark.parametrize("shape", [(1,), (1000,), (1000, 3), (77, 5, 2), (5, 0)])
@@ -418,6 +452,47 @@ def test_prefetch_without_room_warns(tmp_path):
         client.prefetch(1000, 7)
         assert client.permute(n, 7)[0] < n
     daemon.stop()
+
+
+def test_errors_of_memory_name_what_helps_in_python(tmp_path):
+    """A part of the result, if the call has one; and the end of arrays, not that of leases."""
+    daemon = Daemon(tmp_path, "--backend=cpu", "--host-memory=8Mi").start()
+    part = r"; a part needs less memory: offset= and count=, or rank= and world=$"
+    with shufd.connect(daemon.socket) as client:
+        for call in (client.permute, client.prefetch):
+            for n in (4_000_000, 10**10):  # small ones take a shorter way
+                with pytest.raises(shufd.OutOfMemory, match="^the request needs .*" + part):
+                    call(n, 7)
+        with pytest.raises(shufd.OutOfMemory, match="; a part needs less memory: a smaller size, with offset= for"):
+            client.uniform(size=10**8, seed=7)
+        with pytest.raises(shufd.OutOfMemory, match=r"^(?!.* part)"):
+            client.shuffle(np.zeros(20_000_000, np.uint8), 7)
+        array = client.permute(1_500_000, 7)
+        with pytest.raises(shufd.Busy, match=r"own leases and requests .*: drop an array \(del\), or wait"):
+            client.permute(1_500_000, 8)
+        del array
+        assert client.permute(1_500_000, 8).size == 1_500_000
+    daemon.stop()
+
+
+def test_advice_of_busy_is_about_arrays():
+    """Each advice of the daemon about leases."""
+    for advice in ("release a lease, or try again", "release leases", "give some back first"):
+        error = shufd._errors.make("BUSY", f"blocks: too many; {advice}", True)
+        assert isinstance(error, shufd.Busy) and "(del)" in str(error) and advice not in str(error)
+
+
+def test_cpu_is_host_memory(client):
+    devices = ["cpu", "cpu:0"]
+    if importlib.util.find_spec("torch"):
+        devices.append(__import__("torch").device("cpu"))
+    for device in devices:
+        client.prefetch(100, 7, device=device)
+        assert (client.permute(100, 7, device=device) == client.permute(100, 7)).all()
+        assert (client.normal(size=3, seed=7, device=device) == client.normal(size=3, seed=7)).all()
+        assert (client.uniform(1, 2, 3, seed=7, device=device) == client.uniform(1, 2, 3, seed=7)).all()
+        client.prefetch_exchange(100, 7, rank=1, world=2, device=device)
+        assert isinstance(client.exchange(100, 7, rank=1, world=2, device=device).order, np.ndarray)
 
 
 def failing_calls(client):

@@ -369,14 +369,23 @@ def test_lists_as_indices_without_a_conversion(kind, as_lent):
         assert index.tolist() == wide.tolist() == values.tolist()
 
 
-def test_example(daemon):
+@pytest.mark.parametrize("has_daemon", [True, False], ids=["daemon", "none"])
+def test_example(daemon, has_daemon):
+    """Without a daemon, the first rank starts one for all ranks."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if not has_daemon:
+        if os.path.exists("/run/shufd/shufd.sock"):
+            pytest.skip("a daemon of this machine is running")
+        environment["XDG_RUNTIME_DIR"] = "/nonexistent"
+        del environment["SHUFD_SOCKET"]
     result = subprocess.run(
         # Debian's torchrun fails without a redirection of the output: its Python is newer than torch's.
         [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "3", "-r", "1", "-t", "1",
          str(EXAMPLE), "--rows", "20_001"],
-        capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=300, env=environment,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stderr.count("started a private daemon") + has_daemon == 1
     assert "20,001 rows on 3 ranks" in result.stdout
     assert "every rank holds its rows of the shuffle: True" in result.stdout
     assert "every rank has its own rows back: True" in result.stdout

@@ -278,6 +278,46 @@ def test_serve_after_a_restart_and_a_crash_keeps_the_options():
     )
 
 
+def test_serve_gives_the_module_another_daemon():
+    """After the end of the private daemon and of the shell that starts it again."""
+    skip_with_default_daemon()
+    result = run_python(
+        "import os, signal, shufd, time\n"
+        "from shufd import _serve\n"
+        "try: from shufd import torch\n"
+        "except ImportError: torch = None\n"
+        "array, client = shufd.permute(1000, 7), shufd.default_client()\n"
+        "samplers = torch and [torch.RandomSampler(range(10), seed=7), torch.DistributedSampler(range(10), 2, 1)]\n"
+        "before = torch and [list(sampler) for sampler in samplers]\n"
+        "((_, guardian),) = _serve._guardians.values()\n"
+        "os.killpg(guardian.pid, signal.SIGKILL)\n"
+        "guardian.wait()\n"
+        "while True:\n"
+        "    try: shufd.connect(client.socket).close()\n"
+        "    except shufd.NoDaemon: break\n"
+        "    time.sleep(0.01)\n"
+        "begin = time.monotonic()\n"
+        "other = shufd.serve()\n"
+        "assert (shufd.permute(1000, 7) == array).all() and shufd.default_client() is client\n"
+        "assert client.socket == other.socket and client.status()['pid'] == other.status()['pid']\n"
+        "if torch:\n"
+        "    samplers[0].set_epoch(0)\n"
+        "    assert [list(sampler) for sampler in samplers] == before\n"
+        "assert shufd.serve().socket == client.socket and time.monotonic() - begin < 8\n"
+    )
+    assert result.stderr.count("started a private daemon") == 2
+
+
+def test_serve_keeps_a_default_client_that_has_a_daemon(daemon):
+    skip_with_default_daemon()
+    run_python(
+        "import os, shufd\n"
+        "client, socket = shufd.default_client(), os.environ.pop('SHUFD_SOCKET')\n"
+        "assert shufd.serve(quiet=True).socket != socket == shufd.default_client().socket\n",
+        SHUFD_SOCKET=daemon.socket,
+    )
+
+
 CHECKED = {
     "host_memory='x'": "Invalid: host_memory x: expected a whole number",
     "host_memory=2.5": "Invalid: host_memory: 2.5: expected text such as 8Gi",

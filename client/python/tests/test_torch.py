@@ -255,6 +255,12 @@ def test_states_of_other_data_are_refused(client):
     for name in state:
         with pytest.raises(shufd.Invalid, match=f"^state: no field {name}: expected a whole dict of state_dict"):
             sampler.load_state_dict({k: v for k, v in state.items() if k != name})
+    random = shufd.torch.RandomSampler(Numbers(100), seed=3, client=client)
+    for whole, text in ((state, "of a DistributedSampler: expected one of a RandomSampler, as this sampler is$"),
+                        ({**state, "num_samples": 100}, "no field replacement"),
+                        ({}, "no field version")):  # fmt: skip
+        with pytest.raises(shufd.Invalid, match=f"^state: {text}"):
+            random.load_state_dict(whole)
     state["position"] = 50  # the state is a copy, so the sampler does not move
     assert sampler.state_dict()["position"] == 0
 
@@ -300,6 +306,11 @@ def test_remaining_counts_from_the_place_of_a_state(client):
     sampler = make_sampler(client, 1003, 4, 1)
     batches = shufd.torch.BatchSampler(sampler, 8, False)
     assert (sampler.remaining, len(sampler)) == (251, 251) and (batches.remaining, len(batches)) == (32, 32)
+    batches.set_epoch(2)
+    assert (batches.epoch, sampler.epoch) == (2, 2)
+    batches.load_state_dict({**sampler.state_dict(), "position": 1003})
+    assert (batches.epoch, sampler.epoch) == (3, 3)
+    batches.set_epoch(0)
     list(itertools.islice(sampler, 100))
     assert sampler.remaining == 151
     state = sampler.state_dict()

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from typing import Any
 
 from . import local
 from ._client import Client
+from ._connection import Connection
 from ._device import DeviceArray
 from ._documented import documented_by
 from ._errors import (
@@ -51,6 +53,7 @@ __version__: str = _ffi.string(_lib.shuf_version()).decode()
 
 _default: Client | None = None
 _default_lock = threading.Lock()
+_own_clients: weakref.WeakSet[Client] = weakref.WeakSet()  # of callers that have given none
 
 
 def connect(path: str | os.PathLike[str] | None = None, *, reconnect: float = 10.0) -> Client:
@@ -69,21 +72,35 @@ def connect(path: str | os.PathLike[str] | None = None, *, reconnect: float = 10
 
 def default_client() -> Client:
     """The client that the functions of this module use. The first call runs serve(), or with several
-    ranks connect(), because else each rank would start a daemon of its own."""
+    ranks connect(), because else each rank would start a daemon of its own. If its daemon is lost, serve()
+    starts another one, which this client then uses."""
     global _default
     with _default_lock:
         if _default is None or _default._closed:
             world = launched_ranks()
             _default = serve() if world == 1 else _connect_rank(world)
+            _own_clients.add(_default)
         return _default
 
 
 def _connect_rank(world: int) -> Client:
     """A client of the running daemon for one of several ranks."""
     try:
-        return connect()
+        client = connect()
     except NoDaemon as error:
         raise for_rank(error, world) from None
+    _own_clients.add(client)
+    return client
+
+
+def _replace_lost_daemons(client: Client) -> None:
+    """Lets the clients of this module whose daemon is gone use that of `client`."""
+    for own in list(_own_clients):
+        if not own._closed and own.socket != client.socket:
+            try:
+                Connection(own.socket, 0.0).close()
+            except NoDaemon:
+                own._follow(client)
 
 
 @documented_by(Client.permute)

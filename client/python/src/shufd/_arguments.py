@@ -13,11 +13,16 @@ from ._errors import Invalid
 _MOST_SHOWN = 80  # characters
 
 
+def _shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of an array, () for anything else. The shape of a class such as numpy.int32 is no tuple."""
+    shape = getattr(value, "shape", ())
+    return tuple(shape) if isinstance(shape, tuple) else ()
+
+
 def shown(value: Any) -> str:
     """A value in a message, which is one line."""
-    shape = getattr(value, "shape", ())
-    if shape:
-        return f"{type(value).__name__} of shape {tuple(shape)}"
+    if shape := _shape_of(value):
+        return f"{type(value).__name__} of shape {shape}"
     text = " ".join(repr(value).split())
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 
@@ -48,7 +53,7 @@ def flag(name: str, value: Any) -> bool:
 
 def real(name: str, value: Any) -> float:
     """The value as a number. Arrays are refused, because all values of a call have one law."""
-    if getattr(value, "shape", ()) != ():
+    if _shape_of(value):
         raise Invalid(f"{name}: {shown(value)}: expected a number; apply an array to the result")
     try:
         if isinstance(value, (str, bytes)):

@@ -15,13 +15,15 @@ import numpy as np
 from . import _daemon, _fork, _lifeline, _request, _wait
 from ._connection import Connection, failure, path_of
 from ._device import DeviceArray, device_of
-from ._errors import Closed, Invalid
+from ._errors import Closed, Invalid, OutOfMemory, advised
 from ._lease import Lease, array_of_u32
 from ._shuf import lib
 
 Array = np.ndarray[Any, Any]
 Result = Union[Array, DeviceArray]
 Self = TypeVar("Self", bound="Calls")
+
+PART = "offset= and count=, or rank= and world="  # arguments for a part of a permutation
 
 _take_whole = lib.shufpy_take_whole
 _integer = operator.index
@@ -69,6 +71,13 @@ class Calls:
         self._connections.add(connection)
         return connection
 
+    def _follow(self, other: Calls) -> None:
+        """Lets all later calls use the daemon of another client. Calls that run, and arrays, keep their
+        connections."""
+        self._path, self.socket = other.socket, other.socket
+        self._local = _Local()
+        _lifeline.hold(self.socket)
+
     def _cancel(self) -> None:
         """Ends the call of the main thread. Its next request uses a new connection."""
         connection, self._local.connection = self._local.connection, None
@@ -93,9 +102,9 @@ class Calls:
 
     def _take(
         self, function: Callable[..., Any], request: Any, size: int, title: str, progress: bool | None,
-        device: Any = None,
+        device: Any = None, part: str | None = None,
     ) -> Lease:
-        """Takes a lease of about `size` values."""
+        """Takes a lease of about `size` values. `part` names the arguments of a call for fewer of them."""
         connection = self._connection()
         options = options_for(device)
 
@@ -109,6 +118,8 @@ class Calls:
         except Invalid:
             self._check_device(device)
             raise
+        except OutOfMemory as error:
+            raise advised(error, part) from None
 
     def _take_whole(self, n: int, seed: Any, epoch: int) -> Array | None:
         """A whole permutation by the default algorithm, in less time. None if it is large, or if an
@@ -121,7 +132,7 @@ class Calls:
         except (OverflowError, TypeError):
             return None
         if not lease:
-            raise failure(self._path)
+            raise advised(failure(self._path), PART)
         return array_of_u32(lease, n)
 
     def _check_device(self, device: Any) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _arguments, _daemon, _request, _room, _wait
-from ._calls import Array, options_for
+from ._calls import PART, Array, options_for
 from ._connection import Connection
-from ._device import DeviceArray, device_of
+from ._device import DeviceArray, device_of, gpu_of
 from ._draws import Draws
 from ._dtype import as_u64
-from ._errors import Invalid, renamed
+from ._errors import Invalid, OutOfMemory, advised, renamed
 from ._lease import Lease
 from ._plan import Plan
 from ._shuf import ffi, lib
@@ -77,9 +77,11 @@ class Client(Draws):
                   offset of n gives an empty array: nothing is left after the last value
         dtype     "u32" (n <= 2^32), "u64" or "i64", or NumPy's or torch's type; by default the
                   smaller unsigned type that holds n - 1
-        device    None: host memory; "cuda" or "cuda:0": a DeviceArray in the memory of the GPU
+        device    None or "cpu": host memory; "cuda" or "cuda:0": a DeviceArray in the memory of the GPU
         algorithm "primefold", "philox24" or "lcg"
-        progress  True: shows tqdm's bar; None: only in a terminal, after 2 s; False: never
+        progress  True: shows the elapsed time, without a total, because the daemon computes the result as a
+                  whole; None: only in a terminal, after 2 s; False: never. Needs the package tqdm: without
+                  it, nothing is shown
 
         The result is a read-only array over the memory of the daemon, without a copy. Equal
         requests of one user share it. It stays valid as long as an array refers to it, even after
@@ -99,10 +101,12 @@ class Client(Draws):
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
+        device = gpu_of(device)
         where = None if device is None else device_of(device)
         lease = self._take(
-            lib.shufpy_take_permutation, request, request.n * max(1, request.epochs), "permute", progress, device
-        )
+            lib.shufpy_take_permutation, request, request.n * max(1, request.epochs), "permute", progress, device,
+            PART,
+        )  # fmt: skip
         shape = (lease.rows, lease.count) if epochs is not None else None
         return self._result(lease, lease.dtype, shape, where)
 
@@ -136,13 +140,15 @@ class Client(Draws):
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        size = _request.bytes_of(request)
+        device, size = gpu_of(device), _request.bytes_of(request)
         lack = _room.lack(self.status(), device, size) if size > _SMALL else None
         try:
             self._connection().call(lib.shufpy_prefetch, request, options_for(device))
         except Invalid:
             self._check_device(device)
             raise
+        except OutOfMemory as error:
+            raise advised(error, PART) from None
         if lack is not None and _room.is_waiting(self.leases()):
             warnings.warn(f"prefetch: n {n}: {lack}", RuntimeWarning, stacklevel=2)
 
@@ -286,13 +292,14 @@ class Client(Draws):
                   at most, the larger ones first
         output    how many records each rank gets; None: as many as it has
         inverse   the plan that undoes the exchange; `input` are then the sizes after it
-        device    None: NumPy's arrays in host memory; "cuda" or "cuda:0": the GPU computes the plan, and
+        device    None or "cpu": NumPy's arrays in host memory; "cuda" or "cuda:0": the GPU computes the plan, and
                   its lists are DeviceArrays
         algorithm "primefold"
 
         Its lists are read-only arrays over the memory of the daemon, without a copy. Errors: those of
         permute().
         """
+        device = gpu_of(device)
         where = None if device is None else device_of(device)
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         n, rank, world = request[0].n, request[0].rank, request[0].world
@@ -316,6 +323,7 @@ class Client(Draws):
         """Starts the computation of a plan for a later exchange() with equal arguments in this thread,
         as prefetch() does."""
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
+        device = gpu_of(device)
         try:
             self._connection().call(lib.shufpy_exchange_prefetch, request[0], options_for(device))
         except Invalid:

@@ -65,12 +65,17 @@ def shufpy_dlpack_owner_free(handle: Any) -> None:
         _streams.wait(owner.device, owner.stream)
 
 
+def gpu_of(device: Any) -> Any:
+    """None for host memory, which None, "cpu" and torch.device("cpu") mean; else the device."""
+    return None if device is None or str(device).partition(":")[0] == "cpu" else device
+
+
 def device_of(device: Any) -> int:
     """The ordinal of a device such as "cuda", "cuda:0", torch.device("cuda") or 0; -1 for any."""
     text = str(device)
     kind, _, ordinal = ("cuda", ":", text) if text.isdigit() else text.partition(":")
     if kind != "cuda" or not (ordinal == "" or ordinal.isdigit()):
-        raise Invalid(f'device: {device!r}: expected None, "cuda" or "cuda:" with a number')
+        raise Invalid(f'device: {device!r}: expected None, "cpu", "cuda" or "cuda:" with a number')
     return int(ordinal) if ordinal else -1
 
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from . import _arguments, _dtype, _request
 from ._calls import Calls
-from ._device import device_of
+from ._device import device_of, gpu_of
 from ._errors import Invalid, renamed
 from ._shuf import lib
 from .random import Stream
 
+_PART = "a smaller size, with offset= for the values after it"
 Size = Union[int, Sequence[int], None]
 
 
@@ -47,7 +48,8 @@ class Draws(Calls):
                   on every machine
         key       the name of a key of the daemon instead of the seed
         generator a shufd.Stream instead of these; the call advances it
-        dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes)
+        dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes), or
+                  NumPy's or torch's type. As in NumPy, float and "float" are f64; torch.float is f32
         method    "table", faster on a GPU, or "box-muller", the exact law except for rounding
         device, progress
                   as in permute()
@@ -81,7 +83,7 @@ class Draws(Calls):
         The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Without low and
         high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
         """
-        number = _dtype.number_of(dtype, _dtype.UNIFORM)
+        number, device = _dtype.number_of(dtype, _dtype.UNIFORM), gpu_of(device)
         kind = np.dtype(_dtype.numpy_of(number))
         low, high = _arguments.real("low", low), _arguments.real("high", high)
         plain = (low, high) == (0.0, 1.0)
@@ -99,7 +101,7 @@ class Draws(Calls):
         offset: int, generator: Stream | None, dtype: int, device: Any, progress: bool | None,
         **law: Any,
     ) -> Any:
-        shape = _arguments.shape(size)
+        shape, device = _arguments.shape(size), gpu_of(device)
         if (seed is None) + (key is None) + (generator is None) != 2:
             raise Invalid(
                 f"seed: {seed}, key: {key!r}, generator: {_arguments.shown(generator)}: expected one of the three"
@@ -111,7 +113,7 @@ class Draws(Calls):
         request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
         where = None if device is None else device_of(device)
         try:
-            lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device)
+            lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device, _PART)
         except Invalid as error:
             raise renamed(error, mean="loc", std="scale", count="size") from None
         if generator is not None:

@@ -32,6 +32,8 @@ _TYPES: dict[str, Any] = {
 }
 BY_NUMBER: dict[int, Any] = {NUMBERS[name]: dtype for name, dtype in _TYPES.items()}
 _ALIASES: dict[Any, int] = {"bf16": 7, "bfloat16": 7, "fp64": 4, "fp32": 5, "fp16": 6}
+# Texts with a module, such as "torch.float". "float" alone has NumPy's meaning, f64, and so needs no row.
+_ALIASES |= {"torch.float": 5, "single": 5, "double": 4, "half": 6, "long": 3}
 for _name, _dtype in _TYPES.items():
     for _alias in (_name, _dtype, _dtype.name, _dtype.type):
         _ALIASES[_alias] = NUMBERS[_name]

@@ -23,11 +23,13 @@ class NoDaemon(Error, ConnectionError):
 
 
 class DaemonLost(NoDaemon):
-    """The daemon ended, and no other one came within 10 s. Later calls try once to connect."""
+    """The daemon ended, and no other one came within 10 s. Later calls try once to connect. `serve()` starts
+    another private daemon, which the functions of the module then use."""
 
 
 class Busy(Error):
-    """The daemon has no room now, because of the results of others. Try again later."""
+    """Results that are in use leave no room now. If they are arrays of this process, drop them (`del`); else
+    try again later."""
 
 
 class Denied(Error, PermissionError):
@@ -100,10 +102,28 @@ def must_choose(message: str) -> bool:
     return _CHOICE.search(message) is not None
 
 
+# The daemon's advice about leases. In Python an array has the lease.
+_GIVE_BACK = {
+    "release a lease": "drop an array (del)",
+    "release leases": "drop arrays (del)",
+    "give some back first": "drop some arrays (del) first",
+}
+
+
 def make(status: str, message: str, was_connected: bool) -> Error:
     """The exception for a status of libshuf, such as "NO_DAEMON"."""
     cls = BY_STATUS.get(status, Error)
+    if cls is Busy:
+        for advice, own in _GIVE_BACK.items():
+            message = message.replace(advice, own)
     return DaemonLost(message) if cls is NoDaemon and was_connected else cls(message)
+
+
+def advised(error: BaseException, part: str | None) -> BaseException:
+    """The error of a call. OutOfMemory also names the arguments for a part of the result, if there are any."""
+    if part is None or not isinstance(error, OutOfMemory):
+        return error
+    return OutOfMemory(f"{error}; a part needs less memory: {part}")
 
 
 def for_rank(error: NoDaemon, world: int) -> NoDaemon:

@@ -174,11 +174,20 @@ _REASONS = {
 }
 
 
+def _check_class(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Fails if the state is a whole state of the other class of samplers."""
+    of, own = (("DistributedSampler", "RandomSampler")["num_samples" in fields] for fields in (state, expected))
+    common = {*expected, "position"} - {"num_samples", "replacement"}
+    if of != own and common <= {*state}:
+        raise _errors.Invalid(f"state: of a {of}: expected one of a {own}, as this sampler is")
+
+
 def _check_state(state: Any, expected: Mapping[str, Any]) -> tuple[int, int]:
     """Checks that a state fits a sampler, whose own state has the values `expected`. Returns its epoch and
     position."""
     if not isinstance(state, Mapping):
         raise _errors.Invalid(f"state: {shown(state)}: expected a dict of state_dict()")
+    _check_class(state, expected)
     for name in [*expected, "position"]:
         if name not in state:
             raise _errors.Invalid(f"state: no field {name}: expected a whole dict of state_dict()")
@@ -186,8 +195,6 @@ def _check_state(state: Any, expected: Mapping[str, Any]) -> tuple[int, int]:
         if name != "epoch" and state[name] != expected[name]:
             reason = _REASONS.get(name, _OF_THIS).format(name=name)
             raise _errors.Invalid(f"state: {name} {shown(state[name])}: expected {expected[name]!r}, {reason}")
-    if "num_samples" in state and "num_samples" not in expected:
-        raise _errors.Invalid("state: of a RandomSampler: expected one of a DistributedSampler, as this sampler is")
     most = expected.get("num_samples", expected["n"])
     position = integer("state: position", state["position"])
     if not 0 <= position <= most:

@@ -136,25 +136,36 @@ def serve(
     Each rank of a job that calls this function first may start a daemon of its own. The functions of
     the module do not start one if the launcher has several ranks.
 
+    If the daemon of default_client() is gone, the functions of the module, and the samplers that were made
+    without `client`, use the daemon of this call from now on.
+
     The private daemon ends with the last of these processes. If it crashes, it starts again. Fails
     with Invalid for a wrong argument, and with NoDaemon, and the reason, if the daemon cannot start,
     or if the machine has daemons of GPUs, but none of the caller's GPU.
     """
+    from . import _replace_lost_daemons
+
     options = _options.checked(backend=backend, host_memory=host_memory, device_memory=device_memory)
     with _lock:
-        try:
-            client = Client(None, reconnect=reconnect)
-        except NoDaemon as error:
-            if must_choose(str(error)):
-                raise NoDaemon(f"not started privately: {error}") from None
-            return _serve_privately(options, reconnect, quiet)
-        directory = os.path.dirname(client.socket)
-        different = _options.first_difference(options, client)
-        if different is None:
-            return client
-        if _guardians.get(directory, (0,))[0] != os.getpid():
-            raise _options.refusal(different, options, client)
-        return _restart(directory, client, options, quiet)
+        client = _find_or_start(options, reconnect, quiet)
+    _replace_lost_daemons(client)
+    return client
+
+
+def _find_or_start(options: _options.Options, reconnect: float, quiet: bool) -> Client:
+    try:
+        client = Client(None, reconnect=reconnect)
+    except NoDaemon as error:
+        if must_choose(str(error)):
+            raise NoDaemon(f"not started privately: {error}") from None
+        return _serve_privately(options, reconnect, quiet)
+    directory = os.path.dirname(client.socket)
+    different = _options.first_difference(options, client)
+    if different is None:
+        return client
+    if _guardians.get(directory, (0,))[0] != os.getpid():
+        raise _options.refusal(different, options, client)
+    return _restart(directory, client, options, quiet)
 
 
 def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -> Client:

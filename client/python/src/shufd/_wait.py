@@ -19,7 +19,7 @@ _PATIENCE = 2.0  # seconds without a bar
 
 
 def _bar(title: str) -> Any:
-    """tqdm's bar, or None without tqdm."""
+    """tqdm's line with the elapsed time, or None without tqdm. The daemon does not tell how far it is."""
     try:
         from tqdm import tqdm
     except ImportError:

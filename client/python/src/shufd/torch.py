@@ -235,8 +235,8 @@ class BatchSampler(torch.utils.data.BatchSampler):
     drop_last      True: leaves out a last batch that is smaller
     as_arrays      True: batches are int64 arrays; else lists of integers
 
-    `state_dict()`, `load_state_dict()` and `set_epoch()` are those of the sampler. `remaining` counts
-    batches.
+    `state_dict()`, `load_state_dict()`, `set_epoch()` and `epoch` are those of the sampler. `remaining`
+    counts batches.
     """
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool, *, as_arrays: bool = False) -> None:
@@ -254,6 +254,11 @@ class BatchSampler(torch.utils.data.BatchSampler):
     def set_epoch(self, epoch: int) -> None:
         """As the method of the sampler."""
         self.sampler.set_epoch(epoch)
+
+    @property
+    def epoch(self) -> int:
+        """As the property of the sampler: the epoch to continue with."""
+        return int(self.sampler.epoch)
 
     @property
     def remaining(self) -> int:
