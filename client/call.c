@@ -7,6 +7,7 @@
 #include "interrupt.h"
 #include "release_message.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <time.h>
@@ -21,12 +22,12 @@ enum {
 
 static const uint64_t ns_per_ms = 1000000;
 
-/* A signal may cut the pause short, which does no harm. */
-static void pause_ms(uint64_t ms)
+/* A signal may cut the pause short, which does no harm. Returns EINTR then, else 0. */
+static int pause_ms(uint64_t ms)
 {
     struct timespec time = {.tv_sec = (time_t)(ms / 1000),
                             .tv_nsec = (long)(ms % 1000 * ns_per_ms)};
-    nanosleep(&time, NULL);
+    return nanosleep(&time, NULL) == 0 ? 0 : EINTR;
 }
 
 static uint64_t reconnect_ns(const shuf *h)
@@ -43,10 +44,9 @@ bool shuf__wait_again(shuf *h, struct shuf__wait *wait)
     if (now >= wait->give_up_ns)
         return false;
     const uint64_t left = (wait->give_up_ns - now) / ns_per_ms;
-    pause_ms(wait->pause_ms < left ? wait->pause_ms : left);
-    if (shuf__is_interrupted()) { /* also by a signal just before the pause */
-        shuf__fail(&h->error, SHUF_CANCELLED, "socket %s: a signal ended the wait for the daemon",
-                   h->connection.address.sun_path);
+    const int cause = pause_ms(wait->pause_ms < left ? wait->pause_ms : left);
+    if (shuf__is_interrupted(cause)) { /* also by a signal just before the pause */
+        shuf__fail_interrupted(h->connection.address.sun_path, &h->error);
         return false;
     }
     wait->pause_ms = wait->pause_ms * 2 < BACKOFF_MAX_MS ? wait->pause_ms * 2 : BACKOFF_MAX_MS;
@@ -100,6 +100,8 @@ static const char *end_of_lease(const struct shuf__connection *connection, uint6
         return "a timeout closed the connection that held the lease";
     case SHUF__CLOSED_BY_SINK:
         return "a sink that stopped a transfer closed the connection that held the lease";
+    case SHUF__CLOSED_BY_SIGNAL:
+        return "a signal that ended a call closed the connection that held the lease";
     case SHUF__CLOSED_BY_ERROR:
         break;
     }
@@ -220,6 +222,8 @@ static shuf_status run_until_answered(shuf *h, struct shuf__round_trip *trip)
         uint64_t before = trip->delivered;
         if (is_cancelled(h))
             return fail_cancelled(h);
+        if (shuf__is_interrupted(0))
+            return shuf__fail_interrupted(h->connection.address.sun_path, &h->error);
         if (lease_is_lost(h, trip))
             return fail_lost_lease(h, trip->generation);
         if (h->connection.fd < 0) {
