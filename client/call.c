@@ -16,6 +16,9 @@ enum {
     /* The most daemons that a call may lose one after another without receiving a new byte. The
      * limit stops a request that crashes every daemon. */
     LOSSES_MAX = 16,
+    /* The most connections in a row that end before an answer, if none ever had one. In the time of
+     * so many attempts, a service manager does not start so many daemons. */
+    SILENT_ENDS_MAX = 16,
     BACKOFF_FIRST_MS = 2,
     BACKOFF_MAX_MS = 100,
 };
@@ -65,6 +68,19 @@ shuf_status shuf__call_fail_lost(shuf *h)
                       "socket %s: the daemon was lost, and no other came within %" PRIu64
                       ".%03" PRIu64 " s",
                       h->connection.address.sun_path, ms / 1000, ms % 1000);
+}
+
+static bool is_other_program(const shuf *h)
+{
+    return h->connection.silent_ends >= SILENT_ENDS_MAX;
+}
+
+/* Not SHUF_NO_DAEMON: a user who starts a daemon there would take the socket from the program. */
+static shuf_status fail_other_program(shuf *h)
+{
+    const struct shuf__error last = h->error;
+    return shuf__fail(&h->error, SHUF_PROTOCOL, "%s; the same happened %u times in a row",
+                      last.text, h->connection.silent_ends);
 }
 
 /* Adds the duration of all attempts to the message of the last one. */
@@ -166,12 +182,14 @@ shuf_status shuf__call_await_daemon(shuf *h)
     shuf_status status;
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (may_come(h, status) && !once && !is_cancelled(h) &&
+    while (may_come(h, status) && !once && !is_other_program(h) && !is_cancelled(h) &&
            shuf__wait_again(h, &h->next_daemon));
     if (status != SHUF_OK)
         status = h->error.status; /* of the wait, if a signal has ended it */
     h->gave_up = status == SHUF_NO_DAEMON;
-    if (status == SHUF_NO_DAEMON && h->lost_daemon)
+    if (status == SHUF_NO_DAEMON && is_other_program(h))
+        return fail_other_program(h);
+    if (status == SHUF_NO_DAEMON && h->lost_daemon && h->connection.silent_ends == 0)
         return shuf__call_fail_lost(h);
     if (status == SHUF_NO_DAEMON)
         return fail_unreachable(h, once);

@@ -110,6 +110,7 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
                           : shuf__receiver_fill(receiver, connection->fd);
         if (got > 0) {
             *received = (size_t)got;
+            connection->has_received = true;
             return SHUF_OK;
         }
         if (got == 0)
@@ -310,14 +311,14 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
     int cause = errno;
     const char *path = connection->address.sun_path;
     shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
+    connection->silent_ends = 0;
+    if (cause != EINTR && shuf__is_other_file(path))
+        return shuf__fail(error, SHUF_NO_DAEMON,
+                          "socket %s: another kind of file, expected the socket of a daemon", path);
     switch (cause) {
     case ENOENT:
     case ENOTDIR:
     case ECONNREFUSED:
-        if (shuf__is_other_file(path))
-            return shuf__fail(error, SHUF_NO_DAEMON,
-                              "socket %s: another kind of file, expected the socket of a daemon",
-                              path);
         return shuf__fail(error, SHUF_NO_DAEMON, "socket %s: no daemon answers (%s)", path,
                           strerror(cause));
     case EACCES:
@@ -390,6 +391,16 @@ static shuf_status exchange_hello(struct shuf__connection *connection, struct sh
     return check_hello(connection, reply, error);
 }
 
+/* A daemon seldom ends before its answer. Another program may close every connection like this. */
+static shuf_status fail_silent(struct shuf__connection *connection, struct shuf__error *error)
+{
+    connection->silent_ends++;
+    return shuf__fail(error, SHUF_NO_DAEMON,
+                      "socket %s: accepted the connection, but closed it before an answer; perhaps "
+                      "another program has this socket",
+                      connection->address.sun_path);
+}
+
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
 {
     assert(connection->fd < 0);
@@ -407,5 +418,6 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     connection->deadline_ns = shuf__now_ns() + handshake_ns(connection);
     shuf_status status = exchange_hello(connection, error);
     connection->deadline_ns = 0;
-    return status;
+    return status == SHUF_NO_DAEMON && !connection->has_received ? fail_silent(connection, error)
+                                                                 : status;
 }

@@ -43,6 +43,8 @@ struct shuf__connection {
     enum shuf__closed_by closed_by;
     struct shuf__wait_limits limits; /* of the socket */
     struct sockaddr_un address;
+    bool has_received;    /* any byte, on this connection or on an earlier one */
+    unsigned silent_ends; /* connections in a row that the peer closed before the first byte */
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
     struct shuf__receiver receiver;
     struct shuf__arena arena;                                   /* the last reply */
