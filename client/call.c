@@ -26,10 +26,10 @@ enum {
 static const uint64_t ns_per_ms = 1000000;
 
 /* A signal may cut the pause short, which does no harm. Returns EINTR then, else 0. */
-static int pause_ms(uint64_t ms)
+static int pause_ns(uint64_t ns)
 {
-    struct timespec time = {.tv_sec = (time_t)(ms / 1000),
-                            .tv_nsec = (long)(ms % 1000 * ns_per_ms)};
+    const struct timespec time = {.tv_sec = (time_t)(ns / (1000 * ns_per_ms)),
+                                  .tv_nsec = (long)(ns % (1000 * ns_per_ms))};
     return nanosleep(&time, NULL) == 0 ? 0 : EINTR;
 }
 
@@ -46,8 +46,8 @@ bool shuf__wait_again(shuf *h, struct shuf__wait *wait)
         *wait = (struct shuf__wait){now + reconnect_ns(h), BACKOFF_FIRST_MS};
     if (now >= wait->give_up_ns)
         return false;
-    const uint64_t left = (wait->give_up_ns - now) / ns_per_ms;
-    const int cause = pause_ms(wait->pause_ms < left ? wait->pause_ms : left);
+    const uint64_t left = wait->give_up_ns - now, pause = wait->pause_ms * ns_per_ms;
+    const int cause = pause_ns(pause < left ? pause : left);
     if (shuf__is_interrupted(cause)) { /* also by a signal just before the pause */
         shuf__fail_interrupted(h->connection.address.sun_path, &h->error);
         return false;
