@@ -86,17 +86,20 @@ static void signal_ends_wait_for_reply(void **state)
 {
     (void)state;
     struct signals signals;
+    const shuf_records records = {.n = 1000, .record = 4};
     shuf *handle = client_open();
-    shuf_lease *lease = NULL;
+    shuf_lease *lease = NULL, *shuffled = NULL;
     assert_int_equal(shuf_lease_take(handle, &request, NULL, &lease), SHUF_OK);
     kill(harness_shared.pid, SIGSTOP);
-    begin_signals(&signals, end_call);
+    begin_signals(&signals, end_first_wait);
     const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
     end_signals(&signals);
     kill(harness_shared.pid, SIGCONT);
     client_expect(handle, status, SHUF_CANCELLED, text);
     assert_true(((const uint32_t *)lease->data)[0] < request.n); /* still mapped */
     assert_true(client_check(handle, &request));
+    client_expect(handle, shuf_shuffle_lease(handle, &records, lease, NULL, &shuffled),
+                  SHUF_NO_DAEMON, "a signal that ended a call closed the connection that held");
     client_expect(handle, shuf_lease_release(handle, &lease), SHUF_OK, "");
     shuf_close(handle);
 }
@@ -274,7 +277,7 @@ static void timeout_ends_wait_with_questions(void **state)
     shuf_set_interrupt(NULL);
     kill(harness_shared.pid, SIGCONT);
     client_expect(handle, status, SHUF_TIMEOUT, "did nothing for 450 ms");
-    assert_in_range(asked, 3, 6);
+    assert_in_range(asked, 2, 6);
     shuf_close(handle);
 }
 
