@@ -4,11 +4,11 @@
  */
 #include "arguments.h"
 #include "call.h"
+#include "copy_memory.h"
 #include "held_lease.h"
 #include "parse.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 shuf_status shuf_buffer_take(shuf *handle, uint64_t bytes, const shuf_lease_options *lease_options,
                              shuf_lease **lease)
@@ -90,6 +90,5 @@ shuf_status shuf_lease_write(shuf *handle, const shuf_lease *lease, uint64_t off
         return shuf__gpu_write(&l->mapping->view,
                                (uintptr_t)lease->buffer - l->mapping->view.address + offset, bytes,
                                in, &handle->error);
-    memcpy((char *)lease->buffer + offset, in, bytes);
-    return SHUF_OK;
+    return shuf__copy_memory(handle, (char *)lease->buffer + offset, in, bytes);
 }

@@ -6,7 +6,9 @@
 #include "algorithm.h"
 #include "arguments.h"
 #include "call.h"
+#include "check_names.h"
 #include "dtype.h"
+#include "overlap.h"
 #include "parse.h"
 
 #include <inttypes.h>
@@ -72,10 +74,15 @@ static shuf_status check_arguments(const shuf_permutation *permutation, shuf_dir
     if (count > 0 && (!at || !out))
         return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %zu numbers", at ? "out" : "at",
                           count);
+    if (at != out && shuf__overlap(at, out, count * sizeof *at))
+        return shuf__fail(error, SHUF_INVALID,
+                          "at and out overlap: expected the same array, or %zu numbers each",
+                          count);
     struct shuf__request request = {
         .kind = SHUF__LOOK_UP,
         .look_up = {.permutation = {.n = permutation->n, .seed = permutation->seed}}};
     if (check_unused_fields(permutation, direction, error) ||
+        shuf__check_names(permutation->algorithm, permutation->key, error) ||
         shuf__algorithm_parse(permutation->algorithm, &request.look_up.permutation.algorithm,
                               error) ||
         shuf__request_name_key(&request, permutation->key, error))

@@ -3,10 +3,10 @@
  * The public calls that take, prefetch and read a lease of a permutation.
  */
 #include "arguments.h"
+#include "copy_memory.h"
 #include "held_lease.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permutation,
                             const shuf_lease_options *lease_options, shuf_lease **lease)
@@ -62,6 +62,5 @@ shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint64_t offs
         return shuf__gpu_read(&mapping->view, lease->event,
                               (uintptr_t)lease->data - mapping->view.address + offset, bytes, out,
                               &handle->error);
-    memcpy(out, (const char *)lease->data + offset, bytes);
-    return SHUF_OK;
+    return shuf__copy_memory(handle, out, (const char *)lease->data + offset, bytes);
 }

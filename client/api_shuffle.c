@@ -5,9 +5,11 @@
  */
 #include "arguments.h"
 #include "call.h"
+#include "check_names.h"
 #include "fetch.h"
 #include "handle.h"
 #include "held_lease.h"
+#include "overlap.h"
 #include "request.h"
 #include "shuffle_local.h"
 
@@ -99,12 +101,6 @@ static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c
     return handle->error.status;
 }
 
-static bool overlap(const char *a, const char *b, uint64_t bytes)
-{
-    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return x < y ? y - x < bytes : x - y < bytes;
-}
-
 static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,
                                 struct shuf__error *error)
 {
@@ -135,7 +131,7 @@ static shuf_status check_caller_memory(const struct shuffle_call *c, size_t byte
     if (!c->in || !c->out)
         return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %" PRIu64 " bytes",
                           c->in ? "out" : "in", c->bytes);
-    if (overlap(c->in, c->out, c->bytes))
+    if (shuf__overlap(c->in, c->out, c->bytes))
         return shuf__fail(error, SHUF_INVALID,
                           "in and out overlap: expected %" PRIu64 " bytes each", c->bytes);
     return SHUF_OK;
@@ -148,7 +144,8 @@ static shuf_status compute_bytes(struct shuffle_call *c, struct shuf__error *err
         .kind = SHUF__SHUFFLE,
         .shuffle = {.permutation = {.n = records->n, .seed = records->seed},
                     .record = records->record}};
-    if (shuf__request_name_key(&request, records->key, error) ||
+    if (shuf__check_names(records->algorithm, records->key, error) ||
+        shuf__request_name_key(&request, records->key, error) ||
         shuf__shuffle_make(&request, error))
         return error->status;
     c->bytes = shuf__request_shape(&request).bytes;

@@ -7,6 +7,7 @@
 #include "interrupt.h"
 #include "release_message.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <time.h>
@@ -15,18 +16,21 @@ enum {
     /* The most daemons that a call may lose one after another without receiving a new byte. The
      * limit stops a request that crashes every daemon. */
     LOSSES_MAX = 16,
+    /* The most connections in a row that end before an answer, if none ever had one. In the time of
+     * so many attempts, a service manager does not start so many daemons. */
+    SILENT_ENDS_MAX = 16,
     BACKOFF_FIRST_MS = 2,
     BACKOFF_MAX_MS = 100,
 };
 
 static const uint64_t ns_per_ms = 1000000;
 
-/* A signal may cut the pause short, which does no harm. */
-static void pause_ms(uint64_t ms)
+/* A signal may cut the pause short, which does no harm. Returns EINTR then, else 0. */
+static int pause_ns(uint64_t ns)
 {
-    struct timespec time = {.tv_sec = (time_t)(ms / 1000),
-                            .tv_nsec = (long)(ms % 1000 * ns_per_ms)};
-    nanosleep(&time, NULL);
+    const struct timespec time = {.tv_sec = (time_t)(ns / (1000 * ns_per_ms)),
+                                  .tv_nsec = (long)(ns % (1000 * ns_per_ms))};
+    return nanosleep(&time, NULL) == 0 ? 0 : EINTR;
 }
 
 static uint64_t reconnect_ns(const shuf *h)
@@ -42,11 +46,10 @@ bool shuf__wait_again(shuf *h, struct shuf__wait *wait)
         *wait = (struct shuf__wait){now + reconnect_ns(h), BACKOFF_FIRST_MS};
     if (now >= wait->give_up_ns)
         return false;
-    const uint64_t left = (wait->give_up_ns - now) / ns_per_ms;
-    pause_ms(wait->pause_ms < left ? wait->pause_ms : left);
-    if (shuf__is_interrupted()) { /* also by a signal just before the pause */
-        shuf__fail(&h->error, SHUF_CANCELLED, "socket %s: a signal ended the wait for the daemon",
-                   h->connection.address.sun_path);
+    const uint64_t left = wait->give_up_ns - now, pause = wait->pause_ms * ns_per_ms;
+    const int cause = pause_ns(pause < left ? pause : left);
+    if (shuf__is_interrupted(cause)) { /* also by a signal just before the pause */
+        shuf__fail_interrupted(h->connection.address.sun_path, &h->error);
         return false;
     }
     wait->pause_ms = wait->pause_ms * 2 < BACKOFF_MAX_MS ? wait->pause_ms * 2 : BACKOFF_MAX_MS;
@@ -65,6 +68,19 @@ shuf_status shuf__call_fail_lost(shuf *h)
                       "socket %s: the daemon was lost, and no other came within %" PRIu64
                       ".%03" PRIu64 " s",
                       h->connection.address.sun_path, ms / 1000, ms % 1000);
+}
+
+static bool is_other_program(const shuf *h)
+{
+    return h->connection.silent_ends >= SILENT_ENDS_MAX;
+}
+
+/* Not SHUF_NO_DAEMON: a user who starts a daemon there would take the socket from the program. */
+static shuf_status fail_other_program(shuf *h)
+{
+    const struct shuf__error last = h->error;
+    return shuf__fail(&h->error, SHUF_PROTOCOL, "%s; the same happened %u times in a row",
+                      last.text, h->connection.silent_ends);
 }
 
 /* Adds the duration of all attempts to the message of the last one. */
@@ -100,6 +116,8 @@ static const char *end_of_lease(const struct shuf__connection *connection, uint6
         return "a timeout closed the connection that held the lease";
     case SHUF__CLOSED_BY_SINK:
         return "a sink that stopped a transfer closed the connection that held the lease";
+    case SHUF__CLOSED_BY_SIGNAL:
+        return "a signal that ended a call closed the connection that held the lease";
     case SHUF__CLOSED_BY_ERROR:
         break;
     }
@@ -164,12 +182,14 @@ shuf_status shuf__call_await_daemon(shuf *h)
     shuf_status status;
     do
         status = shuf__connection_open(&h->connection, &h->error);
-    while (may_come(h, status) && !once && !is_cancelled(h) &&
+    while (may_come(h, status) && !once && !is_other_program(h) && !is_cancelled(h) &&
            shuf__wait_again(h, &h->next_daemon));
     if (status != SHUF_OK)
         status = h->error.status; /* of the wait, if a signal has ended it */
     h->gave_up = status == SHUF_NO_DAEMON;
-    if (status == SHUF_NO_DAEMON && h->lost_daemon)
+    if (status == SHUF_NO_DAEMON && is_other_program(h))
+        return fail_other_program(h);
+    if (status == SHUF_NO_DAEMON && h->lost_daemon && h->connection.silent_ends == 0)
         return shuf__call_fail_lost(h);
     if (status == SHUF_NO_DAEMON)
         return fail_unreachable(h, once);
@@ -220,6 +240,8 @@ static shuf_status run_until_answered(shuf *h, struct shuf__round_trip *trip)
         uint64_t before = trip->delivered;
         if (is_cancelled(h))
             return fail_cancelled(h);
+        if (shuf__is_interrupted(0))
+            return shuf__fail_interrupted(h->connection.address.sun_path, &h->error);
         if (lease_is_lost(h, trip))
             return fail_lost_lease(h, trip->generation);
         if (h->connection.fd < 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See connection.h. Sockets stay in blocking mode. A limit is the socket's own timeout, so a long
- * transfer needs no poll().
+ * See connection.h. Sockets stay in blocking mode; wait_limit.h limits their waits.
  */
 #include "connection.h"
 
@@ -16,18 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-
-uint64_t shuf__now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
-}
 
 /* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
  * failed has no leases, so its end does not replace the cause of the connection before. */
@@ -55,6 +45,8 @@ static enum shuf__closed_by closed_by(int cause)
 {
     if (cause == EPIPE || cause == ECONNRESET)
         return SHUF__CLOSED_BY_DAEMON;
+    if (cause == EINTR)
+        return SHUF__CLOSED_BY_SIGNAL;
     return cause == EAGAIN ? SHUF__CLOSED_BY_TIMEOUT : SHUF__CLOSED_BY_ERROR;
 }
 
@@ -79,9 +71,10 @@ static shuf_status fail_and_close(struct shuf__connection *connection, const cha
                           " ms while %s; it hangs, or %s",
                           path, limit_ns / NS_PER_MS, doing,
                           by_caller ? "needs a longer timeout" : "has not started yet");
+    case EINTR:
+        return shuf__fail_interrupted(path, error);
     default:
-        return shuf__fail(error, cause == EINTR ? SHUF_CANCELLED : SHUF_IO,
-                          "socket %s: %s while %s", path, strerror(cause), doing);
+        return shuf__fail(error, SHUF_IO, "socket %s: %s while %s", path, strerror(cause), doing);
     }
 }
 
@@ -89,34 +82,6 @@ static shuf_status close_with_error(struct shuf__connection *connection, struct 
 {
     shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
     return error->status;
-}
-
-static struct timeval to_timeval(uint64_t ns)
-{
-    uint64_t us = ns / 1000 + 1; /* 0 would disable the timeout */
-    return (struct timeval){.tv_sec = (time_t)(us / 1000000),
-                            .tv_usec = (suseconds_t)(us % 1000000)};
-}
-
-static int set_timeout(int fd, int option, struct timeval value)
-{
-    return setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
-}
-
-/* Removes the socket timeouts that earlier waits have set. */
-static int clear_timeouts(int fd)
-{
-    const struct timeval none = {0};
-    return set_timeout(fd, SO_RCVTIMEO, none) || set_timeout(fd, SO_SNDTIMEO, none) ? -1 : 0;
-}
-
-shuf_status shuf__connection_set_timeout(struct shuf__connection *connection, unsigned ms,
-                                         struct shuf__error *error)
-{
-    connection->timeout_ns = ms * NS_PER_MS;
-    if (connection->fd >= 0 && ms == 0 && clear_timeouts(connection->fd) != 0)
-        return fail_and_close(connection, "its timeout was set", error);
-    return SHUF_OK;
 }
 
 /* The time at which a wait that begins now has to end; 0: no limit. */
@@ -127,18 +92,9 @@ static uint64_t end_of_wait(const struct shuf__connection *connection)
     return connection->timeout_ns ? shuf__now_ns() + connection->timeout_ns : 0;
 }
 
-/* Limits the next system call to the remaining time. A call that a signal interrupts is repeated,
- * and then needs a shorter limit. */
-static int limit_wait(const struct shuf__connection *connection, int option, uint64_t end)
+static int limit_wait(struct shuf__connection *connection, int option, uint64_t end)
 {
-    if (end == 0)
-        return 0;
-    uint64_t now = shuf__now_ns();
-    if (now >= end) {
-        errno = EAGAIN;
-        return -1;
-    }
-    return set_timeout(connection->fd, option, to_timeval(end - now));
+    return shuf__limit_wait(&connection->limits, connection->fd, option, end);
 }
 
 /* Waits for at least one byte. Reads to `out` or, if that is NULL, to the receiver. */
@@ -154,11 +110,12 @@ static shuf_status receive_some(struct shuf__connection *connection, void *out, 
                           : shuf__receiver_fill(receiver, connection->fd);
         if (got > 0) {
             *received = (size_t)got;
+            connection->has_received = true;
             return SHUF_OK;
         }
         if (got == 0)
             errno = ECONNRESET;
-        if (errno != EINTR || shuf__is_interrupted())
+        if (!shuf__may_wait_on(end))
             return fail_and_close(connection, "a reply was expected", error);
     }
 }
@@ -181,6 +138,15 @@ static shuf_status check_descriptors(struct shuf__connection *connection, unsign
         shuf__fail(error, SHUF_PROTOCOL, "reply with %u%s descriptors: expected %u", received,
                    truncated ? " or more" : "", expected);
     return close_with_error(connection, error);
+}
+
+shuf_status shuf__connection_end_if_interrupted(struct shuf__connection *connection,
+                                                struct shuf__error *error)
+{
+    if (!shuf__is_interrupted(0))
+        return SHUF_OK;
+    shuf__connection_close(connection, SHUF__CLOSED_BY_SIGNAL);
+    return shuf__fail_interrupted(connection->address.sun_path, error);
 }
 
 shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
@@ -319,7 +285,7 @@ static shuf_status send_all(struct shuf__connection *connection, size_t size,
             end = end_of_wait(connection);
         } else if (errno == EPIPE) {
             break; /* the daemon has closed, but its last reply may still be readable */
-        } else if (errno != EINTR || shuf__is_interrupted()) {
+        } else if (!shuf__may_wait_on(end)) {
             return fail_and_close(connection, "a request was sent", error);
         }
     }
@@ -345,14 +311,14 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
     int cause = errno;
     const char *path = connection->address.sun_path;
     shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
+    connection->silent_ends = 0;
+    if (cause != EINTR && shuf__is_other_file(path))
+        return shuf__fail(error, SHUF_NO_DAEMON,
+                          "socket %s: another kind of file, expected the socket of a daemon", path);
     switch (cause) {
     case ENOENT:
     case ENOTDIR:
     case ECONNREFUSED:
-        if (shuf__is_other_file(path))
-            return shuf__fail(error, SHUF_NO_DAEMON,
-                              "socket %s: another kind of file, expected the socket of a daemon",
-                              path);
         return shuf__fail(error, SHUF_NO_DAEMON, "socket %s: no daemon answers (%s)", path,
                           strerror(cause));
     case EACCES:
@@ -364,23 +330,25 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
     case ENOMEM:
     case ENOBUFS:
         return shuf__fail(error, SHUF_NO_MEMORY, "socket %s: %s", path, strerror(cause));
+    case EINTR:
+        return shuf__fail_interrupted(path, error);
     default:
-        return shuf__fail(error, cause == EINTR ? SHUF_CANCELLED : SHUF_IO, "socket %s: %s", path,
-                          strerror(cause));
+        return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(cause));
     }
 }
 
 /* The send timeout also bounds connect(), which waits while the backlog is full. */
-static int connect_socket(const struct shuf__connection *connection)
+static int connect_socket(struct shuf__connection *connection)
 {
-    if (set_timeout(connection->fd, SO_SNDTIMEO, to_timeval(handshake_ns(connection))) != 0)
-        return -1;
-    int result;
+    const uint64_t end = shuf__now_ns() + handshake_ns(connection);
     do
-        result = connect(connection->fd, (const struct sockaddr *)&connection->address,
-                         sizeof connection->address);
-    while (result != 0 && errno == EINTR && !shuf__is_interrupted());
-    return result;
+        if (limit_wait(connection, SO_SNDTIMEO, end) != 0)
+            return -1;
+        else if (connect(connection->fd, (const struct sockaddr *)&connection->address,
+                         sizeof connection->address) == 0)
+            return 0;
+    while (shuf__may_wait_on(end));
+    return -1;
 }
 
 /* The reply of another protocol version still names its daemon. */
@@ -423,12 +391,25 @@ static shuf_status exchange_hello(struct shuf__connection *connection, struct sh
     return check_hello(connection, reply, error);
 }
 
+/* A daemon seldom ends before its answer. Another program may close every connection like this. */
+static shuf_status fail_silent(struct shuf__connection *connection, struct shuf__error *error)
+{
+    connection->silent_ends++;
+    return shuf__fail(error, SHUF_NO_DAEMON,
+                      "socket %s: accepted the connection, but closed it before an answer; perhaps "
+                      "another program has this socket",
+                      connection->address.sun_path);
+}
+
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
 {
     assert(connection->fd < 0);
     if (connection->address.sun_path[0] == '\0')
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
+    if (shuf__is_interrupted(0))
+        return shuf__fail_interrupted(connection->address.sun_path, error);
     shuf__receiver_open(&connection->receiver);
+    connection->limits = (struct shuf__wait_limits){0};
     connection->fd = shuf__client_socket();
     shuf__cancel_set_socket(&connection->cancel, connection->fd);
     if (connection->fd < 0 || connect_socket(connection) != 0)
@@ -437,7 +418,6 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     connection->deadline_ns = shuf__now_ns() + handshake_ns(connection);
     shuf_status status = exchange_hello(connection, error);
     connection->deadline_ns = 0;
-    if (status == SHUF_OK && clear_timeouts(connection->fd) != 0)
-        return fail_and_close(connection, "the connection was set up", error);
-    return status;
+    return status == SHUF_NO_DAEMON && !connection->has_received ? fail_silent(connection, error)
+                                                                 : status;
 }

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "message.h"
 #include "receiver.h"
+#include "wait_limit.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@ enum shuf__closed_by {
     SHUF__CLOSED_BY_DAEMON,
     SHUF__CLOSED_BY_TIMEOUT,
     SHUF__CLOSED_BY_SINK,
+    SHUF__CLOSED_BY_SIGNAL,
 };
 
 struct shuf__connection {
@@ -39,7 +41,10 @@ struct shuf__connection {
     uint64_t deadline_ns;       /* the end of the handshake's time; 0: no handshake runs */
     uint64_t closed_generation; /* the generation of the last closed connection */
     enum shuf__closed_by closed_by;
+    struct shuf__wait_limits limits; /* of the socket */
     struct sockaddr_un address;
+    bool has_received;    /* any byte, on this connection or on an earlier one */
+    unsigned silent_ends; /* connections in a row that the peer closed before the first byte */
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
     struct shuf__receiver receiver;
     struct shuf__arena arena;                                   /* the last reply */
@@ -49,10 +54,6 @@ struct shuf__connection {
 /* Connects to ->address and exchanges Hello. */
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error);
 void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by);
-
-/* Sets the timeout of a wait, also of an open connection. Fails with SHUF_IO. */
-shuf_status shuf__connection_set_timeout(struct shuf__connection *connection, unsigned ms,
-                                         struct shuf__error *error);
 
 /* Sends the request under a new id, and sets request->id. */
 shuf_status shuf__connection_send(struct shuf__connection *connection, Shuf__Request *request,
@@ -73,12 +74,13 @@ void shuf__copy_string(char *out, size_t size, const char *word);
 /* Fails with the status and the printable message of a reply whose status is not SHUF_OK. */
 shuf_status shuf__reply_fail(const Shuf__Reply *reply, struct shuf__error *error);
 
-/* Receives 1 to `size` bytes of payload. They are fewer than `size` only if the peer closed the
- * connection or a signal interrupted the call. */
+/* If the interrupt function ends the call, closes the connection and fails with SHUF_CANCELLED. */
+shuf_status shuf__connection_end_if_interrupted(struct shuf__connection *connection,
+                                                struct shuf__error *error);
+
+/* Receives 1 to `size` bytes of payload. They are fewer than `size` if the peer closed the
+ * connection, if a signal interrupted the system call, or if the rest does not come soon. */
 shuf_status shuf__connection_receive(struct shuf__connection *connection, void *out, size_t size,
                                      size_t *received, struct shuf__error *error);
-
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t shuf__now_ns(void);
 
 #endif

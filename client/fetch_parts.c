@@ -37,6 +37,7 @@ struct fetch_parts {
     uint64_t skipped;       /* bytes of the next part that are delivered already */
     uint64_t most;          /* values of a part */
     struct ahead ahead;     /* the next part */
+    bool is_stopped;        /* by the sink */
     bool alone;             /* the daemon has room for one part only, so it computes none ahead */
     struct shuf__wait wait; /* for room, since the last part */
     Shuf__Sums sums;        /* of the complete parts */
@@ -282,7 +283,8 @@ static shuf_status fetch_part(struct fetch_parts *f, const struct shuf__part *pa
         shuf__request_message_accept(&call.request, SHUF_INLINE, &f->handle->error);
         shuf_status status = shuf__call_run(f->handle, &trip);
         f->skipped += trip.delivered - before;
-        return status == SHUF_CANCELLED ? fail_stopped(f, trip.delivered) : status;
+        f->is_stopped = trip.is_stopped;
+        return status == SHUF_CANCELLED && f->is_stopped ? fail_stopped(f, trip.delivered) : status;
     }
     return shuf__call_run(f->handle, &trip);
 }
@@ -327,10 +329,12 @@ static shuf_status fetch_next(struct fetch_parts *f)
     struct shuf__part part;
     struct ahead own = f->ahead;
     make_part(f, f->values, &part);
-    if (prefetch_part(f, f->values + part.values))
+    if (prefetch_part(f, f->values + part.values)) {
+        drop_both(f, &own);
         return f->handle->error.status;
+    }
     const shuf_status status = fetch_part(f, &part);
-    if (status == SHUF_CANCELLED)
+    if (f->is_stopped)
         own = (struct ahead){0}; /* the request has ended the prefetch of this part */
     if (status != SHUF_OK)
         return retry_alone(f, &own, status);

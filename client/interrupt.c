@@ -16,11 +16,27 @@ void shuf_set_interrupt(shuf_interrupt interrupt)
     ask = interrupt;
 }
 
-bool shuf__is_interrupted(void)
+bool shuf__has_interrupt(void)
 {
-    const int kept = errno;
+    return ask != NULL;
+}
+
+bool shuf__is_interrupted(int cause)
+{
     const shuf_interrupt function = ask;
-    const bool ends = function != NULL && function();
+    if (!function)
+        return false;
+    const int kept = errno;
+    errno = cause;
+    const bool ends = function();
     errno = kept;
     return ends;
+}
+
+shuf_status shuf__fail_interrupted(const char *socket, struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_CANCELLED,
+                      "socket %s: a signal ended the call, as the function of "
+                      "shuf_set_interrupt() decided",
+                      socket);
 }

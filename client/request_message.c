@@ -4,6 +4,7 @@
  */
 #include "request_message.h"
 
+#include "check_names.h"
 #include "connection.h"
 #include "moments_from_sums.h"
 #include "parse.h"
@@ -114,7 +115,8 @@ static shuf_status make_permute(struct shuf__request_message *m,
     m->body.permute.fingerprint = permutation->fingerprint;
     set_name(&m->body.permute.algorithm, permutation->algorithm);
     set_name(&m->body.permute.key, permutation->key);
-    if (set_view(m, permutation, error) || check_view_fields(permutation, error))
+    if (shuf__check_names(permutation->algorithm, permutation->key, error) ||
+        set_view(m, permutation, error) || check_view_fields(permutation, error))
         return error->status;
     return shuf__parse_permute(&m->body.permute, &m->request, error);
 }
@@ -143,6 +145,8 @@ static shuf_status make_stream(struct shuf__request_message *m, const shuf_numbe
     m->body.stream.fingerprint = numbers->fingerprint;
     m->body.stream.sums = numbers->moments;
     set_name(&m->body.stream.key, numbers->key);
+    if (shuf__check_names(NULL, numbers->key, error))
+        return error->status;
     return shuf__parse_stream(&m->body.stream, &m->request, error);
 }
 
@@ -178,7 +182,8 @@ static shuf_status make_shuffle(struct shuf__request_message *m,
     m->body.shuffle.record = records->record;
     set_name(&m->body.shuffle.algorithm, records->algorithm);
     set_name(&m->body.shuffle.key, records->key);
-    if (shuf__parse_shuffle(&m->body.shuffle, &m->request, error))
+    if (shuf__check_names(records->algorithm, records->key, error) ||
+        shuf__parse_shuffle(&m->body.shuffle, &m->request, error))
         return error->status;
     return set_input(m, options, error);
 }
@@ -219,6 +224,8 @@ static shuf_status make_exchange(struct shuf__request_message *m, const shuf_ran
     set_list(&m->body.exchange.output, &m->body.exchange.n_output, ranks->output, ranks->world);
     set_name(&m->body.exchange.algorithm, ranks->algorithm);
     set_name(&m->body.exchange.key, ranks->key);
+    if (shuf__check_names(ranks->algorithm, ranks->key, error))
+        return error->status;
     return shuf__parse_exchange(&m->body.exchange, &m->request, error);
 }
 

@@ -11,22 +11,34 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define DISCARD_WAIT_NS (1000 * NS_PER_MS)
 
-enum { DISCARD_MAX = 64 << 20 }; /* bytes; to receive more takes longer than to connect again */
+/* bytes */
+enum {
+    DISCARD_MAX = 64 << 20, /* to receive more takes longer than to connect again */
+    ASK_STEP = 1 << 20,     /* at most, before the interrupt function is asked again */
+};
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static shuf_status skip_payload(struct shuf__connection *connection, uint64_t bytes,
-                                struct shuf__error *error)
+/* Receives and ignores some bytes of the payload. */
+static shuf_status skip_some(struct shuf__connection *connection, uint64_t bytes, size_t *received,
+                             struct shuf__error *error)
+{
+    const size_t most = least(bytes, sizeof connection->buffer);
+    return shuf__connection_receive(connection, connection->buffer, most, received, error);
+}
+
+/* Skips the bytes that earlier connections have delivered. */
+static shuf_status skip_delivered(struct shuf__connection *connection, uint64_t bytes,
+                                  struct shuf__error *error)
 {
     size_t received;
-    for (; bytes > 0; bytes -= received) {
-        size_t most = least(bytes, sizeof connection->buffer);
-        if (shuf__connection_receive(connection, connection->buffer, most, &received, error))
+    for (; bytes > 0; bytes -= received)
+        if (shuf__connection_end_if_interrupted(connection, error) ||
+            skip_some(connection, bytes, &received, error))
             return error->status;
-    }
     return SHUF_OK;
 }
 
@@ -41,8 +53,9 @@ static shuf_status fill_memory(struct shuf__connection *connection, struct shuf_
                                struct shuf__error *error)
 {
     while (trip->delivered < trip->payload_bytes) {
-        size_t received, most = least(trip->payload_bytes - trip->delivered, SHUF__REPORT_STEP);
-        if (shuf__connection_receive(connection, trip->memory + trip->delivered, most, &received,
+        size_t received, most = least(trip->payload_bytes - trip->delivered, ASK_STEP);
+        if (shuf__connection_end_if_interrupted(connection, error) ||
+            shuf__connection_receive(connection, trip->memory + trip->delivered, most, &received,
                                      error))
             return error->status;
         trip->delivered += received;
@@ -52,21 +65,27 @@ static shuf_status fill_memory(struct shuf__connection *connection, struct shuf_
 }
 
 /* Receives and discards the rest of the payload, so that the connection and its leases stay. Each
- * wait for the daemon takes at most DISCARD_WAIT_NS. */
+ * wait for the daemon takes at most DISCARD_WAIT_NS. Does not ask the interrupt function between
+ * the reads: the sink may have stopped for the same reason. */
 static void discard(struct shuf__connection *connection, uint64_t bytes)
 {
-    struct shuf__error ignored;
+    struct shuf__error ignored = {0};
     const uint64_t timeout = connection->timeout_ns;
+    size_t received;
     connection->timeout_ns = timeout > 0 ? least(timeout, DISCARD_WAIT_NS) : DISCARD_WAIT_NS;
-    if (skip_payload(connection, bytes, &ignored) == SHUF_TIMEOUT)
+    for (; bytes > 0; bytes -= received)
+        if (skip_some(connection, bytes, &received, &ignored))
+            break;
+    if (ignored.status == SHUF_TIMEOUT)
         connection->closed_by = SHUF__CLOSED_BY_SINK;
-    shuf__connection_set_timeout(connection, (unsigned)(timeout / NS_PER_MS), &ignored);
+    connection->timeout_ns = timeout;
 }
 
 /* `unread`: bytes of the payload that are not received yet. */
-static shuf_status stop(struct shuf__connection *connection, const struct shuf__round_trip *trip,
+static shuf_status stop(struct shuf__connection *connection, struct shuf__round_trip *trip,
                         uint64_t unread, struct shuf__error *error)
 {
+    trip->is_stopped = true;
     if (unread > DISCARD_MAX)
         shuf__connection_close(connection, SHUF__CLOSED_BY_SINK);
     else
@@ -85,7 +104,8 @@ static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__r
     while (trip->delivered < trip->payload_bytes) {
         const size_t most = least(trip->payload_bytes - trip->delivered, sizeof connection->buffer);
         size_t received;
-        if (shuf__connection_receive(connection, buffer + held, most - held, &received, error))
+        if (shuf__connection_end_if_interrupted(connection, error) ||
+            shuf__connection_receive(connection, buffer + held, most - held, &received, error))
             return error->status;
         held += received;
         const size_t whole = held - held % trip->width;
@@ -103,7 +123,7 @@ static shuf_status feed_sink(struct shuf__connection *connection, struct shuf__r
 static shuf_status receive_payload(struct shuf__connection *connection,
                                    struct shuf__round_trip *trip, struct shuf__error *error)
 {
-    if (skip_payload(connection, trip->delivered, error))
+    if (skip_delivered(connection, trip->delivered, error))
         return error->status;
     return trip->memory ? fill_memory(connection, trip, error) : feed_sink(connection, trip, error);
 }

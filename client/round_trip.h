@@ -36,6 +36,7 @@ struct shuf__round_trip {
     /* Called when `bytes` more bytes are delivered. May be NULL. */
     void (*report)(struct shuf__round_trip *trip, uint64_t bytes);
     void *report_context;
+    bool is_stopped; /* by its sink */
 };
 
 /* Requires an open connection. Fails with SHUF_NO_DAEMON when the connection is lost. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks the manual pages. groff must have no warning about a compiled page, and SEE ALSO may name only
 existing pages. The pages of section 3 must describe each public function once, with the type and the
-parameters of the header. They must also describe each public type with its definition, and each status.
+parameters of the header; so must they each inline function for single values. They must also describe each public type with its definition, and each status.
 
     man.py BUILD HEADER...
 """
@@ -13,6 +13,13 @@ import subprocess
 import sys
 
 MAN = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
+INLINE = MAN.parent.parent / "kernels/inline/shuf"
+
+# The other inline functions of shuf/*.h serve the loops of the backends.
+SINGLE_VALUES = re.compile(
+    r"shuf_(primefold|philox24|lcg|gauss|box_muller|uniform)_(make(_keyed|_inverse)?|forward|inverse|b?f\d\d|u\d\d)"
+    r"|shuf_domain_bits|shuf_key_of_seed"
+)
 EXTERNAL_PAGES = re.compile(r"(dieharder|fork|nvidia-persistenced|sd_listen_fds|sd_notify|systemctl|systemd\.\w+)\(")
 
 
@@ -21,7 +28,7 @@ def functions(text):
     return {
         name: (returned.strip(), [" ".join(one.split()) for one in parameters.split(",")])
         for returned, name, parameters in re.findall(
-            r"^(?:SHUF_API )?([a-z][^(;\n]*?)(shuf_[a-z_]+)\(([^)]*)\);", text, re.MULTILINE
+            r"^(?:SHUF_API )?([a-z][^(;\n]*?)(shuf_[a-z0-9_]+)\(([^)]*)\);", text, re.MULTILINE
         )
     }
 
@@ -30,8 +37,19 @@ def declared_functions(header):
     return functions("".join(re.findall(r"^SHUF_API [^;]*;\n", pathlib.Path(header).read_text(), re.MULTILINE)))
 
 
+def inline_functions():
+    definitions = re.findall(
+        r"^(?:SHUF_FUNCTION|static inline) (\w[^(){};]*\([^)]*\))\n\{",
+        "".join(header.read_text() for header in sorted(INLINE.glob("*.h"))),
+        re.MULTILINE,
+    )
+    found = functions("".join(f"{definition};\n" for definition in definitions))
+    return {name: value for name, value in found.items() if SINGLE_VALUES.fullmatch(name)}
+
+
 def section(page, name):
-    return re.search(rf"^# {name}$(.*?)(?=^# |\Z)", page.read_text(), re.MULTILINE | re.DOTALL).group(1)
+    found = re.search(rf"^# {name}$(.*?)(?=^# |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
+    return found.group(1) if found else ""
 
 
 def warnings(page):
@@ -54,7 +72,7 @@ def documented_functions(pages):
     found, faults = {}, []
     for page in pages:
         names = set(re.findall(r"shuf_\w+", section(page, "NAME")))
-        own = functions(section(page, "SYNOPSIS"))
+        own = functions(section(page, "SYNOPSIS") + section(page, "INLINE FUNCTIONS"))
         if not set(own) <= names:
             faults.append(f"{page.name}: section NAME lacks {set(own) - names}")
         faults += [f"{page.name}: {name} is described twice" for name in set(own) & set(found)]
@@ -84,6 +102,7 @@ def main():
     build, *headers = sys.argv[1:]
     found, faults = documented_functions(sorted(MAN.glob("*.3.scd")))
     expected = {name: value for header in headers for name, value in declared_functions(header).items()}
+    expected |= inline_functions()
     for name in sorted(set(expected) | set(found)):
         if expected.get(name) != found.get(name):
             faults.append(f"{name}: the pages have {found.get(name)}, the header {expected.get(name)}")

@@ -373,6 +373,53 @@ static void lease_of_another_handle_is_refused(void **state)
     shuf_close(other);
 }
 
+/* An empty name is not NULL: a program without a key must not get the values of seed 0. */
+static void empty_names_are_refused(void **state)
+{
+    (void)state;
+    static const char no_key[] = "key '': expected the name of a key, 1 to 31 letters, digits, "
+                                 "'.', '_' and '-', or NULL for the seed";
+    static const char no_algorithm[] =
+        "algorithm '': expected primefold, philox24 or lcg, or NULL for the default";
+    for (int i = 0; i < 2; i++) {
+        const char *key = i ? "" : NULL, *algorithm = i ? NULL : "";
+        const char *words = i ? no_key : no_algorithm;
+        const shuf_permutation p = {.algorithm = algorithm, .n = 10, .key = key};
+        const shuf_numbers z = {.distribution = SHUF_UNIFORM, .count = 5, .key = ""};
+        const shuf_records r = {.algorithm = algorithm, .n = 10, .record = 4, .key = key};
+        const shuf_ranks x = {.algorithm = algorithm, .n = 10, .world = 4, .key = key};
+        shuf_lease *taken = NULL;
+        client_expect(h, shuf_permute(h, &p, out, sizeof out, NULL), SHUF_INVALID, words);
+        client_expect(h, shuf_index(h, &p, SHUF_FORWARD, in, 10, out), SHUF_INVALID, words);
+        client_expect(h, shuf_draw(h, &z, out, sizeof out, NULL), SHUF_INVALID, no_key);
+        client_expect(h, shuf_shuffle(h, &r, in, out, 40, NULL), SHUF_INVALID, words);
+        client_expect(h, shuf_shuffle_lease(h, &r, buffer, NULL, &taken), SHUF_INVALID, words);
+        client_expect(h, shuf_exchange(h, &x, out, sizeof out, NULL), SHUF_INVALID, words);
+        client_expect(h, shuf_lease_take(h, &p, NULL, &taken), SHUF_INVALID, words);
+        assert_int_equal(shuf_permutation_shape(&p, &shape, message, sizeof message), SHUF_INVALID);
+        assert_string_equal(message, words);
+    }
+}
+
+static void overlapping_arrays_of_index_are_refused(void **state)
+{
+    (void)state;
+    static const char words[] = "at and out overlap: expected the same array, or 6 numbers each";
+    const uint64_t at[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    uint64_t both[10], expected[10];
+    memcpy(both, at, sizeof both);
+    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both, 6, both + 1), SHUF_INVALID,
+                  words);
+    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both + 4, 6, both), SHUF_INVALID,
+                  words);
+    assert_memory_equal(both, at, sizeof both);
+    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, at, 10, expected), SHUF_OK, "");
+    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both, 5, both + 5), SHUF_OK, "");
+    assert_memory_equal(both + 5, expected, 5 * sizeof *both);
+    client_expect(h, shuf_index(h, &permutation, SHUF_FORWARD, both, 5, both), SHUF_OK, "");
+    assert_memory_equal(both, expected, 5 * sizeof *both);
+}
+
 static int set_up(void **state)
 {
     if (harness_start_shared(state) != 0)
@@ -398,6 +445,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(released_lease_is_cleared),
         cmocka_unit_test(copy_of_released_lease_is_refused),
         cmocka_unit_test(lease_of_another_handle_is_refused),
+        cmocka_unit_test(empty_names_are_refused),
+        cmocka_unit_test(overlapping_arrays_of_index_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

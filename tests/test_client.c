@@ -78,19 +78,35 @@ static void connection_takes_no_closed_standard_stream(void **state)
     assert_int_equal(status, 0);
 }
 
-static void expect_denied(const char *words)
+/* Connects as another user, in a child. */
+static void expect_failure(const char *socket, shuf_status expected, const char *words)
 {
     pid_t child = fork();
     if (child == 0) {
         shuf *handle;
         if (setuid(65534) != 0)
             _exit(1);
-        shuf_status status = shuf_connect(&handle, harness_shared.socket);
-        _exit(status == SHUF_DENIED && strstr(shuf_message(handle), words) ? 0 : 2);
+        const shuf_status got = shuf_connect(&handle, socket);
+        _exit(got == expected && strstr(shuf_message(handle), words) ? 0 : 2);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+static void expect_denied(const char *words)
+{
+    expect_failure(harness_shared.socket, SHUF_DENIED, words);
+}
+
+/* The user may not write to this file, so connect() fails as with a closed socket. */
+static void closed_file_is_no_socket(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    expect_failure("/etc/passwd", SHUF_NO_DAEMON,
+                   "socket /etc/passwd: another kind of file, expected the socket of a daemon");
 }
 
 /* Only the owner may access the harness's directory. */
@@ -433,6 +449,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_socket_path_is_refused),
         cmocka_unit_test(connection_takes_no_closed_standard_stream),
         cmocka_unit_test(closed_socket_is_an_error),
+        cmocka_unit_test(closed_file_is_no_socket),
         cmocka_unit_test(random_requests_match_reference),
         cmocka_unit_test(golden_table_matches),
         cmocka_unit_test(shard_of_more_ranks_than_values),

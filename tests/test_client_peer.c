@@ -201,20 +201,57 @@ static void closes_twice(int fd, int connection)
 static void loss_at_the_greeting_is_repeated(void **state)
 {
     (void)state;
-    static const peer_script never[] = {closes_at_once, closes_in_a_frame};
     shuf *handle;
-    for (int i = 0; i < 2; i++) {
-        peer_start(never[i]);
-        assert_int_equal(shuf_connect_within(&handle, peer_path(), 500), SHUF_NO_DAEMON);
-        assert_non_null(
-            strstr(shuf_message(handle), "the daemon was lost, and no other came within 0.500 s"));
-        shuf_close(handle);
-        assert_true(peer_stop() > 1);
-    }
+    peer_start(closes_in_a_frame);
+    assert_int_equal(shuf_connect_within(&handle, peer_path(), 500), SHUF_NO_DAEMON);
+    assert_non_null(
+        strstr(shuf_message(handle), "the daemon was lost, and no other came within 0.500 s"));
+    shuf_close(handle);
+    assert_true(peer_stop() > 1);
     peer_start(closes_twice);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
     shuf_close(handle);
     assert_int_equal(peer_stop(), 3);
+}
+
+/* Another program closes each connection without a byte. So the message does not say that a daemon
+ * was lost, and the call ends before the reconnect time of 10 s. */
+static void silent_end_is_no_loss(void **state)
+{
+    (void)state;
+    shuf *handle;
+    static const char words[] = "accepted the connection, but closed it before an answer; perhaps "
+                                "another program has this socket; the ";
+    peer_start(closes_at_once);
+    assert_int_equal(shuf_connect_within(&handle, peer_path(), 300), SHUF_NO_DAEMON);
+    assert_non_null(strstr(shuf_message(handle), words));
+    assert_non_null(strstr(shuf_message(handle), "; the call tried for 0.300 s"));
+    shuf_close(handle);
+    assert_true(peer_stop() > 1);
+    peer_start(closes_at_once);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_PROTOCOL);
+    assert_non_null(strstr(shuf_message(handle), words));
+    assert_non_null(strstr(shuf_message(handle), "; the same happened 16 times in a row"));
+    shuf_close(handle);
+    assert_int_equal(peer_stop(), 16);
+}
+
+static void answers_at_15(int fd, int connection)
+{
+    if (connection < 15)
+        return;
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    peer_await_close(fd);
+}
+
+static void silent_ends_before_an_answer_are_repeated(void **state)
+{
+    (void)state;
+    shuf *handle;
+    peer_start(answers_at_15);
+    assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
+    shuf_close(handle);
+    assert_int_equal(peer_stop(), 16);
 }
 
 /* ---- Replies ------------------------------------------------------------ */
@@ -539,6 +576,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_greetings_are_errors),
         cmocka_unit_test(loss_at_the_greeting_is_repeated),
+        cmocka_unit_test(silent_end_is_no_loss),
+        cmocka_unit_test(silent_ends_before_an_answer_are_repeated),
         cmocka_unit_test(wrong_replies_are_refused),
         cmocka_unit_test(messages_are_printable),
         cmocka_unit_test(permute_continues_after_losses),

@@ -316,6 +316,25 @@ static void sink_stops_the_parts(void **state)
     shuf_close(parts);
 }
 
+static bool cancel_at_once(void *context, const void *bytes, size_t size)
+{
+    (void)bytes;
+    (void)size;
+    shuf_cancel(context);
+    return true;
+}
+
+/* The sink has returned true, so the message does not say that it has stopped the call. */
+static void cancellation_keeps_its_reason(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 7000003, .seed = 7};
+    shuf *parts = open_handle(&narrow);
+    assert_int_equal(shuf_permute_each(parts, &p, cancel_at_once, parts, NULL), SHUF_CANCELLED);
+    assert_string_equal(shuf_message(parts), "handle: another thread cancelled its calls");
+    shuf_close(parts);
+}
+
 static double requests_with(const char *kind, const char *status)
 {
     char sample[80];
@@ -732,6 +751,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(fingerprint_comes_with_values),
         cmocka_unit_test(slice_of_a_part_has_own_fingerprint),
         cmocka_unit_test(sink_stops_the_parts),
+        cmocka_unit_test(cancellation_keeps_its_reason),
         cmocka_unit_test(division_is_no_refusal),
         cmocka_unit_test(lease_needs_memory_for_all),
         cmocka_unit_test(parts_fit_beside_other_results),

@@ -65,6 +65,17 @@ static void inverse_restores_positions(void **state)
         check_inverse(random_size(BIT(62)));
 }
 
+static void inverse_needs_no_preparation(void **state)
+{
+    (void)state;
+    random_start("inverse_needs_no_preparation");
+    for (unsigned k = 1; k <= 62; k++) {
+        const shuf_primefold f = shuf_primefold_make(BIT(k), random_u64(), random_u64());
+        const uint64_t x = random_below(BIT(k));
+        assert_int_equal(shuf_primefold_inverse(&f, shuf_primefold_forward(&f, x)), x);
+    }
+}
+
 static void check_permutation(uint64_t n)
 {
     static unsigned char seen[BIT(17)];
@@ -374,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_positions_match),
         cmocka_unit_test(inverse_restores_positions),
+        cmocka_unit_test(inverse_needs_no_preparation),
         cmocka_unit_test(small_sizes_are_permuted),
         cmocka_unit_test(shape_has_expected_maps),
         cmocka_unit_test(folds_permute),

@@ -76,7 +76,8 @@ SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 /* As shuf_connect(), but sets the timeout of shuf_set_timeout() from the start. If the daemon
  * hangs, it fails after `milliseconds`, or after 10 s if that is less. 0: no timeout. If a daemon
  * takes the connection but ends before it answers, both functions wait for the next one, as
- * shuf_set_reconnect() describes. */
+ * shuf_set_reconnect() describes. They fail with SHUF_PROTOCOL if 16 connections in a row end
+ * like this: another program probably has the socket. */
 SHUF_API shuf_status shuf_connect_within(shuf **handle, const char *socket, unsigned milliseconds);
 
 /* Disconnects and frees the handle and its leases: their values are unmapped. NULL is allowed. */

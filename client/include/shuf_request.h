@@ -24,10 +24,11 @@ typedef enum shuf_view {
 /* A request for a permutation. A field of 0 has its default. Only n, and the count and stride of a
  * SLICE, have no default. */
 typedef struct shuf_permutation {
-    const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg" */
+    const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg"; not "" */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
     uint64_t seed;         /* any; independent of epoch */
-    const char *key;       /* the name of a key of the daemon; seed is then 0. NULL: the seed */
+    const char *key;       /* the name of a key of the daemon; seed is then 0. NULL, not "": the
+                            * seed */
     uint64_t epoch;        /* any */
     uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
     shuf_view view;

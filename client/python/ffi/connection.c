@@ -12,10 +12,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     SMALL = 1 << 20, /* bytes of a lease that may wait for the next call */
     TEXT = 512,      /* as libshuf's messages */
+    ASK_MS = 100,
 };
 
 struct shufpy_connection {
@@ -33,8 +35,9 @@ static _Thread_local struct {
 } last; /* the failure of this thread's last call */
 
 static _Thread_local struct {
-    bool is_running; /* Python can raise the exception of a signal handler after this call */
-    bool has_raised; /* a signal handler has raised an exception */
+    bool is_running;   /* Python can raise the exception of a signal handler after this call */
+    bool has_raised;   /* a signal handler has raised an exception */
+    uint64_t asked_ms; /* the time when Python last ran its signal handlers */
 } call;
 
 int shufpy_status(void)
@@ -58,15 +61,34 @@ static int fail(int status, const char *text)
 
 bool shufpy_run_signal_handlers(void); /* in _interrupt.py */
 
-/* Python runs its handlers here, because the call may last for hours. The release of a lease by
- * Python's garbage collection cannot raise an exception. So it ends, and Python runs the handlers
- * after it. */
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* The thread can run Python's signal handlers from now on. Python has just run them. */
+static void begin_interruptible(void)
+{
+    call.is_running = true;
+    call.has_raised = false;
+    call.asked_ms = now_ms();
+}
+
+/* Python runs its handlers here, because the call may last for hours. libshuf asks often, but
+ * Python needs its global lock to answer. So Python is asked only after a signal, and each ASK_MS.
+ * The release of a lease by Python's garbage collection cannot raise an exception. So it ends, and
+ * Python runs the handlers after it. */
 static bool is_interrupted(void)
 {
+    const bool by_signal = errno == EINTR;
     if (!call.is_running)
-        return true;
+        return by_signal;
+    if (!by_signal && now_ms() - call.asked_ms < ASK_MS)
+        return false;
     const bool has_raised = shufpy_run_signal_handlers();
-    call.is_running = true; /* a handler may have used another connection */
+    begin_interruptible(); /* a handler may have used another connection */
     call.has_raised = has_raised;
     return has_raised;
 }
@@ -176,7 +198,7 @@ shufpy_connection *shufpy_new(void)
 
 int shufpy_connect(shufpy_connection *c, const char *socket, unsigned reconnect_ms)
 {
-    call.is_running = true;
+    begin_interruptible();
     const shuf_status status = shuf_connect(&c->handle, socket);
     call.is_running = false;
     if (status != SHUF_OK)
@@ -220,8 +242,7 @@ static bool lock(shufpy_connection *c)
         return false;
     }
     if (!atomic_load(&c->is_closing)) {
-        call.is_running = true;
-        call.has_raised = false;
+        begin_interruptible();
         return true;
     }
     pthread_mutex_unlock(&c->lock);

@@ -540,6 +540,20 @@ def test_interrupt_ends_release_of_a_lease(killable_daemon):
         assert await_value(lambda: lease_count(client), 0) == 0
 
 
+def test_slow_release_needs_no_interrupt(killable_daemon):
+    """Without a signal, the release of a large array waits for a slow daemon, and other arrays stay leased."""
+    with shufd.connect(killable_daemon.socket) as client:
+        kept, array = client.permute(1_000_000, 8), client.permute(1_000_000, 7)
+        os.kill(killable_daemon.process.pid, signal.SIGSTOP)
+        timer = threading.Timer(0.5, os.kill, (killable_daemon.process.pid, signal.SIGCONT))
+        timer.start()
+        start = time.monotonic()
+        del array
+        assert time.monotonic() - start > 0.4
+        timer.join()
+        assert kept.size == 1_000_000 and lease_count(client) == 1
+
+
 def test_signal_handler_does_not_end_a_call(killable_daemon):
     """A handler that raises nothing runs during the call. It may use another client, but not the same one."""
     seen = []

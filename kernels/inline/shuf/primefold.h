@@ -74,7 +74,7 @@ typedef struct shuf_primefold {
     shuf_primefold_shape shape;
     uint64_t addend; /* added after the first multiplication, mod p */
     shuf_primefold_map map[SHUF_PRIMEFOLD_MAPS];
-    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* multiplier^-1 mod p, by make_inverse() */
+    uint64_t inverse[SHUF_PRIMEFOLD_MAPS];  /* multiplier^-1 mod p, by make_inverse(); until then [0] is 0 */
     uint8_t exchange[SHUF_PRIMEFOLD_EXACT]; /* elements k and exchange[k] change places */
 } shuf_primefold;
 
@@ -225,6 +225,7 @@ static inline shuf_primefold shuf_primefold_make_of(const shuf_primefold_shape *
     uint32_t word[SHUF_PRIMEFOLD_EXACT];
     shuf_primefold f;
     f.shape = *shape;
+    f.inverse[0] = 0;
     unsigned block = 0;
     do
         shuf_key_words_for(shape->n, key, epoch, SHUF_PURPOSE_PRIMEFOLD, block, word + 8 * block);
@@ -251,7 +252,7 @@ static inline shuf_primefold shuf_primefold_make(uint64_t n, uint64_t seed, uint
     return shuf_primefold_make_keyed(n, shuf_key_of_seed(seed), epoch);
 }
 
-/* Makes the inverses that shuf_primefold_inverse() needs: b^-1 = b^(p - 2) mod p. */
+/* Makes the inverses for shuf_primefold_inverse(): b^-1 = b^(p - 2) mod p. */
 static inline void shuf_primefold_make_inverse(shuf_primefold *f)
 {
     for (unsigned r = 0; r < f->shape.maps; r++) {
@@ -317,8 +318,7 @@ static inline uint64_t shuf_primefold_forward(const shuf_primefold *f, uint64_t 
     return x;
 }
 
-/* The position of `value` < n, after shuf_primefold_make_inverse(). */
-static inline uint64_t shuf_primefold_inverse(const shuf_primefold *f, uint64_t value)
+static inline uint64_t shuf__primefold_inverted(const shuf_primefold *f, uint64_t value)
 {
     const shuf_primefold_shape *s = &f->shape;
     uint64_t x = value;
@@ -336,6 +336,17 @@ static inline uint64_t shuf_primefold_inverse(const shuf_primefold *f, uint64_t 
         }
     } while (x >= s->n);
     return x;
+}
+
+/* The position of `value` < n. Thread-safe; a pure function. Call shuf_primefold_make_inverse()
+ * once before: otherwise each call makes the inverses again, which takes much longer. */
+static inline uint64_t shuf_primefold_inverse(const shuf_primefold *f, uint64_t value)
+{
+    if (f->shape.maps == 0 || f->inverse[0] != 0)
+        return shuf__primefold_inverted(f, value);
+    shuf_primefold g = *f;
+    shuf_primefold_make_inverse(&g);
+    return shuf__primefold_inverted(&g, value);
 }
 
 #endif
