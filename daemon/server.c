@@ -334,12 +334,30 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     return SHUF_OK;
 }
 
+static void refuse_clients(const struct shuf__server *server, const struct shuf__error *error)
+{
+    if (server->listener.fd >= 0)
+        shuf__refuse_backlog(server->listener.fd, error);
+    else
+        shuf__refuse_passed(error);
+}
+
 static int fail_start(struct shuf__server *server, int exit_code, struct shuf__error *error)
 {
     shuf__log(server->log, SHUF__LOG_ERROR, "%s", shuf__config_locate(server->config, error));
-    if (exit_code == EX_UNAVAILABLE && server->listener.fd >= 0)
-        shuf__refuse_backlog(server->listener.fd, error);
+    if (shuf__exit_is_final(exit_code))
+        refuse_clients(server, error);
     return exit_code;
+}
+
+/* The reason may name a key, which most clients must not learn. */
+static int fail_keys(struct shuf__server *server, struct shuf__error *error)
+{
+    shuf__log(server->log, SHUF__LOG_ERROR, "%s", shuf__config_locate(server->config, error));
+    shuf__fail(error, error->status,
+               "keys: a named key cannot be loaded; the log of the daemon names the reason");
+    refuse_clients(server, error);
+    return EX_CONFIG;
 }
 
 /* Acquires all parts in order. Returns the exit code, EX_OK on success. */
@@ -356,7 +374,7 @@ static int start(struct shuf__server *server)
         shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
     init_handles(server);
     if (shuf__service_load_keys(&server->service, &error))
-        return fail_start(server, EX_CONFIG, &error);
+        return fail_keys(server, &error);
     if (start_handles(server, &error))
         return fail_start(server, EX_OSERR, &error);
     if (start_engine(server, &error))
@@ -419,6 +437,7 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
     struct shuf__server *server = calloc(1, sizeof *server);
     const bool has_loop = server && uv_loop_init(&server->loop) == 0;
     if (has_loop && shuf__log_start(log)) {
+        server->listener = (struct shuf__listener){.fd = -1, .lock.fd = -1};
         server->config = config;
         server->log = log;
         code = run(server);

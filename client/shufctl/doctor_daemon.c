@@ -51,7 +51,7 @@ static const char *origin_of(const struct shuf__patient *patient)
 
 static void advise_other(const struct shuf__patient *patient, char advice[SHUF__FINDING_TEXT])
 {
-    const char *socket = shuf_socket(patient->handle);
+    const char *socket = shuf_socket(patient->handle), *message = shuf_message(patient->handle);
     if (patient->status == SHUF_NO_DAEMON && !patient->given_socket &&
         shuf__must_choose_daemon(socket))
         snprintf(advice, SHUF__FINDING_TEXT,
@@ -65,6 +65,9 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
     else if (patient->status == SHUF_TIMEOUT)
         snprintf(advice, SHUF__FINDING_TEXT,
                  "fuser --verbose %.128s names the process, as root: end it with SIGKILL", socket);
+    else if (patient->status == SHUF_DEVICE && !strstr(message, "backend cuda"))
+        strcpy(advice, "correct this, and check it by shufd --check; the next client starts the "
+                       "daemon again");
     else if (patient->status == SHUF_DEVICE)
         strcpy(advice, "shufd --check --backend cuda, as root, shows whether this build and this "
                        "driver can use a GPU");
