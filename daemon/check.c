@@ -22,11 +22,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-bool shuf__exit_is_final(int exit_code)
-{
-    return exit_code == EX_USAGE || exit_code == EX_UNAVAILABLE || exit_code == EX_CONFIG;
-}
-
 int shuf__exit_of_socket(shuf_status status)
 {
     return status == SHUF_INVALID ? EX_CONFIG : EX_CANTCREAT;

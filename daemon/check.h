@@ -26,10 +26,6 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
 /* Logs a warning if the kernel does not allow to lend host memory to clients. */
 void shuf__check_file_leases(const struct shuf__log *log);
 
-/* Whether a restart would fail in the same way. Then the units do not start the daemon again
- * (RestartPreventExitStatus=), so the daemon tells the waiting clients the reason. */
-bool shuf__exit_is_final(int exit_code);
-
 /* The exit codes for a listener or a backend that cannot be opened. */
 int shuf__exit_of_socket(shuf_status status);
 int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status);

@@ -7,8 +7,8 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "exit.h"
+#include "fail_start.h"
 #include "handlers/service.h"
-#include "net/refuse.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "server.h"
@@ -146,12 +146,12 @@ static bool only_prints(const struct arguments *arguments)
     return arguments->check || arguments->print_config;
 }
 
-static int fail_start(const struct arguments *arguments, const struct shuf__log *log, int code,
-                      const struct shuf__error *error)
+static int fail_start(const struct arguments *arguments, const struct shuf__config *config,
+                      const struct shuf__log *log, int code, struct shuf__error *error)
 {
-    shuf__log(log, SHUF__LOG_ERROR, "%s", error->text);
-    if (!only_prints(arguments) && shuf__exit_is_final(code))
-        shuf__refuse_passed(error);
+    if (!only_prints(arguments))
+        return shuf__fail_start(config, log, -1, code, error);
+    shuf__log(log, SHUF__LOG_ERROR, "%s", shuf__config_locate(config, error));
     return code;
 }
 
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     log.output.stamped &= !only_prints(&arguments); /* a person needs no time */
     int code = shuf__config_load(&config, &arguments.source, &error);
     if (code != EX_OK)
-        return fail_start(&arguments, &log, code, &error);
+        return fail_start(&arguments, &config, &log, code, &error);
     log.level = (enum shuf__log_level)config.log_level;
     log.rate = config.log_rate;
     if (arguments.print_config) {
@@ -188,8 +188,7 @@ int main(int argc, char **argv)
      * hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
         code = shuf__exit_of_backend(&config, error.status);
-        shuf__config_locate(&config, &error);
-        return fail_start(&arguments, &log, code, &error);
+        return fail_start(&arguments, &config, &log, code, &error);
     }
     if (arguments.check)
         return shuf__check(&config, &log);

@@ -11,12 +11,12 @@
 #include "end_guard.h"
 #include "engine/engine.h"
 #include "export/export.h"
+#include "fail_start.h"
 #include "handlers/service.h"
 #include "heartbeat.h"
 #include "net/acceptor.h"
 #include "net/drain.h"
 #include "net/listener.h"
-#include "net/refuse.h"
 #include "reload.h"
 #include "report_start.h"
 #include "service_manager.h"
@@ -258,7 +258,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     if (server->draining) /* a reload would tell the service manager that the daemon serves */
         return;
     shuf__service_manager_reloading();
-    shuf__reload(server->config, &server->service, server->log, &fault);
+    shuf__reload(server->config, &server->service, &server->listener, server->log, &fault);
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
@@ -334,30 +334,9 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     return SHUF_OK;
 }
 
-static void refuse_clients(const struct shuf__server *server, const struct shuf__error *error)
+static int fail_start(const struct shuf__server *server, int exit_code, struct shuf__error *error)
 {
-    if (server->listener.fd >= 0)
-        shuf__refuse_backlog(server->listener.fd, error);
-    else
-        shuf__refuse_passed(error);
-}
-
-static int fail_start(struct shuf__server *server, int exit_code, struct shuf__error *error)
-{
-    shuf__log(server->log, SHUF__LOG_ERROR, "%s", shuf__config_locate(server->config, error));
-    if (shuf__exit_is_final(exit_code))
-        refuse_clients(server, error);
-    return exit_code;
-}
-
-/* The reason may name a key, which most clients must not learn. */
-static int fail_keys(struct shuf__server *server, struct shuf__error *error)
-{
-    shuf__log(server->log, SHUF__LOG_ERROR, "%s", shuf__config_locate(server->config, error));
-    shuf__fail(error, error->status,
-               "keys: a named key cannot be loaded; the log of the daemon names the reason");
-    refuse_clients(server, error);
-    return EX_CONFIG;
+    return shuf__fail_start(server->config, server->log, server->listener.fd, exit_code, error);
 }
 
 /* Acquires all parts in order. Returns the exit code, EX_OK on success. */
@@ -374,7 +353,7 @@ static int start(struct shuf__server *server)
         shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
     init_handles(server);
     if (shuf__service_load_keys(&server->service, &error))
-        return fail_keys(server, &error);
+        return shuf__fail_start_of_keys(config, server->log, server->listener.fd, &error);
     if (start_handles(server, &error))
         return fail_start(server, EX_OSERR, &error);
     if (start_engine(server, &error))

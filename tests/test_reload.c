@@ -75,6 +75,28 @@ static void wrong_file_changes_nothing(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* A reload finds what would let the next start fail, although it uses none of these keys. */
+static void mistakes_of_next_start_change_nothing(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"backend = gpu", "conf:2: backend gpu: expected auto, cpu or cuda; nothing changes\n"},
+        {"backend = cpu:avx1024", "conf:2: backend cpu:avx1024: "},
+        {"socket_group = nosuchgrp", "conf:2: socket_group nosuchgrp: no such group; expected a "
+                                     "name or a number; nothing changes\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct harness h;
+        char text[128];
+        wire_start(&h, NULL, "clients = 7\nbackend = cpu\n");
+        snprintf(text, sizeof text, "clients = 9\n%s\n", rows[i][0]);
+        rewrite(&h, text);
+        await_log(&h, rows[i][1]);
+        assert_false(log_has(&h, "clients = 9"));
+        assert_true(harness_stop(&h));
+    }
+}
+
 static void limits_change(void **state)
 {
     (void)state;
@@ -399,6 +421,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reload_logs_each_changed_key),
         cmocka_unit_test(wrong_file_changes_nothing),
+        cmocka_unit_test(mistakes_of_next_start_change_nothing),
         cmocka_unit_test(limits_change),
         cmocka_unit_test(cache_time_changes),
         cmocka_unit_test(cache_shrinks),

@@ -100,6 +100,12 @@ struct shuf__config_change {
 bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
                        struct shuf__config_change *change);
 
+enum { SHUF__CONFIG_VALUE = SHUF__NUMBER_TEXT };
+
+/* The value in the syntax of the file. Uses `text` for numbers. */
+const char *shuf__config_value(const struct shuf__config *config, enum shuf__config_key key,
+                               char text[SHUF__CONFIG_VALUE]);
+
 /* True if the key has its default value. */
 bool shuf__config_is_default(const struct shuf__config *config, enum shuf__config_key key);
 
@@ -110,6 +116,7 @@ void shuf__config_update(struct shuf__config *config, const struct shuf__config 
 struct shuf__config_help {
     const char *name, *value; /* the key, and a word for its value, such as SIZE */
     const char *text;         /* one or more lines */
+    bool needs_restart;       /* a change takes effect at the next start */
 };
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key);
