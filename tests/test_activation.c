@@ -146,6 +146,37 @@ static void test_second_daemon_is_refused(void **state)
     stop(&h);
 }
 
+/* The keys of a socket that the daemon does not make have no effect. */
+static void test_unused_keys_are_named(void **state)
+{
+    static const char path[] = "/tmp/shuf-activation.conf";
+    static const char *const files[] = {
+        "socket_mode = 0660\nsocket_group = nosuchgrp\n",
+        "socket_mode = 0666\nsocket_group =\nmetrics = unix:/tmp/shuf-activation.http\n"};
+    struct harness h;
+    char log[4096];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        shufd_write(path, files[i]);
+        listen_as(&h, "shufd");
+        h.extra[0] = "--config";
+        h.extra[1] = path;
+        assert_true(harness_restart(&h));
+        expect_log(
+            &h, i ? "warning: /tmp/shuf-activation.conf:1: socket_mode 0666: has no effect except "
+                    "on the socket of the metrics, because the service manager passes"
+                  : "warning: /tmp/shuf-activation.conf:2: socket_group nosuchgrp: has no effect, "
+                    "because the service manager passes the socket; change it by systemctl "
+                    "edit shufd.socket\n");
+        shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+        shufd_read(h.log, log, sizeof log);
+        assert_null(strstr(log, i ? "socket_group" : "socket_mode")); /* its default value */
+        assert_non_null(strstr(log, "warning: socket /"));
+        stop(&h);
+    }
+    unlink(path);
+}
+
 /* Starts a daemon that cannot start with the passed socket. Returns its exit status. */
 static int start_in_vain(const struct harness *h, const char *option, const char *value,
                          const char *reason)
@@ -231,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),
         cmocka_unit_test(test_second_daemon_is_refused),
+        cmocka_unit_test(test_unused_keys_are_named),
         cmocka_unit_test(test_missing_device_is_told_to_clients),
         cmocka_unit_test(test_mistake_is_told_to_clients),
     };

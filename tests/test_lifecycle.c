@@ -471,6 +471,7 @@ static void serve_despite_held_lock(struct harness *h, bool has_lock)
     shufd_read(h->log, log, sizeof log);
     assert_int_equal(strstr(log, "a file of uid 65534; continuing without a lock") == NULL,
                      has_lock);
+    assert_non_null(strstr(log, "(set by --socket)\n"));
 }
 
 static void serve_without_root(int channel, void *context)
