@@ -343,7 +343,9 @@ static int fail_start(const struct shuf__server *server, int exit_code, struct s
 static int start(struct shuf__server *server)
 {
     struct shuf__error error;
+    char origin[SHUF__CONFIG_ORIGIN];
     const struct shuf__config *config = server->config;
+    shuf__log(server->log, SHUF__LOG_INFO, "%s", shuf__config_origin(config, origin));
     if (shuf__service_sharers(&error) == 0)
         return fail_start(server, EX_CONFIG, &error);
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,

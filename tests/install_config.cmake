@@ -70,7 +70,7 @@ endif()
 # The installed daemon reads the file without an option.
 execute_process(COMMAND ${root}/kept/bin/shufd --print-config OUTPUT_VARIABLE printed
                 COMMAND_ERROR_IS_FATAL ANY)
-if(NOT printed MATCHES "\nqueue = 17\n")
+if(NOT printed MATCHES "^# configuration: ${conf}\n.*\nqueue = 17\n")
   message(FATAL_ERROR "${conf} was not read: ${printed}")
 endif()
 

@@ -324,10 +324,12 @@ static void install(char *directory, char path[HARNESS_PATH])
 static void installed_file_is_read(void **state)
 {
     (void)state;
-    char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH];
+    char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH], first[HARNESS_PATH + 32];
     install(directory, path);
     shufd_write(path, "queue = 17\n");
     expect_output(directory, NULL, 0, "\nqueue = 17\n");
+    snprintf(first, sizeof first, "# configuration: %s\n", path);
+    expect_output(directory, NULL, 0, first);
     expect_output(directory, "--no-config", 0, "\nqueue = 1024\n");
     shufd_write(path, "queue = x\n");
     expect_output(directory, NULL, 78, "etc/shufd/shufd.conf:1: queue x: expected");
@@ -351,6 +353,8 @@ static void removed_file_changes_nothing(void **state)
              harness_backend, directory, h.log);
     shufd_write(h.log, "");
     command_start(&c, 0, argv);
+    snprintf(script, sizeof script, " info: configuration: %s\n", path);
+    await_log(&h, script);
     await_log(&h, "listening on ");
     assert_int_equal(unlink(path), 0);
     kill(c.pid, SIGHUP);

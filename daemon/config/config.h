@@ -74,6 +74,11 @@ shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__e
 void shuf__config_path_of(const char *program, const char *sysconfdir,
                           char path[SHUF__CONFIG_PATH]);
 
+enum { SHUF__CONFIG_ORIGIN = SHUF__CONFIG_PATH + 64 };
+
+/* Writes which file the values come from: "configuration: FILE". Returns the text. */
+const char *shuf__config_origin(const struct shuf__config *config, char text[SHUF__CONFIG_ORIGIN]);
+
 /* Reads `key = value` lines into *config; other keys keep their values. Fails with SHUF_INVALID for
  * the first bad line: "FILE:LINE: key value: expected ...". Fails with SHUF_IO if the file cannot
  * be read or is not a regular file, because a pipe might never end. */

@@ -19,7 +19,9 @@ static void print_help(const struct shuf__config_help *help, FILE *out)
 
 void shuf__config_print(const struct shuf__config *config, FILE *out)
 {
-    char text[SHUF__CONFIG_VALUE];
+    char text[SHUF__CONFIG_VALUE], origin[SHUF__CONFIG_ORIGIN];
+    if (!config->source.no_file)
+        fprintf(out, "# %s\n#\n", shuf__config_origin(config, origin));
     fprintf(
         out,
         "# SPDX-License-Identifier: MIT\n#\n"
