@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,11 +120,31 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
         advise_group(patient, finding);
 }
 
+/* True if an installation has replaced or removed the program file of the daemon. Only root and the
+ * daemon's user can see this. */
+static bool runs_old_program(const struct shuf__patient *patient)
+{
+    static const char mark[] = " (deleted)"; /* the kernel appends it */
+    char path[PATH_MAX], program[PATH_MAX];
+    snprintf(path, sizeof path, "%.256s/proc/%" PRIu64 "/exe", patient->root, patient->daemon.pid);
+    const ssize_t length = readlink(path, program, sizeof program);
+    const ssize_t end = (ssize_t)strlen(mark);
+    return length > end && memcmp(program + length - end, mark, (size_t)end) == 0;
+}
+
 static void check_version(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char expected[48];
     snprintf(expected, sizeof expected, "shufd %s", shuf_version());
-    if (strcmp(patient->daemon.version, expected) == 0)
+    if (runs_old_program(patient))
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   shuf__is_of_units(shuf_socket(patient->handle))
+                       ? "systemctl daemon-reload; systemctl try-restart shufd.service "
+                         "'shufd@*.service', as root"
+                       : "restart the daemon",
+                   "the program file of the daemon, %s, was replaced or removed after its start",
+                   patient->daemon.version);
+    else if (strcmp(patient->daemon.version, expected) == 0)
         shuf__find(finding, SHUF__FINDING_OK, NULL, "libshuf and daemon are both %s",
                    shuf_version());
     else
