@@ -11,7 +11,7 @@ endif()
 file(STRINGS "${MANIFEST}" files)
 file(SHA256 "${SHUF_CONF}" shipped)
 
-# Without their files, running units can be stopped, but they stay enabled.
+# Active units go on without their files. systemctl can still disable and stop them.
 execute_process(COMMAND systemctl list-units --plain --no-legend --state=active "shufd*"
                 OUTPUT_VARIABLE lines ERROR_QUIET RESULT_VARIABLE result)
 string(REGEX MATCHALL "shufd[^ \n]*[.](service|socket|target)" units "${lines}")
@@ -24,9 +24,8 @@ foreach(unit IN LISTS units)
   endif()
 endforeach()
 if(active)
-  message(WARNING "these units are active, and go on without their files:${active}; expected before: "
-                  "systemctl disable --now shufd.target, then systemctl stop${active}; now stop them, and run "
-                  "systemctl daemon-reload")
+  message(WARNING "these units are active, and go on without their files:${active}; run: "
+                  "systemctl disable --now shufd.target; systemctl stop 'shufd*'; systemctl daemon-reload")
 endif()
 
 # The prefix is the folder of include/shuf.h. That of a system is not private.
