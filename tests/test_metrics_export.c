@@ -211,6 +211,8 @@ static void port_in_use_is_logged(void **state)
     expect_published("", ": Address already in use");
     char *status = shufctl_succeed(NULL, "--socket %s status", h.socket);
     assert_non_null(strstr(status, "\nfault       metrics 127.0.0.1:"));
+    snprintf(config, sizeof config, "\nconfig      %.40s/conf\n", h.directory);
+    assert_non_null(strstr(status, config));
     free(status);
     assert_non_null(strstr(log, "warning: metrics 127.0.0.1:"));
     assert_true(harness_stop(&h));

@@ -148,6 +148,9 @@ static void daemon_status_is_checked(void **state)
     make_link("/proc/7/exe", "/usr/bin/shufd (deleted)");
     expect_finding(checks, "version", &patient, SHUF__FINDING_NOTE,
                    "shufd 0.0.1, was replaced or removed after its start", "restart the daemon");
+    expect_finding(checks, "config", &patient, SHUF__FINDING_OK, "has read no file", "");
+    strcpy(patient.daemon.configuration, "/etc/shufd/shufd.conf");
+    expect_finding(checks, "config", &patient, SHUF__FINDING_OK, "/etc/shufd/shufd.conf", "");
     expect_finding(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1 MiB", "host_memory");
     patient.daemon.memory_limit = UINT64_C(4) << 30;
     expect_finding(checks, "memory", &patient, SHUF__FINDING_OK, "4 GiB for results", "");

@@ -153,6 +153,13 @@ static void check_version(const struct shuf__patient *patient, struct shuf__find
                    "libshuf is %s, the daemon is %s", shuf_version(), patient->daemon.version);
 }
 
+static void check_config(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    const char *file = patient->daemon.configuration;
+    shuf__find(finding, SHUF__FINDING_OK, NULL, "%s",
+               *file ? file : "the daemon has read no file: every key has its default");
+}
+
 static void check_device(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char text[16];
@@ -260,9 +267,14 @@ static void check_sandbox(const struct shuf__patient *patient, struct shuf__find
                    "the daemon runs without the sandbox of a unit");
 }
 
-const struct shuf__check shuf__daemon_checks[] = {
-    {"unit", shuf__check_unit}, {"socket", check_socket},
-    {"version", check_version}, {"device", check_device},
-    {"limits", check_limits},   {"memory", check_memory},
-    {"lending", check_lending}, {"metrics", check_metrics},
-    {"sandbox", check_sandbox}, {NULL, NULL}};
+const struct shuf__check shuf__daemon_checks[] = {{"unit", shuf__check_unit},
+                                                  {"socket", check_socket},
+                                                  {"version", check_version},
+                                                  {"config", check_config},
+                                                  {"device", check_device},
+                                                  {"limits", check_limits},
+                                                  {"memory", check_memory},
+                                                  {"lending", check_lending},
+                                                  {"metrics", check_metrics},
+                                                  {"sandbox", check_sandbox},
+                                                  {NULL, NULL}};
