@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 struct shuf__listener {
-    int fd; /* listening, non-blocking; -1 when closed */
+    int fd;         /* listening, non-blocking; -1 when closed */
     bool is_passed; /* by the service manager, which owns its file */
     struct shuf__lock lock;
     struct sockaddr_un address;
