@@ -1,14 +1,32 @@
 # SPDX-License-Identifier: MIT
 #
 # cmake --build build --target uninstall: removes the files that the last installation wrote, except
-# an edited shufd.conf. Then removes empty directories: below a private prefix all of them, elsewhere
+# an edited shufd.conf. It warns of active units. Then removes empty directories: below a private prefix all of them, elsewhere
 # those of shufd.
 #     cmake -DMANIFEST=build/install_manifest.txt -DSHUF_CONF=config/shufd.conf -P Uninstall.cmake
+cmake_minimum_required(VERSION 3.25)
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "${MANIFEST}: missing, so nothing was installed from this build")
 endif()
 file(STRINGS "${MANIFEST}" files)
 file(SHA256 "${SHUF_CONF}" shipped)
+
+# Active units go on without their files. systemctl can still disable and stop them.
+execute_process(COMMAND systemctl list-units --plain --no-legend --state=active "shufd*"
+                OUTPUT_VARIABLE lines ERROR_QUIET RESULT_VARIABLE result)
+string(REGEX MATCHALL "shufd[^ \n]*[.](service|socket|target)" units "${lines}")
+set(active "")
+foreach(unit IN LISTS units)
+  execute_process(COMMAND systemctl show --property=FragmentPath --value "${unit}"
+                  OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(file IN_LIST files AND "$ENV{DESTDIR}" STREQUAL "")
+    string(APPEND active " ${unit}")
+  endif()
+endforeach()
+if(active)
+  message(WARNING "these units are active, and go on without their files:${active}; run: "
+                  "systemctl disable --now shufd.target; systemctl stop 'shufd*'; systemctl daemon-reload")
+endif()
 
 # The prefix is the folder of include/shuf.h. That of a system is not private.
 set(private ${files})
@@ -32,6 +50,9 @@ foreach(name IN LISTS files)
     file(REMOVE "${file}")
   endif()
   get_filename_component(directory "${file}" DIRECTORY)
+  if(file MATCHES "/shufd/shufd\\.conf$") # an earlier installation may have written it
+    file(REMOVE "${file}.new")
+  endif()
   file(GLOB left "${directory}/*")
   if(directory MATCHES "/shufd?$" AND NOT left)
     file(REMOVE_RECURSE "${directory}")

@@ -7,8 +7,8 @@
 #include "config/config.h"
 #include "config/log.h"
 #include "exit.h"
+#include "fail_start.h"
 #include "handlers/service.h"
-#include "net/refuse.h"
 #include "option_parse.h"
 #include "option_values.h"
 #include "server.h"
@@ -141,6 +141,20 @@ static void forbid_spinning(char **argv)
     execv(path, argv);
 }
 
+static bool only_prints(const struct arguments *arguments)
+{
+    return arguments->check || arguments->print_config;
+}
+
+static int fail_start(const struct arguments *arguments, const struct shuf__config *config,
+                      const struct shuf__log *log, int code, struct shuf__error *error)
+{
+    if (!only_prints(arguments))
+        return shuf__fail_start(config, log, -1, code, error);
+    shuf__log(log, SHUF__LOG_ERROR, "%s", shuf__config_locate(config, error));
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     const struct argp parser = {
@@ -160,12 +174,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--completion") == 0)
         return print_completion(&parser, argv[2]);
     shuf__options_parse(&parser, argc, argv, &arguments);
-    log.output.stamped &= !arguments.check && !arguments.print_config; /* a person needs no time */
+    log.output.stamped &= !only_prints(&arguments); /* a person needs no time */
     int code = shuf__config_load(&config, &arguments.source, &error);
-    if (code != EX_OK) {
-        shuf__log(&log, SHUF__LOG_ERROR, "%s", error.text);
-        return code;
-    }
+    if (code != EX_OK)
+        return fail_start(&arguments, &config, &log, code, &error);
     log.level = (enum shuf__log_level)config.log_level;
     log.rate = config.log_rate;
     if (arguments.print_config) {
@@ -175,10 +187,8 @@ int main(int argc, char **argv)
     /* Checked before the socket is opened. Else, if another daemon has the socket, that error would
      * hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
-        shuf__log(&log, SHUF__LOG_ERROR, "%s", shuf__config_locate(&config, &error));
-        if (!arguments.check && error.status == SHUF_DEVICE)
-            shuf__refuse_passed(&error);
-        return shuf__exit_of_backend(&config, error.status);
+        code = shuf__exit_of_backend(&config, error.status);
+        return fail_start(&arguments, &config, &log, code, &error);
     }
     if (arguments.check)
         return shuf__check(&config, &log);

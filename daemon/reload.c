@@ -5,9 +5,12 @@
  */
 #include "reload.h"
 
+#include "backend.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { OPTION = 64 };
 
@@ -78,10 +81,32 @@ static shuf_status keep(struct shuf__log *log, enum shuf__log_level level,
     return fault->status;
 }
 
+static shuf_status check_socket(const struct shuf__config *config, const struct shuf__config *fresh,
+                                const struct shuf__listener *listener, struct shuf__error *fault)
+{
+    /* Without a change of its keys, a mistake of the socket would be none of the file. */
+    const bool is_same = strcmp(config->socket, fresh->socket) == 0 &&
+                         strcmp(config->socket_group, fresh->socket_group) == 0;
+    return is_same || listener->is_passed
+               ? SHUF_OK
+               : shuf__listener_check(fresh->socket, fresh->socket_group, fault);
+}
+
+/* Checks the keys that only a start uses, so that a mistake is found now and not at that start. */
+static shuf_status check_start(const struct shuf__config *config, const struct shuf__config *fresh,
+                               const struct shuf__listener *listener, struct shuf__error *fault)
+{
+    if (shuf__backend_check(fresh->backend, fault) == SHUF_OK &&
+        check_socket(config, fresh, listener, fault) == SHUF_OK)
+        return SHUF_OK;
+    shuf__config_locate(fresh, fault);
+    return fault->status;
+}
+
 /* The options were accepted at the start, so setting them again cannot fail. */
 static shuf_status reload(struct shuf__config *config, struct shuf__config *file,
-                          struct shuf__config *fresh, struct shuf__log *log,
-                          struct shuf__error *fault)
+                          struct shuf__config *fresh, const struct shuf__listener *listener,
+                          struct shuf__log *log, struct shuf__error *fault)
 {
     if (shuf__config_load_file(file, &config->source, fault))
         return keep(log, SHUF__LOG_ERROR, fault);
@@ -92,28 +117,32 @@ static shuf_status reload(struct shuf__config *config, struct shuf__config *file
     *fresh = *file;
     const shuf_status status = shuf__config_set_options(fresh, fault);
     assert(status == SHUF_OK);
+    (void)status;
+    if (check_start(config, fresh, listener, fault))
+        return keep(log, SHUF__LOG_ERROR, fault);
     take_over(config, file, fresh, log);
-    return status;
+    return SHUF_OK;
 }
 
-static shuf_status reload_file(struct shuf__config *config, struct shuf__log *log,
-                               struct shuf__error *fault)
+static shuf_status reload_file(struct shuf__config *config, const struct shuf__listener *listener,
+                               struct shuf__log *log, struct shuf__error *fault)
 {
     struct shuf__config *both = malloc(2 * sizeof *both);
     if (!both) {
         shuf__fail(fault, SHUF_NO_MEMORY, "out of memory");
         return keep(log, SHUF__LOG_ERROR, fault);
     }
-    const shuf_status status = reload(config, &both[0], &both[1], log, fault);
+    const shuf_status status = reload(config, &both[0], &both[1], listener, log, fault);
     free(both);
     return status;
 }
 
-void shuf__reload(struct shuf__config *config, struct shuf__service *service, struct shuf__log *log,
+void shuf__reload(struct shuf__config *config, struct shuf__service *service,
+                  const struct shuf__listener *listener, struct shuf__log *log,
                   struct shuf__error *fault)
 {
     struct shuf__error error;
-    if (reload_file(config, log, fault))
+    if (reload_file(config, listener, log, fault))
         return;
     fault->text[0] = '\0';
     shuf__service_configure(service);

@@ -11,12 +11,12 @@
 #include "end_guard.h"
 #include "engine/engine.h"
 #include "export/export.h"
+#include "fail_start.h"
 #include "handlers/service.h"
 #include "heartbeat.h"
 #include "net/acceptor.h"
 #include "net/drain.h"
 #include "net/listener.h"
-#include "net/refuse.h"
 #include "reload.h"
 #include "report_start.h"
 #include "service_manager.h"
@@ -258,7 +258,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     if (server->draining) /* a reload would tell the service manager that the daemon serves */
         return;
     shuf__service_manager_reloading();
-    shuf__reload(server->config, &server->service, server->log, &fault);
+    shuf__reload(server->config, &server->service, &server->listener, server->log, &fault);
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
@@ -334,19 +334,18 @@ static shuf_status start_engine(struct shuf__server *server, struct shuf__error 
     return SHUF_OK;
 }
 
-static int fail_start(struct shuf__server *server, int exit_code, struct shuf__error *error)
+static int fail_start(const struct shuf__server *server, int exit_code, struct shuf__error *error)
 {
-    shuf__log(server->log, SHUF__LOG_ERROR, "%s", shuf__config_locate(server->config, error));
-    if (exit_code == EX_UNAVAILABLE && server->listener.fd >= 0)
-        shuf__refuse_backlog(server->listener.fd, error);
-    return exit_code;
+    return shuf__fail_start(server->config, server->log, server->listener.fd, exit_code, error);
 }
 
 /* Acquires all parts in order. Returns the exit code, EX_OK on success. */
 static int start(struct shuf__server *server)
 {
     struct shuf__error error;
+    char origin[SHUF__CONFIG_ORIGIN];
     const struct shuf__config *config = server->config;
+    shuf__log(server->log, SHUF__LOG_INFO, "%s", shuf__config_origin(config, origin));
     if (shuf__service_sharers(&error) == 0)
         return fail_start(server, EX_CONFIG, &error);
     if (shuf__listener_open(&server->listener, config->socket, (mode_t)config->socket_mode,
@@ -356,7 +355,7 @@ static int start(struct shuf__server *server)
         shuf__log(server->log, SHUF__LOG_WARNING, "%s", error.text);
     init_handles(server);
     if (shuf__service_load_keys(&server->service, &error))
-        return fail_start(server, EX_CONFIG, &error);
+        return shuf__fail_start_of_keys(config, server->log, server->listener.fd, &error);
     if (start_handles(server, &error))
         return fail_start(server, EX_OSERR, &error);
     if (start_engine(server, &error))
@@ -419,6 +418,7 @@ int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
     struct shuf__server *server = calloc(1, sizeof *server);
     const bool has_loop = server && uv_loop_init(&server->loop) == 0;
     if (has_loop && shuf__log_start(log)) {
+        server->listener = (struct shuf__listener){.fd = -1, .lock.fd = -1};
         server->config = config;
         server->log = log;
         code = run(server);

@@ -53,6 +53,25 @@ expect_not nvcc
 grep -q -- "--preset release -DSHUF_CUDA=ON" build/commands
 grep -q -- "--build --preset release --target installed" build/commands
 
+# After an upgrade, the services that run the program of this prefix need a restart.
+cat >"$directory/bin/systemctl" <<END
+#!/bin/sh
+case "\$*" in
+list-units*) printf '%s loaded active running x\n' shufd.service shufd@GPU-1.service shufd@GPU-2.service ;;
+*GPU-2*) echo "ExecStart={ path=/usr/bin/shufd ; }" ;;
+show*) echo "ExecStart={ path=$directory/prefix/bin/shufd ; }" ;;
+esac
+END
+expect_not systemctl
+chmod +x "$directory/bin/systemctl"
+PREFIX=$directory/prefix ./dev install >output 2>&1
+expect "dev: installed; shufd.service shufd@GPU-1.service runs the old version until a restart"
+expect "systemctl daemon-reload && sudo systemctl restart shufd.service shufd@GPU-1.service"
+expect_not GPU-2
+printf '#!/bin/sh\nexit 1\n' >"$directory/bin/systemctl" # no systemd runs
+PREFIX=$directory/prefix ./dev install >output 2>&1
+expect_not systemctl
+
 cuda=$(printf '%s\nCMAKE_CUDA_COMPILER:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
 CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
 expect "nvcc found: building the CUDA backend too"

@@ -202,8 +202,10 @@ bool harness_prepare(struct harness *h, const char *backend, const char *const *
 bool harness_restart(struct harness *h)
 {
     const char *arguments[HARNESS_ARGUMENTS + 5] = {"--socket", h->socket, "--backend", h->backend};
+    const int count = h->backend ? 4 : 2;
+    arguments[count] = NULL;
     for (int i = 0; h->extra[i]; i++)
-        arguments[4 + i] = h->extra[i];
+        arguments[count + i] = h->extra[i];
     int log = open(h->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0) {
         perror(h->log);

@@ -52,6 +52,26 @@ foreach(header IN LISTS HEADERS)
   endforeach()
 endforeach()
 
+# The pages name the files of this installation.
+function(expect_in_page page text)
+  file(GLOB_RECURSE file ${prefix}/${page})
+  file(READ "${file}" found)
+  string(REPLACE "\\-" "-" found "${found}") # as groff reads them
+  string(REPLACE "\\&" "" found "${found}")
+  string(FIND "${found}" "${text}" place)
+  if(place EQUAL -1 OR found MATCHES "@[a-z]+dir@")
+    message(FATAL_ERROR "${file}: expected ${text}, and no @...dir@: ${CMAKE_MATCH_0}")
+  endif()
+endfunction()
+if(MANUALS)
+  expect_in_page(shufd.8 ${prefix}/etc/shufd/shufd.conf)
+  expect_in_page(shufd.8 ${prefix}/bin/shufd)
+  expect_in_page(shufd.conf.5 ${prefix}/etc/shufd/shufd.conf)
+  expect_in_page(shufd.service.8 ${prefix}/share/shufd/no-gpu.conf)
+  expect_in_page(shufd.service.8 ${prefix}/libexec/shufd/make-instances)
+  expect_in_page(shufd.service.8 ${prefix}/lib/systemd/system-generators)
+endif()
+
 execute_process(COMMAND ${PKG_CONFIG} --cflags libshuf OUTPUT_VARIABLE cflags
                 COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(cflags UNIX_COMMAND "${cflags}")

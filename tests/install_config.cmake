@@ -14,7 +14,8 @@ endfunction()
 
 function(uninstall destdir)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env DESTDIR=${destdir} ${CMAKE_COMMAND} --build ${BUILD}
-                          --target uninstall OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+                          --target uninstall OUTPUT_VARIABLE text ERROR_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  set(errors "${text}" PARENT_SCOPE)
 endfunction()
 
 function(expect_content file text)
@@ -70,16 +71,27 @@ endif()
 # The installed daemon reads the file without an option.
 execute_process(COMMAND ${root}/kept/bin/shufd --print-config OUTPUT_VARIABLE printed
                 COMMAND_ERROR_IS_FATAL ANY)
-if(NOT printed MATCHES "\nqueue = 17\n")
+if(NOT printed MATCHES "^# configuration: ${conf}\n.*\nqueue = 17\n")
   message(FATAL_ERROR "${conf} was not read: ${printed}")
 endif()
 
 # After the uninstallation, only the edited file is left.
 file(WRITE ${conf} "${shipped}")
 install_to("" ${root}/kept)
-file(REMOVE ${conf}.new)
 file(WRITE ${conf} "queue = 18\n")
+file(WRITE ${root}/bin/systemctl "#!/bin/sh
+case $1 in
+list-units) echo 'shufd.service loaded active running shufd' ;;
+show) echo ${root}/kept/lib/systemd/system/shufd.service ;;
+esac
+")
+file(CHMOD ${root}/bin/systemctl PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+set(ENV{PATH} "${root}/bin:$ENV{PATH}")
 uninstall("")
+string(REGEX REPLACE "[ \n]+" " " words "${errors}")
+if(EXISTS ${root}/kept/lib OR NOT words MATCHES "units are active, and go on without their files: shufd.service;")
+  message(FATAL_ERROR "uninstall: expected a warning of active units, and no files left: ${errors}")
+endif()
 expect_files(${root}/kept etc/shufd/shufd.conf)
 expect_content(${conf} "queue = 18\n")
 file(GLOB left RELATIVE ${root}/kept ${root}/kept/*)

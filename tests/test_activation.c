@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -145,8 +146,40 @@ static void test_second_daemon_is_refused(void **state)
     stop(&h);
 }
 
-/* Starts a daemon that needs a GPU with the passed socket. Returns its exit status. */
-static int start_without_device(const struct harness *h)
+/* The keys of a socket that the daemon does not make have no effect. */
+static void test_unused_keys_are_named(void **state)
+{
+    static const char path[] = "/tmp/shuf-activation.conf";
+    static const char *const files[] = {
+        "socket_mode = 0660\nsocket_group = nosuchgrp\n",
+        "socket_mode = 0666\nsocket_group =\nmetrics = unix:/tmp/shuf-activation.http\n"};
+    struct harness h;
+    char log[4096];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        shufd_write(path, files[i]);
+        listen_as(&h, "shufd");
+        h.extra[0] = "--config";
+        h.extra[1] = path;
+        assert_true(harness_restart(&h));
+        expect_log(
+            &h, i ? "warning: /tmp/shuf-activation.conf:1: socket_mode 0666: has no effect except "
+                    "on the socket of the metrics, because the service manager passes"
+                  : "warning: /tmp/shuf-activation.conf:2: socket_group nosuchgrp: has no effect, "
+                    "because the service manager passes the socket; change it by systemctl "
+                    "edit shufd.socket\n");
+        shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+        shufd_read(h.log, log, sizeof log);
+        assert_null(strstr(log, i ? "socket_group" : "socket_mode")); /* its default value */
+        assert_non_null(strstr(log, "warning: socket /"));
+        stop(&h);
+    }
+    unlink(path);
+}
+
+/* Starts a daemon that cannot start with the passed socket. Returns its exit status. */
+static int start_in_vain(const struct harness *h, const char *option, const char *value,
+                         const char *reason)
 {
     static const char script[] = "export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=shufd\n"
                                  "exec \"$@\" 3<&\"$0\"";
@@ -155,10 +188,9 @@ static int start_without_device(const struct harness *h)
     const int inherited = fcntl(h->passed.fd, F_DUPFD, 5); /* not closed by exec */
     assert_in_range(inherited, 5, 9);                      /* the shell takes only one digit */
     snprintf(descriptor, sizeof descriptor, "%d", inherited);
-    const char *const argv[] = {"sh",          "-c",        script,          descriptor, SHUFD_PATH,
-                                "--no-config", "--backend", "cuda:GPU-none", NULL};
+    const char *const argv[] = {"sh", "-c", script, descriptor, SHUFD_PATH, option, value, NULL};
     const int code = command_run(&c, 0, argv);
-    assert_non_null(strstr(c.err.bytes, "backend cuda"));
+    assert_non_null(strstr(c.err.bytes, reason));
     command_free(&c);
     close(inherited);
     return code;
@@ -166,24 +198,61 @@ static int start_without_device(const struct harness *h)
 
 /* The waiting clients get the reason, and none is left, for which systemd would start the daemon
  * again. */
-static void test_missing_device_is_told_to_clients(void **state)
+static void expect_told(const char *option, const char *value, int code, const char *logged,
+                        const char *reason)
 {
     struct harness h;
     struct wire *clients[3];
-    (void)state;
+    char text[256];
+    snprintf(text, sizeof text, "the daemon cannot start: %s", reason);
     listen_as(&h, "shufd");
     for (int i = 0; i < 3; i++) {
         clients[i] = wire_open(&h);
         wire_send_hello(clients[i], SHUF__PROTOCOL_VERSION);
     }
-    assert_int_equal(start_without_device(&h), EX_UNAVAILABLE);
+    assert_int_equal(start_in_vain(&h, option, value, logged), code);
     struct pollfd waiting = {.fd = h.passed.fd, .events = POLLIN};
     assert_int_equal(poll(&waiting, 1, 0), 0);
     for (int i = 0; i < 3; i++) {
-        wire_expect(clients[i], SHUF_DEVICE, "the daemon cannot start: backend cuda");
+        wire_expect(clients[i], SHUF_DEVICE, text);
         wire_close(clients[i]);
     }
     stop(&h);
+}
+
+static void test_missing_device_is_told_to_clients(void **state)
+{
+    (void)state;
+    expect_told("--backend", "cuda:GPU-none", EX_UNAVAILABLE, "backend cuda", "backend cuda");
+}
+
+static void expect_file_told(const char *text, const char *logged, const char *reason)
+{
+    static const char path[] = "/tmp/shuf-activation.conf";
+    shufd_write(path, text);
+    expect_told("--config", path, EX_CONFIG, logged, reason);
+    unlink(path);
+}
+
+/* The name of a named key is secret. */
+static void test_mistake_is_told_to_clients(void **state)
+{
+    char keys[] = "/tmp/shuf-keys-XXXXXX", key[64], text[96];
+    (void)state;
+    static const char *const rows[][2] = {
+        {"backend = cpu\nhost_memory = 8Go\n",
+         "/tmp/shuf-activation.conf:2: host_memory 8Go: expected"},
+        {"backend = gpu\n", "/tmp/shuf-activation.conf:1: backend gpu: expected auto"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_file_told(rows[i][0], rows[i][1], rows[i][1]);
+    expect_told("--host-memory", "8Go", EX_USAGE, "host_memory 8Go: ", "host_memory 8Go: ");
+    assert_non_null(mkdtemp(keys));
+    snprintf(key, sizeof key, "%s/secret", keys);
+    shufd_write(key, "no key");
+    snprintf(text, sizeof text, "backend = cpu\nkeys = %s\n", keys);
+    expect_file_told(text, "secret", "keys: a named key cannot be loaded; the log of the daemon");
+    unlink(key);
+    rmdir(keys);
 }
 
 int main(void)
@@ -193,7 +262,9 @@ int main(void)
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),
         cmocka_unit_test(test_second_daemon_is_refused),
+        cmocka_unit_test(test_unused_keys_are_named),
         cmocka_unit_test(test_missing_device_is_told_to_clients),
+        cmocka_unit_test(test_mistake_is_told_to_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -358,12 +358,16 @@ static void status_lists_wanted_sockets(void **state)
                                NULL};
     const char *const json[] = {"/GPU-lost.sock\"", "\"error\": ", NULL};
     const char *const found[] = {names[0], NULL};
-    char units[100];
-    snprintf(units, sizeof units, "%s/units", directory);
-    make_folder(directory, "units");
+    char root[100], units[140];
+    snprintf(root, sizeof root, "%s/root", directory);
+    snprintf(units, sizeof units, "%s/etc/systemd/system", root);
+    make_folder(directory, "root");
+    make_folder(root, "etc");
+    make_folder(root, "etc/systemd");
+    make_folder(root, "etc/systemd/system");
     make_folder(units, "shufd.target.wants");
     make_folder(units, "multi-user.target.wants");
-    setenv("SHUFD_UNITS", units, 1);
+    setenv("SHUFD_UNITS", root, 1);
     make_link(units, "shufd.target.wants/shufd@GPU-lost.socket", unit);
     expect_status(0, found, NULL); /* the target is not enabled */
     make_link(units, "multi-user.target.wants/shufd.target", unit);

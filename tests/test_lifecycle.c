@@ -373,25 +373,32 @@ static void expect_good_or_skip(int status)
     shufd_expect_code(status, EX_OK);
 }
 
-static void test_foreign_lock_names_its_owner(void **state)
+/* mode: of the directory. In a sticky one, only root can remove the lock. */
+static void expect_foreign_lock(mode_t mode, const char *text)
 {
-    (void)state;
     struct harness h;
     char path[HARNESS_PATH + 8];
     assert_true(harness_prepare(&h, harness_backend, NULL));
     lock_path(&h, path, sizeof path);
     shufd_write(path, "1 serving\n");
     assert_int_equal(chmod(path, 0600), 0);
-    assert_int_equal(chmod(h.directory, 0777), 0);
+    assert_int_equal(chmod(h.directory, mode), 0);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        fail_to_start_as_somebody(h.socket, "a file of uid 0; remove it if no shufd runs there");
+        fail_to_start_as_somebody(h.socket, text);
     int status = wait_for_child(pid);
     /* If shufd can open the lock file, it finds that nobody holds the lock. */
     assert_true(harness_restart(&h));
     assert_true(harness_stop(&h));
     expect_good_or_skip(status);
+}
+
+static void test_foreign_lock_names_its_owner(void **state)
+{
+    (void)state;
+    expect_foreign_lock(0777, "a file of uid 0; remove it if no shufd runs there");
+    expect_foreign_lock(01777, "a file of uid 0; ask root to remove it if no shufd runs there");
 }
 
 /* In a directory such as /tmp, shufd goes on at a foreign lock, and then finds the socket. */
@@ -471,6 +478,7 @@ static void serve_despite_held_lock(struct harness *h, bool has_lock)
     shufd_read(h->log, log, sizeof log);
     assert_int_equal(strstr(log, "a file of uid 65534; continuing without a lock") == NULL,
                      has_lock);
+    assert_non_null(strstr(log, "(set by --socket)\n"));
 }
 
 static void serve_without_root(int channel, void *context)

@@ -4,6 +4,7 @@
  * not disturb the clients of the daemon.
  */
 #include "command.h"
+#include "export/http_socket.h"
 #include "shufctl.h"
 #include "support/child.h"
 #include "support/metrics.h"
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -196,14 +198,21 @@ static void port_in_use_is_logged(void **state)
     const int fd = bind_port(&number);
     assert_int_equal(listen(fd, 1), 0);
     snprintf(config, sizeof config, "metrics = 127.0.0.1:%u\n", number);
+    setenv("INVOCATION_ID", "0123456789abcdef0123456789abcdef", 1);
     wire_start(&h, harness_backend, config);
+    unsetenv("INVOCATION_ID");
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);
     wire_close(w);
-    shufd_await(h.log, log, sizeof log, ": Address already in use; serving without HTTP");
+    shufd_await(
+        h.log, log, sizeof log,
+        ": Address already in use; another program listens there, so choose another port; serving "
+        "without HTTP");
     expect_published("", ": Address already in use");
     char *status = shufctl_succeed(NULL, "--socket %s status", h.socket);
     assert_non_null(strstr(status, "\nfault       metrics 127.0.0.1:"));
+    snprintf(config, sizeof config, "\nconfig      %.40s/conf\n", h.directory);
+    assert_non_null(strstr(status, config));
     free(status);
     assert_non_null(strstr(log, "warning: metrics 127.0.0.1:"));
     assert_true(harness_stop(&h));
@@ -538,6 +547,45 @@ static void missing_directory_of_socket_is_logged(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* The unit forbids the family of the address. An unknown family fails in the same way. */
+static void forbidden_port_names_the_drop_in(void **state)
+{
+    (void)state;
+    static struct shuf__config config;
+    const struct shuf__endpoint endpoint = {.family = AF_MAX};
+    struct shuf__error error;
+    int fd;
+    strcpy(config.metrics, "127.0.0.1:9477");
+    assert_int_equal(shuf__http_socket_open(&endpoint, &config, &fd, &error), SHUF_IO);
+    assert_null(strstr(error.text, "drop-in"));
+    setenv("INVOCATION_ID", "0123456789abcdef0123456789abcdef", 1);
+    assert_int_equal(shuf__http_socket_open(&endpoint, &config, &fd, &error), SHUF_IO);
+    unsetenv("INVOCATION_ID");
+    assert_non_null(strstr(error.text, "protocol; its unit needs the drop-in metrics-port.conf"));
+}
+
+static void read_only_directory_of_file_is_explained(void **state)
+{
+    (void)state;
+    static const char ways[] = ": Read-only file system; its unit needs ReadWritePaths=, or write "
+                               "to /run/shufd-metrics with the drop-in metrics-socket.conf";
+    char directory[] = "/tmp/shuf-read-only-XXXXXX", config[96], log[4096];
+    assert_non_null(mkdtemp(directory));
+    if (mount("none", directory, "tmpfs", MS_RDONLY, NULL) != 0) {
+        rmdir(directory);
+        skip();
+    }
+    snprintf(config, sizeof config, "metrics_file = %s/m.prom\n", directory);
+    setenv("INVOCATION_ID", "0123456789abcdef0123456789abcdef", 1);
+    wire_start(&h, harness_backend, config);
+    unsetenv("INVOCATION_ID");
+    shufd_await(h.log, log, sizeof log, ways);
+    expect_published("", ways);
+    assert_true(harness_stop(&h));
+    umount2(directory, MNT_DETACH);
+    rmdir(directory);
+}
+
 #ifdef SHUF_HAVE_MICROHTTPD
 static const bool has_http = true;
 #else
@@ -553,6 +601,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(file_is_replaced_by_rename),
         cmocka_unit_test(missing_directory_of_file_is_logged),
         cmocka_unit_test(mended_directory_of_file_is_logged),
+        cmocka_unit_test(read_only_directory_of_file_is_explained),
     };
     const struct CMUnitTest http_tests[] = {
         cmocka_unit_test(http_pages_are_served),
@@ -561,6 +610,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(missing_directory_of_socket_is_logged),
         cmocka_unit_test(port_serves_metrics_without_users),
         cmocka_unit_test(port_in_use_is_logged),
+        cmocka_unit_test(forbidden_port_names_the_drop_in),
         cmocka_unit_test(connection_is_closed_at_deadline),
         cmocka_unit_test(large_headers_are_refused),
         cmocka_unit_test(slow_clients_are_survived),

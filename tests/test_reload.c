@@ -75,6 +75,28 @@ static void wrong_file_changes_nothing(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* A reload finds what would let the next start fail, although it uses none of these keys. */
+static void mistakes_of_next_start_change_nothing(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"backend = gpu", "conf:2: backend gpu: expected auto, cpu or cuda; nothing changes\n"},
+        {"backend = cpu:avx1024", "conf:2: backend cpu:avx1024: "},
+        {"socket_group = nosuchgrp", "conf:2: socket_group nosuchgrp: no such group; expected a "
+                                     "name or a number; nothing changes\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct harness h;
+        char text[128];
+        wire_start(&h, NULL, "clients = 7\nbackend = cpu\n");
+        snprintf(text, sizeof text, "clients = 9\n%s\n", rows[i][0]);
+        rewrite(&h, text);
+        await_log(&h, rows[i][1]);
+        assert_false(log_has(&h, "clients = 9"));
+        assert_true(harness_stop(&h));
+    }
+}
+
 static void limits_change(void **state)
 {
     (void)state;
@@ -302,10 +324,12 @@ static void install(char *directory, char path[HARNESS_PATH])
 static void installed_file_is_read(void **state)
 {
     (void)state;
-    char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH];
+    char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH], first[HARNESS_PATH + 32];
     install(directory, path);
     shufd_write(path, "queue = 17\n");
     expect_output(directory, NULL, 0, "\nqueue = 17\n");
+    snprintf(first, sizeof first, "# configuration: %s\n", path);
+    expect_output(directory, NULL, 0, first);
     expect_output(directory, "--no-config", 0, "\nqueue = 1024\n");
     shufd_write(path, "queue = x\n");
     expect_output(directory, NULL, 78, "etc/shufd/shufd.conf:1: queue x: expected");
@@ -329,6 +353,8 @@ static void removed_file_changes_nothing(void **state)
              harness_backend, directory, h.log);
     shufd_write(h.log, "");
     command_start(&c, 0, argv);
+    snprintf(script, sizeof script, " info: configuration: %s\n", path);
+    await_log(&h, script);
     await_log(&h, "listening on ");
     assert_int_equal(unlink(path), 0);
     kill(c.pid, SIGHUP);
@@ -399,6 +425,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reload_logs_each_changed_key),
         cmocka_unit_test(wrong_file_changes_nothing),
+        cmocka_unit_test(mistakes_of_next_start_change_nothing),
         cmocka_unit_test(limits_change),
         cmocka_unit_test(cache_time_changes),
         cmocka_unit_test(cache_shrinks),

@@ -47,6 +47,16 @@ static void make_file(const char *path, const char *text)
     shufd_write(full, text);
 }
 
+static void make_link(const char *path, const char *target)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    unlink(full);
+    make_file(path, "");
+    assert_int_equal(unlink(full), 0);
+    assert_int_equal(symlink(target, full), 0);
+}
+
 static struct shuf__finding run_check(const struct shuf__check *checks, const char *name,
                                       const struct shuf__patient *patient)
 {
@@ -132,6 +142,15 @@ static void daemon_status_is_checked(void **state)
     strcpy(patient.daemon.backend, "cpu");
     expect_finding(checks, "version", &patient, SHUF__FINDING_NOTE, "the daemon is shufd 0.0.1",
                    "restart");
+    make_link("/proc/7/exe", "/usr/bin/shufd");
+    expect_finding(checks, "version", &patient, SHUF__FINDING_NOTE, "the daemon is shufd 0.0.1",
+                   "restart");
+    make_link("/proc/7/exe", "/usr/bin/shufd (deleted)");
+    expect_finding(checks, "version", &patient, SHUF__FINDING_NOTE,
+                   "shufd 0.0.1, was replaced or removed after its start", "restart the daemon");
+    expect_finding(checks, "config", &patient, SHUF__FINDING_OK, "has read no file", "");
+    strcpy(patient.daemon.configuration, "/etc/shufd/shufd.conf");
+    expect_finding(checks, "config", &patient, SHUF__FINDING_OK, "/etc/shufd/shufd.conf", "");
     expect_finding(checks, "memory", &patient, SHUF__FINDING_NOTE, "only 1 MiB", "host_memory");
     patient.daemon.memory_limit = UINT64_C(4) << 30;
     expect_finding(checks, "memory", &patient, SHUF__FINDING_OK, "4 GiB for results", "");

@@ -135,6 +135,46 @@ static void default_socket_is_omitted(void **state)
         assert_int_equal(seteuid(0), 0);
 }
 
+static void make_file(const char *root, const char *path)
+{
+    char command[300];
+    snprintf(command, sizeof command, "mkdir -p \"$(dirname %s%s)\" && : >%s%s", root, path, root,
+             path);
+    assert_int_equal(system(command), 0);
+}
+
+static void expect_unit_command(const char *start)
+{
+    char command[SHUF__START_COMMAND];
+    assert_true(shuf__start_command("/run/shufd/shufd.sock", "/run/shufd/shufd.sock", command));
+    if (strncmp(command, start, strlen(start)) != 0)
+        fail_msg("%s: expected %s", command, start);
+}
+
+/* The units start the daemon, whatever folder of systemd they are installed in. */
+static void command_of_units(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"};
+    char root[96], unit[128], command[128];
+    snprintf(root, sizeof root, "%s/root", directory);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    setenv("SHUFD_UNITS", root, 1);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(unit, sizeof unit, "%s/systemd/system/shufd.target", folders[i]);
+        make_file(root, unit);
+        assert_int_equal(shuf__is_of_units("/run/shufd/shufd.sock"), i == 1); /* no systemd runs */
+        make_file(root, "/run/systemd/system/x");
+        assert_true(shuf__is_of_units("/run/shufd/shufd.sock"));
+        assert_false(shuf__is_of_units("/tmp/shufd.sock"));
+        expect_unit_command("systemctl enable --now shufd.target, as root");
+        make_file(root, "/etc/systemd/system/multi-user.target.wants/shufd.target");
+        expect_unit_command("systemctl reset-failed 'shufd*'; systemctl restart shufd.target");
+        assert_int_equal(system(command), 0);
+    }
+    unsetenv("SHUFD_UNITS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +182,7 @@ int main(void)
         cmocka_unit_test(proposed_command_is_quoted),
         cmocka_unit_test(command_is_proposed_only_if_it_works),
         cmocka_unit_test(default_socket_is_omitted),
+        cmocka_unit_test(command_of_units),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -288,6 +288,7 @@ static void status_counts_shared_results(void **state)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_member_integer(o, keys[i]);
     assert_true(json_is_boolean(json_member(o, "copies_host")));
+    assert_string_equal(json_string_value(json_member(o, "configuration")), "");
     assert_true(json_member_integer(o, "blocks") > 0);
     const json_t *user = json_array_get(json_member(o, "users"), 0);
     assert_int_equal(json_member_integer(user, "uid"), geteuid());

@@ -57,6 +57,7 @@ typedef struct shuf_daemon {
     bool copies_host;     /* it lends no host memory (memfd): the kernel grants no file leases */
     char metrics[256];    /* where it publishes metrics: an address, a file, or both; "": nowhere */
     char metrics_fault[256]; /* why it does not at a configured place; "": no fault */
+    char configuration[256]; /* the configuration file that it has read; "": none */
     unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
     shuf_user user[SHUF_USERS];
 } shuf_daemon;

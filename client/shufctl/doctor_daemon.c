@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static const char *origin_of(const struct shuf__patient *patient)
 
 static void advise_other(const struct shuf__patient *patient, char advice[SHUF__FINDING_TEXT])
 {
-    const char *socket = shuf_socket(patient->handle);
+    const char *socket = shuf_socket(patient->handle), *message = shuf_message(patient->handle);
     if (patient->status == SHUF_NO_DAEMON && !patient->given_socket &&
         shuf__must_choose_daemon(socket))
         snprintf(advice, SHUF__FINDING_TEXT,
@@ -65,6 +66,9 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
     else if (patient->status == SHUF_TIMEOUT)
         snprintf(advice, SHUF__FINDING_TEXT,
                  "fuser --verbose %.128s names the process, as root: end it with SIGKILL", socket);
+    else if (patient->status == SHUF_DEVICE && !strstr(message, "backend cuda"))
+        strcpy(advice, "correct this, and check it by shufd --check; the next client starts the "
+                       "daemon again");
     else if (patient->status == SHUF_DEVICE)
         strcpy(advice, "shufd --check --backend cuda, as root, shows whether this build and this "
                        "driver can use a GPU");
@@ -116,17 +120,44 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
         advise_group(patient, finding);
 }
 
+/* True if an installation has replaced or removed the program file of the daemon. Only root and the
+ * daemon's user can see this. */
+static bool runs_old_program(const struct shuf__patient *patient)
+{
+    static const char mark[] = " (deleted)"; /* the kernel appends it */
+    char path[PATH_MAX], program[PATH_MAX];
+    snprintf(path, sizeof path, "%.256s/proc/%" PRIu64 "/exe", patient->root, patient->daemon.pid);
+    const ssize_t length = readlink(path, program, sizeof program);
+    const ssize_t end = (ssize_t)strlen(mark);
+    return length > end && memcmp(program + length - end, mark, (size_t)end) == 0;
+}
+
 static void check_version(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char expected[48];
     snprintf(expected, sizeof expected, "shufd %s", shuf_version());
-    if (strcmp(patient->daemon.version, expected) == 0)
+    if (runs_old_program(patient))
+        shuf__find(finding, SHUF__FINDING_NOTE,
+                   shuf__is_of_units(shuf_socket(patient->handle))
+                       ? "systemctl daemon-reload; systemctl try-restart shufd.service "
+                         "'shufd@*.service', as root"
+                       : "restart the daemon",
+                   "the program file of the daemon, %s, was replaced or removed after its start",
+                   patient->daemon.version);
+    else if (strcmp(patient->daemon.version, expected) == 0)
         shuf__find(finding, SHUF__FINDING_OK, NULL, "libshuf and daemon are both %s",
                    shuf_version());
     else
         shuf__find(finding, SHUF__FINDING_NOTE,
                    "restart the daemon, or update the older one of the two",
                    "libshuf is %s, the daemon is %s", shuf_version(), patient->daemon.version);
+}
+
+static void check_config(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    const char *file = patient->daemon.configuration;
+    shuf__find(finding, SHUF__FINDING_OK, NULL, "%s",
+               *file ? file : "the daemon has read no file: every key has its default");
 }
 
 static void check_device(const struct shuf__patient *patient, struct shuf__finding *finding)
@@ -236,9 +267,14 @@ static void check_sandbox(const struct shuf__patient *patient, struct shuf__find
                    "the daemon runs without the sandbox of a unit");
 }
 
-const struct shuf__check shuf__daemon_checks[] = {
-    {"unit", shuf__check_unit}, {"socket", check_socket},
-    {"version", check_version}, {"device", check_device},
-    {"limits", check_limits},   {"memory", check_memory},
-    {"lending", check_lending}, {"metrics", check_metrics},
-    {"sandbox", check_sandbox}, {NULL, NULL}};
+const struct shuf__check shuf__daemon_checks[] = {{"unit", shuf__check_unit},
+                                                  {"socket", check_socket},
+                                                  {"version", check_version},
+                                                  {"config", check_config},
+                                                  {"device", check_device},
+                                                  {"limits", check_limits},
+                                                  {"memory", check_memory},
+                                                  {"lending", check_lending},
+                                                  {"metrics", check_metrics},
+                                                  {"sandbox", check_sandbox},
+                                                  {NULL, NULL}};

@@ -5,6 +5,7 @@
 #include "start_command.h"
 
 #include "socket.h"
+#include "unit_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,14 +62,7 @@ static void quote_word(const char *word, char *out)
 bool shuf__is_of_units(const char *path)
 {
     static const char directory[] = "/run/shufd/";
-    return strncmp(path, directory, strlen(directory)) == 0 &&
-           access("/run/systemd/system", F_OK) == 0 &&
-           access("/usr/lib/systemd/system/shufd.target", F_OK) == 0;
-}
-
-static bool are_units_enabled(void)
-{
-    return access("/etc/systemd/system/multi-user.target.wants/shufd.target", F_OK) == 0;
+    return strncmp(path, directory, strlen(directory)) == 0 && shuf__units_are_installed();
 }
 
 bool shuf__must_choose_daemon(const char *path)
@@ -85,7 +79,7 @@ bool shuf__start_command(const char *path, const char *given, char command[SHUF_
     if (!given && shuf__must_choose_daemon(path))
         return false;
     if (shuf__is_of_units(path)) {
-        strcpy(command, are_units_enabled()
+        strcpy(command, shuf__units_are_enabled()
                             ? "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as "
                               "root; if it fails again, journalctl --unit 'shufd*' says why"
                             : "systemctl enable --now shufd.target, as root");

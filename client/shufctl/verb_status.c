@@ -86,6 +86,7 @@ static void print_status(const shuf *handle, const shuf_daemon *d)
     printf("daemon      %s, pid %" PRIu64 ", on %s\n", d->version, d->pid, shuf_socket(handle));
     printf("backend     %s, %s\n", d->backend, d->device);
     printf("device id   %s\n", d->device_id);
+    printf("config      %s\n", d->configuration[0] ? d->configuration : "no file");
     printf("up          %s\n", shuf__units_time(up, d->uptime_ms * 1000000));
     printf("clients     %" PRIu64 " of %" PRIu64 "\n", d->clients, d->client_limit);
     printf("queue       %" PRIu64 " of %" PRIu64 "\n", d->queued, d->queue_limit);
@@ -95,7 +96,7 @@ static void print_status(const shuf *handle, const shuf_daemon *d)
         print_budget("host memory", d->host_used, d->host_limit);
     print_results(d);
     if (d->metrics_fault[0])
-        printf("fault       %s: not published there\n", d->metrics_fault);
+        printf("fault       %s; not published there\n", d->metrics_fault);
     print_users(d);
 }
 
@@ -151,6 +152,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
     json_object_set_new(object, "copies_host", json_boolean(d->copies_host));
     shuf__json_text(object, "metrics", d->metrics);
     shuf__json_text(object, "metrics_fault", d->metrics_fault);
+    shuf__json_text(object, "configuration", d->configuration);
     add_users(object, d);
 }
 

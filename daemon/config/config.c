@@ -185,7 +185,8 @@ struct shuf__config_help shuf__config_help(enum shuf__config_key key)
         [LEVEL] = "error|warning|info|debug",
     };
     const struct param *param = &params[key];
-    return (struct shuf__config_help){param->key, values[param->kind], param->help};
+    return (struct shuf__config_help){param->key, values[param->kind], param->help,
+                                      param->when == RESTART};
 }
 
 void shuf__config_init(struct shuf__config *config)
@@ -350,17 +351,6 @@ const char *shuf__config_locate(const struct shuf__config *config, struct shuf__
     return error->text;
 }
 
-static void print_help(const char *help, bool needs_restart, FILE *out)
-{
-    while (*help) {
-        size_t length = strcspn(help, "\n");
-        bool is_last = help[length] == '\0';
-        fprintf(out, "# %.*s%s\n", (int)length, help, is_last && needs_restart ? " (restart)" : "");
-        help += length + !is_last;
-    }
-}
-
-/* Returns the value in the syntax of the file. Uses `text` for numbers. */
 static const char *value_text(const struct param *param, const struct shuf__config *config,
                               char text[SHUF__NUMBER_TEXT])
 {
@@ -389,28 +379,6 @@ static const char *value_text(const struct param *param, const struct shuf__conf
     return "";
 }
 
-void shuf__config_print(const struct shuf__config *config, FILE *out)
-{
-    char text[SHUF__NUMBER_TEXT];
-    fprintf(
-        out,
-        "# SPDX-License-Identifier: MIT\n#\n"
-        "# The configuration of shufd. Every key is optional. A key without a line has its "
-        "default.\n"
-        "# Write sizes as 8Gi, 8G or 8589934592, and durations as 10min, 5s or 50us;\n"
-        "# `shufctl help units` lists all forms. A blank and a '#' or ';' after a value begin a\n"
-        "# comment.\n"
-        "# On SIGHUP shufd reads the file again. Keys marked (restart) take effect only at the "
-        "next\n"
-        "# start.\n");
-    for (size_t i = 0; i < PARAMS; i++) {
-        const char *value = value_text(&params[i], config, text);
-        fputc('\n', out);
-        print_help(params[i].help, params[i].when == RESTART, out);
-        fprintf(out, "%s =%s%s\n", params[i].key, *value ? " " : "", value);
-    }
-}
-
 /* ---- Changes ------------------------------------------------------------------ */
 
 bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
@@ -430,6 +398,12 @@ bool shuf__config_diff(const struct shuf__config *from, const struct shuf__confi
         return true;
     }
     return false;
+}
+
+const char *shuf__config_value(const struct shuf__config *config, enum shuf__config_key key,
+                               char text[SHUF__CONFIG_VALUE])
+{
+    return value_text(&params[key], config, text);
 }
 
 bool shuf__config_is_default(const struct shuf__config *config, enum shuf__config_key key)

@@ -74,6 +74,11 @@ shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__e
 void shuf__config_path_of(const char *program, const char *sysconfdir,
                           char path[SHUF__CONFIG_PATH]);
 
+enum { SHUF__CONFIG_ORIGIN = SHUF__CONFIG_PATH + 64 };
+
+/* Writes which file the values come from: "configuration: FILE". Returns the text. */
+const char *shuf__config_origin(const struct shuf__config *config, char text[SHUF__CONFIG_ORIGIN]);
+
 /* Reads `key = value` lines into *config; other keys keep their values. Fails with SHUF_INVALID for
  * the first bad line: "FILE:LINE: key value: expected ...". Fails with SHUF_IO if the file cannot
  * be read or is not a regular file, because a pipe might never end. */
@@ -100,6 +105,12 @@ struct shuf__config_change {
 bool shuf__config_diff(const struct shuf__config *from, const struct shuf__config *to, size_t *next,
                        struct shuf__config_change *change);
 
+enum { SHUF__CONFIG_VALUE = SHUF__NUMBER_TEXT };
+
+/* The value in the syntax of the file. Uses `text` for numbers. */
+const char *shuf__config_value(const struct shuf__config *config, enum shuf__config_key key,
+                               char text[SHUF__CONFIG_VALUE]);
+
 /* True if the key has its default value. */
 bool shuf__config_is_default(const struct shuf__config *config, enum shuf__config_key key);
 
@@ -110,6 +121,7 @@ void shuf__config_update(struct shuf__config *config, const struct shuf__config 
 struct shuf__config_help {
     const char *name, *value; /* the key, and a word for its value, such as SIZE */
     const char *text;         /* one or more lines */
+    bool needs_restart;       /* a change takes effect at the next start */
 };
 
 struct shuf__config_help shuf__config_help(enum shuf__config_key key);

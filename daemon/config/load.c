@@ -76,6 +76,15 @@ static void name_file(char path[SHUF__CONFIG_PATH], const char *given)
         snprintf(path, SHUF__CONFIG_PATH, "%s", given);
 }
 
+const char *shuf__config_origin(const struct shuf__config *config, char text[SHUF__CONFIG_ORIGIN])
+{
+    snprintf(text, SHUF__CONFIG_ORIGIN, "configuration: %s",
+             *config->file            ? config->file
+             : config->source.no_file ? "no file (--no-config)"
+                                      : "no file, because none exists");
+    return text;
+}
+
 shuf_status shuf__config_load_file(struct shuf__config *config,
                                    const struct shuf__config_source *source,
                                    struct shuf__error *error)

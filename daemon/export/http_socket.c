@@ -5,10 +5,10 @@
 #include "http_socket.h"
 
 #include "net/listener.h"
+#include "remedy.h"
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -51,18 +51,14 @@ static bool bind_port(int fd, const struct shuf__endpoint *endpoint)
     return bind(fd, &endpoint->address.any, endpoint->length) == 0;
 }
 
-/* The error names a drop-in if systemd runs the daemon. The sandbox of the unit allows a socket or
- * a port only with that drop-in. */
 static void fail_bind(const struct shuf__endpoint *endpoint, const struct shuf__config *config,
                       struct shuf__error *error)
 {
     const bool is_unix = endpoint->family == AF_UNIX;
     const int cause = errno;
-    const char *remedy = !getenv("INVOCATION_ID") ? ""
-                         : is_unix ? "; its unit needs the drop-in metrics-socket.conf"
-                                   : "; its unit needs the drop-in metrics-port.conf";
     shuf__fail(error, SHUF_IO, "metrics %s%.108s: %s%s", is_unix ? "unix:" : "",
-               is_unix ? endpoint->address.un.sun_path : config->metrics, strerror(cause), remedy);
+               is_unix ? endpoint->address.un.sun_path : config->metrics, strerror(cause),
+               (is_unix ? shuf__remedy_of_socket : shuf__remedy_of_port)(cause));
 }
 
 shuf_status shuf__http_socket_open(const struct shuf__endpoint *endpoint,

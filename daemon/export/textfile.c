@@ -5,6 +5,7 @@
 #include "textfile.h"
 
 #include "handlers/metrics_text.h"
+#include "remedy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,8 +66,8 @@ static void note_result(struct shuf__textfile *file)
     file->has_failed = file->error != 0;
     p->fault[0] = '\0';
     if (file->has_failed)
-        snprintf(p->fault, sizeof p->fault, "metrics_file %.160s: %s", file->path,
-                 strerror(file->error));
+        snprintf(p->fault, sizeof p->fault, "metrics_file %.120s: %s%s", file->path,
+                 strerror(file->error), shuf__remedy_of_file(file->error));
 }
 
 static void after_write(uv_work_t *work, int status)
@@ -78,8 +79,8 @@ static void after_write(uv_work_t *work, int status)
     file->is_writing = false;
     if (file->error && !file->has_failed)
         shuf__log(file->service->log, SHUF__LOG_WARNING,
-                  "metrics_file %s: %s; trying again every metrics_interval", file->path,
-                  strerror(file->error));
+                  "metrics_file %s: %s%s; trying again every metrics_interval", file->path,
+                  strerror(file->error), shuf__remedy_of_file(file->error));
     if (!file->error && file->has_failed)
         shuf__log(file->service->log, SHUF__LOG_INFO, "metrics_file %s: written again", file->path);
     note_result(file);

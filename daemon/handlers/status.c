@@ -123,6 +123,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.backend = (char *)(uintptr_t)backend->ops->name;
     status.device = (char *)(uintptr_t)backend->device;
     status.device_id = (char *)(uintptr_t)backend->device_id;
+    status.configuration = (char *)(uintptr_t)service->config->file;
     status.pid = (uint64_t)getpid();
     status.uptime_ms = uv_now(service->loop) - service->start_ms;
     status.clients = service->sessions.count;

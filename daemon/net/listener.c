@@ -271,7 +271,8 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     socklen_t size = sizeof listener->address;
     if (shuf__activation_take(&listener->fd, error))
         return error->status;
-    if (listener->fd >= 0)
+    listener->is_passed = listener->fd >= 0;
+    if (listener->is_passed)
         getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
     return SHUF_OK;
 }

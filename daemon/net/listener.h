@@ -9,12 +9,14 @@
 #include "error.h"
 #include "lock.h"
 
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
 struct shuf__listener {
-    int fd; /* listening, non-blocking; -1 when closed */
+    int fd;         /* listening, non-blocking; -1 when closed */
+    bool is_passed; /* by the service manager, which owns its file */
     struct shuf__lock lock;
     struct sockaddr_un address;
     dev_t device; /* device and inode of our socket, so that only this socket is unlinked */

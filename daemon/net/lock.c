@@ -31,15 +31,22 @@ static const char *const states[] = {
     [SHUF__LOCK_ENDING] = "ending",
 };
 
-/* Whether another user may have made the file to keep the daemon from starting. This is possible in
- * a directory like /tmp, where all users may create files but only remove their own. */
-static bool is_foreign(const struct shuf__lock *lock, const struct stat *file)
+/* Whether the lock is in a directory like /tmp, where all users may create files but only remove
+ * their own. Its owner is in *directory. */
+static bool is_in_shared(const struct shuf__lock *lock, struct stat *directory)
 {
     char path[sizeof lock->path];
-    struct stat directory;
     strcpy(path, lock->path);
-    return stat(dirname(path), &directory) == 0 && (directory.st_mode & S_ISVTX) &&
-           (directory.st_mode & (S_IWGRP | S_IWOTH)) && file->st_uid != geteuid() &&
+    return stat(dirname(path), directory) == 0 && (directory->st_mode & S_ISVTX) &&
+           (directory->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Whether another user may have made the file to keep the daemon from starting. The owner of the
+ * directory is trusted. */
+static bool is_foreign(const struct shuf__lock *lock, const struct stat *file)
+{
+    struct stat directory;
+    return is_in_shared(lock, &directory) && file->st_uid != geteuid() &&
            file->st_uid != directory.st_uid;
 }
 
@@ -76,11 +83,12 @@ static shuf_status refuse_open(const struct shuf__lock *lock, const char *socket
                                struct shuf__error *error)
 {
     int cause = errno;
-    struct stat status;
+    struct stat status, directory;
     if (cause == EACCES && lstat(lock->path, &status) == 0)
         return shuf__fail(error, SHUF_DENIED,
-                          "lock %s: a file of uid %ld; remove it if no shufd runs there",
-                          lock->path, (long)status.st_uid);
+                          "lock %s: a file of uid %ld; %s if no shufd runs there", lock->path,
+                          (long)status.st_uid,
+                          is_in_shared(lock, &directory) ? "ask root to remove it" : "remove it");
     return shuf__fail(error, SHUF_IO,
                       "socket %s: cannot make the lock beside it: %s; expected a directory where "
                       "uid %u may write",

@@ -35,11 +35,12 @@ void shuf__refuse_connection(int fd, const struct shuf__error *error)
     close(fd);
 }
 
+/* The status is never INVALID, because a client would look for the mistake in its own request. */
 void shuf__refuse_backlog(int listening, const struct shuf__error *cause)
 {
     struct shuf__error error;
     int fd;
-    shuf__fail(&error, cause->status, "the daemon cannot start: %s", cause->text);
+    shuf__fail(&error, SHUF_DEVICE, "the daemon cannot start: %s", cause->text);
     while ((fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC)) >= 0)
         shuf__refuse_connection(fd, &error);
 }

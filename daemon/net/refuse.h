@@ -11,7 +11,8 @@
 /* Sends the error to the client, and closes the connection. Does not wait for the client. */
 void shuf__refuse_connection(int fd, const struct shuf__error *error);
 
-/* Refuses all connections in the backlog of a listening, non-blocking socket. */
+/* Refuses all connections in the backlog of a listening, non-blocking socket, with the status
+ * DEVICE and the cause why the daemon cannot start. */
 void shuf__refuse_backlog(int listening, const struct shuf__error *cause);
 
 /* The same for the socket that the service manager has passed, if there is one. Call it instead of

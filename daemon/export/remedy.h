@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an administrator can do if the metrics cannot be published. If a service manager runs the
+ * daemon, the reason is often the sandbox of its unit, which the text of errno does not mention.
+ */
+#ifndef SHUFD_EXPORT_REMEDY_H
+#define SHUFD_EXPORT_REMEDY_H
+
+/* The end of a message about a port, a socket or a file that failed with this errno: "; ...", or
+ * "". */
+const char *shuf__remedy_of_port(int cause);
+const char *shuf__remedy_of_socket(int cause);
+const char *shuf__remedy_of_file(int cause);
+
+#endif
