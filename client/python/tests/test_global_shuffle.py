@@ -22,7 +22,7 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _moves, _programs
+from shufd import _global_shuffle, _moves, _programs
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
 MOST = 8
@@ -109,7 +109,9 @@ def exchanges(draw):
     return before, after
 
 
-DTYPES = {None: 1, "bool": 1, "int16": 2, "bfloat16": 2, "float32": 4, "int64": 8, "complex64": 8, "complex128": 16}
+DTYPES = {None: 1, "bool": 1, "int16": 2, "bfloat16": 2, "float32": 4, "int64": 8, "complex32": 4, "complex64": 8,
+          "complex128": 16, "uint16": 2, "uint32": 4, "uint64": 8, "float8_e4m3fn": 1}  # fmt: skip
+DTYPES = {name: size for name, size in DTYPES.items() if name is None or hasattr(torch, name)}
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -308,6 +310,15 @@ def test_no_room_for_the_output(client, monkeypatch):
         shufd.torch.global_shuffle(torch.arange(20_000), seed=99, client=client)
     del caught
     assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 99]
+
+
+def test_an_error_without_a_text(client, monkeypatch):
+    def fail(leaves):
+        raise MemoryError
+
+    monkeypatch.setattr(_global_shuffle, "_count_records", fail)
+    with pytest.raises(shufd.Error, match="global_shuffle: rank 0: MemoryError"):
+        shufd.torch.global_shuffle(torch.arange(10), seed=7, client=client)
 
 
 def test_plans(client):

@@ -108,11 +108,15 @@ def _describe(ranks: Ranks, data: Any, settings: dict[str, Any], output_size: An
             raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
         offers = [_peer_memory.offer(t) if _moves.may_be_read(ranks, t) else None for t in leaves.values()]
     except Exception as error:  # the other ranks must hear of it, or they would wait
-        return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, str(error))
+        return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, _text_of(error))
     tensors = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
     return Arguments(VERSION, **settings, structure=structure, tensors=tensors, records=records,
                      output_size=size, error=None, offers=offers)  # fmt: skip
+
+
+def _text_of(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _positive(name: str, value: Any, least: int) -> int:
@@ -143,7 +147,7 @@ def _agree(all_arguments: list[Arguments]) -> None:
     """Fails if the arguments of a rank are wrong, or differ from those of rank 0. Every rank fails
     with the same text."""
     for rank, arguments in enumerate(all_arguments):
-        if arguments.error:
+        if arguments.error is not None:
             raise _errors.Invalid(f"global_shuffle: rank {rank}: {arguments.error}")
     for field in _COMPARED:
         first = getattr(all_arguments[0], field)
@@ -205,7 +209,7 @@ def _begin(
 ) -> list[tuple[Move, int]]:
     """Waits until all ranks have their plans and their memory. Returns the move of each tensor and its
     number of rounds: the direct one if every rank has it. Fails on every rank if one has failed."""
-    why = failure and (type(failure).__name__, str(failure))
+    why = failure and (type(failure).__name__, _text_of(failure))
     own = [(staged.count_rounds(budget), direct and direct.count_rounds(budget)) for staged, direct in moves]
     replies = ranks.gather((why, own))
     for rank, (failed, _) in enumerate(replies):

@@ -22,6 +22,7 @@ from ._process_group import Ranks
 from ._row_kernel import Segment, Table
 
 _INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
+_MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
 LEAST_DIRECT_BYTES = 64  # of a row; bench/results/2026-11-25-h100-exchange
 _OVERLAPPED_ROUNDS = 4  # at least, so that the exchange of a round and the moves of another overlap
 _SHORTEST_ROUND = 32 << 20  # bytes: below, the start of an exchange takes longer than the exchange
@@ -143,6 +144,14 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.reshape(-1).view(torch.uint8)
 
 
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
+
+
+def _bits_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as another type of the same size: torch copies by index only some types."""
+    return tensor.view(_BITS[tensor.element_size()])
+
+
 # ---- Staged, with the operations of torch --------------------------------------------------------
 
 
@@ -158,7 +167,7 @@ class TorchMove(Move):
         lists, device = self.lists, self.leaf.device
         leaving, coming = self.slices(round, rounds)
         index = lists.order.index(leaving, device)
-        sent = self.leaf.index_select(0, index).resolve_conj().resolve_neg().contiguous()
+        sent = _bits_of(self._source().index_select(0, index).resolve_conj().resolve_neg().contiguous())
         del index
         to, arriving = _lengths(leaving), _lengths(coming)
         received = torch.empty((sum(arriving), *self.leaf.shape[1:]), dtype=sent.dtype, device=device)
@@ -168,9 +177,13 @@ class TorchMove(Move):
 
         def finish() -> None:
             wait()
-            self.out.index_copy_(0, lists.places.wide(coming, device), received)
+            _bits_of(self.out).index_copy_(0, lists.places.wide(coming, device), received)
 
         return finish
+
+    def _source(self) -> torch.Tensor:
+        """As bits, unless torch conjugates or negates the values when it reads them."""
+        return self.leaf if self.leaf.is_conj() or self.leaf.is_neg() else _bits_of(self.leaf)
 
 
 class LocalMove(TorchMove):
@@ -180,7 +193,9 @@ class LocalMove(TorchMove):
         for round in range(rounds if self.row else 0):
             (part,), _ = self.slices(round, rounds)
             index = self.lists.order.index([part], self.leaf.device)
-            torch.index_select(self.leaf, 0, index, out=self.out[part])
+            source = self._source()
+            out = self.out if source is self.leaf else _bits_of(self.out)
+            torch.index_select(source, 0, index, out=out[part])
         return self.out
 
 
@@ -262,7 +277,10 @@ class StagedMove(_KernelMove):
             sent, received = self.buffers[round % 2]
             groups += [self._gather(leaving, sent), self._scatter(coming, received)]
         self.table = self._table(groups)
-        return super().run(rounds)
+        try:
+            return super().run(rounds)
+        finally:
+            del self.buffers, self.table, self.parts  # the next tensor needs the memory
 
     def _start(self, round: int, rounds: int) -> Callable[[], None]:
         """The buffers are free: the stream has waited for the exchange that used them before, and its
@@ -331,14 +349,15 @@ class DirectMove(_KernelMove):
 
 def _fits_kernel(leaf: torch.Tensor) -> bool:
     return bool(
-        leaf.is_contiguous() and not leaf.is_conj() and not leaf.is_neg() and _row_kernel.is_available(leaf.device)
-    )
+        leaf.is_contiguous() and not leaf.is_conj() and not leaf.is_neg() and 0 < row_bytes(leaf) < _MOST_ROW_BYTES
+        and _row_kernel.is_available(leaf.device)
+    )  # fmt: skip
 
 
 def may_be_read(ranks: Ranks, leaf: torch.Tensor) -> bool:
     """Whether peers may read the tensor directly."""
     return (
-        ranks.world > 1 and row_bytes(leaf) >= LEAST_DIRECT_BYTES and _fits_kernel(leaf) and ranks.exchanges_on(leaf.device)
+        ranks.world > 1 and row_bytes(leaf) >= LEAST_DIRECT_BYTES and _fits_kernel(leaf) and ranks.uses_nccl(leaf.device)
     )
 
 
@@ -365,9 +384,11 @@ def moves_of(
     are those of the tensor on all ranks. The caller closes `memory` when the device has ended its work."""
     arguments = (ranks, lists, leaf.detach(), out)
     has_kernel = not lists.order.on_host and _fits_kernel(leaf)
+    if has_kernel:
+        _row_kernel.compile_for(row_bytes(leaf), lists.order.width, leaf.device)
     if ranks.world == 1:
         return LocalKernelMove(*arguments) if has_kernel else LocalMove(*arguments), None
-    if not has_kernel or not ranks.exchanges_on(leaf.device):
+    if not has_kernel or not ranks.uses_nccl(leaf.device):
         return TorchMove(*arguments), None
     sources = _open_all(ranks, leaf, offers, counts, memory) if may_be_read(ranks, leaf) else None
     return StagedMove(*arguments), None if sources is None else DirectMove(*arguments, sources)

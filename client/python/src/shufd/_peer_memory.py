@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 
 import torch
 
+from . import _streams
+
 KEPT_S = 10.0  # an unused mapping stays open so long
 _LAZY_PEER_ACCESS = 1  # CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 class Offer(NamedTuple):
@@ -37,35 +40,59 @@ class _Handle(ctypes.Structure):
 
 
 @cache
-def _libcuda() -> Any:
-    cuda = ctypes.CDLL("libcuda.so.1")
-    cuda.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), _Handle, ctypes.c_uint]
-    return cuda
-
-
-@cache
 def _machine() -> str:
     return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def offer(tensor: torch.Tensor) -> Offer | None:
-    """None if the memory of the tensor has no handle, as memory of PyTorch's expandable segments."""
+    """None if the memory of the tensor has no handle, as memory of PyTorch's expandable segments, or if the
+    user has switched off reads between GPUs."""
+    if os.environ.get("NCCL_P2P_DISABLE") == "1":
+        return None
+    try:
+        with _streams.primary_context(tensor.device.index) as cuda:
+            return cuda and _offer(cuda, tensor.data_ptr())
+    except OSError:  # no libcuda.so.1, as with GPUs of another maker
+        return None
+
+
+def _offer(cuda: Any, address: int) -> Offer | None:
     base, size, handle = ctypes.c_uint64(), ctypes.c_size_t(), (ctypes.c_char * 64)()
-    address = ctypes.c_uint64(tensor.data_ptr())
-    with torch.cuda.device(tensor.device):
-        if _libcuda().cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), address) != 0:
+    if cuda.cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(address)) != 0:
+        return None
+    if cuda.cuIpcGetMemHandle(ctypes.byref(handle), base) != 0:
+        return None
+    return Offer(_machine(), os.getpid(), bytes(handle.raw), address - base.value)
+
+
+def _open(ordinal: int, bytes_of_handle: bytes) -> int | None:
+    address, handle = ctypes.c_uint64(), _Handle()
+    ctypes.memmove(ctypes.byref(handle), bytes_of_handle, 64)
+    with _streams.primary_context(ordinal) as cuda:
+        if cuda is None or cuda.cuIpcOpenMemHandle_v2(ctypes.byref(address), handle, _LAZY_PEER_ACCESS) != 0:
             return None
-        if _libcuda().cuIpcGetMemHandle(ctypes.byref(handle), base) != 0:
-            return None
-    return Offer(_machine(), os.getpid(), bytes(handle.raw), tensor.data_ptr() - base.value)
+    return address.value
+
+
+def _close(ordinal: int, address: int) -> None:
+    """Another thread may be capturing a CUDA graph: the close is no part of it."""
+    mode = ctypes.c_int(_RELAXED)
+    with _streams.primary_context(ordinal) as cuda:
+        if cuda is not None:
+            cuda.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+            cuda.cuIpcCloseMemHandle(ctypes.c_uint64(address))
+            cuda.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
 
 class _Mapping:
     """An allocation that this process has opened for one of its devices."""
 
-    def __init__(self, device: torch.device, address: int) -> None:
-        self.device, self.address = device, address
+    def __init__(self, ordinal: int, address: int) -> None:
+        self.ordinal, self.address = ordinal, address
         self.users, self.idle_since = 0, 0.0
+
+
+_Key = tuple[int, int, bytes]  # the device, the owner and its handle
 
 
 class _Mappings:
@@ -74,53 +101,51 @@ class _Mappings:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.by_key: dict[tuple[int, int, bytes], _Mapping] = {}
-        self.timer: threading.Timer | None = None
+        self.by_key: dict[_Key, _Mapping] = {}
+        self.has_timer = False
         self.process = os.getpid()
 
-    def take(self, device: torch.device, other: Offer) -> tuple[int, int, bytes] | None:
-        key = (device.index, other.process, other.handle)
+    def take(self, ordinal: int, other: Offer) -> _Key | None:
+        key = (ordinal, other.process, other.handle)
         with self.lock:
-            mapping = self.by_key.get(key)
-            if mapping is None:
-                address = self._open(device, other.handle)
+            if key not in self.by_key:
+                address = _open(ordinal, other.handle)
                 if address is None:
                     return None
-                mapping = self.by_key[key] = _Mapping(device, address)
-            mapping.users += 1
+                self.by_key[key] = _Mapping(ordinal, address)
+            self.by_key[key].users += 1
         return key
 
-    def give_back(self, keys: list[tuple[int, int, bytes]]) -> None:
+    def give_back(self, keys: list[_Key]) -> None:
         with self.lock:
             for key in keys:
-                mapping = self.by_key[key]
-                mapping.users -= 1
-                mapping.idle_since = time.monotonic()
-            if keys and self.timer is None:
-                self._start_timer()
+                self.by_key[key].users -= 1
+                self.by_key[key].idle_since = time.monotonic()
+            if not self.has_timer:
+                self._start_timer(KEPT_S)
 
-    def _start_timer(self) -> None:
-        self.timer = threading.Timer(KEPT_S, self._close_idle)
-        self.timer.daemon = True
-        self.timer.start()
+    def _start_timer(self, seconds: float) -> None:
+        """If no thread can start, the next use starts it."""
+        timer = threading.Timer(seconds, self._close_idle)
+        timer.daemon = True
+        try:
+            timer.start()
+            self.has_timer = True
+        except RuntimeError:
+            self.has_timer = False
 
     def _close_idle(self) -> None:
         with self.lock:
-            for key, mapping in list(self.by_key.items()):
-                if mapping.users == 0 and time.monotonic() - mapping.idle_since >= KEPT_S:
+            end = time.monotonic() - KEPT_S
+            idle = {key: mapping for key, mapping in self.by_key.items() if mapping.users == 0}
+            for key, mapping in idle.items():
+                if mapping.idle_since <= end:
                     del self.by_key[key]
-                    with torch.cuda.device(mapping.device):
-                        _libcuda().cuIpcCloseMemHandle(ctypes.c_uint64(mapping.address))
-            self.timer = None
-            if self.by_key:
-                self._start_timer()
-
-    def _open(self, device: torch.device, bytes_of_handle: bytes) -> int | None:
-        address, handle = ctypes.c_uint64(), _Handle()
-        ctypes.memmove(ctypes.byref(handle), bytes_of_handle, 64)
-        with torch.cuda.device(device):
-            result = _libcuda().cuIpcOpenMemHandle_v2(ctypes.byref(address), handle, _LAZY_PEER_ACCESS)
-        return address.value if result == 0 else None
+                    _close(mapping.ordinal, mapping.address)
+            waiting = [mapping.idle_since - end for key, mapping in idle.items() if key in self.by_key]
+            self.has_timer = False
+            if waiting:
+                self._start_timer(min(waiting))
 
 
 _mappings = _Mappings()
@@ -131,7 +156,7 @@ class PeerMemory:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._keys: list[tuple[int, int, bytes]] = []
+        self._keys: list[_Key] = []
 
     def open(self, other: Offer) -> int | None:
         """The address of the tensor; None if this process cannot open it: it lies on another machine or
@@ -141,7 +166,7 @@ class PeerMemory:
             return None
         if _mappings.process != os.getpid():  # a child has none of its parent's mappings
             _mappings = _Mappings()
-        key = _mappings.take(self.device, other)
+        key = _mappings.take(self.device.index, other)
         if key is None:
             return None
         self._keys.append(key)

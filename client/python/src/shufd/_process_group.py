@@ -66,6 +66,10 @@ class Ranks:
         engine = dist.get_backend(self.group)
         return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
 
+    def uses_nccl(self, device: torch.device) -> bool:
+        """Whether NCCL exchanges the tensors of the device. Its work follows the order of CUDA streams."""
+        return device.type == "cuda" and "nccl" in dist.get_backend(self.group)
+
     def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
         """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
         until then."""

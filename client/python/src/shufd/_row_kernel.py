@@ -4,11 +4,13 @@
 It moves the rows of several segments side by side. So writes to neighbouring places, which come from
 several segments, meet in the cache. torch's own index_select() and index_copy_() take one segment, an
 index of 64-bit numbers, and several times as long for wide rows. Triton comes with torch and compiles
-the kernel at its first use.
+the kernel at its first use. Triton 3.2 is the oldest that can.
 """
 
 from __future__ import annotations
 
+import itertools
+import os
 import warnings
 from functools import cache
 from typing import Any, NamedTuple, Sequence
@@ -87,34 +89,62 @@ class Table:
         self.word = _word_of(row_bytes, [address for s in flat for address in (s.source, s.target)])
         self.units = row_bytes * 8 // self.word.primitive_bitwidth
         self.table = torch.tensor([list(s) for s in flat] or [[0] * _FIELDS], dtype=torch.int64).to(device)
-        self.firsts = [sum(len(group) for group in groups[:i]) for i in range(len(groups))]
+        self.firsts = list(itertools.accumulate((len(group) for group in groups), initial=0))
 
     def launch(self, group: int) -> None:
         """Moves the rows of a group, in the current stream of the device."""
         segments = self.groups[group]
         most = max((s.rows for s in segments), default=0)
-        if most == 0 or self.units == 0:
-            return
+        if most > 0:
+            lists = any(s.source_list for s in segments), any(s.target_list for s in segments)
+            self._start(group, most, *lists)
+
+    def compile(self) -> None:
+        """Compiles what launches of groups may need, by launches without rows."""
+        for lists in ((True, False), (False, True), (True, True)):
+            self._start(0, 0, *lists)
+
+    def _start(self, group: int, most: int, from_list: bool, to_list: bool) -> None:
+        segments = max(1, len(self.groups[group]))
         words = min(triton.next_power_of_2(self.units), _TILE_WORDS)
         rows = _TILE_WORDS // words
         number = tl.uint32 if self.width == 4 else tl.uint64
         with torch.cuda.device(self.device):
-            _kernel()[(-(-most // rows) * len(segments),)](
-                self.table[self.firsts[group]], len(segments), self.units, self.word, number, rows, words,
-                any(s.source_list for s in segments), any(s.target_list for s in segments),
+            _kernel()[(max(1, -(-most // rows)) * segments,)](
+                self.table[self.firsts[group]], segments, self.units, self.word, number, rows, words,
+                from_list, to_list,
             )  # fmt: skip
 
 
 @cache
+def compile_for(row_bytes: int, width: int, device: torch.device) -> None:
+    """Compiles the kernel for aligned rows of this size and lists of numbers of `width` bytes. A failure is
+    then one of this rank before the exchange, not during it."""
+    Table([[]], row_bytes, width, device).compile()
+
+
+_available: dict[torch.device, bool] = {}
+
+
 def is_available(device: torch.device) -> bool:
-    """Whether Triton compiles the kernel for the device. Triton needs a C compiler, too."""
-    if triton is None or device.type != "cuda":
+    """Whether Triton compiles the kernel for the device. Triton needs a C compiler, too. Its interpreter
+    cannot read the memory of a GPU."""
+    if triton is None or device.type != "cuda" or os.environ.get("TRITON_INTERPRET", "0") != "0":
         return False
-    rows = torch.arange(2, dtype=torch.int64, device=device)
-    moved = torch.zeros_like(rows)
+    if device not in _available:
+        rows = torch.arange(2 * _TILE_WORDS, dtype=torch.int64, device=device)
+        moved = torch.zeros_like(rows)
+        order = torch.tensor([1, 0], dtype=torch.int32, device=device)
+        _available[device] = _moves_rows(rows, moved, order)
+    return _available[device]
+
+
+def _moves_rows(rows: torch.Tensor, moved: torch.Tensor, order: torch.Tensor) -> bool:
+    half = len(rows) // 2
+    segment = Segment(rows.data_ptr(), moved.data_ptr(), order.data_ptr(), 0, 2)
     try:
-        Table([[Segment(rows.data_ptr(), moved.data_ptr(), 0, 0, 2)]], 8, 4, device).launch(0)
-        return bool(torch.equal(rows, moved))
+        Table([[segment]], 8 * half, 4, rows.device).launch(0)
+        return bool(torch.equal(moved, rows.roll(half)))
     except Exception as error:  # of any kind: Triton's own, of the C compiler, of the driver
         warnings.warn(f"shufd: Triton does not work, so rows move slower: {error}", stacklevel=2)
         return False

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The mappings of peers' memory, without a GPU: opening and closing are replaced."""
+
+import os
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from conftest import await_value
+from shufd import _peer_memory
+from shufd._peer_memory import Offer, PeerMemory
+
+DEVICE = torch.device("cuda", 0)
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """The opened and the closed addresses. Mappings stay for 0.2 s."""
+    opened, closed = [], []
+
+    def open_handle(ordinal, handle):
+        if handle == b"refused":
+            return None
+        opened.append(0x1000 * (len(opened) + 1))
+        return opened[-1]
+
+    monkeypatch.setattr(_peer_memory, "_open", open_handle)
+    monkeypatch.setattr(_peer_memory, "_close", lambda ordinal, address: closed.append(address))
+    monkeypatch.setattr(_peer_memory, "_mappings", _peer_memory._Mappings())
+    monkeypatch.setattr(_peer_memory, "KEPT_S", 0.2)
+    return opened, closed
+
+
+def offer_of(handle, offset=0, machine=None, process=1):
+    return Offer(machine or _peer_memory._machine(), process, handle, offset)
+
+
+def test_a_mapping_is_used_again_and_closed_when_it_is_idle(driver):
+    opened, closed = driver
+    memory = PeerMemory(DEVICE)
+    assert memory.open(offer_of(b"a", 16)) == 0x1010
+    assert memory.open(offer_of(b"a", 32)) == 0x1020  # another tensor of the allocation
+    assert memory.open(offer_of(b"b")) == 0x2000
+    memory.close()
+    again = PeerMemory(DEVICE)
+    assert again.open(offer_of(b"a")) == 0x1000 and opened == [0x1000, 0x2000]
+    assert await_value(lambda: closed, [0x2000]) == [0x2000]
+    time.sleep(0.3)
+    assert closed == [0x2000]  # the other one is in use
+    again.close()
+    assert await_value(lambda: closed, [0x2000, 0x1000], 2) == [0x2000, 0x1000]
+    assert PeerMemory(DEVICE).open(offer_of(b"a")) == 0x3000  # opened again
+
+
+def test_what_cannot_be_opened(driver):
+    memory = PeerMemory(DEVICE)
+    assert memory.open(offer_of(b"refused")) is None
+    assert memory.open(offer_of(b"a", machine="another")) is None
+    assert memory.open(offer_of(b"a", process=os.getpid())) is None
+    memory.close()
+    assert driver == ([], [])
+
+
+def test_without_a_thread_for_the_timer(driver, monkeypatch):
+    opened, closed = driver
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    memory = PeerMemory(DEVICE)
+    memory.open(offer_of(b"a"))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Timer, "start", refuse)
+        memory.close()
+    memory.open(offer_of(b"a"))
+    memory.close()
+    assert await_value(lambda: closed, [0x1000]) == [0x1000]
+
+
+def test_no_offer_without_the_driver(monkeypatch):
+    def missing(ordinal):
+        raise OSError("libcuda.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(_peer_memory._streams, "primary_context", missing)
+    assert _peer_memory.offer(torch.zeros(1)) is None
+
+
+def test_no_offer_if_the_user_forbids_it(monkeypatch):
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
+    assert _peer_memory.offer(torch.zeros(1)) is None
