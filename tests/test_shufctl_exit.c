@@ -137,7 +137,7 @@ static void default_socket_is_omitted(void **state)
 
 static void make_file(const char *root, const char *path)
 {
-    char command[300];
+    char command[512];
     snprintf(command, sizeof command, "mkdir -p \"$(dirname %s%s)\" && : >%s%s", root, path, root,
              path);
     assert_int_equal(system(command), 0);
