@@ -9,9 +9,14 @@ signatures and lengths of the samplers are those of torch's samplers, the permut
         for batch in loader: ...
 
 The processes of a machine share the permutation of an epoch in the memory of the daemon. A sampler
-converts its indices chunk by chunk, and the daemon computes the next epoch meanwhile. With
-`state_dict()` and `load_state_dict()` a job resumes in the middle of an epoch, with any number of
-ranks. torchdata's StatefulDataLoader calls these methods.
+converts its indices chunk by chunk, and the daemon computes the next epoch meanwhile.
+
+To resume in the middle of an epoch, with any number of ranks, a job saves
+
+    state = sampler.state_dict(used=steps * batch_size)
+
+and a later one calls `sampler.load_state_dict(state)`. `used` are the indices that this rank has used: the
+workers of a DataLoader draw indices before. torchdata's StatefulDataLoader calls both methods itself.
 """
 
 from __future__ import annotations
