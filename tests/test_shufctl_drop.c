@@ -99,8 +99,8 @@ static void prefetch_above_host_cache_is_refused(void **state)
 {
     (void)state;
     shufctl_fail(71,
-                 "--prefetch: the result has 1.12 GiB, but the daemon keeps at most 1 GiB: raise "
-                 "host_cache in shufd.conf, then kill -HUP ",
+                 "--prefetch: the result has 1.12 GiB, but the daemon keeps at most 1 GiB: it has "
+                 "read no configuration: start it with a larger --host-cache",
                  "permute --n 3e8 --seed 7 --prefetch");
 }
 

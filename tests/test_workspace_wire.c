@@ -211,7 +211,7 @@ static void workspace_counts_in_its_own_budget(void **state)
     send_summary_request(w, MI, 3);
     wire_expect(w, SHUF_NO_MEMORY,
                 "for its workspace, the request needs 8 MiB of device memory, the limit is 6 MiB: "
-                "raise device_memory in shufd.conf or start shufd with --device-memory");
+                "start shufd with a larger --device-memory");
     assert_int_equal(seen->launches, 2);
     stop();
 }

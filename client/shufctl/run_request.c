@@ -206,13 +206,18 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
                                             {"--host-cache", "--host-memory"}};
     if (o->shape.bytes <= limit)
         return EX_OK;
+    char advice[sizeof now.configuration + 128];
+    if (*now.configuration)
+        snprintf(advice, sizeof advice,
+                 "raise %s in %s, then kill -HUP %" PRIu64 "; if shufd was started with %s, start "
+                 "it again with a larger value",
+                 keys[host][by_memory], now.configuration, now.pid, flags[host][by_memory]);
+    else
+        snprintf(advice, sizeof advice, "it has read no configuration: start it with a larger %s",
+                 flags[host][by_memory]);
     return shuf__fail_with(
-        EX_OSERR,
-        "--prefetch: the result has %s, but the daemon keeps at most %s: "
-        "raise %s in shufd.conf, then kill -HUP %" PRIu64 "; if shufd was started with %s, start "
-        "it again with a larger value",
-        shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit),
-        keys[host][by_memory], now.pid, flags[host][by_memory]);
+        EX_OSERR, "--prefetch: the result has %s, but the daemon keeps at most %s: %s",
+        shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit), advice);
 }
 
 /* The daemon computes the result and keeps it in memory that fits the transport. */

@@ -63,17 +63,14 @@ static void advise(const struct shuf__allocations *allocations, struct setting s
 {
     const char *file = allocations->config_file;
     const bool has_file = file && *file;
-    char reload[48] = "";
-    if (has_file)
-        snprintf(reload, sizeof reload, " (then kill -HUP %d)", (int)getpid());
     if (allocations->starter && *allocations->starter)
         snprintf(text, ADVICE, "pass a larger %s to %.64s, which started this daemon", setting.key,
                  allocations->starter);
-    else if (setting.has_option)
+    else if (setting.has_option || !has_file)
         snprintf(text, ADVICE, "start shufd with a larger %s", setting.option);
     else
-        snprintf(text, ADVICE, "raise %s in %.64s%s or start shufd with %s", setting.key,
-                 has_file ? file : "shufd.conf", reload, setting.option);
+        snprintf(text, ADVICE, "raise %s in %.64s (then kill -HUP %d) or start shufd with %s",
+                 setting.key, file, (int)getpid(), setting.option);
 }
 
 static shuf_status too_large(const struct shuf__allocations *allocations, uint64_t size,
