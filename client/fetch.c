@@ -48,6 +48,7 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     trip->context = &fetch;
     trip->generation = m->generation;
     *fetch.result = (shuf_result){.shape = m->shape};
+    trip->needs_buffer = m->needs_buffer;
     if (expect_values(m, trip) && shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
         return handle->error.status;
     return shuf__call_run(handle, trip);

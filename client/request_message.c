@@ -162,6 +162,7 @@ static shuf_status set_input(struct shuf__request_message *m,
                           shuf_transport_name(input->transport));
     m->body.shuffle.lease = input->id;
     m->generation = options->input_generation;
+    m->needs_buffer = options->input_is_buffer;
     return shuf__shuffle_check_input(&m->request, input->id, input->result.shape.bytes, error);
 }
 
@@ -246,6 +247,7 @@ shuf_status shuf__request_message_make(struct shuf__request_message *m,
     m->message = (Shuf__Request)SHUF__REQUEST__INIT;
     memset(&m->fields, 0, sizeof m->fields);
     m->generation = 0;
+    m->needs_buffer = false;
     m->transports = 0;
     if (make_body(m, options, error))
         return error->status;
