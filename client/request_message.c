@@ -52,7 +52,7 @@ static shuf_status set_view(struct shuf__request_message *m, const shuf_permutat
         m->slice = (Shuf__Slice)SHUF__SLICE__INIT;
         m->slice.offset = permutation->offset;
         m->slice.count = permutation->count;
-        m->slice.stride = permutation->stride;
+        m->slice.stride = permutation->stride ? permutation->stride : 1;
         m->body.permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
         m->body.permute.slice = &m->slice;
         return SHUF_OK;
