@@ -41,8 +41,7 @@ typedef struct shuf_permutation {
      * A `count` of 0 means all values from `step` on; if `step` is the length, there are none. */
     uint64_t rank, world, step;
     bool drop_last; /* SHARD: cut the remainder instead of padding by wrapping */
-    /* 0 gives u32 up to n = 2^32, also if `out` is larger. For an array of uint64_t set SHUF_U64.
-     */
+    /* 0 gives u32 up to n = 2^32, even in a larger `out`; an array of uint64_t needs SHUF_U64. */
     shuf_dtype dtype;
     bool fingerprint; /* also compute the fingerprint; shuf_summarize() always does */
 } shuf_permutation;
