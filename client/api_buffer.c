@@ -41,8 +41,10 @@ static shuf_status send_write(shuf *handle, const struct shuf__held_lease *lease
     write.data.len = bytes;
     request.body_case = SHUF__REQUEST__BODY_WRITE;
     request.write = &write;
-    struct shuf__round_trip trip = {
-        .request = &request, .read_reply = read_write_reply, .generation = lease->generation};
+    struct shuf__round_trip trip = {.request = &request,
+                                    .read_reply = read_write_reply,
+                                    .generation = lease->generation,
+                                    .needs_buffer = true};
     return shuf__call_run(handle, &trip);
 }
 

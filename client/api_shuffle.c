@@ -21,10 +21,12 @@ enum { LOSSES_MAX = 16 }; /* daemons that one call may lose */
 static struct shuf__request_options shuffle_options(const shuf_records *records,
                                                     const shuf_lease *input)
 {
+    const struct shuf__held_lease *held = (const struct shuf__held_lease *)input;
     return (struct shuf__request_options){
         .records = records,
         .input = input,
-        .input_generation = ((const struct shuf__held_lease *)input)->generation,
+        .input_generation = held->generation,
+        .input_is_buffer = held->is_buffer,
     };
 }
 

@@ -105,30 +105,35 @@ static bool lease_is_lost(const shuf *h, const struct shuf__round_trip *trip)
            (h->connection.fd < 0 || h->connection.generation != trip->generation);
 }
 
-static const char *end_of_lease(const struct shuf__connection *connection, uint64_t generation)
+/* What ended the lease, as the words before and after its noun. */
+struct lease_end {
+    const char *before, *after;
+};
+
+static struct lease_end end_of_lease(const struct shuf__connection *connection, uint64_t generation)
 {
-    if (connection->closed_generation != generation)
-        return "the connection that held the lease was closed, or its daemon is gone";
-    switch (connection->closed_by) {
-    case SHUF__CLOSED_BY_DAEMON:
-        return "the daemon that held the lease is gone, or it closed the connection";
-    case SHUF__CLOSED_BY_TIMEOUT:
-        return "a timeout closed the connection that held the lease";
-    case SHUF__CLOSED_BY_SINK:
-        return "a sink that stopped a transfer closed the connection that held the lease";
-    case SHUF__CLOSED_BY_SIGNAL:
-        return "a signal that ended a call closed the connection that held the lease";
-    case SHUF__CLOSED_BY_ERROR:
-        break;
-    }
-    return "an error closed the connection that held the lease";
+    static const struct lease_end ends[] = {
+        [SHUF__CLOSED_BY_ERROR] = {"an error closed the connection that held", ""},
+        [SHUF__CLOSED_BY_DAEMON] = {"the daemon that held",
+                                    " is gone, or it closed the connection"},
+        [SHUF__CLOSED_BY_TIMEOUT] = {"a timeout closed the connection that held", ""},
+        [SHUF__CLOSED_BY_SINK] = {"a sink that stopped a transfer closed the connection that held",
+                                  ""},
+        [SHUF__CLOSED_BY_SIGNAL] = {"a signal that ended a call closed the connection that held",
+                                    ""},
+    };
+    if (connection->closed_generation == generation)
+        return ends[connection->closed_by];
+    return (struct lease_end){"the connection that held", " was closed, or its daemon is gone"};
 }
 
-static shuf_status fail_lost_lease(shuf *h, uint64_t generation)
+static shuf_status fail_lost_lease(shuf *h, const struct shuf__round_trip *trip)
 {
+    const struct lease_end end = end_of_lease(&h->connection, trip->generation);
+    const char *noun = trip->needs_buffer ? "buffer" : "lease";
     return shuf__fail(&h->error, SHUF_NO_DAEMON,
-                      "socket %s: %s, and the lease ended; expected a new lease",
-                      h->connection.address.sun_path, end_of_lease(&h->connection, generation));
+                      "socket %s: %s the %s%s, and the %s ended; expected a new %s",
+                      h->connection.address.sun_path, end.before, noun, end.after, noun, noun);
 }
 
 /* The delivered bytes of the whole result. The payload may be a part of it. */
@@ -203,8 +208,9 @@ shuf_status shuf__call_await_daemon(shuf *h)
 /* The daemon may have ended between two calls, or while a request was sent ahead. */
 static bool daemon_closed_connection(const shuf *h)
 {
-    return h->connection.generation > 0 && h->connection.closed_by == SHUF__CLOSED_BY_DAEMON &&
-           h->connection.closed_generation == h->connection.generation;
+    const struct shuf__connection *c = &h->connection;
+    return c->generation > 0 && c->closed_by == SHUF__CLOSED_BY_DAEMON &&
+           c->closed_generation == c->generation && !c->is_refused;
 }
 
 /* A handle may have no connection although it lost no daemon: it never had one, or a timeout or a
@@ -243,7 +249,7 @@ static shuf_status run_until_answered(shuf *h, struct shuf__round_trip *trip)
         if (shuf__is_interrupted(0))
             return shuf__fail_interrupted(h->connection.address.sun_path, &h->error);
         if (lease_is_lost(h, trip))
-            return fail_lost_lease(h, trip->generation);
+            return fail_lost_lease(h, trip);
         if (h->connection.fd < 0) {
             if (reconnect(h, trip))
                 return h->error.status;

@@ -21,14 +21,19 @@
 
 /* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
  * failed has no leases, so its end does not replace the cause of the connection before. */
-void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by)
+static void close_socket(struct shuf__connection *connection)
 {
-    if (connection->fd < 0)
-        return;
     shuf__cancel_set_socket(&connection->cancel, -1);
     close(connection->fd);
     connection->fd = -1;
     shuf__receiver_close(&connection->receiver);
+}
+
+void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by)
+{
+    if (connection->fd < 0)
+        return;
+    close_socket(connection);
     if (connection->deadline_ns == 0) {
         connection->closed_generation = connection->generation;
         connection->closed_by = closed_by;
@@ -310,7 +315,9 @@ static shuf_status connect_failed(struct shuf__connection *connection, struct sh
 {
     int cause = errno;
     const char *path = connection->address.sun_path;
-    shuf__connection_close(connection, SHUF__CLOSED_BY_ERROR);
+    if (connection->fd >= 0)
+        close_socket(connection); /* what closed the last connection stays known */
+    connection->is_refused = true;
     connection->silent_ends = 0;
     if (cause != EINTR && shuf__is_other_file(path))
         return shuf__fail(error, SHUF_NO_DAEMON,
@@ -415,6 +422,7 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     if (connection->fd < 0 || connect_socket(connection) != 0)
         return connect_failed(connection, error);
     connection->generation++;
+    connection->is_refused = false;
     connection->deadline_ns = shuf__now_ns() + handshake_ns(connection);
     shuf_status status = exchange_hello(connection, error);
     connection->deadline_ns = 0;

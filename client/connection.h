@@ -14,6 +14,7 @@
 #include "receiver.h"
 #include "wait_limit.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/un.h>
@@ -41,6 +42,7 @@ struct shuf__connection {
     uint64_t deadline_ns;       /* the end of the handshake's time; 0: no handshake runs */
     uint64_t closed_generation; /* the generation of the last closed connection */
     enum shuf__closed_by closed_by;
+    bool is_refused;                 /* the last attempt to connect failed */
     struct shuf__wait_limits limits; /* of the socket */
     struct sockaddr_un address;
     bool has_received;    /* any byte, on this connection or on an earlier one */

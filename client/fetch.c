@@ -5,6 +5,7 @@
 #include "fetch.h"
 
 #include "call.h"
+#include "dtype.h"
 #include "fetch_parts.h"
 
 #include <inttypes.h>
@@ -47,6 +48,7 @@ static shuf_status fetch_result(shuf *handle, struct shuf__request_message *m,
     trip->read_reply = read_result;
     trip->context = &fetch;
     trip->generation = m->generation;
+    trip->needs_buffer = m->needs_buffer;
     *fetch.result = (shuf_result){.shape = m->shape};
     if (expect_values(m, trip) && shuf__request_message_accept(m, SHUF_INLINE, &handle->error))
         return handle->error.status;
@@ -74,15 +76,28 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
                                        : status;
 }
 
-static shuf_status refuse_size(const shuf_shape *shape, size_t bytes, struct shuf__error *error)
+/* The default of the type explains a size that the caller did not expect. */
+static const char *origin_of_type(const struct shuf__request_options *options)
 {
-    char rows[40] = "";
+    if (options->permutation && options->permutation->dtype == SHUF_AUTO)
+        return ", dtype auto";
+    if (options->numbers && options->numbers->dtype == SHUF_AUTO)
+        return ", dtype auto; SHUF_F32 has 4 bytes";
+    return "";
+}
+
+static shuf_status refuse_size(const struct shuf__request_options *options, const shuf_shape *shape,
+                               size_t bytes, struct shuf__error *error)
+{
+    char rows[40] = "", type[SHUF__DTYPE_TEXT];
     if (shape->rows != 1)
         snprintf(rows, sizeof rows, "%" PRIu64 " rows of ", shape->rows);
-    return shuf__fail(
-        error, SHUF_INVALID,
-        "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64 " value%s of %" PRIu64 " bytes",
-        bytes, shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s", shape->width);
+    return shuf__fail(error, SHUF_INVALID,
+                      "bytes %zu: expected at least %" PRIu64 " for %s%" PRIu64
+                      " value%s of %" PRIu64 " bytes (%s%s)",
+                      bytes, shape->bytes, rows, shape->count, shape->count == 1 ? "" : "s",
+                      shape->width, shuf__dtype_label((int)shape->dtype, type),
+                      origin_of_type(options));
 }
 
 shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *options, void *out,
@@ -93,7 +108,7 @@ shuf_status shuf__fetch(shuf *handle, const struct shuf__request_options *option
     if (shuf__request_message_make(&m, options, &handle->error))
         return handle->error.status;
     if (bytes < m.shape.bytes)
-        return refuse_size(&m.shape, bytes, &handle->error);
+        return refuse_size(options, &m.shape, bytes, &handle->error);
     if (!out && m.shape.bytes > 0)
         return shuf__fail(&handle->error, SHUF_INVALID, "out NULL: expected %" PRIu64 " bytes",
                           m.shape.bytes);

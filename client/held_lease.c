@@ -210,6 +210,7 @@ static shuf_status request_lease(shuf *h, struct lease_take *t, bool with_releas
         .read_reply = read_lease_reply,
         .context = t,
         .generation = t->request.generation,
+        .needs_buffer = t->request.needs_buffer,
     };
     if (with_release)
         shuf__request_message_give_back(&t->request, &t->release.message);

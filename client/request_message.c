@@ -52,7 +52,7 @@ static shuf_status set_view(struct shuf__request_message *m, const shuf_permutat
         m->slice = (Shuf__Slice)SHUF__SLICE__INIT;
         m->slice.offset = permutation->offset;
         m->slice.count = permutation->count;
-        m->slice.stride = permutation->stride;
+        m->slice.stride = permutation->stride ? permutation->stride : 1;
         m->body.permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
         m->body.permute.slice = &m->slice;
         return SHUF_OK;
@@ -162,6 +162,7 @@ static shuf_status set_input(struct shuf__request_message *m,
                           shuf_transport_name(input->transport));
     m->body.shuffle.lease = input->id;
     m->generation = options->input_generation;
+    m->needs_buffer = options->input_is_buffer;
     return shuf__shuffle_check_input(&m->request, input->id, input->result.shape.bytes, error);
 }
 
@@ -246,6 +247,7 @@ shuf_status shuf__request_message_make(struct shuf__request_message *m,
     m->message = (Shuf__Request)SHUF__REQUEST__INIT;
     memset(&m->fields, 0, sizeof m->fields);
     m->generation = 0;
+    m->needs_buffer = false;
     m->transports = 0;
     if (make_body(m, options, error))
         return error->status;

@@ -23,6 +23,7 @@ struct shuf__request_options {
     const shuf_records *records; /* shuffled, from: */
     const shuf_lease *input;
     uint64_t input_generation; /* of the connection that holds the input lease */
+    bool input_is_buffer;
     uint64_t buffer_bytes;
 };
 
@@ -33,6 +34,7 @@ struct shuf__request_message {
     shuf_shape shape;             /* of the result */
     unsigned transports;          /* the accepted set */
     uint64_t generation;          /* of the connection that holds the input; 0: no input */
+    bool needs_buffer;            /* the input is a buffer */
     struct {                      /* fields of the body; NULL where its type has no such field */
         Shuf__Transport **accept;
         size_t *n_accept;

@@ -25,6 +25,7 @@ struct shuf__round_trip {
     /* The generation of the connection that can serve the request. A request that names a lease
      * needs the connection of this lease. 0: any connection can serve the request. */
     uint64_t generation;
+    bool needs_buffer; /* this lease is a buffer */
     /* The payload goes to `memory` or, if this is NULL, to `sink`. */
     uint64_t payload_bytes;
     uint8_t *memory;

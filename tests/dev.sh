@@ -72,6 +72,37 @@ printf '#!/bin/sh\nexit 1\n' >"$directory/bin/systemctl" # no systemd runs
 PREFIX=$directory/prefix ./dev install >output 2>&1
 expect_not systemctl
 
+# Where systemd runs and finds the units, ./dev makes their user and directory, and systemd reads them.
+for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig; do
+    printf '#!/bin/sh\necho %s "$@" >>%s/ran\n' $command "$directory" >"$directory/bin/$command"
+done
+printf '#!/bin/sh\nexec "$@"\n' >"$directory/bin/sudo"
+chmod +x "$directory"/bin/*
+export SHUFD_UNITS=$directory/root
+for file in sysusers.d/shufd.conf tmpfiles.d/shufd.conf; do
+    mkdir -p "$SHUFD_UNITS/usr/local/lib/${file%/*}"
+    touch "$SHUFD_UNITS/usr/local/lib/$file"
+done
+./dev install >output 2>&1 # systemd does not run
+expect_not "systemd has the units"
+mkdir -p "$SHUFD_UNITS/run/systemd/system"
+PREFIX=$directory/prefix ./dev install >output 2>&1 # systemd does not find the units
+DESTDIR=$directory/image ./dev install >output 2>&1
+expect_not "systemd has the units"
+if grep systemd- ran || grep daemon-reload ran; then
+    echo "expected no command of systemd" >&2
+    exit 1
+fi
+./dev install >output 2>&1
+expect "dev: systemd has the units, their user shufd and /run/shufd"
+grep -q "^systemd-sysusers $SHUFD_UNITS/usr/local/lib/sysusers.d/shufd.conf" ran
+grep -q "^systemd-tmpfiles --create $SHUFD_UNITS/usr/local/lib/tmpfiles.d/shufd.conf" ran
+grep -q "^systemctl daemon-reload" ran
+unset SHUFD_UNITS
+for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig sudo; do
+    rm "$directory/bin/$command"
+done
+
 cuda=$(printf '%s\nCMAKE_CUDA_COMPILER:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
 CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
 expect "nvcc found: building the CUDA backend too"

@@ -193,7 +193,7 @@ static void stopped_sink_ends_leases_of_a_long_transfer(void **state)
     client_expect(s.handle, shuf_permute_each(s.handle, &wide, stop_at_once, &s.bytes, NULL),
                   SHUF_CANCELLED, "stopped by its sink");
     client_expect(s.handle, shuffle_buffer(&s), SHUF_NO_DAEMON,
-                  "a sink that stopped a transfer closed the connection that held the lease");
+                  "a sink that stopped a transfer closed the connection that held the buffer");
     assert_true(client_check(s.handle, &small));
     client_expect(s.handle, shuffle_buffer(&s), SHUF_NO_DAEMON, "a sink that stopped");
     assert_int_equal(s.events, 0);

@@ -241,6 +241,42 @@ static void first_and_last_values_never_overlap(void **state)
     shuf_close(handle);
 }
 
+/* A stride of 0 has its default, as other fields. A count of 0 has none. */
+static void slice_without_stride_has_each_value(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    uint32_t all[100], part[30];
+    shuf_permutation whole = {.n = 100, .seed = 7};
+    shuf_permutation slice = {
+        .n = 100, .seed = 7, .view = SHUF_VIEW_SLICE, .offset = 20, .count = 30};
+    client_expect(handle, shuf_permute(handle, &whole, all, sizeof all, NULL), SHUF_OK, "");
+    client_expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_OK, "");
+    assert_memory_equal(part, all + 20, sizeof part);
+    slice.count = 0;
+    client_expect(handle, shuf_permute(handle, &slice, part, sizeof part, NULL), SHUF_INVALID,
+                  "count 0: expected at least 1");
+    shuf_close(handle);
+}
+
+/* The message names the type of the values, and whether the caller or the default chose it. */
+static void refused_size_names_the_type(void **state)
+{
+    (void)state;
+    shuf *handle = client_open();
+    uint64_t out[10];
+    shuf_permutation request = {.n = 10};
+    client_expect(handle, shuf_permute(handle, &request, out, 39, NULL), SHUF_INVALID,
+                  "bytes 39: expected at least 40 for 10 values of 4 bytes (u32, dtype auto)");
+    request.dtype = SHUF_I64;
+    client_expect(handle, shuf_permute(handle, &request, out, 79, NULL), SHUF_INVALID,
+                  "bytes 79: expected at least 80 for 10 values of 8 bytes (i64)");
+    request = (shuf_permutation){.n = UINT64_C(1) << 40, .view = SHUF_VIEW_SLICE, .count = 10};
+    client_expect(handle, shuf_permute(handle, &request, out, 40, NULL), SHUF_INVALID,
+                  "bytes 40: expected at least 80 for 10 values of 8 bytes (u64, dtype auto)");
+    shuf_close(handle);
+}
+
 /* libshuf refuses these requests with the messages that the daemon would send; the handle still
  * works. */
 static void wrong_parameters_are_refused(void **state)
@@ -455,6 +491,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(shard_of_more_ranks_than_values),
         cmocka_unit_test(result_describes_reply),
         cmocka_unit_test(first_and_last_values_never_overlap),
+        cmocka_unit_test(slice_without_stride_has_each_value),
+        cmocka_unit_test(refused_size_names_the_type),
         cmocka_unit_test(wrong_parameters_are_refused),
         cmocka_unit_test(long_algorithm_name_is_refused),
         cmocka_unit_test(result_above_limit_is_refused),

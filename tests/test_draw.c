@@ -504,13 +504,14 @@ static void wrong_parameters_are_refused(void **state)
     const shuf_numbers good = {
         .distribution = SHUF_GAUSS, .count = 10, .std = 1, .dtype = SHUF_F64};
     shuf_numbers none = {0}, no_std = good, odd = good, empty = good, far = good, half = good;
-    shuf_numbers set = good, other = good;
+    shuf_numbers set = good, other = good, default_type = good;
     double out[10];
     char message[256];
     shuf_shape shape;
     shuf *handle = open_handle();
     no_std.std = 0;
     odd.dtype = SHUF_I64;
+    default_type.dtype = SHUF_AUTO;
     empty.count = 0;
     far.offset = UINT64_C(1) << 62;
     half.dtype = SHUF_F16;
@@ -533,7 +534,10 @@ static void wrong_parameters_are_refused(void **state)
     expect_status(handle, shuf_draw(handle, &other, out, sizeof out, NULL), SHUF_INVALID,
                   "method 5: expected 0 (table) or 1 (box-muller)");
     expect_status(handle, shuf_draw(handle, &good, out, 79, NULL), SHUF_INVALID,
-                  "bytes 79: expected at least 80 for 10 values of 8 bytes");
+                  "bytes 79: expected at least 80 for 10 values of 8 bytes (f64)");
+    expect_status(handle, shuf_draw(handle, &default_type, out, 40, NULL), SHUF_INVALID,
+                  "bytes 40: expected at least 80 for 10 values of 8 bytes (f64, dtype auto; "
+                  "SHUF_F32 has 4 bytes)");
     expect_status(handle, shuf_draw(handle, &good, NULL, 80, NULL), SHUF_INVALID, "out NULL");
     assert_int_equal(shuf_numbers_shape(&empty, &shape, message, sizeof message), SHUF_INVALID);
     assert_string_equal(message, "count 0: expected at least 1");

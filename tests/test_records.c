@@ -453,7 +453,7 @@ static void buffer_is_lost_with_its_daemon(void **state)
     kill_daemon();
     assert_true(harness_restart(&harness_shared));
     expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
-                  SHUF_NO_DAEMON, "the daemon that held the lease is gone");
+                  SHUF_NO_DAEMON, "the daemon that held the buffer is gone");
     assert_null(shuffled);
     expect_status(handle, shuf_lease_write(handle, sent, 0, 1, ""), SHUF_NO_DAEMON, "is gone");
     const char *bytes = buffer->data;
@@ -464,10 +464,39 @@ static void buffer_is_lost_with_its_daemon(void **state)
               /* the next daemon serves this call */
               shuf_permute(handle, &permutation, values, sizeof values, NULL));
     expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
-                  SHUF_NO_DAEMON, "the daemon that held the lease is gone");
+                  SHUF_NO_DAEMON, "the daemon that held the buffer is gone");
     expect_ok(handle, shuf_lease_release(handle, &buffer));
     expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &sent));
     expect_ok(handle, shuf_shuffle_lease(handle, &records, sent, NULL, &shuffled));
+    shuf_close(handle);
+}
+
+/* Another call notices the loss, and finds no next daemon. The later call that needs the buffer
+ * still names the cause. */
+static void cause_of_a_lost_buffer_stays_known(void **state)
+{
+    (void)state;
+    shuf *handle = open_handle();
+    shuf_lease *buffer = NULL, *lease = NULL, *shuffled = NULL;
+    const shuf_records records = {.n = 250, .record = 4};
+    const shuf_permutation permutation = {.n = 250};
+    expect_ok(handle, shuf_buffer_take(handle, 1000, NULL, &buffer));
+    expect_ok(handle, shuf_lease_take(handle, &permutation, NULL, &lease));
+    shuf_set_reconnect(handle, 100);
+    kill_daemon();
+    for (int i = 0; i < 2; i++)
+        expect_status(handle, shuf_summarize(handle, &permutation, &(shuf_result){0}),
+                      SHUF_NO_DAEMON, i ? "no daemon answers" : "the daemon was lost");
+    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
+                  SHUF_NO_DAEMON, "the daemon that held the buffer is gone");
+    expect_status(handle, shuf_lease_write(handle, buffer, 0, 1, ""), SHUF_OK, "");
+    assert_true(harness_restart(&harness_shared));
+    expect_status(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
+                  SHUF_NO_DAEMON, "and the buffer ended; expected a new buffer");
+    expect_status(handle, shuf_shuffle_lease(handle, &records, lease, NULL, &shuffled),
+                  SHUF_NO_DAEMON,
+                  "the daemon that held the lease is gone, or it closed the "
+                  "connection, and the lease ended; expected a new lease");
     shuf_close(handle);
 }
 
@@ -541,6 +570,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wrong_buffers_are_refused),
         cmocka_unit_test(buffers_are_listed),
         cmocka_unit_test(buffer_is_lost_with_its_daemon),
+        cmocka_unit_test(cause_of_a_lost_buffer_stays_known),
         cmocka_unit_test(loss_without_reconnecting_is_an_error),
         cmocka_unit_test(shuffle_is_repeated_after_loss),
     };

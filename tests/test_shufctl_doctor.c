@@ -220,6 +220,52 @@ static void unit_state_is_explained(void **state)
     expect_unit(refused, SHUF__FINDING_NOTE, "systemctl says nothing about shufd@GPU-1.service");
 }
 
+/* Makes a systemctl that tells these properties of NAME.socket, and that the service is inactive.
+ */
+static void make_systemctl(const char *properties)
+{
+    char full[96], text[512];
+    snprintf(text, sizeof text,
+             "#!/bin/sh\ncase \"$*\" in\n*x.socket*) printf '%s' ;;\n*) printf '%s' ;;\nesac\n",
+             properties, "ActiveState=inactive\\nSubState=dead\\nExecMainStatus=0\\n");
+    make_file("/bin/systemctl", text);
+    snprintf(full, sizeof full, "%s/bin/systemctl", root);
+    assert_int_equal(chmod(full, 0755), 0);
+}
+
+/* A socket fails while its service is only inactive. */
+static void units_need_their_socket_and_user(void **state)
+{
+    (void)state;
+    char path[512];
+    char *const old_path = strdup(getenv("PATH"));
+    struct shuf__patient patient = {.root = root};
+    const struct shuf__check *const checks = shuf__daemon_checks;
+    snprintf(path, sizeof path, "%s/bin:%.400s", root, old_path);
+    setenv("PATH", path, 1);
+    setenv("SHUFD_UNITS", root, 1);
+    make_file("/run/systemd/system/x", "");
+    make_file("/lib/systemd/system/shufd.target", "");
+    make_systemctl("ActiveState=failed\\nSubState=failed\\nResult=resources\\n");
+    assert_int_equal(shuf_connect(&patient.handle, "/run/shufd/no-x.sock"), SHUF_NO_DAEMON);
+    make_file("/etc/passwd", "shufd:x:997:997::/:/bin/false\n");
+    expect_finding(checks, "unit", &patient, SHUF__FINDING_NOTE,
+                   "shufd@no-x.socket: it needs the user and the group shufd, and one of them is "
+                   "missing",
+                   "systemd-sysusers, as root");
+    make_file("/etc/group", "shufd:x:997:\n");
+    expect_finding(checks, "unit", &patient, SHUF__FINDING_NOTE,
+                   "shufd@no-x.socket: failed (failed), result resources",
+                   "journalctl --unit 'shufd@no-x.socket'");
+    make_systemctl("ActiveState=active\\nSubState=listening\\nResult=success\\n");
+    expect_finding(checks, "unit", &patient, SHUF__FINDING_OK,
+                   "shufd@no-x.service: inactive (dead)", "");
+    shuf_close(patient.handle);
+    unsetenv("SHUFD_UNITS");
+    setenv("PATH", old_path, 1);
+    free(old_path);
+}
+
 /* ---- this machine ---- */
 
 static void doctor_with_daemon(void **state)
@@ -302,6 +348,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(kernel_settings_are_checked, make_machine, remove_machine),
         cmocka_unit_test_setup_teardown(daemon_status_is_checked, make_machine, remove_machine),
         cmocka_unit_test(unit_state_is_explained),
+        cmocka_unit_test_setup_teardown(units_need_their_socket_and_user, make_machine,
+                                        remove_machine),
         cmocka_unit_test(doctor_with_daemon),
         cmocka_unit_test(doctor_without_daemon),
         cmocka_unit_test(doctor_of_removed_socket),

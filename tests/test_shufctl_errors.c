@@ -136,7 +136,7 @@ static void wrong_options_are_explained(void **state)
         {"permute --n 10 --seed 7 --offset 10", 64, "offset 10: expected less than n = 10"},
         {"permute --n 10 --seed 7 --count 11", 64, "count 11: expected at most 10"},
         {"permute --n 10 --seed 7 --count 0", 64, "count 0"},
-        {"permute --n 10 --seed 7 --stride 0", 64, "stride 0"},
+        {"permute --n 10 --seed 7 --stride 0", 64, "--stride 0: expected at least 1"},
         {"permute --n 10 --seed 7 --rank 2 --world 2", 64, "rank 2: expected less than world"},
         {"permute --n 10 --seed 7 --rank 0 --world 0", 64, "world 0"},
         {"permute --n 10 --seed 7 --rank 0", 64, "--world: missing"},

@@ -143,6 +143,17 @@ static void make_file(const char *root, const char *path)
     assert_int_equal(system(command), 0);
 }
 
+static void write_file(const char *root, const char *path, const char *text)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    make_file(root, path);
+    FILE *file = fopen(full, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
 static void expect_unit_command(const char *start)
 {
     char command[SHUF__START_COMMAND];
@@ -167,6 +178,10 @@ static void command_of_units(void **state)
         make_file(root, "/run/systemd/system/x");
         assert_true(shuf__is_of_units("/run/shufd/shufd.sock"));
         assert_false(shuf__is_of_units("/tmp/shufd.sock"));
+        expect_unit_command("systemd-sysusers; systemctl enable --now shufd.target, as root");
+        write_file(root, "/etc/passwd", "root:x:0:0::/:/bin/sh\nshufd:x:997:997::/:/bin/false\n");
+        expect_unit_command("systemd-sysusers; ");
+        write_file(root, "/etc/group", "shufd:x:997:\n");
         expect_unit_command("systemctl enable --now shufd.target, as root");
         make_file(root, "/etc/systemd/system/multi-user.target.wants/shufd.target");
         expect_unit_command("systemctl reset-failed 'shufd*'; systemctl restart shufd.target");

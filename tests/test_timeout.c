@@ -179,7 +179,7 @@ static void lease_ends_by_timeout(void **state)
     shuf_set_timeout(handle, 60000);
     for (int i = 0; i < 2; i++) {
         client_expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
-                      SHUF_NO_DAEMON, "a timeout closed the connection that held the lease");
+                      SHUF_NO_DAEMON, "a timeout closed the connection that held the buffer");
         assert_true(client_check(handle, &small));
     }
     assert_int_equal(lost, 0);

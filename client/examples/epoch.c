@@ -11,7 +11,7 @@
 int main(void)
 {
     shuf *daemon;
-    uint32_t order[25];
+    uint32_t order[25]; /* for uint64_t: .dtype = SHUF_U64 */
     shuf_permutation request = {.n = 1000,
                                 .seed = 7,
                                 .epoch = 3,

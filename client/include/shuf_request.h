@@ -21,8 +21,8 @@ typedef enum shuf_view {
                           * from the rank's value number `step` on */
 } shuf_view;
 
-/* A request for a permutation. A field of 0 has its default. Only n, and the count and stride of a
- * SLICE, have no default. */
+/* A request for a permutation. A field of 0 has its default. Only n, and the count of a SLICE, have
+ * no default. */
 typedef struct shuf_permutation {
     const char *algorithm; /* "primefold" (also for NULL), "philox24", "lcg"; not "" */
     uint64_t n;            /* permute [0, n): 1 to 2^62 */
@@ -32,7 +32,7 @@ typedef struct shuf_permutation {
     uint64_t epoch;        /* any */
     uint64_t epochs;       /* rows, for epoch, epoch + 1, ... (mod 2^64); 0 means 1 */
     shuf_view view;
-    /* SLICE, else 0: offset < n; count >= 1 and stride >= 1, without a default;
+    /* SLICE, else 0: offset < n; count >= 1, without a default; a stride of 0 means 1;
      * offset + (count - 1) * stride < n. */
     uint64_t offset, count, stride;
     /* SHARD, else 0: rank < world. The result has the values number step to step + count - 1 of the
@@ -41,6 +41,7 @@ typedef struct shuf_permutation {
      * A `count` of 0 means all values from `step` on; if `step` is the length, there are none. */
     uint64_t rank, world, step;
     bool drop_last; /* SHARD: cut the remainder instead of padding by wrapping */
+    /* 0 gives u32 up to n = 2^32, even in a larger `out`; an array of uint64_t needs SHUF_U64. */
     shuf_dtype dtype;
     bool fingerprint; /* also compute the fingerprint; shuf_summarize() always does */
 } shuf_permutation;

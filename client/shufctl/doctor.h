@@ -45,7 +45,7 @@ extern const struct shuf__check shuf__machine_checks[], shuf__daemon_checks[];
 void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, const char *advice,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The check of the unit of systemd that starts the daemon. */
+/* The check of the units of systemd that start the daemon: the socket and the service. */
 void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding);
 
 /* Its finding from the output of `systemctl show UNIT`. */

@@ -5,6 +5,7 @@
  */
 #include "doctor.h"
 #include "start_command.h"
+#include "unit_files.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,8 @@ struct unit_state {
     char fault[FAULT]; /* of the last reload */
 };
 
-/* Writes the name of the service of /run/shufd/NAME.sock. False: the socket is of no unit. */
+/* Writes the name of the units of /run/shufd/NAME.sock, without .service or .socket. False: the
+ * socket is of no unit. */
 static bool find_unit(const char *path, char unit[UNIT])
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -25,9 +27,9 @@ static bool find_unit(const char *path, char unit[UNIT])
     if (!shuf__is_of_units(path) || length == 0 || strcmp(name + length, ".sock") != 0)
         return false;
     if (strcmp(name, "shufd.sock") == 0)
-        strcpy(unit, "shufd.service");
+        strcpy(unit, "shufd");
     else
-        snprintf(unit, UNIT, "shufd@%.*s.service", (int)length, name);
+        snprintf(unit, UNIT, "shufd@%.*s", (int)length, name);
     return true;
 }
 
@@ -71,8 +73,9 @@ void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE
     if (!state.active[0])
         shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl says nothing about %s", unit);
     else if (restarts || strcmp(state.active, "failed") == 0)
-        shuf__find(finding, SHUF__FINDING_NOTE, advice, "%s: %s (%s), result %s, exit status %s",
-                   unit, state.active, state.sub, state.result, state.code);
+        shuf__find(finding, SHUF__FINDING_NOTE, advice, "%s: %s (%s), result %s%s%s", unit,
+                   state.active, state.sub, state.result, state.code[0] ? ", exit status " : "",
+                   state.code); /* a socket has no exit status */
     else if (state.fault[0])
         shuf__find(finding, SHUF__FINDING_NOTE, reload, "%s: %s (%s), %s", unit, state.active,
                    state.sub, state.fault);
@@ -80,13 +83,11 @@ void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE
         shuf__find(finding, SHUF__FINDING_OK, NULL, "%s: %s (%s)", unit, state.active, state.sub);
 }
 
-void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding)
+/* Asks systemd for the state of NAME.TYPE. */
+static void ask_systemd(struct shuf__finding *finding, const char *name, const char *type)
 {
     char unit[UNIT], command[2 * UNIT];
-    if (!find_unit(shuf_socket(patient->handle), unit)) {
-        shuf__find(finding, SHUF__FINDING_OK, NULL, "none: systemd has no unit for this socket");
-        return;
-    }
+    snprintf(unit, sizeof unit, "%.140s.%s", name, type);
     snprintf(
         command, sizeof command,
         "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus,StatusText '%s' 2>&1",
@@ -98,4 +99,25 @@ void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding 
     }
     shuf__find_unit_state(finding, unit, properties);
     pclose(properties);
+}
+
+/* A socket that fails leaves its service inactive, without a failure. */
+void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    char name[UNIT];
+    struct shuf__finding of_socket;
+    if (!find_unit(shuf_socket(patient->handle), name)) {
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "none: systemd has no unit for this socket");
+        return;
+    }
+    if (!shuf__units_have_user()) {
+        shuf__find(finding, SHUF__FINDING_NOTE, SHUF__MAKE_USER ", as root, makes them",
+                   "%s.socket: it needs the user and the group shufd, and one of them is missing",
+                   name);
+        return;
+    }
+    ask_systemd(finding, name, "service");
+    ask_systemd(&of_socket, name, "socket");
+    if (finding->level == SHUF__FINDING_OK && of_socket.level != SHUF__FINDING_OK)
+        *finding = of_socket;
 }

@@ -128,6 +128,8 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
         argp_failure(state, EX_USAGE, 0, "--world: missing; --rank needs it");
     if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
         argp_failure(state, EX_USAGE, 0, "--count 0: expected at least 1");
+    if ((given & BIT(KEY_STRIDE)) && permutation->stride == 0) /* libshuf would take 1 */
+        argp_failure(state, EX_USAGE, 0, "--stride 0: expected at least 1");
 }
 
 /* Sets the defaults of the view. The library reports values that are out of range. */
@@ -143,7 +145,7 @@ static void complete_view(shuf_permutation *permutation, unsigned given)
         permutation->stride = 1;
     if (given & BIT(KEY_COUNT))
         return;
-    bool inside = permutation->offset < permutation->n && permutation->stride > 0;
+    const bool inside = permutation->offset < permutation->n;
     permutation->count =
         inside ? (permutation->n - 1 - permutation->offset) / permutation->stride + 1 : 1;
 }

@@ -71,6 +71,16 @@ bool shuf__must_choose_daemon(const char *path)
     return access(path, F_OK) != 0 && shuf__socket_list("GPU-", found, 2) > 0;
 }
 
+static void write_units_command(char command[SHUF__START_COMMAND])
+{
+    snprintf(command, SHUF__START_COMMAND, "%s%s",
+             shuf__units_have_user() ? "" : SHUF__MAKE_USER "; ",
+             shuf__units_are_enabled()
+                 ? "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as root; if "
+                   "it fails again, journalctl --unit 'shufd*' says why"
+                 : "systemctl enable --now shufd.target, as root");
+}
+
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])
 {
     struct sockaddr_un address;
@@ -79,10 +89,7 @@ bool shuf__start_command(const char *path, const char *given, char command[SHUF_
     if (!given && shuf__must_choose_daemon(path))
         return false;
     if (shuf__is_of_units(path)) {
-        strcpy(command, shuf__units_are_enabled()
-                            ? "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as "
-                              "root; if it fails again, journalctl --unit 'shufd*' says why"
-                            : "systemctl enable --now shufd.target, as root");
+        write_units_command(command);
         return true;
     }
     if (given || (variable && *variable)) {

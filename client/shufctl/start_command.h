@@ -2,7 +2,8 @@
  *
  * The command that starts a daemon on the socket that shufctl tried. A user can copy the command
  * into a shell, so shufctl prints it only if it would work. If systemd has the units of shufd, the
- * command for a socket in /run/shufd starts these units.
+ * command for a socket in /run/shufd starts these units. If their user or group is missing, it
+ * first makes both.
  */
 #ifndef SHUF__START_COMMAND_H
 #define SHUF__START_COMMAND_H
@@ -10,6 +11,9 @@
 #include <stdbool.h>
 
 enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each byte quoted */
+
+/* Makes the user and the group of the units, by the installed sysusers.d/shufd.conf. */
+#define SHUF__MAKE_USER "systemd-sysusers"
 
 /* True if the socket belongs to the units of systemd. */
 bool shuf__is_of_units(const char *path);

@@ -4,6 +4,8 @@
  */
 #include "unit_files.h"
 
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,27 @@ bool shuf__units_are_installed(void)
     char path[SHUF__UNIT_PATH];
     snprintf(path, sizeof path, "%s/run/systemd/system", root()); /* as sd_booted(3) does */
     return access(path, F_OK) == 0 && shuf__unit_exists("shufd.target");
+}
+
+/* True if the table of users or groups has a line for shufd. */
+static bool table_has_shufd(const char *table)
+{
+    char path[SHUF__UNIT_PATH], line[512];
+    bool found = false;
+    snprintf(path, sizeof path, "%s/etc/%s", root(), table);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = strncmp(line, "shufd:", 6) == 0;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+bool shuf__units_have_user(void)
+{
+    if (*root()) /* the functions below read only the tables of / */
+        return table_has_shufd("passwd") && table_has_shufd("group");
+    return getpwnam("shufd") && getgrnam("shufd");
 }
 
 bool shuf__units_are_enabled(void)

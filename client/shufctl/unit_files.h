@@ -27,4 +27,7 @@ bool shuf__units_are_installed(void);
 /* True if systemd starts shufd.target at the boot. */
 bool shuf__units_are_enabled(void);
 
+/* True if the user and the group shufd exist. The units fail without them. */
+bool shuf__units_have_user(void);
+
 #endif

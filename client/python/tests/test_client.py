@@ -332,7 +332,7 @@ def test_bad_requests_are_refused(client, daemon):
         "epoch: 5, epochs: range.0, 2.: expected one": lambda: client.permute(10, 7, 5, epochs=range(2)),
         "epochs: range": lambda: client.permute(10, 7, epochs=range(0, 9, 2)),
         'algorithm "x": expected': lambda: client.permute(10, 7, algorithm="x"),
-        "stride 0": lambda: client.permute(10, 7, stride=0),
+        "^stride 0: expected at least 1$": lambda: client.permute(10, 7, stride=0),
         r"^positions\[1\] 10: expected less than n": lambda: client.index([9, 10], 10, 7),
         r"^values\[0\] 11: expected less than n": lambda: client.inverse_index([11], 10, 7),
         "positions: -1: expected 0": lambda: client.index([-1], 10, 7),

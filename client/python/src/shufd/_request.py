@@ -60,13 +60,15 @@ def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str)
 def _set_slice(request: Any, n: int, offset: int | None, count: int | None, stride: int | None) -> None:
     first = u64("offset", 0 if offset is None else offset)
     step = u64("stride", 1 if stride is None else stride)
+    if step == 0:  # libshuf would take 1
+        raise Invalid("stride 0: expected at least 1")
     if first > n > 0:
         raise Invalid(f"offset: {first}: expected at most n, which is {n}")
-    if count is None and first == n and step:
+    if count is None and first == n:
         _set_shard(request, 0, 1, False, n, None)  # the rest after the last value, which is empty
         return
     if count is None:
-        count = -((first - n) // step) if step else 1
+        count = -((first - n) // step)
     request.view = lib.SHUF_VIEW_SLICE
     request.offset, request.stride, request.count = first, step, u64("count", count)
 
