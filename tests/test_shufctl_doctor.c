@@ -227,6 +227,23 @@ static void doctor_with_daemon(void **state)
     (void)state;
     struct command c;
     /* The status is not checked, because the machine may really have a fault, for example of its
+/* Root may read files that the service's user cannot read, so a check as root may find nothing. */
+static void check_as_user_of_units_is_advised(void **state)
+{
+    (void)state;
+    struct shuf__patient patient = {.root = root, .status = SHUF_DEVICE};
+    make_file("/etc/systemd/system/shufd.target", "");
+    make_file("/run/systemd/system/x", "");
+    shuf_connect(&patient.handle, "/run/shufd/none.sock");
+    setenv("SHUFD_UNITS", root, 1);
+    expect_finding(shuf__daemon_checks, "socket", &patient, SHUF__FINDING_FAULT, "",
+                   "runuser -u shufd -- shufd --check --socket /tmp/none --socket-group=, as root");
+    unsetenv("SHUFD_UNITS");
+    expect_finding(shuf__daemon_checks, "socket", &patient, SHUF__FINDING_FAULT, "",
+                   "check it by shufd --check");
+    shuf_close(patient.handle);
+}
+
      * GPU. */
     const int status = shufctl_run(&c, 0, "doctor");
     assert_true(status == 0 || status == 69);
@@ -309,3 +326,5 @@ int main(int argc, char **argv)
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }
+        cmocka_unit_test_setup_teardown(check_as_user_of_units_is_advised, make_machine,
+                                        remove_machine),
