@@ -63,7 +63,10 @@ static void test_config_errors(void **state)
         {"backend =;cpu\n", "conf:1: backend ;cpu: expected no '#' or ';' at the beginning"},
         {"backend =#cpu\n", "conf:1: backend #cpu: expected no '#' or ';' at the beginning"},
         {"queue = 1\nnonsense\n", "conf:2: expected a line KEY = VALUE"},
-        {"[daemon]\nqueue = 1\n", "conf:2: [daemon]: expected no sections"},
+        {"[daemon]\nqueue = 1\n", "conf:1: [daemon]: expected no sections"},
+        {"queue = 1\n\n  [daemon] # one\n\nqueue = 1\n", "conf:3: [daemon]: expected no sections"},
+        {"queue = 1\n[daemon]\n", "conf:2: [daemon]: expected no sections"},
+        {"\xEF\xBB\xBF[daemon]\nqueue = 1\n", "conf:1: [daemon]: expected no sections"},
     };
     struct harness h;
     char path[HARNESS_PATH + 8];
@@ -490,9 +493,6 @@ static void test_user_must_be_in_socket_group(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_file_of_root_warns(void **state)
-{
-    (void)state;
 /* Runs the check, and expects that it warns of the file, or does not. */
 static void expect_warning_of_root(const char *const *arguments, const char *words, bool warns)
 {
@@ -549,6 +549,9 @@ static void test_key_files_of_root_warn(void **state)
     assert_true(harness_stop(&h));
 }
 
+static void test_file_of_root_warns(void **state)
+{
+    (void)state;
     struct harness h;
     char conf[HARNESS_PATH + 8], text[4096];
     const char *const arguments[] = {"--config",  conf,  "--socket", h.socket,
@@ -772,11 +775,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_user_must_be_in_socket_group),
         cmocka_unit_test(test_file_of_root_warns),
+        cmocka_unit_test(test_directory_of_root_warns),
+        cmocka_unit_test(test_key_files_of_root_warn),
         cmocka_unit_test(test_config_must_be_a_file),
         cmocka_unit_test(test_full_output_is_an_error),
         cmocka_unit_test(test_wrong_arguments_are_refused),
-        cmocka_unit_test(test_directory_of_root_warns),
-        cmocka_unit_test(test_key_files_of_root_warn),
         cmocka_unit_test(test_closed_streams),
         cmocka_unit_test(test_memory_limit_names_the_key),
         cmocka_unit_test(test_memory_limit_names_the_starter),
