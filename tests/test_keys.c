@@ -422,7 +422,8 @@ static void failed_reload_keeps_keys(void **state)
     char path[HARNESS_PATH + 64];
     snprintf(path, sizeof path, "%s/keys/c", h->directory);
     assert_int_equal(chmod(path, 0604), 0);
-    reload(h, "/keys/c: expected no permissions for other users");
+    reload(h,
+           "/keys/c: expected no permissions for other users; chmod o= it; no named key changes");
     remove_key(h, "c");
     shuf_close(handle);
 }
@@ -459,7 +460,6 @@ static void wrong_key_file_stops_start(void **state)
     remove_key(h, "c");
 }
 
-/* The line of an empty `keys =` is not the cause. */
 /* Runs a copy of shufd in the directory of the test, because other users may not reach the build.
  */
 static void check_as_other(const struct harness *h, const char *words)
@@ -492,6 +492,7 @@ static void unreadable_files_name_the_user(void **state)
     assert_int_equal(chmod(keys, 0700), 0);
 }
 
+/* The line of an empty `keys =` is not the cause. */
 static void wrong_credentials_name_their_variable(void **state)
 {
     const struct harness *h = *state;
@@ -667,8 +668,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(failed_reload_keeps_keys),
         cmocka_unit_test(wrong_configuration_keeps_keys),
         cmocka_unit_test(wrong_key_file_stops_start),
-        cmocka_unit_test(wrong_credentials_name_their_variable),
         cmocka_unit_test(unreadable_files_name_the_user),
+        cmocka_unit_test(wrong_credentials_name_their_variable),
         cmocka_unit_test(key_bits_stay_in_locked_mapping),
         cmocka_unit_test(shufctl_uses_keys),
     };

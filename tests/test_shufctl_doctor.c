@@ -194,7 +194,8 @@ static void expect_unit(char *properties, enum shuf__finding_level level, const 
     assert_int_equal(finding.level, level);
     assert_string_equal(finding.text, text);
     assert_int_equal(strstr(finding.advice, "journalctl --unit 'shufd@GPU-1.service'") != NULL,
-                     level == SHUF__FINDING_NOTE && strstr(text, "exit status") != NULL);
+                     level == SHUF__FINDING_NOTE &&
+                         (strstr(text, "exit status") || strstr(text, "keys")));
 }
 
 static void unit_state_is_explained(void **state)
@@ -209,10 +210,16 @@ static void unit_state_is_explained(void **state)
         "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
         "StatusText=Serving on s, backend cpu: c; the last reload failed: f:1: leases "
         "none: expected 1\n";
+    char keyless[] = "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
+                     "StatusText=Serving on s, backend cpu: c; named keys not reloaded: the log "
+                     "names the reason\n";
     expect_unit(active, SHUF__FINDING_OK, "shufd@GPU-1.service: active (running)");
     expect_unit(mistaken, SHUF__FINDING_NOTE,
                 "shufd@GPU-1.service: active (running), the last reload failed: f:1: leases none: "
                 "expected 1");
+    expect_unit(keyless, SHUF__FINDING_NOTE,
+                "shufd@GPU-1.service: active (running), named keys not reloaded: the log names the "
+                "reason");
     expect_unit(failed, SHUF__FINDING_NOTE,
                 "shufd@GPU-1.service: failed (failed), result exit-code, exit status 69");
     expect_unit(again, SHUF__FINDING_NOTE,
@@ -220,13 +227,6 @@ static void unit_state_is_explained(void **state)
     expect_unit(refused, SHUF__FINDING_NOTE, "systemctl says nothing about shufd@GPU-1.service");
 }
 
-/* ---- this machine ---- */
-
-static void doctor_with_daemon(void **state)
-{
-    (void)state;
-    struct command c;
-    /* The status is not checked, because the machine may really have a fault, for example of its
 /* Root may read files that the service's user cannot read, so a check as root may find nothing. */
 static void check_as_user_of_units_is_advised(void **state)
 {
@@ -244,6 +244,13 @@ static void check_as_user_of_units_is_advised(void **state)
     shuf_close(patient.handle);
 }
 
+/* ---- this machine ---- */
+
+static void doctor_with_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    /* The status is not checked, because the machine may really have a fault, for example of its
      * GPU. */
     const int status = shufctl_run(&c, 0, "doctor");
     assert_true(status == 0 || status == 69);
@@ -319,6 +326,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(kernel_settings_are_checked, make_machine, remove_machine),
         cmocka_unit_test_setup_teardown(daemon_status_is_checked, make_machine, remove_machine),
         cmocka_unit_test(unit_state_is_explained),
+        cmocka_unit_test_setup_teardown(check_as_user_of_units_is_advised, make_machine,
+                                        remove_machine),
         cmocka_unit_test(doctor_with_daemon),
         cmocka_unit_test(doctor_without_daemon),
         cmocka_unit_test(doctor_of_removed_socket),
@@ -326,5 +335,3 @@ int main(int argc, char **argv)
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);
 }
-        cmocka_unit_test_setup_teardown(check_as_user_of_units_is_advised, make_machine,
-                                        remove_machine),
