@@ -8,6 +8,7 @@
 #include "nearest.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,25 +143,53 @@ static const char *find_meant(const struct argp *argp, const struct search *s)
     return nearest.name ? nearest.name : find_synonym(argp, word);
 }
 
+static void (*tell_mistake)(const char *mistake);
+static char mistake[256];
+static bool is_parsing;
+
+static int __attribute__((format(printf, 2, 3)))
+refuse(const char *program, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(mistake, sizeof mistake, format, args);
+    va_end(args);
+    fprintf(stderr, "%s: %s\n", program, mistake);
+    return EX_USAGE;
+}
+
 int shuf__option_refuse_unknown(const struct argp *argp, const char *program, const char *option)
 {
     const struct search s = search_of(option);
     const char *meant = find_meant(argp, &s);
-    fprintf(stderr, "%s: unrecognized option '%.64s'; ", program, option);
-    if (meant)
-        fprintf(stderr, "did you mean --%s?\n", meant);
-    else
-        fprintf(stderr, "%s --help lists the options\n", program);
-    return EX_USAGE;
+    return meant ? refuse(program, "unrecognized option '%.64s'; did you mean --%s?", option, meant)
+                 : refuse(program, "unrecognized option '%.64s'; %s --help lists the options",
+                          option, program);
 }
 
 int shuf__option_refuse_valueless(const struct argp *argp, const char *program, const char *option)
 {
     struct search s = search_of(option);
     every_option(argp, match, &s);
-    fprintf(stderr, "%s: option '%.64s' requires an argument; expected %.64s %s\n", program, option,
-            option, s.found->arg);
-    return EX_USAGE;
+    return refuse(program, "option '%.64s' requires an argument; expected %.64s %s", option, option,
+                  s.found->arg);
+}
+
+/* argp and getopt print their own messages and call exit(), so only an exit handler sees every
+ * mistake. */
+static void tell_at_exit(int code, void *context)
+{
+    (void)context;
+    if (is_parsing && code == EX_USAGE)
+        tell_mistake(*mistake ? mistake
+                              : "options: a mistake on the command line; the log of the daemon "
+                                "names it");
+}
+
+void shuf__options_tell(void (*tell)(const char *mistake))
+{
+    tell_mistake = tell;
+    on_exit(tell_at_exit, NULL);
 }
 
 static void (*list_instead)(const struct argp *argp);
@@ -177,6 +206,7 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
         list_instead(argp);
         exit(EX_OK);
     }
+    is_parsing = true;
     for (int i = 1, words; i < argc && strcmp(argv[i], "--") != 0; i += words) {
         words = 1;
         if (argv[i][0] != '-' || !argv[i][1])
@@ -192,4 +222,5 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
         fprintf(stderr, "%s: options: %s\n", program, strerror(error));
         exit(error == ENOMEM ? EX_OSERR : EX_USAGE);
     }
+    is_parsing = false;
 }

@@ -22,6 +22,10 @@ bool shuf__option_exists(const struct argp *argp, const char *name);
 /* From now on shuf__options_parse() passes its parser to `list`, and ends the process. */
 void shuf__options_list_instead(void (*list)(const struct argp *argp));
 
+/* From now on, if shuf__options_parse() ends the process because of a mistake, it also passes the
+ * mistake to `tell`. */
+void shuf__options_tell(void (*tell)(const char *mistake));
+
 /* The number of words that `option` takes with its value: 1 or 2. 0 if argp has no such option.
  */
 int shuf__option_words(const struct argp *argp, const char *option);

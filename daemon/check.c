@@ -4,6 +4,7 @@
  * several backends can tell a typing error from a missing device.
  */
 #include "check.h"
+#include "check_readers.h"
 
 #include "handlers/service.h"
 #include "handlers/service_name.h"
@@ -15,10 +16,8 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -48,17 +47,6 @@ struct limits {
     struct shuf__amount memory, pool;
     uint64_t sharers;
 };
-
-void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
-                          const char *format, ...)
-{
-    struct shuf__error warning = {.status = SHUF_INVALID};
-    va_list args;
-    va_start(args, format);
-    vsnprintf(warning.text, sizeof warning.text, format, args);
-    va_end(args);
-    shuf__log(log, SHUF__LOG_WARNING, "%s", shuf__config_locate(config, &warning));
-}
 
 enum { DESCRIBED = SHUF__NUMBER_TEXT + SHUF__UNITS_TEXT };
 
@@ -222,22 +210,6 @@ static void check_metrics(const struct shuf__config *config, const struct shuf__
         check_place(config, "metrics_file ", config->metrics_file, log);
 }
 
-/* Root reads every file, but the service runs as another user. */
-static void check_readers(const struct shuf__config *config, const struct shuf__log *log)
-{
-    struct stat status;
-    if (geteuid() != 0 || !*config->file || stat(config->file, &status) != 0)
-        return;
-    const bool others = status.st_mode & S_IROTH;
-    const bool group = (status.st_mode & S_IRGRP) && status.st_gid != 0;
-    if (status.st_uid == 0 && !others && !group)
-        shuf__log(
-            log, SHUF__LOG_WARNING,
-            "configuration %s: only root can read it, mode %04o; the service's user must read "
-            "it, too: chmod 0644",
-            config->file, (unsigned)status.st_mode & 07777);
-}
-
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
 {
     struct shuf__backend *backend;
@@ -254,7 +226,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     shuf__check_budgets(backend, config, log);
     shuf__check_file_leases(log);
     check_metrics(config, log);
-    check_readers(config, log);
+    shuf__check_readers(config, log);
     backend->ops->close(backend);
     return EX_OK;
 }

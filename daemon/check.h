@@ -13,11 +13,6 @@
  * the exit code, which is EX_OK if the daemon could start. Else it logs the reason. */
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 
-/* Logs a warning about a key of the configuration. The text must begin with the key. If the file
- * sets the key, the warning begins with the file and the line. */
-void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
-                          const char *format, ...) __attribute__((format(printf, 3, 4)));
-
 /* Logs a warning for each budget that is below 2 MiB, or above the memory of the machine or the
  * GPU. Also warns about a warm block above its budget, and about a `user_memory` below 2 MiB. */
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,

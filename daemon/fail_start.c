@@ -41,3 +41,10 @@ int shuf__fail_start_of_keys(const struct shuf__config *config, const struct shu
     refuse_clients(listening, error);
     return EX_CONFIG;
 }
+
+void shuf__fail_start_of_options(const char *mistake)
+{
+    struct shuf__error error;
+    shuf__fail(&error, SHUF_INVALID, "%s", mistake);
+    shuf__refuse_passed(&error);
+}

@@ -18,4 +18,7 @@ int shuf__fail_start(const struct shuf__config *config, const struct shuf__log *
 int shuf__fail_start_of_keys(const struct shuf__config *config, const struct shuf__log *log,
                              int listening, struct shuf__error *error);
 
+/* The same for a mistake in the options, which is in the log already. Does not end the process. */
+void shuf__fail_start_of_options(const char *mistake);
+
 #endif

@@ -173,6 +173,7 @@ int main(int argc, char **argv)
     argp_err_exit_status = EX_USAGE;
     if (argc > 1 && strcmp(argv[1], "--completion") == 0)
         return print_completion(&parser, argv[2]);
+    shuf__options_tell(shuf__fail_start_of_options);
     shuf__options_parse(&parser, argc, argv, &arguments);
     log.output.stamped &= !only_prints(&arguments); /* a person needs no time */
     int code = shuf__config_load(&config, &arguments.source, &error);

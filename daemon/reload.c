@@ -142,10 +142,12 @@ void shuf__reload(struct shuf__config *config, struct shuf__service *service,
                   struct shuf__error *fault)
 {
     struct shuf__error error;
-    if (reload_file(config, listener, log, fault))
+    if (reload_file(config, listener, log, &error)) {
+        shuf__fail(fault, error.status, "the last reload failed: %.480s", error.text);
         return;
+    }
     fault->text[0] = '\0';
     shuf__service_configure(service);
-    if (shuf__service_reload_keys(service, &error))
-        *fault = error;
+    if (shuf__service_reload_keys(service, &error)) /* its text may have the name of a key */
+        shuf__fail(fault, error.status, "named keys not reloaded: the log names the reason");
 }

@@ -79,7 +79,6 @@ void shuf__report_ready(const struct shuf__listener *listener, const struct shuf
 {
     char status[STATUS_TEXT];
     snprintf(status, sizeof status, "Serving on %s, backend %s: %s%s%s", listener->address.sun_path,
-             backend->ops->name, backend->device, *fault ? "; the last reload failed: " : "",
-             fault);
+             backend->ops->name, backend->device, *fault ? "; " : "", fault);
     shuf__service_manager_ready(status);
 }

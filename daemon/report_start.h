@@ -14,7 +14,7 @@
 void shuf__report_socket(const struct shuf__listener *listener, const struct shuf__config *config,
                          const struct shuf__log *log);
 
-/* Tells the service manager that the daemon is ready. fault: why the last reload failed, or "". */
+/* Tells the service manager that the daemon is ready. fault: of the last reload, or "". */
 void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend,
                         const char *fault);
 

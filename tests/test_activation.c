@@ -255,6 +255,20 @@ static void test_mistake_is_told_to_clients(void **state)
     rmdir(keys);
 }
 
+static void test_wrong_options_are_told_to_clients(void **state)
+{
+    static const char *const rows[][3] = {
+        {"--host-memroy", "1Gi",
+         "unrecognized option '--host-memroy'; did you mean --host-memory?"},
+        {"--host-memory", NULL, "option '--host-memory' requires an argument; expected "},
+        {"host-memory", "1Gi", "argument 'host-memory': expected only options"},
+        {"--host", "1Gi", "option '--host' is ambiguous"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_told(rows[i][0], rows[i][1], EX_USAGE, rows[i][2],
+                    i < 2 ? rows[i][2] : "options: a mistake on the command line; the log of ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_unused_keys_are_named),
         cmocka_unit_test(test_missing_device_is_told_to_clients),
         cmocka_unit_test(test_mistake_is_told_to_clients),
+        cmocka_unit_test(test_wrong_options_are_told_to_clients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,10 @@ static void test_config_errors(void **state)
         {"backend =;cpu\n", "conf:1: backend ;cpu: expected no '#' or ';' at the beginning"},
         {"backend =#cpu\n", "conf:1: backend #cpu: expected no '#' or ';' at the beginning"},
         {"queue = 1\nnonsense\n", "conf:2: expected a line KEY = VALUE"},
-        {"[daemon]\nqueue = 1\n", "conf:2: [daemon]: expected no sections"},
+        {"[daemon]\nqueue = 1\n", "conf:1: [daemon]: expected no sections"},
+        {"queue = 1\n\n  [daemon] # one\n\nqueue = 1\n", "conf:3: [daemon]: expected no sections"},
+        {"queue = 1\n[daemon]\n", "conf:2: [daemon]: expected no sections"},
+        {"\xEF\xBB\xBF[daemon]\nqueue = 1\n", "conf:1: [daemon]: expected no sections"},
     };
     struct harness h;
     char path[HARNESS_PATH + 8];
@@ -490,6 +493,62 @@ static void test_user_must_be_in_socket_group(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Runs the check, and expects that it warns of the file, or does not. */
+static void expect_warning_of_root(const char *const *arguments, const char *words, bool warns)
+{
+    char text[4096];
+    assert_int_equal(harness_run(arguments, text, sizeof text), 0);
+    if ((strstr(text, words) != NULL) != warns)
+        fail_msg("%s%s in:\n%s", warns ? "no " : "", words, text);
+}
+
+static void test_directory_of_root_warns(void **state)
+{
+    (void)state;
+    struct harness h;
+    char conf[HARNESS_PATH + 8], words[HARNESS_PATH + 64];
+    const char *const arguments[] = {"--config",  conf,  "--socket", h.socket,
+                                     "--backend", "cpu", "--check",  NULL};
+    if (geteuid() != 0)
+        skip();
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    snprintf(words, sizeof words, "/conf: only root can search its directory %s, mode 0750",
+             h.directory);
+    shufd_write(conf, "queue = 9\n");
+    assert_int_equal(chmod(h.directory, 0750), 0);
+    expect_warning_of_root(arguments, words, true);
+    assert_int_equal(chmod(h.directory, 0711), 0);
+    expect_warning_of_root(arguments, words, false);
+    assert_true(harness_stop(&h));
+}
+
+static void test_key_files_of_root_warn(void **state)
+{
+    (void)state;
+    struct harness h;
+    char keys[HARNESS_PATH + 8], key[HARNESS_PATH + 16], words[HARNESS_PATH + 64];
+    const char *const arguments[] = {"--no-config", "--keys", keys,      "--socket", h.socket,
+                                     "--backend",   "cpu",    "--check", NULL};
+    if (geteuid() != 0)
+        skip();
+    assert_true(harness_prepare(&h, harness_backend, NULL));
+    snprintf(keys, sizeof keys, "%s/keys", h.directory);
+    snprintf(key, sizeof key, "%s/keys/a", h.directory);
+    assert_int_equal(mkdir(keys, 0700), 0);
+    shufd_write(key, "000102030405060708090a0b0c0d0e0f");
+    assert_int_equal(chmod(key, 0600), 0);
+    snprintf(words, sizeof words, "key file %s: only root can read it, mode 0600; the", key);
+    expect_warning_of_root(arguments, words, true);
+    expect_warning_of_root(arguments, "/keys: only root can read this directory, mode 0700", true);
+    assert_int_equal(chmod(keys, 0755) | chown(key, 65534, 65534), 0);
+    expect_warning_of_root(arguments, words, false);
+    expect_warning_of_root(arguments, "/keys: only root can read this directory", false);
+    unlink(key);
+    rmdir(keys);
+    assert_true(harness_stop(&h));
+}
+
 static void test_file_of_root_warns(void **state)
 {
     (void)state;
@@ -716,6 +775,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_user_must_be_in_socket_group),
         cmocka_unit_test(test_file_of_root_warns),
+        cmocka_unit_test(test_directory_of_root_warns),
+        cmocka_unit_test(test_key_files_of_root_warn),
         cmocka_unit_test(test_config_must_be_a_file),
         cmocka_unit_test(test_full_output_is_an_error),
         cmocka_unit_test(test_wrong_arguments_are_refused),

@@ -422,7 +422,8 @@ static void failed_reload_keeps_keys(void **state)
     char path[HARNESS_PATH + 64];
     snprintf(path, sizeof path, "%s/keys/c", h->directory);
     assert_int_equal(chmod(path, 0604), 0);
-    reload(h, "/keys/c: expected no permissions for other users");
+    reload(h,
+           "/keys/c: expected no permissions for other users; chmod o= it; no named key changes");
     remove_key(h, "c");
     shuf_close(handle);
 }
@@ -457,6 +458,38 @@ static void wrong_key_file_stops_start(void **state)
     write_key(h, "c", "x");
     shufd_expect_exit(arguments, 78, "/keys/c: expected 32 hex digits, or 16 bytes");
     remove_key(h, "c");
+}
+
+/* Runs a copy of shufd in the directory of the test, because other users may not reach the build.
+ */
+static void check_as_other(const struct harness *h, const char *words)
+{
+    static const char script[] = "cp \"$1\" \"$0/shufd\" && exec setpriv --reuid=65534 "
+                                 "--regid=65534 --clear-groups \"$0/shufd\" --no-config --keys "
+                                 "\"$0/keys\" --backend cpu --socket /tmp/none --check";
+    const char *const argv[] = {"sh", "-c", script, h->directory, SHUFD_PATH, NULL};
+    char program[HARNESS_PATH + 8];
+    struct command c;
+    assert_int_equal(command_run(&c, 0, argv), 78);
+    if (!strstr(c.err.bytes, words))
+        fail_msg("no \"%s\" in:\n%s", words, c.err.bytes);
+    command_free(&c);
+    snprintf(program, sizeof program, "%s/shufd", h->directory);
+    unlink(program);
+}
+
+static void unreadable_files_name_the_user(void **state)
+{
+    const struct harness *h = *state;
+    char keys[HARNESS_PATH + 8];
+    if (geteuid() != 0)
+        skip();
+    snprintf(keys, sizeof keys, "%s/keys", h->directory);
+    check_as_other(h, "/keys: Permission denied; expected a directory that uid 65534 may read\n");
+    assert_int_equal(chmod(keys, 0755), 0);
+    check_as_other(h, ": Permission denied; expected a file that uid 65534 may read, as with chown "
+                      "65534\n");
+    assert_int_equal(chmod(keys, 0700), 0);
 }
 
 /* The line of an empty `keys =` is not the cause. */
@@ -635,6 +668,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(failed_reload_keeps_keys),
         cmocka_unit_test(wrong_configuration_keeps_keys),
         cmocka_unit_test(wrong_key_file_stops_start),
+        cmocka_unit_test(unreadable_files_name_the_user),
         cmocka_unit_test(wrong_credentials_name_their_variable),
         cmocka_unit_test(key_bits_stay_in_locked_mapping),
         cmocka_unit_test(shufctl_uses_keys),

@@ -336,6 +336,42 @@ static void installed_file_is_read(void **state)
     uninstall(directory);
 }
 
+/* Runs DIRECTORY/bin/shufd --check as a user who may not search etc/shufd. */
+static void check_as_other(const char *directory, const char *words)
+{
+    char program[HARNESS_PATH + 32], socket[HARNESS_PATH + 32];
+    const char *const argv[] = {
+        "setpriv",   "--reuid=65534", "--regid=65534", "--clear-groups", program, "--check",
+        "--backend", "cpu",           "--socket",      socket,           NULL};
+    struct command c;
+    snprintf(program, sizeof program, "%s/bin/shufd", directory);
+    snprintf(socket, sizeof socket, "%s/none", directory);
+    assert_int_equal(command_run(&c, 0, geteuid() == 0 ? argv : argv + 4), 78);
+    if (!strstr(c.err.bytes, words))
+        fail_msg("no \"%s\" in:\n%s", words, c.err.bytes);
+    command_free(&c);
+}
+
+/* A file that the daemon cannot reach is no missing file: the daemon would start with defaults. */
+static void unreachable_file_is_an_error(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/shuf-prefix-XXXXXX", path[HARNESS_PATH], folder[HARNESS_PATH];
+    char words[HARNESS_PATH + 64];
+    install(directory, path);
+    shufd_write(path, "queue = 17\n");
+    snprintf(folder, sizeof folder, "%s/etc/shufd", directory);
+    snprintf(words, sizeof words, "%s/etc", directory);
+    assert_int_equal(chmod(directory, 0755) | chmod(words, 0755) | chmod(folder, 0), 0);
+    snprintf(words, sizeof words, "%s/bin", directory);
+    assert_int_equal(chmod(words, 0755), 0);
+    snprintf(words, sizeof words, "configuration %s: Permission denied; expected a file that uid ",
+             path);
+    check_as_other(directory, words);
+    assert_int_equal(chmod(folder, 0700), 0);
+    uninstall(directory);
+}
+
 /* If the file is removed, the daemon keeps its settings. */
 static void removed_file_changes_nothing(void **state)
 {
@@ -435,6 +471,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(options_override_the_file),
         cmocka_unit_test(config_path_follows_prefix),
         cmocka_unit_test(installed_file_is_read),
+        cmocka_unit_test(unreachable_file_is_an_error),
         cmocka_unit_test(removed_file_changes_nothing),
         cmocka_unit_test(log_lines_have_times),
         cmocka_unit_test(journal_lines_have_no_times),

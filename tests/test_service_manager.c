@@ -167,6 +167,29 @@ static void test_failed_reload_is_in_the_status(void **state)
     close(manager);
 }
 
+/* Every user may read the status, and the name of a key is secret. */
+static void test_failed_reload_of_keys_is_in_the_status(void **state)
+{
+    struct harness h;
+    char conf[HARNESS_PATH + 16], lines[2 * HARNESS_PATH], text[MESSAGE];
+    (void)state;
+    open_manager();
+    wire_start(&h, "cpu", "leases = 5\n");
+    unsetenv("NOTIFY_SOCKET");
+    assert_true(receive_message(text, HARNESS_WAIT_MS));
+    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    snprintf(lines, sizeof lines, "keys = %s/secret\nleases = 6\n", h.directory);
+    shufd_write(conf, lines);
+    kill(h.pid, SIGHUP);
+    assert_true(receive_message(text, HARNESS_WAIT_MS)); /* RELOADING */
+    assert_true(receive_message(text, HARNESS_WAIT_MS));
+    assert_non_null(strstr(text, "; named keys not reloaded: the log names the reason"));
+    assert_null(strstr(text, "the last reload failed"));
+    assert_null(strstr(text, "secret"));
+    assert_true(harness_stop(&h));
+    close(manager);
+}
+
 static void test_heartbeat_of_an_idle_device(void **state)
 {
     struct harness h;
@@ -268,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup(test_start_and_end_are_reported, fake_backend_reset),
         cmocka_unit_test(test_reload_is_reported),
         cmocka_unit_test(test_failed_reload_is_in_the_status),
+        cmocka_unit_test(test_failed_reload_of_keys_is_in_the_status),
         cmocka_unit_test_setup(test_heartbeat_of_an_idle_device, fake_backend_reset),
         cmocka_unit_test_setup(test_heartbeat_of_a_busy_device, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),

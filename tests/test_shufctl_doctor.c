@@ -194,7 +194,8 @@ static void expect_unit(char *properties, enum shuf__finding_level level, const 
     assert_int_equal(finding.level, level);
     assert_string_equal(finding.text, text);
     assert_int_equal(strstr(finding.advice, "journalctl --unit 'shufd@GPU-1.service'") != NULL,
-                     level == SHUF__FINDING_NOTE && strstr(text, "exit status") != NULL);
+                     level == SHUF__FINDING_NOTE &&
+                         (strstr(text, "exit status") || strstr(text, "keys")));
 }
 
 static void unit_state_is_explained(void **state)
@@ -209,10 +210,16 @@ static void unit_state_is_explained(void **state)
         "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
         "StatusText=Serving on s, backend cpu: c; the last reload failed: f:1: leases "
         "none: expected 1\n";
+    char keyless[] = "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
+                     "StatusText=Serving on s, backend cpu: c; named keys not reloaded: the log "
+                     "names the reason\n";
     expect_unit(active, SHUF__FINDING_OK, "shufd@GPU-1.service: active (running)");
     expect_unit(mistaken, SHUF__FINDING_NOTE,
                 "shufd@GPU-1.service: active (running), the last reload failed: f:1: leases none: "
                 "expected 1");
+    expect_unit(keyless, SHUF__FINDING_NOTE,
+                "shufd@GPU-1.service: active (running), named keys not reloaded: the log names the "
+                "reason");
     expect_unit(failed, SHUF__FINDING_NOTE,
                 "shufd@GPU-1.service: failed (failed), result exit-code, exit status 69");
     expect_unit(again, SHUF__FINDING_NOTE,
@@ -264,6 +271,23 @@ static void units_need_their_socket_and_user(void **state)
     unsetenv("SHUFD_UNITS");
     setenv("PATH", old_path, 1);
     free(old_path);
+}
+
+/* Root may read files that the service's user cannot read, so a check as root may find nothing. */
+static void check_as_user_of_units_is_advised(void **state)
+{
+    (void)state;
+    struct shuf__patient patient = {.root = root, .status = SHUF_DEVICE};
+    make_file("/etc/systemd/system/shufd.target", "");
+    make_file("/run/systemd/system/x", "");
+    shuf_connect(&patient.handle, "/run/shufd/none.sock");
+    setenv("SHUFD_UNITS", root, 1);
+    expect_finding(shuf__daemon_checks, "socket", &patient, SHUF__FINDING_FAULT, "",
+                   "runuser -u shufd -- shufd --check --socket /tmp/none --socket-group=, as root");
+    unsetenv("SHUFD_UNITS");
+    expect_finding(shuf__daemon_checks, "socket", &patient, SHUF__FINDING_FAULT, "",
+                   "check it by shufd --check");
+    shuf_close(patient.handle);
 }
 
 /* ---- this machine ---- */
@@ -349,6 +373,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(daemon_status_is_checked, make_machine, remove_machine),
         cmocka_unit_test(unit_state_is_explained),
         cmocka_unit_test_setup_teardown(units_need_their_socket_and_user, make_machine,
+                                        remove_machine),
+        cmocka_unit_test_setup_teardown(check_as_user_of_units_is_advised, make_machine,
                                         remove_machine),
         cmocka_unit_test(doctor_with_daemon),
         cmocka_unit_test(doctor_without_daemon),

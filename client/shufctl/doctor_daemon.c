@@ -66,6 +66,11 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
     else if (patient->status == SHUF_TIMEOUT)
         snprintf(advice, SHUF__FINDING_TEXT,
                  "fuser --verbose %.128s names the process, as root: end it with SIGKILL", socket);
+    else if (patient->status == SHUF_DEVICE && !strstr(message, "backend cuda") &&
+             shuf__is_of_units(socket))
+        strcpy(advice, "correct this, and check it as the service's user: runuser -u shufd -- "
+                       "shufd --check --socket /tmp/none --socket-group=, as root; the next client "
+                       "starts the daemon again");
     else if (patient->status == SHUF_DEVICE && !strstr(message, "backend cuda"))
         strcpy(advice, "correct this, and check it by shufd --check; the next client starts the "
                        "daemon again");

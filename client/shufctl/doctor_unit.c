@@ -43,8 +43,12 @@ static void read_property(const char *line, const char *key, char value[VALUE])
 /* The daemon writes the reason into the status of its unit. */
 static void read_fault(const char *line, char fault[FAULT])
 {
-    static const char words[] = "; the last reload failed: ";
-    const char *found = strncmp(line, "StatusText=", 11) == 0 ? strstr(line, words) : NULL;
+    static const char *const words[] = {"; the last reload failed: ",
+                                        "; named keys not reloaded: "};
+    const bool is_status = strncmp(line, "StatusText=", 11) == 0;
+    const char *found = is_status ? strstr(line, words[0]) : NULL;
+    if (is_status && !found)
+        found = strstr(line, words[1]);
     if (found)
         snprintf(fault, FAULT, "%.*s", (int)strcspn(found + 2, "\n"), found + 2);
 }
@@ -69,7 +73,10 @@ void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE
     const bool restarts = strcmp(state.sub, "auto-restart") == 0;
     snprintf(advice, sizeof advice,
              "journalctl --unit '%s' --lines 20, as root, names the reason of the failure", unit);
-    snprintf(reload, sizeof reload, "correct the file, then systemctl reload '%s', as root", unit);
+    const bool is_of_keys = strncmp(state.fault, "named keys", 10) == 0; /* without the reason */
+    snprintf(reload, sizeof reload, "%s%s%scorrect the file, then systemctl reload '%s', as root",
+             is_of_keys ? "journalctl --unit '" : "", is_of_keys ? unit : "",
+             is_of_keys ? "' --lines 20, as root, names it; " : "", unit);
     if (!state.active[0])
         shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl says nothing about %s", unit);
     else if (restarts || strcmp(state.active, "failed") == 0)

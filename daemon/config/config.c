@@ -254,6 +254,28 @@ static int copy_line(FILE *file, char *out, int size, bool *has_nul)
     return c == EOF && length == 0 ? EOF : length;
 }
 
+/* Whether libinih takes the line for a section, behind a byte order mark too. */
+static const char *find_section(const char *line)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    line += strncmp(line, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
+    line += strspn(line, " \t\v\f\r");
+    return *line == '[' && strchr(line, ']') ? line : NULL;
+}
+
+/* Here and not in take_pair(), because libinih reports a section only with the next key. */
+static void refuse_section(struct reading *reading, const char *line)
+{
+    struct shuf__error error;
+    const char *section = find_section(line);
+    if (!section)
+        return;
+    const int length = (int)strcspn(section, "]");
+    shuf__fail(&error, SHUF_INVALID, "%.*s: expected no sections", length < 64 ? length + 1 : 64,
+               section);
+    note_fault(reading, &error);
+}
+
 /* Reads the lines for libinih, because libinih does not report their numbers. It would also cut a
  * long line in two, and join a line that begins with blanks to the line before. */
 static char *read_line(char *out, int size, void *context)
@@ -274,6 +296,7 @@ static char *read_line(char *out, int size, void *context)
     if (error.status)
         note_fault(reading, &error);
     shuf__comment_cut(out);
+    refuse_section(reading, out);
     return out;
 }
 
@@ -284,8 +307,8 @@ static int take_pair(void *context, const char *section, const char *key, const 
     const struct param *param = find_param(key);
     int *line = param ? &reading->config->line[param - params] : NULL;
     if (*section)
-        shuf__fail(&error, SHUF_INVALID, "[%.64s]: expected no sections", section);
-    else if (line && *line)
+        return 0; /* read_line() has noted it */
+    if (line && *line)
         shuf__fail(&error, SHUF_INVALID, "%s %.64s: given in line %d already, expected once", key,
                    value, *line);
     else

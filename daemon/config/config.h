@@ -93,6 +93,11 @@ shuf_status shuf__config_set(struct shuf__config *config, const char *key, const
  * the text. */
 const char *shuf__config_locate(const struct shuf__config *config, struct shuf__error *error);
 
+/* Logs a warning about a key of the configuration. The text must begin with the key. If the file
+ * sets the key, the warning begins with the file and the line. */
+void shuf__warn_of_config(const struct shuf__config *config, const struct shuf__log *log,
+                          const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 struct shuf__config_change {
     const char *key;
     enum shuf__config_key number;

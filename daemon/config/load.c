@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,13 @@ void shuf__config_path_of(const char *program, const char *sysconfdir, char path
         snprintf(path, SHUF__CONFIG_PATH, "%.2000s/%.2000s" FILE_NAME, prefix, sysconfdir);
 }
 
+/* A path that may not be searched counts as a file: opening it then fails with the reason. Else the
+ * daemon would start without the configuration, and nobody would know. */
+static bool may_exist(const char *path)
+{
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 /* Finds the file of this installation, else the file of the system. False: neither exists. */
 static bool find_default(char path[SHUF__CONFIG_PATH])
 {
@@ -47,11 +55,11 @@ static bool find_default(char path[SHUF__CONFIG_PATH])
     if (length > 0) {
         program[length] = '\0';
         shuf__config_path_of(program, SHUF_SYSCONFDIR, path);
-        if (access(path, F_OK) == 0)
+        if (may_exist(path))
             return true;
     }
     snprintf(path, SHUF__CONFIG_PATH, SYSTEM_FILE);
-    return access(path, F_OK) == 0;
+    return may_exist(path);
 }
 
 shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__error *error)

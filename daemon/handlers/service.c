@@ -205,7 +205,7 @@ shuf_status shuf__service_reload_keys(struct shuf__service *service, struct shuf
     char text[SHUF__KEY_CHANGES];
     const struct shuf__key_set before = service->keyring.set;
     if (shuf__service_load_keys(service, error)) {
-        shuf__log(service->log, SHUF__LOG_ERROR, "reload: %s; no key changes", error->text);
+        shuf__log(service->log, SHUF__LOG_ERROR, "reload: %s; no named key changes", error->text);
         return error->status;
     }
     const bool changed = *shuf__key_changes(&before, &service->keyring.set, text);

@@ -61,7 +61,11 @@ static shuf_status read_file(const struct reading *r, const char *name, bool is_
 {
     const int fd = openat(r->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return fail_file(r, name, strerror(errno));
+        return shuf__fail(
+            r->error, SHUF_IO,
+            "key file %.100s/%.64s: %s; expected a file that uid %u may read, as with "
+            "chown %u",
+            r->directory, name, strerror(errno), (unsigned)geteuid(), (unsigned)geteuid());
     const shuf_status status = read_contents(r, fd, name, is_secret, contents, length);
     close(fd);
     return status;
@@ -203,7 +207,9 @@ shuf_status shuf__key_files_read(const char *directory, struct shuf__key_set *se
 {
     DIR *files = opendir(directory);
     if (!files)
-        return shuf__fail(error, SHUF_IO, "keys %.128s: %s", directory, strerror(errno));
+        return shuf__fail(error, SHUF_IO,
+                          "keys %.128s: %s; expected a directory that uid %u may read", directory,
+                          strerror(errno), (unsigned)geteuid());
     const struct reading r = {directory, dirfd(files), set, error};
     const shuf_status status = read_all(&r, files);
     closedir(files);
