@@ -74,7 +74,7 @@ shuf_status shuf__config_set_options(struct shuf__config *config, struct shuf__e
 void shuf__config_path_of(const char *program, const char *sysconfdir,
                           char path[SHUF__CONFIG_PATH]);
 
-enum { SHUF__CONFIG_ORIGIN = SHUF__CONFIG_PATH + 64 };
+enum { SHUF__CONFIG_ORIGIN = SHUF__CONFIG_PATH + 128 };
 
 /* Writes which file the values come from: "configuration: FILE". Returns the text. */
 const char *shuf__config_origin(const struct shuf__config *config, char text[SHUF__CONFIG_ORIGIN]);

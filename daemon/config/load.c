@@ -47,17 +47,24 @@ static bool may_exist(const char *path)
     return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* Finds the file of this installation, else the file of the system. False: neither exists. */
-static bool find_default(char path[SHUF__CONFIG_PATH])
+/* The file of this installation, which may be that of the system. */
+static void find_own(char path[SHUF__CONFIG_PATH])
 {
     char program[PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    snprintf(path, SHUF__CONFIG_PATH, SYSTEM_FILE);
     if (length > 0) {
         program[length] = '\0';
         shuf__config_path_of(program, SHUF_SYSCONFDIR, path);
-        if (may_exist(path))
-            return true;
     }
+}
+
+/* Finds the file of this installation, else the file of the system. False: neither exists. */
+static bool find_default(char path[SHUF__CONFIG_PATH])
+{
+    find_own(path);
+    if (may_exist(path))
+        return true;
     snprintf(path, SHUF__CONFIG_PATH, SYSTEM_FILE);
     return may_exist(path);
 }
@@ -86,10 +93,17 @@ static void name_file(char path[SHUF__CONFIG_PATH], const char *given)
 
 const char *shuf__config_origin(const struct shuf__config *config, char text[SHUF__CONFIG_ORIGIN])
 {
-    snprintf(text, SHUF__CONFIG_ORIGIN, "configuration: %s",
-             *config->file            ? config->file
-             : config->source.no_file ? "no file (--no-config)"
-                                      : "no file, because none exists");
+    char own[SHUF__CONFIG_PATH];
+    find_own(own);
+    if (*config->file || config->source.no_file)
+        snprintf(text, SHUF__CONFIG_ORIGIN, "configuration: %s",
+                 *config->file ? config->file : "no file (--no-config)");
+    else if (strcmp(own, SYSTEM_FILE) == 0)
+        snprintf(text, SHUF__CONFIG_ORIGIN, "configuration: no file, because %s does not exist",
+                 own);
+    else
+        snprintf(text, SHUF__CONFIG_ORIGIN,
+                 "configuration: no file, because neither %s nor %s exists", own, SYSTEM_FILE);
     return text;
 }
 
