@@ -136,13 +136,13 @@ static void default_budgets_are_shares_of_memory(void **state)
     Shuf__Permute permute = wire_permutation(UINT64_C(1) << 29, HOST); /* 2 GiB */
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
-                "needs 2 GiB of host memory, the limit is 1 GiB: raise host_memory in "
-                "shufd.conf or start shufd with --host-memory");
+                "needs 2 GiB of host memory, the limit is 1 GiB: start shufd with a larger "
+                "--host-memory");
     permute = wire_permutation(104 * MI, DEVICE); /* 416 MiB; the limit is a tenth of 4 GiB */
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
-                "needs 416 MiB of device memory, the limit is 410 MiB: raise device_memory in "
-                "shufd.conf or start shufd with --device-memory");
+                "needs 416 MiB of device memory, the limit is 410 MiB: start shufd with a larger "
+                "--device-memory");
     stop();
 }
 
