@@ -56,7 +56,7 @@ class Job:
         columns = torch.arange(self.columns, device=self.device) * 0x9E3779B97F4A7C15 % (1 << 62)
         return numbers[:, None] + columns if self.columns > 1 else numbers
 
-    # ---- What is measured ----
+    # ---- Works whose time is measured ----
 
     def copy(self):
         self.out.copy_(self.rows)
