@@ -19,8 +19,9 @@ const char *shuf__remedy_of_port(int cause)
 {
     if (cause == EADDRINUSE)
         return "; another program listens there, so choose another port";
-    return cause == EAFNOSUPPORT && is_in_unit() ? "; its unit needs the drop-in metrics-port.conf"
-                                                 : "";
+    return cause == EAFNOSUPPORT && is_in_unit()
+               ? "; its unit needs the drop-in metrics-port.conf, see shufd.service(8)"
+               : "";
 }
 
 const char *shuf__remedy_of_socket(int cause)
