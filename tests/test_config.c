@@ -502,27 +502,6 @@ static void expect_warning_of_root(const char *const *arguments, const char *wor
         fail_msg("%s%s in:\n%s", warns ? "no " : "", words, text);
 }
 
-static void test_directory_of_root_warns(void **state)
-{
-    (void)state;
-    struct harness h;
-    char conf[HARNESS_PATH + 8], words[HARNESS_PATH + 64];
-    const char *const arguments[] = {"--config",  conf,  "--socket", h.socket,
-                                     "--backend", "cpu", "--check",  NULL};
-    if (geteuid() != 0)
-        skip();
-    assert_true(harness_prepare(&h, harness_backend, NULL));
-    snprintf(conf, sizeof conf, "%s/conf", h.directory);
-    snprintf(words, sizeof words, "/conf: only root can search its directory %s, mode 0750",
-             h.directory);
-    shufd_write(conf, "queue = 9\n");
-    assert_int_equal(chmod(h.directory, 0750), 0);
-    expect_warning_of_root(arguments, words, true);
-    assert_int_equal(chmod(h.directory, 0711), 0);
-    expect_warning_of_root(arguments, words, false);
-    assert_true(harness_stop(&h));
-}
-
 static void test_key_files_of_root_warn(void **state)
 {
     (void)state;
@@ -549,23 +528,27 @@ static void test_key_files_of_root_warn(void **state)
     assert_true(harness_stop(&h));
 }
 
-static void test_file_of_root_warns(void **state)
+static void test_file_and_directory_of_root_warn(void **state)
 {
     (void)state;
     struct harness h;
-    char conf[HARNESS_PATH + 8], text[4096];
+    char conf[HARNESS_PATH + 8], words[HARNESS_PATH + 64];
     const char *const arguments[] = {"--config",  conf,  "--socket", h.socket,
                                      "--backend", "cpu", "--check",  NULL};
+    static const char of_file[] = "/conf: only root can read it, mode 0600; the service's ";
     if (geteuid() != 0)
         skip();
     assert_true(harness_prepare(&h, harness_backend, NULL));
     snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    snprintf(words, sizeof words, "/conf: only root can search its directory %s, mode 0750",
+             h.directory);
     shufd_write(conf, "queue = 9\n");
-    assert_int_equal(chmod(conf, 0600), 0);
-    shufd_expect_exit(arguments, EX_OK, "/conf: only root can read it, mode 0600; the service's ");
-    assert_int_equal(chmod(conf, 0644), 0);
-    assert_int_equal(harness_run(arguments, text, sizeof text), 0);
-    assert_null(strstr(text, "only root can read it"));
+    assert_int_equal(chmod(conf, 0600) | chmod(h.directory, 0750), 0);
+    expect_warning_of_root(arguments, of_file, true);
+    expect_warning_of_root(arguments, words, true);
+    assert_int_equal(chmod(conf, 0644) | chmod(h.directory, 0711), 0);
+    expect_warning_of_root(arguments, "only root can read it", false);
+    expect_warning_of_root(arguments, words, false);
     assert_true(harness_stop(&h));
 }
 
@@ -774,8 +757,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_wrong_backend_beside_running_daemon),
         cmocka_unit_test(test_check),
         cmocka_unit_test(test_user_must_be_in_socket_group),
-        cmocka_unit_test(test_file_of_root_warns),
-        cmocka_unit_test(test_directory_of_root_warns),
+        cmocka_unit_test(test_file_and_directory_of_root_warn),
         cmocka_unit_test(test_key_files_of_root_warn),
         cmocka_unit_test(test_config_must_be_a_file),
         cmocka_unit_test(test_full_output_is_an_error),

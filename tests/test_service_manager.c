@@ -143,22 +143,37 @@ static void test_reload_is_reported(void **state)
     close(manager);
 }
 
+enum { CONF = HARNESS_PATH + 16 };
+
+/* Starts a daemon with a configuration, and writes the path of its file. */
+static void start_with_config(struct harness *h, char conf[CONF])
+{
+    char text[MESSAGE];
+    open_manager();
+    wire_start(h, "cpu", "leases = 5\n");
+    unsetenv("NOTIFY_SOCKET");
+    assert_true(receive_message(text, HARNESS_WAIT_MS));
+    snprintf(conf, CONF, "%s/conf", h->directory);
+}
+
+/* Writes the message after the reload. */
+static void reload(const struct harness *h, const char *conf, const char *lines, char text[MESSAGE])
+{
+    shufd_write(conf, lines);
+    kill(h->pid, SIGHUP);
+    assert_true(receive_message(text, HARNESS_WAIT_MS)); /* RELOADING */
+    assert_true(receive_message(text, HARNESS_WAIT_MS));
+}
+
 /* Only the journal and this status show the mistake, because the reload itself succeeds. */
 static void test_failed_reload_is_in_the_status(void **state)
 {
     struct harness h;
-    char conf[HARNESS_PATH + 16], text[MESSAGE];
+    char conf[CONF], text[MESSAGE];
     (void)state;
-    open_manager();
-    wire_start(&h, "cpu", "leases = 5\n");
-    unsetenv("NOTIFY_SOCKET");
-    assert_true(receive_message(text, HARNESS_WAIT_MS));
-    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    start_with_config(&h, conf);
     for (int correct = 0; correct < 2; correct++) {
-        shufd_write(conf, correct ? "leases = 6\n" : "leases = none\n");
-        kill(h.pid, SIGHUP);
-        assert_true(receive_message(text, HARNESS_WAIT_MS)); /* RELOADING */
-        assert_true(receive_message(text, HARNESS_WAIT_MS));
+        reload(&h, conf, correct ? "leases = 6\n" : "leases = none\n", text);
         assert_memory_equal(text, "READY=1\n", 8);
         assert_int_equal(strstr(text, "; the last reload failed: ") == NULL, correct);
         assert_int_equal(strstr(text, "conf:1: leases none: expected ") == NULL, correct);
@@ -171,18 +186,11 @@ static void test_failed_reload_is_in_the_status(void **state)
 static void test_failed_reload_of_keys_is_in_the_status(void **state)
 {
     struct harness h;
-    char conf[HARNESS_PATH + 16], lines[2 * HARNESS_PATH], text[MESSAGE];
+    char conf[CONF], lines[2 * HARNESS_PATH], text[MESSAGE];
     (void)state;
-    open_manager();
-    wire_start(&h, "cpu", "leases = 5\n");
-    unsetenv("NOTIFY_SOCKET");
-    assert_true(receive_message(text, HARNESS_WAIT_MS));
-    snprintf(conf, sizeof conf, "%s/conf", h.directory);
+    start_with_config(&h, conf);
     snprintf(lines, sizeof lines, "keys = %s/secret\nleases = 6\n", h.directory);
-    shufd_write(conf, lines);
-    kill(h.pid, SIGHUP);
-    assert_true(receive_message(text, HARNESS_WAIT_MS)); /* RELOADING */
-    assert_true(receive_message(text, HARNESS_WAIT_MS));
+    reload(&h, conf, lines, text);
     assert_non_null(strstr(text, "; named keys not reloaded: the log names the reason"));
     assert_null(strstr(text, "the last reload failed"));
     assert_null(strstr(text, "secret"));

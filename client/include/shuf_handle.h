@@ -45,8 +45,8 @@ SHUF_API shuf_status shuf_set_observer(shuf *handle, shuf_observer observer, voi
  *
  * The call then fails with SHUF_CANCELLED. If its request has not been sent, the connection stays.
  * Otherwise the connection closes, as after a timeout (shuf_set_timeout()), and the next call
- * connects again. Later calls fail too while the function returns true. The release of a lease is
- * asked only while it waits. shuf_close() always frees the handle.
+ * connects again. Later calls fail too while the function returns true. shuf_lease_release() asks
+ * the function only while it waits. shuf_close() always frees the handle.
  *
  * errno is EINTR if a signal has interrupted the wait, else 0. So a function that takes long can
  * return false most of the time when errno is 0. Calls with the handle are not allowed inside the
