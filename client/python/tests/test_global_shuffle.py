@@ -23,6 +23,7 @@ import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
 from shufd import _global_shuffle, _moves, _programs
+from shufd._plan import Plan
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
 MOST = 8
@@ -364,9 +365,31 @@ def test_lists_as_indices(kind, as_lent):
     values = np.array([5, 0, 2**31 + 7, 2**32 - 1, 3], kind)
     numbers = _moves.Numbers(as_lent(values))
     cpu = torch.device("cpu")
-    assert numbers.count == 5 and numbers.to_list() == values.tolist()
+    assert numbers.count == 5
     index = numbers.index([slice(0, 2), slice(2, 2), slice(3, 5)], cpu)
     assert index.dtype == torch.int64 and index.tolist() == [5, 0, 2**32 - 1, 3]
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
+def test_lists_count(kind, as_lent):
+    to, arriving = np.array([5, 0, 2**31 + 7], kind), np.array([2**32 - 1, 3, 0], kind)
+    lists = _moves.Lists(Plan(*map(as_lent, (to, arriving, np.zeros(1, kind), np.zeros(1, kind)))))
+    assert (lists.to, lists.arriving) == (to.tolist(), arriving.tolist())
+
+
+@pytest.mark.parametrize(
+    "slices, merged",
+    [
+        ([(0, 2), (2, 2), (2, 5)], [(0, 5)]),
+        ([(0, 0), (3, 5)], [(3, 5)]),
+        ([(0, 2), (2, 2), (4, 5)], [(0, 2), (4, 5)]),
+        ([(1, 2), (2, 3), (3, 3), (5, 6), (7, 7)], [(1, 3), (5, 6)]),
+        ([(4, 4), (9, 9)], [(0, 0)]),
+    ],
+)
+def test_slices_merge(slices, merged):
+    assert _moves._merged([slice(*part) for part in slices]) == [slice(*part) for part in merged]
 
 
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])

@@ -82,7 +82,7 @@ def device_of(device: Any) -> int:
 def _ordinal_of(address: int) -> int:
     """The number of the GPU, as this process counts them. libshuf has loaded libcuda before."""
     ordinal = ctypes.c_int()
-    status = ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(
+    status = _streams.libcuda().cuPointerGetAttribute(
         ctypes.byref(ordinal), ctypes.c_int(_ORDINAL), ctypes.c_uint64(address)
     )
     if status != 0:

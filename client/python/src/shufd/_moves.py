@@ -47,10 +47,6 @@ class Numbers:
         self.on_host = isinstance(numbers, np.ndarray)
         self.numbers = signed if self.on_host else torch.from_dlpack(signed)
 
-    def to_list(self) -> list[int]:
-        numbers: list[int] = self.wide([slice(0, self.count)], torch.device("cpu")).tolist()
-        return numbers
-
     @property
     def index_bytes(self) -> int:
         """The most bytes that a number takes while wide() runs."""
@@ -70,7 +66,7 @@ class Numbers:
 
     def take(self, slices: list[slice], device: torch.device) -> torch.Tensor:
         """The numbers of all slices on the device, in their own width."""
-        parts = [self.numbers[part] for part in slices]
+        parts = [self.numbers[part] for part in _merged(slices)]
         if self.on_host:
             return torch.from_numpy(np.concatenate(parts)).to(device)
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(device)
@@ -80,11 +76,33 @@ class Numbers:
         return int(self.numbers.data_ptr()) + first * int(self.width)
 
 
+def _merged(slices: list[slice]) -> list[slice]:
+    """The same numbers by fewer slices, at least one."""
+    merged = [slice(0, 0)]
+    for part in slices:
+        if part.start == merged[-1].stop:
+            merged[-1] = slice(merged[-1].start, part.stop)
+        elif part.start < part.stop:
+            merged.append(part)
+    return merged[1:] if len(merged) > 1 and merged[0].stop == 0 else merged
+
+
+def _counts(plan: Plan) -> tuple[list[int], list[int]]:
+    """`to` and `arriving`. The host waits once for the GPU."""
+    counts = [plan.to, plan.arriving]
+    if not isinstance(plan.to, np.ndarray):
+        counts = [torch.from_dlpack(numbers.view(f"i{numbers.dtype.itemsize}")) for numbers in counts]
+        both = torch.cat(counts).cpu().numpy().view(plan.to.dtype)
+        counts = np.split(both, 2)
+    to, arriving = (numbers.tolist() for numbers in counts)
+    return to, arriving
+
+
 class Lists:
     """The plan as torch needs it."""
 
     def __init__(self, plan: Plan) -> None:
-        self.to, self.arriving = Numbers(plan.to).to_list(), Numbers(plan.arriving).to_list()
+        self.to, self.arriving = _counts(plan)
         self.order = Numbers(plan.order, len(plan.order))
         self.places = Numbers(plan.places, len(plan.places))
 
@@ -222,18 +240,12 @@ class LocalKernelMove(_KernelMove):
         return self.out
 
 
-class StagedMove(_KernelMove):
-    """Two rounds have buffers. The own records go directly to their places."""
+class _PeerMove(_KernelMove):
+    """The own records go directly to their places. Only the others take part in the exchange."""
 
-    def count_rounds(self, budget: int) -> int:
-        own, lists = self.lists.to[self.ranks.rank], self.lists
-        needed = (lists.order.count + lists.places.count - 2 * own) * self.row
-        overlapped = min(_OVERLAPPED_ROUNDS, needed // 2 // _SHORTEST_ROUND)
-        return self._fit(needed, budget, overlapped)
-
-    def slices(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
-        """Without the own records."""
-        parts = super().slices(round, rounds)
+    def _others(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
+        """The parts of order and places that this rank exchanges with other ranks in a round."""
+        parts = self.slices(round, rounds)
         for slices in parts:
             own = slices[self.ranks.rank]
             slices[self.ranks.rank] = slice(own.start, own.start)
@@ -245,6 +257,20 @@ class StagedMove(_KernelMove):
             self.leaf.data_ptr(), self.out.data_ptr(), lists.order.address(sum(lists.to[:rank])),
             lists.places.address(sum(lists.arriving[:rank])), lists.to[rank],
         )  # fmt: skip
+
+    def _exchanged(self) -> int:
+        """The records that this rank sends to others and gets from others."""
+        lists = self.lists
+        return int(lists.order.count + lists.places.count - 2 * lists.to[self.ranks.rank])
+
+
+class StagedMove(_PeerMove):
+    """Two rounds have buffers."""
+
+    def count_rounds(self, budget: int) -> int:
+        needed = self._exchanged() * self.row
+        overlapped = min(_OVERLAPPED_ROUNDS, needed // 2 // _SHORTEST_ROUND)
+        return self._fit(needed, budget, overlapped)
 
     def _make_buffers(self, parts: list[tuple[list[slice], list[slice]]]) -> None:
         def buffer(side: int) -> torch.Tensor:
@@ -270,7 +296,7 @@ class StagedMove(_KernelMove):
     def run(self, rounds: int) -> torch.Tensor:
         if self.row == 0:
             return self.out
-        self.parts = [self.slices(round, rounds) for round in range(rounds)]
+        self.parts = [self._others(round, rounds) for round in range(rounds)]
         self._make_buffers(self.parts)
         groups = [[self._own()]]
         for round, (leaving, coming) in enumerate(self.parts):
@@ -302,7 +328,7 @@ class StagedMove(_KernelMove):
         return finish
 
 
-class DirectMove(_KernelMove):
+class DirectMove(_PeerMove):
     """The rank reads the rows of its peers from their memory."""
 
     def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, sources: list[int]) -> None:
@@ -311,29 +337,31 @@ class DirectMove(_KernelMove):
         self.sources = sources
 
     def count_rounds(self, budget: int) -> int:
-        return self._fit((self.lists.order.count + self.lists.places.count) * self.lists.order.width, budget)
+        return self._fit(self._exchanged() * self.lists.order.width, budget)
+
+    def _reads(self, coming: list[slice], received: torch.Tensor) -> list[Segment]:
+        segments, at = [], received.data_ptr()
+        for part, count, source in zip(coming, _lengths(coming), self.sources):
+            segments.append(Segment(source, self.out.data_ptr(), at, self.lists.places.address(part.start), count))
+            at += count * self.lists.order.width
+        return segments
 
     def _start(self, round: int, rounds: int) -> Callable[[], None]:
-        """The list of a peer arrives after its stream has completed the rows."""
-        lists, device = self.lists, self.leaf.device
-        leaving, coming = self.slices(round, rounds)
-        sent = lists.order.take(leaving if rounds > 1 else [slice(0, lists.order.count)], device)
-        to, arriving = _lengths(leaving), _lengths(coming)
-        received = torch.empty(sum(arriving), dtype=sent.dtype, device=device)
-        width = lists.order.width
+        """The list of a peer arrives after its stream has completed the rows. The own rows move beside those
+        of the first round, because the links between the GPUs limit the round."""
+        lists, device, width = self.lists, self.leaf.device, self.lists.order.width
+        leaving, coming = self._others(round, rounds)
+        sent = lists.order.take(leaving, device)
+        received = torch.empty(sum(_lengths(coming)), dtype=sent.dtype, device=device)
+        table = self._table([self._reads(coming, received) + ([self._own()] if round == 0 else [])])
         wait = self.ranks.start(
-            _bytes_of(received), _bytes_of(sent), [c * width for c in arriving], [c * width for c in to]
-        )
+            _bytes_of(received), _bytes_of(sent), [c * width for c in _lengths(coming)],
+            [c * width for c in _lengths(leaving)],
+        )  # fmt: skip
 
         def finish() -> None:
             wait()
-            segments, at = [], received.data_ptr()
-            for part, count, source in zip(coming, arriving, self.sources):
-                segments.append(
-                    Segment(source, self.out.data_ptr(), at, lists.places.address(part.start), count)
-                )
-                at += count * width
-            self._table([segments]).launch(0)
+            table.launch(0)
 
         return finish
 

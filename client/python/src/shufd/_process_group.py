@@ -55,11 +55,15 @@ class Ranks:
         return [row[8 : 8 + int.from_bytes(row[:8], "little")] for row in rows]
 
     def _gather_rows(self, own: bytes, room: int) -> list[bytes]:
-        """From each rank the length of its bytes, and the first `room` of them."""
-        row = torch.frombuffer(bytearray(len(own).to_bytes(8, "little") + own[:room].ljust(room)), dtype=torch.uint8)
-        rows = torch.empty((self.world, 8 + room), dtype=torch.uint8, device="cuda")
-        self._call(dist.all_gather, list(rows.unbind()), row.cuda(), group=self.group)
-        return [bytes(numbers) for numbers in rows.cpu().numpy()]
+        """From each rank the length of its bytes, and the first `room` of them. The host waits once."""
+        row = torch.empty(8 + room, dtype=torch.uint8, pin_memory=True)
+        rows = torch.empty(self.world * (8 + room), dtype=torch.uint8, pin_memory=True)
+        row[: 8 + len(own[:room])] = torch.frombuffer(bytearray(len(own).to_bytes(8, "little") + own[:room]), dtype=torch.uint8)
+        there = torch.empty(rows.shape, dtype=torch.uint8, device="cuda")
+        self._call(dist.all_gather_into_tensor, there, row.cuda(non_blocking=True), group=self.group)
+        rows.copy_(there, non_blocking=True)
+        torch.cuda.current_stream().synchronize()
+        return [bytes(numbers) for numbers in rows.view(self.world, -1).numpy()]
 
     def exchanges_on(self, device: torch.device) -> bool:
         """Whether the engine has an all-to-all for tensors on the device. gloo only sends between pairs."""

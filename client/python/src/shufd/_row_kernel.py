@@ -88,7 +88,9 @@ class Table:
         flat = [segment for group in groups for segment in group]
         self.word = _word_of(row_bytes, [address for s in flat for address in (s.source, s.target)])
         self.units = row_bytes * 8 // self.word.primitive_bitwidth
-        self.table = torch.tensor([list(s) for s in flat] or [[0] * _FIELDS], dtype=torch.int64).to(device)
+        rows = [list(s) for s in flat] or [[0] * _FIELDS]
+        # A copy from pinned memory does not wait for the work of the stream.
+        self.table = torch.tensor(rows, dtype=torch.int64, pin_memory=True).to(device, non_blocking=True)
         self.firsts = list(itertools.accumulate((len(group) for group in groups), initial=0))
 
     def launch(self, group: int) -> None:

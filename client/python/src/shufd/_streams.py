@@ -16,7 +16,7 @@ _LEGACY, _PER_THREAD = 1, 2  # the default streams, as DLPack and CUDA number th
 
 
 @cache
-def _libcuda() -> Any:
+def libcuda() -> Any:
     return ctypes.CDLL("libcuda.so.1")
 
 
@@ -29,7 +29,7 @@ def _is_handle(stream: Any) -> bool:
 def primary_context(ordinal: int) -> Iterator[Any]:
     """Makes the primary context of the device current in this thread, as other libraries use it. Gives
     libcuda, or None after an error of the device."""
-    cuda, context = _libcuda(), ctypes.c_void_p()
+    cuda, context = libcuda(), ctypes.c_void_p()
     if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), ctypes.c_int(ordinal)) != 0:
         yield None
         return
