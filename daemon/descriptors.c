@@ -14,8 +14,8 @@ enum {
     RESERVED = 64, /* for the device's driver, the log, a descriptor to be sent, and other files */
     HTTP = 40,     /* for the HTTP server and its clients */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
-    SPARE = 16,    /* so that rounded parts of users are no smaller than those of connections */
-    LEAST = 24,    /* 20 of a daemon at rest, and those of a client with a lease */
+    SPARE = 16,    /* for users, and so that rounded parts are no smaller than those of connections */
+    LEAST = 25,    /* 20 of a daemon at rest, and those of a client with a lease */
 };
 
 static uint64_t open_files(void)
@@ -44,9 +44,9 @@ struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clien
 {
     const uint64_t wanted = 2 * clients + SPARE, most = files - files / BLOCKS,
                    fitting = wanted < most ? wanted : most,
-                   of_clients = fitting > 2 ? fitting : 2; /* one connection */
+                   of_clients = fitting > 3 ? fitting : 3; /* one connection */
     return (struct shuf__descriptors){
-        .clients = clients < of_clients ? clients : of_clients - 1,
+        .clients = clients < of_clients - 1 ? clients : of_clients - 2,
         .of_clients = of_clients,
         .blocks = files > of_clients ? files - of_clients : 1,
     };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Divides the limit of open files. A connection needs a descriptor, and so do a client process
- * (process.h) and a block. Each has its part, so none of them fails for lack of descriptors.
+ * (process.h), a user (event_set.h) and a block. Each has its part, so none of them fails for lack
+ * of descriptors.
  */
 #ifndef SHUFD_DESCRIPTORS_H
 #define SHUFD_DESCRIPTORS_H
@@ -13,15 +14,15 @@
 
 struct shuf__descriptors {
     uint64_t clients;    /* the most connections */
-    uint64_t of_clients; /* the most connections and client processes together */
+    uint64_t of_clients; /* the most connections, client processes and users together */
     uint64_t blocks;     /* the most blocks */
 };
 
 /* Raises the limit of open files. Fails with SHUF_IO if the daemon cannot start with it. */
 shuf_status shuf__descriptors_check(struct shuf__error *error);
 
-/* Divides `files` descriptors. Blocks have at least a quarter. Connections and client processes
- * have at most two for each of `clients` connections, and 16 more. */
+/* Divides `files` descriptors. Blocks have at least a quarter. Connections, client
+ * processes and users have at most two for each of `clients` connections, and 16 more. */
 struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients);
 
 /* Raises the limit of open files, and divides it. Warns if the connections of the configuration do

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * A reading is a measurement of the system's memory or a walk over many blocks. It costs time, and
- * clients may cause one with each request. So readings take at most a twentieth of the loop's time:
- * if they have taken more, the result of the last one is used again. A client expects that the next
- * reading shows the effect of its request. So some readings in sequence are allowed first. The
+ * clients may cause one with each request. So readings take at most a 200th of the loop's time: if
+ * they have taken more, the result of the last one is used again. Then fewer than one of 100
+ * requests of other users waits for a reading. A client expects that the next reading shows the
+ * effect of its request. So some readings in sequence are allowed first. The
  * measured time is CPU time of the thread, so a reading does not count as slow because the machine
  * is busy.
  */
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <uv.h>
 
-enum { SHUF__READING_SHARE = 20, SHUF__READING_BURST_NS = 500000 };
+enum { SHUF__READING_SHARE = 200, SHUF__READING_BURST_NS = 500000 };
 
 struct shuf__reading {
     uint64_t begin_ns; /* of the thread's time */

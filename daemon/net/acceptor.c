@@ -62,16 +62,19 @@ static shuf_status check_connections(const struct shuf__acceptor *acceptor,
     return check_claim(&claim, uid, error);
 }
 
-/* The connection takes two descriptors if it is the first one of its process. */
+/* The first connection of a process takes another descriptor (process.h), and so does the first one
+ * of a user (event_set.h). */
 static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
                                      const struct shuf__account *account, const struct ucred *peer,
                                      struct shuf__error *error)
 {
     const struct shuf__processes *processes = &acceptor->sessions->process_watches->processes;
+    const bool is_connected = account && account->clients > 0;
+    const bool is_first = peer->pid > 0 && !shuf__processes_have(processes, peer->pid);
     struct claim claim = {
-        .all = acceptor->sessions->count + processes->count,
-        .own = account ? account->clients + account->processes : 0,
-        .needed = peer->pid > 0 && !shuf__processes_have(processes, peer->pid) ? 2 : 1,
+        .all = acceptor->sessions->count + processes->count + acceptor->sessions->ready.count,
+        .own = account ? account->clients + account->processes + is_connected : 0,
+        .needed = 1 + (uint64_t)is_first + (uint64_t)!is_connected,
         .limit = acceptor->descriptors,
         .of_user = acceptor->of_user,
         .name = "connections and processes",

@@ -4,10 +4,13 @@
  * has room for more of a reply. Users share the time of the loop's thread as they share the device
  * (engine/turns.h). The user whose sessions have used the least time is next. So even a user with
  * many busy connections delays another user by only one request. The sessions of a user take turns
- * in order. All calls are on the loop's thread.
+ * in order. The sockets of a user are in a set of their own (event_set.h), and the queue takes
+ * their events in the user's turn. All calls are on the loop's thread.
  */
 #ifndef SHUFD_READY_H
 #define SHUFD_READY_H
+
+#include "event_set.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +19,12 @@
 
 /* A user with connections. */
 struct shuf__ready_user {
+    struct shuf__ready_queue *queue;
     uint32_t uid;
     uint64_t connections, used_ns;
+    struct shuf__event_set sockets;
+    bool has_events; /* the set may have events */
+    bool is_busy;    /* has events or ready sessions */
     TAILQ_HEAD(, shuf__ready) ready;
     LIST_ENTRY(shuf__ready_user) link;
     TAILQ_ENTRY(shuf__ready_user) busy_link;
@@ -31,21 +38,34 @@ struct shuf__ready {
 };
 
 struct shuf__ready_queue {
+    uv_loop_t *loop;
     LIST_HEAD(, shuf__ready_user) users;
-    TAILQ_HEAD(, shuf__ready_user) busy; /* the users with ready sessions */
-    uint64_t used_ns;                    /* the used time of the user that was served last */
+    TAILQ_HEAD(, shuf__ready_user) busy;
+    uint64_t count;   /* users */
+    uint64_t used_ns; /* the used time of the user that was served last */
+    /* Gets the events (EPOLLIN, ...) of a session's socket. It may not free a session. */
+    void (*report)(struct shuf__ready *session, uint32_t events);
 };
 
-void shuf__ready_init(struct shuf__ready_queue *queue);
+void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop,
+                      void (*report)(struct shuf__ready *session, uint32_t events));
 
-/* A session joins when it is made, and leaves when it is freed. False: out of memory. */
+/* A session joins when it is made, and leaves when it is freed. False: there is no memory, or no
+ * descriptor for the sockets of a new user. */
 bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *session, uint32_t uid);
-void shuf__ready_leave(struct shuf__ready_queue *queue, struct shuf__ready *session);
+void shuf__ready_leave(struct shuf__ready *session);
+
+/* Watches the session's socket as shuf__event_set_watch() does. */
+static inline bool shuf__ready_watch(struct shuf__ready *session, int fd, uint32_t before,
+                                     uint32_t wanted)
+{
+    return shuf__event_set_watch(&session->user->sockets, fd, before, wanted, session);
+}
 
 /* Does nothing if the session is in the queue already. */
-void shuf__ready_add(struct shuf__ready_queue *queue, struct shuf__ready *session);
+void shuf__ready_add(struct shuf__ready *session);
 /* Does nothing if the session is not in the queue. */
-void shuf__ready_remove(struct shuf__ready_queue *queue, struct shuf__ready *session);
+void shuf__ready_remove(struct shuf__ready *session);
 
 /* Whether the session is the only ready one of its user. */
 static inline bool shuf__ready_is_only(const struct shuf__ready *session)

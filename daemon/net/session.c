@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See session.h. A session uses uv_poll_t and its own system calls. The streams of libuv cannot
- * pass descriptors, and cannot send from memory in bounded parts.
+ * See session.h. A session uses its own system calls. The streams of libuv cannot pass
+ * descriptors, and cannot send from memory in bounded parts.
  */
 #include "session.h"
 
@@ -16,12 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    HALF_CLOSED_MS = 1000, /* time in which the client should close */
-    MOST_REPEATS = 4,      /* reports of an event that cost as much as to watch it again */
-};
+enum { HALF_CLOSED_MS = 1000 }; /* time in which the client should close */
 
-static void on_poll(uv_poll_t *poll, int status, int events);
 static void on_deadline(uv_timer_t *timer);
 
 /* ---- life ---- */
@@ -31,7 +27,7 @@ void shuf__session_unref(struct shuf__session *session)
     assert(session->refs > 0);
     if (--session->refs > 0)
         return;
-    shuf__ready_leave(&session->all->ready, &session->ready);
+    shuf__ready_leave(&session->ready);
     shuf__account_unref(session->leases.account);
     free(session);
 }
@@ -41,20 +37,22 @@ static void on_handle_closed(uv_handle_t *handle)
     shuf__session_unref(handle->data);
 }
 
-/* Calls uv_poll_start() only if the events change, because it makes two system calls. */
-static void watch(struct shuf__session *session, int events)
-{
-    if (session->watched == events)
-        return;
-    session->watched = events;
-    int result = uv_poll_start(&session->poll, events, on_poll);
-    assert(result == 0);
-    (void)result;
-}
-
 static void set_ready(struct shuf__session *session)
 {
-    shuf__ready_add(&session->all->ready, &session->ready);
+    shuf__ready_add(&session->ready);
+}
+
+/* A session that cannot be watched closes in its next turn. */
+static void watch(struct shuf__session *session, uint32_t events)
+{
+    const uint32_t before = session->watched;
+    session->watched = events;
+    if (shuf__ready_watch(&session->ready, session->fd, before, events))
+        return;
+    shuf__log_client(session->all->log, SHUF__LOG_WARNING, "client pid %ld: cut off: epoll_ctl: %s",
+                     (long)session->client.pid, strerror(errno));
+    session->is_lost = true;
+    set_ready(session);
 }
 
 void shuf__session_close(struct shuf__session *session)
@@ -67,13 +65,12 @@ void shuf__session_close(struct shuf__session *session)
     if (session->pending)
         session->pending->cancel(session->pending);
     session->pending = NULL;
-    shuf__ready_remove(&session->all->ready, &session->ready);
+    shuf__ready_remove(&session->ready);
     shuf__leases_end(&session->leases);
     shuf__client_detach(&session->client);
     session->refs++; /* until this function ends */
     if (!shuf__payload_end(&session->outbox.payload))
         session->refs++; /* until on_payload_ready() */
-    uv_close((uv_handle_t *)&session->poll, on_handle_closed);
     uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
     close(session->fd);
     session->fd = -1;
@@ -95,7 +92,7 @@ static void discard(struct shuf__session *session)
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         shuf__session_close(session);
     else
-        watch(session, UV_READABLE | UV_DISCONNECT);
+        watch(session, EPOLLIN | EPOLLRDHUP);
 }
 
 /* If a socket with unread bytes is closed, the peer gets ECONNRESET instead of the end of the
@@ -111,7 +108,7 @@ static void half_close(struct shuf__session *session)
         return;
     }
     set_deadline(session, HALF_CLOSED_MS);
-    watch(session, UV_READABLE | UV_DISCONNECT);
+    watch(session, EPOLLIN | EPOLLRDHUP);
 }
 
 /* ---- sending ---- */
@@ -152,10 +149,10 @@ static void flush(struct shuf__session *session)
         end_reply(session);
         break;
     case SHUF__OUTBOX_MORE:
-        watch(session, UV_WRITABLE | UV_DISCONNECT);
+        watch(session, EPOLLOUT | EPOLLRDHUP);
         break;
     case SHUF__OUTBOX_WAIT: /* on_payload_ready() continues */
-        watch(session, UV_DISCONNECT);
+        watch(session, EPOLLRDHUP);
         break;
     case SHUF__OUTBOX_UNLENT:
         shuf__session_fail_lending(session);
@@ -203,7 +200,7 @@ static void await_rest(struct shuf__session *session)
         uv_timer_stop(&session->deadline);
     else if (!uv_is_active((uv_handle_t *)&session->deadline))
         set_deadline(session, session->all->frame_timeout_ms);
-    watch(session, UV_READABLE | UV_DISCONNECT);
+    watch(session, EPOLLIN | EPOLLRDHUP);
 }
 
 static void receive(struct shuf__session *session)
@@ -278,36 +275,21 @@ void shuf__session_serve(struct shuf__session *session)
 
 /* ---- events ---- */
 
-/* The session reads and sends in its turn, because these take time too. Until then the loop reports
- * the event again each time. To stop watching and to start again costs as much as several reports.
- * So the session stops only if it waits for long. Else the loop would report hundreds of waiting
- * sessions again and again. */
-static void await_turn(struct shuf__session *session, int event)
-{
-    if (!session->ready.is_ready) {
-        session->repeats = 0;
-        set_ready(session);
-    } else if (++session->repeats >= MOST_REPEATS) {
-        watch(session, session->watched & ~event);
-    }
-}
-
 /* In other states the bytes of the next request stay in the socket until the reply is sent. */
 static void on_readable(struct shuf__session *session)
 {
     if (session->state == SHUF__SESSION_READING || session->state == SHUF__SESSION_HALF_CLOSED)
-        await_turn(session, UV_READABLE);
+        set_ready(session);
     else
-        watch(session, session->watched & ~UV_READABLE);
+        watch(session, session->watched & ~(uint32_t)EPOLLIN);
 }
 
 static void on_writable(struct shuf__session *session)
 {
     if (session->state == SHUF__SESSION_SENDING)
-        await_turn(session, UV_WRITABLE);
+        set_ready(session);
 }
 
-/* A close takes time too, so it waits for the session's turn. */
 static void on_lost(struct shuf__session *session)
 {
     session->is_lost = true;
@@ -315,17 +297,17 @@ static void on_lost(struct shuf__session *session)
     watch(session, 0);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+/* The session reads, sends and closes in its turn, because these take time too. */
+void shuf__session_report(struct shuf__ready *ready, uint32_t events)
 {
-    struct shuf__session *session = poll->data;
-    session->refs++;
-    if (status < 0 || (events & UV_DISCONNECT))
+    struct shuf__session *session =
+        (struct shuf__session *)((char *)ready - offsetof(struct shuf__session, ready));
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         on_lost(session);
-    else if (events & UV_READABLE)
+    else if (events & EPOLLIN)
         on_readable(session);
-    if (events & UV_WRITABLE)
+    if (events & EPOLLOUT)
         on_writable(session);
-    shuf__session_unref(session);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -355,7 +337,7 @@ void shuf__session_wait(struct shuf__session *session, struct shuf__pending *pen
 {
     session->state = SHUF__SESSION_WORKING;
     session->pending = pending;
-    watch(session, session->watched & ~UV_WRITABLE);
+    watch(session, session->watched & ~(uint32_t)EPOLLOUT);
 }
 
 void shuf__session_end_pending(struct shuf__session *session, uint64_t started_ns)
@@ -410,17 +392,7 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
         return;
     }
     uv_timer_init(sessions->loop, &session->deadline);
-    int result = uv_poll_init(sessions->loop, &session->poll, fd);
-    if (result) {
-        shuf__log_client(sessions->log, SHUF__LOG_WARNING, "client refused: %s",
-                         uv_strerror(result));
-        close(fd);
-        shuf__client_detach(&session->client);
-        session->refs = 1;
-        uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
-        return;
-    }
-    session->refs = 2;
+    session->refs = 1;
     session->outbox.payload.ready = on_payload_ready;
     session->client.died = on_client_death;
     LIST_INSERT_HEAD(&sessions->list, session, link);

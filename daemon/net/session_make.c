@@ -50,6 +50,6 @@ struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd
     session->leases.client = &session->client;
     session->inbox.begin = session->inbox.end = 0;
     session->outbox.payload.context = session;
-    session->poll.data = session->deadline.data = session;
+    session->deadline.data = session;
     return session;
 }

@@ -18,7 +18,7 @@ static void start_reply(struct shuf__session *session, Shuf__Reply *reply)
     shuf__outbox_put(&session->outbox, reply);
     shuf__request_replied(session, reply);
     session->state = SHUF__SESSION_SENDING;
-    shuf__ready_add(&session->all->ready, &session->ready);
+    shuf__ready_add(&session->ready);
 }
 
 static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
@@ -36,7 +36,7 @@ static void reply_failure(struct shuf__session *session, Shuf__Reply *reply,
 
 bool shuf__session_waits_for_client(const struct shuf__session *session)
 {
-    return session->state == SHUF__SESSION_SENDING && (session->watched & UV_WRITABLE) &&
+    return session->state == SHUF__SESSION_SENDING && (session->watched & EPOLLOUT) &&
            !session->ready.is_ready;
 }
 

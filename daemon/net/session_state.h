@@ -65,10 +65,8 @@ struct shuf__session {
     struct shuf__client client;
     struct shuf__lease_list leases;
     int fd;
-    uv_poll_t poll;
     uv_timer_t deadline; /* for the rest of a frame, or for the client to close */
-    int watched;         /* the events that `poll` watches */
-    unsigned repeats;    /* events that were reported again while the session waits for its turn */
+    uint32_t watched;    /* the events of the socket that `ready` watches */
     unsigned refs;       /* number of open handles, running fetches, and functions that use it */
     enum shuf__session_state state;
     bool greeted;

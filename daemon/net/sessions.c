@@ -16,7 +16,7 @@ static void take_turn(struct shuf__session *session)
 {
     shuf__session_serve(session);
     if (session->state == SHUF__SESSION_SENDING && shuf__ready_is_only(&session->ready)) {
-        shuf__ready_remove(&session->all->ready, &session->ready);
+        shuf__ready_remove(&session->ready);
         shuf__session_serve(session);
     }
 }
@@ -36,6 +36,8 @@ void shuf__sessions_serve(struct shuf__sessions *sessions)
         next->user->used_ns += now - before;
         shuf__session_unref(session);
     }
+    if (uv_is_closing((uv_handle_t *)&sessions->more)) /* a turn has ended the daemon */
+        return;
     if (shuf__ready_is_empty(&sessions->ready))
         uv_idle_stop(&sessions->more);
     else
@@ -46,7 +48,7 @@ void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
 {
     sessions->loop = loop;
     LIST_INIT(&sessions->list);
-    shuf__ready_init(&sessions->ready);
+    shuf__ready_init(&sessions->ready, loop, shuf__session_report);
     uv_idle_init(loop, &sessions->more);
 }
 

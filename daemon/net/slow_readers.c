@@ -56,6 +56,6 @@ bool shuf__slow_readers_cut_off(void *context, enum shuf__side side)
         return false;
     shuf__payload_abandon(&slowest->outbox.payload,
                           "it read less than 1 MiB/s, and other requests need the memory");
-    shuf__ready_add(&sessions->ready, &slowest->ready);
+    shuf__ready_add(&slowest->ready);
     return true;
 }
