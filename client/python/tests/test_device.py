@@ -286,6 +286,9 @@ def test_plans_on_the_gpu(gpu, sizes, inverse):
     for rank in range(3):
         asked = dict(seed=7, epoch=2, rank=rank, world=3, input=sizes, inverse=inverse)
         there, here = (gpu.exchange(1_000_001, device=device, **asked) for device in ("cuda", None))
+        assert sum(map(len, (getattr(there, name) for name in LISTS))) == len(there.numbers)
+        with pytest.raises(shufd.Invalid, match="expected a slice"):
+            there.order[3]
         for name in LISTS:
             values = torch.from_dlpack(getattr(there, name).view("i4")).cpu().numpy()
             assert np.array_equal(values, getattr(here, name)), (rank, name)

@@ -359,11 +359,15 @@ class DlpackArray:
         return self.numbers.view(dtype)
 
 
+def signed(values):
+    return values.view(f"i{values.dtype.itemsize}")
+
+
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
-@pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
+@pytest.mark.parametrize("as_lent", [np.asarray, torch.from_numpy])
 def test_lists_as_indices(kind, as_lent):
     values = np.array([5, 0, 2**31 + 7, 2**32 - 1, 3], kind)
-    numbers = _moves.Numbers(as_lent(values))
+    numbers = _moves.Numbers(as_lent(signed(values)))
     cpu = torch.device("cpu")
     assert numbers.count == 5
     index = numbers.index([slice(0, 2), slice(2, 2), slice(3, 5)], cpu)
@@ -374,8 +378,10 @@ def test_lists_as_indices(kind, as_lent):
 @pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
 def test_lists_count(kind, as_lent):
     to, arriving = np.array([5, 0, 2**31 + 7], kind), np.array([2**32 - 1, 3, 0], kind)
-    lists = _moves.Lists(Plan(*map(as_lent, (to, arriving, np.zeros(1, kind), np.zeros(1, kind)))))
+    plan = Plan(as_lent(np.array([*to, *arriving, 4, 5, 6], kind)), 3, 2)
+    lists = _moves.Lists(plan)
     assert (lists.to, lists.arriving) == (to.tolist(), arriving.tolist())
+    assert (lists.order.numbers.tolist(), lists.places.numbers.tolist()) == ([4, 5], [6])
 
 
 @pytest.mark.parametrize(
@@ -393,10 +399,10 @@ def test_slices_merge(slices, merged):
 
 
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
-@pytest.mark.parametrize("as_lent", [np.asarray, DlpackArray])
+@pytest.mark.parametrize("as_lent", [np.asarray, torch.from_numpy])
 def test_lists_as_indices_without_a_conversion(kind, as_lent):
     values = np.array([5, 0, 2**31 - 1, 3], kind)
-    numbers = _moves.Numbers(as_lent(values), 2**31)
+    numbers = _moves.Numbers(as_lent(signed(values)), 2**31)
     for slices in ([slice(0, 4)], [slice(0, 2), slice(2, 4)]):
         index, wide = (take(slices, torch.device("cpu")) for take in (numbers.index, numbers.wide))
         assert index.dtype == (torch.int32 if kind is np.uint32 else torch.int64) and wide.dtype == torch.int64

@@ -299,21 +299,15 @@ class Client(Draws):
         Its lists are read-only arrays over the memory of the daemon, without a copy. Errors: those of
         permute().
         """
+        request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         device = gpu_of(device)
         where = None if device is None else device_of(device)
-        request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         n, rank, world = request[0].n, request[0].rank, request[0].world
         lease = self._take(
             lib.shufpy_take_plan, request[0], n // max(1, world), "exchange", progress, device
         )
         own = n // world + (rank < n % world) if input is None else int(np.asarray(input)[rank])
-        ends = [0, world, 2 * world, 2 * world + own, lease.count]
-        if where is None:
-            return Plan(*np.split(lease.array(), ends[1:4]))
-        lists: list[Any] = [
-            DeviceArray(lease, lease.dtype, (end - first,), where, first) for first, end in zip(ends, ends[1:])
-        ]
-        return Plan(*lists)
+        return Plan(self._result(lease, lease.dtype, (lease.count,), where), world, own)
 
     def prefetch_exchange(
         self, n: int, seed: int | None = None, epoch: int = 0, *, rank: int, world: int,

@@ -107,8 +107,7 @@ class DeviceArray:
     _lease: Lease | None = None
     _is_shown = False  # by __cuda_array_interface__: its consumers keep this object
 
-    def __init__(self, lease: Lease, dtype: Any, shape: tuple[int, ...], ordinal: int, first: int = 0) -> None:
-        """The values of the lease from number `first` on."""
+    def __init__(self, lease: Lease, dtype: Any, shape: tuple[int, ...], ordinal: int) -> None:
         self._lease = lease
         self._generation = _fork.generation
         if len(shape) > _DIMENSIONS:
@@ -117,7 +116,7 @@ class DeviceArray:
         self.shape = shape
         self.nbytes = math.prod(shape) * self.dtype.itemsize
         address = int(ffi.cast("uintptr_t", lease.address))
-        self.ptr = address + first * self.dtype.itemsize if address else 0
+        self.ptr = address
         try:
             self.device = _ordinal_of(address) if address else max(0, ordinal)
         except BaseException:
@@ -179,6 +178,17 @@ class DeviceArray:
         other.dtype = np.dtype(dtype)
         if other.dtype.itemsize != self.dtype.itemsize:
             raise Invalid(f"dtype: {other.dtype}: expected {self.dtype.itemsize} bytes, as {self.dtype} has")
+        return other
+
+    def __getitem__(self, part: slice) -> DeviceArray:
+        """A part of an array of one dimension, without a copy. The step is 1."""
+        if not isinstance(part, slice) or len(self.shape) != 1 or part.step not in (None, 1):
+            raise Invalid(f"array[{part!r}]: expected a slice without a step, of one dimension; or use torch, CuPy or JAX")
+        first, end, _ = part.indices(len(self))
+        other = copy.copy(self)
+        other.shape = (max(0, end - first),)
+        other.nbytes = other.shape[0] * self.dtype.itemsize
+        other.ptr = self.ptr + first * self.dtype.itemsize if self.ptr else 0
         return other
 
     def _check(self) -> None:

@@ -39,18 +39,18 @@ class Numbers:
     """A list of a plan. Gives its numbers as an index of torch."""
 
     def __init__(self, numbers: Any, below: int = 1 << 64) -> None:
-        """All numbers are less than `below`."""
+        """An array of NumPy, or a tensor on a GPU, with the bits of unsigned numbers as a signed type. All
+        numbers are less than `below`."""
+        self.numbers = numbers
         self.count = len(numbers)
-        self.width = numbers.dtype.itemsize
-        self.is_signed = below <= 1 << 8 * self.width - 1  # the numbers fit the signed type
-        signed = numbers.view(f"i{self.width}")  # torch computes little with the unsigned types
         self.on_host = isinstance(numbers, np.ndarray)
-        self.numbers = signed if self.on_host else torch.from_dlpack(signed)
+        self.width = int(numbers.itemsize if self.on_host else numbers.element_size())
+        self.is_signed = below <= 1 << 8 * self.width - 1  # the numbers fit the signed type
 
     @property
     def index_bytes(self) -> int:
         """The most bytes that a number takes while wide() runs."""
-        return _INDEX_BYTES + int(self.width)
+        return _INDEX_BYTES + self.width
 
     def index(self, slices: list[slice], device: torch.device) -> torch.Tensor:
         """The numbers of all slices on the device, as int32 or int64."""
@@ -73,7 +73,7 @@ class Numbers:
 
     def address(self, first: int) -> int:
         """The address of a number in the memory of the GPU."""
-        return int(self.numbers.data_ptr()) + first * int(self.width)
+        return int(self.numbers.data_ptr()) + first * self.width
 
 
 def _merged(slices: list[slice]) -> list[slice]:
@@ -87,24 +87,18 @@ def _merged(slices: list[slice]) -> list[slice]:
     return merged[1:] if len(merged) > 1 and merged[0].stop == 0 else merged
 
 
-def _counts(plan: Plan) -> tuple[list[int], list[int]]:
-    """`to` and `arriving`. The host waits once for the GPU."""
-    counts = [plan.to, plan.arriving]
-    if not isinstance(plan.to, np.ndarray):
-        counts = [torch.from_dlpack(numbers.view(f"i{numbers.dtype.itemsize}")) for numbers in counts]
-        both = torch.cat(counts).cpu().numpy().view(plan.to.dtype)
-        counts = np.split(both, 2)
-    to, arriving = (numbers.tolist() for numbers in counts)
-    return to, arriving
-
-
 class Lists:
     """The plan as torch needs it."""
 
     def __init__(self, plan: Plan) -> None:
-        self.to, self.arriving = _counts(plan)
-        self.order = Numbers(plan.order, len(plan.order))
-        self.places = Numbers(plan.places, len(plan.places))
+        numbers: Any = plan.numbers.view(f"i{plan.numbers.dtype.itemsize}")  # torch computes little with unsigned types
+        if not isinstance(numbers, np.ndarray):
+            numbers = torch.from_dlpack(numbers)
+        split, end = 2 * plan.world, 2 * plan.world + plan.sent
+        counts = np.asarray(numbers[:split] if isinstance(numbers, np.ndarray) else numbers[:split].cpu())
+        self.to, self.arriving = counts.view(plan.numbers.dtype).reshape(2, -1).tolist()
+        self.order = Numbers(numbers[split:end], plan.sent)
+        self.places = Numbers(numbers[end:], len(numbers) - end)
 
     def wait(self) -> None:
         """Waits until the GPU has read the lists, because the lease of the plan may end then."""
@@ -353,11 +347,11 @@ class DirectMove(_PeerMove):
         leaving, coming = self._others(round, rounds)
         sent = lists.order.take(leaving, device)
         received = torch.empty(sum(_lengths(coming)), dtype=sent.dtype, device=device)
-        table = self._table([self._reads(coming, received) + ([self._own()] if round == 0 else [])])
         wait = self.ranks.start(
             _bytes_of(received), _bytes_of(sent), [c * width for c in _lengths(coming)],
             [c * width for c in _lengths(leaving)],
         )  # fmt: skip
+        table = self._table([self._reads(coming, received) + ([self._own()] if round == 0 else [])])
 
         def finish() -> None:
             wait()

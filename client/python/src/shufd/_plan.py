@@ -18,10 +18,29 @@ class Plan:
     records or more; in device memory, DeviceArrays. Sender and receiver have the records between them in the
     same order."""
 
-    to: Numbers  #: how many records go to each rank
-    arriving: Numbers  #: how many records come from each rank
-    order: Numbers  #: order[k]: the own record to send as number k; first all for rank 0
-    places: Numbers  #: places[k]: the own place for arrival k; first all from rank 0
+    numbers: Numbers  #: all four lists, one after the other
+    world: int
+    sent: int  #: the records that this rank has
+
+    @property
+    def to(self) -> Numbers:
+        """How many records go to each rank."""
+        return self.numbers[: self.world]
+
+    @property
+    def arriving(self) -> Numbers:
+        """How many records come from each rank."""
+        return self.numbers[self.world : 2 * self.world]
+
+    @property
+    def order(self) -> Numbers:
+        """order[k] is the own record to send as number k; first all for rank 0."""
+        return self.numbers[2 * self.world : 2 * self.world + self.sent]
+
+    @property
+    def places(self) -> Numbers:
+        """places[k] is the own place for arrival k; first all from rank 0."""
+        return self.numbers[2 * self.world + self.sent :]
 
 
 def slices_of(counts: list[int], index: int, rounds: int) -> list[slice]:
