@@ -71,14 +71,27 @@ bool shuf__must_choose_daemon(const char *path)
     return access(path, F_OK) != 0 && shuf__socket_list("GPU-", found, 2) > 0;
 }
 
+/* Only systemd knows whether the units have failed, or an administrator has stopped them. False
+ * without an answer. */
+static bool units_have_failed(void)
+{
+    return system("systemctl --quiet is-failed 'shufd*' >/dev/null 2>&1") == 0;
+}
+
+static const char *units_command(void)
+{
+    if (!shuf__units_are_enabled())
+        return "systemctl enable --now shufd.target, as root";
+    if (!units_have_failed()) /* stopped, or active although somebody has removed the socket */
+        return "systemctl restart shufd.target, as root";
+    return "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as root; if it fails "
+           "again, journalctl --unit 'shufd*' says why";
+}
+
 static void write_units_command(char command[SHUF__START_COMMAND])
 {
     snprintf(command, SHUF__START_COMMAND, "%s%s",
-             shuf__units_have_user() ? "" : SHUF__MAKE_USER "; ",
-             shuf__units_are_enabled()
-                 ? "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as root; if "
-                   "it fails again, journalctl --unit 'shufd*' says why"
-                 : "systemctl enable --now shufd.target, as root");
+             shuf__units_have_user() ? "" : SHUF__MAKE_USER "; ", units_command());
 }
 
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])
