@@ -193,8 +193,8 @@ static void wrong_options_are_explained(void **state)
          "--algorithm '': expected primefold, philox24 or lcg"},
         {"permute --n 10 --seed 7 --socket=", 64, "--socket '': expected the path of a socket"},
         {"permute --n 10 --seed 7 --socket /tmp/shuf-none", 69,
-         "start one: shufd --socket /tmp/shuf-none\n"},
-        {"status --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
+         "start one: shufd --socket /tmp/shuf-none &\n"},
+        {"status --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none &\n"},
         {"status --socket /nonexistent/s", 69, "no daemon answers (No such file or directory)\n"},
         {"status --socket /tmp", 69, "socket /tmp: another kind of file, expected the socket"},
         {"status --socket=", 64, "--socket '': expected the path of a socket"},
@@ -202,7 +202,7 @@ static void wrong_options_are_explained(void **state)
         {"status --wait 1e18", 64, "--wait 1e18: expected 0 to 1000000h"},
         {"status now", 64, "argument 'now'"},
         {"leases now", 64, "argument 'now'"},
-        {"leases --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
+        {"leases --socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none &\n"},
         {"help permute status", 64, "at most one verb or topic"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -62,8 +62,8 @@ static void expect_command(const char *name, const char *end)
     if (!has_command)
         return;
     char expected[SHUF__START_COMMAND];
-    snprintf(expected, sizeof expected, "shufd --socket %s%s%s", *end == '\'' ? "'" : "", directory,
-             *end == '\'' ? end + 1 : end);
+    snprintf(expected, sizeof expected, "shufd --socket %s%s%s &", *end == '\'' ? "'" : "",
+             directory, *end == '\'' ? end + 1 : end);
     assert_string_equal(command, expected);
 }
 
@@ -117,11 +117,11 @@ static void default_socket_is_omitted(void **state)
     (void)state;
     char path[64], command[SHUF__START_COMMAND], named[96];
     snprintf(path, sizeof path, "%s/s", directory);
-    snprintf(named, sizeof named, "shufd --socket %s", path);
+    snprintf(named, sizeof named, "shufd --socket %s &", path);
     setenv("XDG_RUNTIME_DIR", directory, 1);
     unsetenv("SHUFD_SOCKET");
     assert_true(shuf__start_command(path, NULL, command));
-    assert_string_equal(command, "shufd");
+    assert_string_equal(command, "shufd &");
     setenv("SHUFD_SOCKET", path, 1);
     assert_true(shuf__start_command(path, NULL, command));
     assert_string_equal(command, named);
@@ -209,6 +209,38 @@ static void command_of_units(void **state)
     free(old_path);
 }
 
+/* Only root can start the units. Another user can start a daemon of its own, except on the socket
+ * of the units. */
+static void users_first_start_their_own_daemon(void **state)
+{
+    (void)state;
+    static const char path[] = "/run/shufd/shufd.sock",
+                      units[] = "systemctl enable --now shufd.target, as root";
+    char root[96], remove[128], command[SHUF__START_COMMAND];
+    snprintf(root, sizeof root, "%s/root", directory);
+    snprintf(remove, sizeof remove, "rm -r %s", root);
+    write_file(root, "/etc/passwd", "shufd:x:997:997::/:/bin/false\n");
+    write_file(root, "/etc/group", "shufd:x:997:\n");
+    make_file(root, "/usr/lib/systemd/system/shufd.target");
+    make_file(root, "/run/systemd/system/x");
+    setenv("SHUFD_UNITS", root, 1);
+    setenv("XDG_RUNTIME_DIR", directory, 1);
+    assert_int_equal(chmod(directory, 0755), 0);
+    if (geteuid() == 0) {
+        expect_unit_command(units);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    assert_true(shuf__start_command(path, NULL, command));
+    assert_string_equal(command,
+                        "shufd &, or for all users systemctl enable --now shufd.target, as root");
+    expect_unit_command(units); /* --socket names the socket of the units */
+    if (getuid() == 0)
+        assert_int_equal(seteuid(0), 0);
+    unsetenv("XDG_RUNTIME_DIR");
+    unsetenv("SHUFD_UNITS");
+    assert_int_equal(system(remove), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +249,7 @@ int main(void)
         cmocka_unit_test(command_is_proposed_only_if_it_works),
         cmocka_unit_test(default_socket_is_omitted),
         cmocka_unit_test(command_of_units),
+        cmocka_unit_test(users_first_start_their_own_daemon),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

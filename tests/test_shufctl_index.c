@@ -208,7 +208,7 @@ static void wrong_options_are_explained(void **state)
         {RIGHT "--json --format text", 64, "--json: excludes --out and --format"},
         {RIGHT "--transport memfd", 64, "unrecognized option '--transport'"},
         {RIGHT "3", 64, "argument '3'"},
-        {RIGHT "--socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none\n"},
+        {RIGHT "--socket /tmp/shuf-none", 69, "start one: shufd --socket /tmp/shuf-none &\n"},
         {RIGHT "--out /nonexistent/x.npy", 73, "/nonexistent/x.npy: cannot create"},
         {RIGHT "--out /dev/full", 74, "/dev/full: No space left on device"},
         {RIGHT "--out /dev/full --format raw", 74, "/dev/full: No space left on device"},

@@ -104,7 +104,7 @@ static void advise_start(const struct shuf__patient *patient, char advice[SHUF__
                  "socket, so end it first",
                  owner);
     else if (shuf__start_command(socket, patient->given_socket, command))
-        snprintf(advice, SHUF__FINDING_TEXT, "start one: %.220s", command);
+        snprintf(advice, SHUF__FINDING_TEXT, "start one: %s", command);
     else
         advise_other(patient, advice);
 }

@@ -88,25 +88,23 @@ static const char *units_command(void)
            "again, journalctl --unit 'shufd*' says why";
 }
 
-static void write_units_command(char command[SHUF__START_COMMAND])
+/* own: the command already has one for a daemon of this user. */
+static void append_units_command(bool own, char command[SHUF__START_COMMAND])
 {
-    snprintf(command, SHUF__START_COMMAND, "%s%s",
-             shuf__units_have_user() ? "" : SHUF__MAKE_USER "; ", units_command());
+    const size_t length = own ? strlen(command) : 0;
+    snprintf(command + length, SHUF__START_COMMAND - length, "%s%s%s",
+             own ? ", or for all users " : "", shuf__units_have_user() ? "" : SHUF__MAKE_USER "; ",
+             units_command());
 }
 
-bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])
+/* Returns false if no daemon can serve on the path. */
+static bool write_own_command(const char *path, bool is_named, char command[SHUF__START_COMMAND])
 {
     struct sockaddr_un address;
     struct shuf__error error;
-    const char *variable = getenv("SHUFD_SOCKET");
-    if (!given && shuf__must_choose_daemon(path))
-        return false;
-    if (shuf__is_of_units(path)) {
-        write_units_command(command);
-        return true;
-    }
-    if (given || (variable && *variable)) {
+    if (is_named) {
         quote_word(path, stpcpy(command, "shufd --socket "));
+        strcat(command, " &");
         return can_be_served(path);
     }
     /* shufd and shufctl find the default by the same rule. Without $XDG_RUNTIME_DIR shufd has none.
@@ -115,6 +113,20 @@ bool shuf__start_command(const char *path, const char *given, char command[SHUF_
         strcpy(command, "export SHUFD_SOCKET=~/shufd.sock; shufd &");
         return true;
     }
-    strcpy(command, "shufd");
+    strcpy(command, "shufd &");
     return can_be_served(address.sun_path);
+}
+
+bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])
+{
+    const char *variable = getenv("SHUFD_SOCKET");
+    const bool is_named = given || (variable && *variable);
+    if (!given && shuf__must_choose_daemon(path))
+        return false;
+    const bool is_of_units = shuf__is_of_units(path);
+    const bool may_own = !is_of_units || (!is_named && geteuid() != 0);
+    const bool own = may_own && write_own_command(path, is_named, command);
+    if (is_of_units)
+        append_units_command(own, command);
+    return own || is_of_units;
 }

@@ -3,7 +3,8 @@
  * The command that starts a daemon on the socket that shufctl tried. A user can copy the command
  * into a shell, so shufctl prints it only if it would work. If systemd has the units of shufd, the
  * command for a socket in /run/shufd starts these units. If their user or group is missing, it
- * first makes both.
+ * first makes both. Only root can start the units, so another user who has named no socket first
+ * gets the command for a daemon of its own.
  */
 #ifndef SHUF__START_COMMAND_H
 #define SHUF__START_COMMAND_H
