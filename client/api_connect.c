@@ -34,6 +34,7 @@ static shuf_status connect_to(shuf *h, const char *socket)
     }
     if (h->error.status != SHUF_OK && !socket)
         shuf__discover_explain(&h->error);
+    shuf__discover_hint_start(address->sun_path, socket, &h->error);
     return h->error.status;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "discover.h"
 
+#include "client_socket.h"
 #include "current_gpu.h"
 #include "socket.h"
 
@@ -112,4 +113,19 @@ void shuf__discover_explain(struct shuf__error *error)
     explain_own(error);
     append(error, ", %.40s/shufd.sock", shuf__socket_directory());
     explain_instances(context.names_gpu ? &context : &environment, error);
+}
+
+static bool must_choose(const char *path, const char *socket)
+{
+    struct sockaddr_un found;
+    return !socket && !names_socket() && access(path, F_OK) != 0 &&
+           shuf__socket_list(instances, &found, 1) > 0;
+}
+
+void shuf__discover_hint_start(const char *path, const char *socket, struct shuf__error *error)
+{
+    const bool fits = strlen(error->text) + sizeof SHUF__START_HINT <= sizeof error->text;
+    if (error->status == SHUF_NO_DAEMON && fits && !shuf__is_other_file(path) &&
+        !must_choose(path, socket))
+        append(error, SHUF__START_HINT);
 }

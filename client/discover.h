@@ -16,4 +16,9 @@ shuf_status shuf__discover(struct sockaddr_un *address, struct shuf__error *erro
  * each. */
 void shuf__discover_explain(struct shuf__error *error);
 
+/* Ends the error of a client that found no daemon on `path` with the hint to start one. Does not if
+ * the path has another kind of file, or if the client must choose one of the running daemons.
+ * socket: as in shuf_connect(). */
+void shuf__discover_hint_start(const char *path, const char *socket, struct shuf__error *error);
+
 #endif

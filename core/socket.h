@@ -30,6 +30,9 @@ shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
 /* Appends to the error of a default socket that $SHUFD_SOCKET sets the path, if it does. */
 void shuf__socket_explain(struct shuf__error *error);
 
+/* Ends the message of a client on whose socket a daemon is missing. */
+#define SHUF__START_HINT "; start a daemon with shufd(8)"
+
 /* The variable or rule that makes this path the default, such as "$XDG_RUNTIME_DIR". NULL: it is
  * not the default path. */
 const char *shuf__socket_origin(const char *path, enum shuf__socket_side side);

@@ -39,7 +39,9 @@ static void missing_daemon_is_an_error(void **state)
     (void)state;
     shuf *handle;
     shuf_status status = shuf_connect(&handle, "/nonexistent/shufd.sock");
-    client_expect(handle, status, SHUF_NO_DAEMON, "/nonexistent/shufd.sock");
+    client_expect(handle, status, SHUF_NO_DAEMON,
+                  "socket /nonexistent/shufd.sock: no daemon answers (No such file or directory); "
+                  "start a daemon with shufd(8)");
     assert_string_equal(shuf_socket(handle), "/nonexistent/shufd.sock");
     shuf_close(handle);
     shuf_close(NULL);

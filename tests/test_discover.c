@@ -123,10 +123,13 @@ static void connect_as_attempt(int channel, void *context)
     for (uint64_t i = 0; i < DAEMONS; i++)
         if (strcmp(shuf_socket(handle), sockets[i]) == 0)
             daemon = i;
+    const char *hint = strstr(shuf_message(handle), "; start a daemon with shufd(8)");
     if (attempt->expected >= 0)
         assert_true(status == SHUF_OK && (int)daemon == attempt->expected);
     else if (status != SHUF_NO_DAEMON || !strstr(shuf_message(handle), attempt->words))
         fail_msg("%s: %s", shuf_status_name(status), shuf_message(handle));
+    else if ((hint != NULL) != (strstr(shuf_message(handle), "/GPU-*.sock (none)") != NULL))
+        fail_msg("a hint to start a daemon although others run, or none: %s", shuf_message(handle));
     assert_true((dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY) != NULL) ==
                 (attempt->device > -2)); /* the call does not load libcuda */
     shuf_close(handle);

@@ -7,22 +7,30 @@
 #include "clock.h"
 #include "exit.h"
 #include "progress.h"
+#include "socket.h"
 #include "start_command.h"
 
+#include <string.h>
 #include <sysexits.h>
 #include <time.h>
 
 enum { RECONNECT_MS = 10000, GREETING_MIN_MS = 1000, GREETING_MAX_MS = 10000 };
 
+int shuf__fault_length(const char *message)
+{
+    const char *hint = strstr(message, SHUF__START_HINT);
+    return hint ? (int)(hint - message) : (int)strlen(message);
+}
+
 int shuf__fail_call(const shuf *handle, shuf_status status,
                     const struct shuf__daemon_options *options)
 {
     char command[SHUF__START_COMMAND];
-    if (status == SHUF_NO_DAEMON &&
-        shuf__start_command(shuf_socket(handle), options->socket, command))
-        return shuf__fail_with(shuf__exit_code(status), "%s; start one: %s", shuf_message(handle),
-                               command);
-    return shuf__fail_with(shuf__exit_code(status), "%s", shuf_message(handle));
+    const char *message = shuf_message(handle);
+    const bool has_command = status == SHUF_NO_DAEMON &&
+                             shuf__start_command(shuf_socket(handle), options->socket, command);
+    return shuf__fail_with(shuf__exit_code(status), "%.*s%s%s", shuf__fault_length(message),
+                           message, has_command ? "; start one: " : "", has_command ? command : "");
 }
 
 /* The timeout of the next attempt: the rest of --wait, but at least the time that a healthy daemon

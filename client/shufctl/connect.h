@@ -15,6 +15,10 @@ shuf_status shuf__connect(shuf **handle, const struct shuf__daemon_options *opti
 /* The same; returns EX_OK, or prints one line and returns the exit code. */
 int shuf__connect_or_fail(shuf **handle, const struct shuf__daemon_options *options);
 
+/* The length of a message of libshuf without its hint to start a daemon. shufctl has the command.
+ */
+int shuf__fault_length(const char *message);
+
 /* Prints the handle's message and returns the exit code of `status`. If no daemon answers, it also
  * prints the command that starts one. */
 int shuf__fail_call(const shuf *handle, shuf_status status,

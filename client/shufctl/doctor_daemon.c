@@ -2,6 +2,7 @@
  *
  * Checks of the daemon: socket, version, device, limits, memory and sandbox.
  */
+#include "connect.h"
 #include "doctor.h"
 #include "socket.h"
 #include "start_command.h"
@@ -120,7 +121,8 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
         return;
     }
     (patient->status == SHUF_NO_DAEMON ? advise_start : advise_other)(patient, advice);
-    shuf__find(finding, SHUF__FINDING_FAULT, advice, "%s", shuf_message(patient->handle));
+    const char *message = shuf_message(patient->handle);
+    shuf__find(finding, SHUF__FINDING_FAULT, advice, "%.*s", shuf__fault_length(message), message);
     if (patient->status == SHUF_DENIED)
         advise_group(patient, finding);
 }

@@ -259,7 +259,7 @@ static void ask_all(struct asked *asked, const struct sockaddr_un *sockets, size
 static void print_failure(const struct asked *asked)
 {
     const char *text = shuf_message(asked->handle);
-    printf("%-45s no answer: %s\n", file_name(asked->socket), text);
+    printf("%-45s no answer: %.*s\n", file_name(asked->socket), shuf__fault_length(text), text);
 }
 
 static void add_failure(struct listing *listing, const struct asked *asked)

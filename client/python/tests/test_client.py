@@ -406,7 +406,7 @@ def test_bad_requests_are_refused(client, daemon):
         client.permute(1 << 61, 7)
     with pytest.raises(MemoryError):
         client.permute(1 << 45, 7)
-    with pytest.raises(shufd.NoDaemon, match="start a daemon with `shufd --socket '/nonexistent/a b' &`$"):
+    with pytest.raises(shufd.NoDaemon, match=r"directory\); start a daemon with `shufd --socket '/nonexistent/a b' &`$"):
         shufd.connect("/nonexistent/a b")
     with pytest.raises(shufd.Invalid, match="socket"):
         shufd.connect("/" + "x" * 200)

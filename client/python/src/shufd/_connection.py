@@ -13,6 +13,7 @@ from ._arguments import real, shown
 from ._shuf import ffi, lib
 
 _LONGEST = 1 << 22  # seconds
+_HINT = "; start a daemon with shufd(8)"  # of libshuf; _advice() has the command
 
 
 def path_of(socket: Any) -> str | None:
@@ -87,7 +88,7 @@ def failure(path: str | None, was_connected: bool = True) -> BaseException:
     if status == lib.SHUFPY_CLOSED:
         return _errors.Closed(message)
     if status == lib.SHUF_NO_DAEMON and not _errors.must_choose(message):
-        message += _advice(path, was_connected)
+        message = message.removesuffix(_HINT) + _advice(path, was_connected)
     return _errors.make(ffi.string(lib.shuf_status_name(status)).decode(), message, was_connected)
 
 
