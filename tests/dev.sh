@@ -73,7 +73,7 @@ PREFIX=$directory/prefix ./dev install >output 2>&1
 expect_not systemctl
 
 # Where systemd runs and finds the units, ./dev makes their user and directory, and systemd reads them.
-for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig; do
+for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig mandb; do
     printf '#!/bin/sh\necho %s "$@" >>%s/ran\n' $command "$directory" >"$directory/bin/$command"
 done
 printf '#!/bin/sh\nexec "$@"\n' >"$directory/bin/sudo"
@@ -93,13 +93,18 @@ if grep systemd- ran || grep daemon-reload ran; then
     echo "expected no command of systemd" >&2
     exit 1
 fi
+
+# man -k finds the pages below /usr/local after an installation. One into another folder does not read them.
+[ "$(grep -c ^mandb ran)" -eq 1 ]
+grep -qx "mandb --quiet /usr/local/share/man" ran
+echo 'exit 1' >>"$directory/bin/mandb" # the installation goes on
 ./dev install >output 2>&1
 expect "dev: systemd has the units, their user shufd and /run/shufd"
 grep -q "^systemd-sysusers $SHUFD_UNITS/usr/local/lib/sysusers.d/shufd.conf" ran
 grep -q "^systemd-tmpfiles --create $SHUFD_UNITS/usr/local/lib/tmpfiles.d/shufd.conf" ran
 grep -q "^systemctl daemon-reload" ran
 unset SHUFD_UNITS
-for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig sudo; do
+for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig mandb sudo; do
     rm "$directory/bin/$command"
 done
 
