@@ -38,6 +38,11 @@ def _text(field: str, name: str) -> Any:
     return text
 
 
+def _given(**arguments: Any) -> str:
+    """The arguments that the caller has given, for a message."""
+    return ", ".join(f"{name}: {shown(value)}" for name, value in arguments.items() if value is not None)
+
+
 def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
     if (seed is None) == (key is None):
         raise Invalid(f"seed: {seed!r}, key: {key!r}: expected one of the two")
@@ -120,10 +125,11 @@ def permutation(
     offset, count, stride = part
     if (rank, world) != (None, None):
         if (offset, stride) != (None, None):
-            raise Invalid("rank, offset: expected rank, world and step, or offset and stride")
+            given = _given(rank=rank, world=world, offset=offset, stride=stride)
+            raise Invalid(f"{given}: expected rank, world and step, or offset and stride")
         _set_shard(request, rank, world, drop_last, step, count)
     elif drop_last or step is not None:
-        raise Invalid(f"drop_last: {drop_last}, step: {step}: expected rank and world, too")
+        raise Invalid(f"{_given(drop_last=drop_last or None, step=step)}: expected rank and world, too")
     else:
         _set_slice(request, request.n, *part)
     return request
