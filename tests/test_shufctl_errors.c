@@ -131,6 +131,8 @@ static void wrong_options_are_explained(void **state)
         {"permute --n 10 --seed 7 --epochs 1:", 64, "--epochs 1:: expected A:B"},
         {"permute --n 10 --seed 7 --epochs 1:2:3", 64, "--epochs 1:2:3: expected A:B"},
         {"permute --n 10 --seed 7 --epochs=", 64, "--epochs '': expected A:B"},
+        {"permute --n 10 --seed 7 --epoch 0:3", 64,
+         "--epoch 0:3: expected a single epoch; did you mean --epochs 0:3?\n"},
         {"permute --n 10 --seed 7 --epoch 1 --epochs 0:3", 64, "--epochs: excludes --epoch"},
         {"permute --n 10 --seed 7 --algorithm sattolo", 64, "sattolo"},
         {"permute --n 10 --seed 7 --offset 10", 64, "offset 10: expected less than n = 10"},

@@ -231,6 +231,10 @@ static error_t parse_permute_option(int key, char *text, struct argp_state *stat
         argp_failure(state, EX_USAGE, 0,
                      "--at, --inverse: permute computes whole permutations and slices; for single "
                      "positions, and for positions of values, expected shufctl index");
+    if (key == KEY_EPOCH && strchr(text, ':'))
+        argp_failure(state, EX_USAGE, 0,
+                     "--epoch %.64s: expected a single epoch; did you mean --epochs %.64s?", text,
+                     text);
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);
