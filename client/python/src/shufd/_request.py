@@ -95,7 +95,8 @@ def _set_shard(
 
 def _set_epochs(request: Any, epochs: range) -> None:
     if not isinstance(epochs, range) or epochs.step != 1 or not len(epochs):
-        raise Invalid(f"epochs: {epochs!r}: expected a range with step 1 and at least one epoch")
+        single = f"; did you mean epoch={epochs} or epochs=range({epochs})?" if isinstance(epochs, int) else ""
+        raise Invalid(f"epochs: {shown(epochs)}: expected a range with step 1 and at least one epoch{single}")
     request.epoch, request.epochs = u64("epochs", epochs.start), len(epochs)
 
 
@@ -112,6 +113,8 @@ def permutation(
 ) -> Any:
     """A shuf_permutation. `shard` is rank, world, drop_last and step; `part` is offset, count and
     stride. A count belongs to either."""
+    if isinstance(epoch, range):
+        raise Invalid(f"epoch: {epoch!r}: expected an integer; did you mean epochs={epoch!r}?")
     request = whole(n, seed, key, epoch, algorithm)
     if dtype is not None:
         request.dtype = _dtype.number_of(dtype, _dtype.PERMUTATION)
