@@ -753,6 +753,15 @@ def test_errors_derive_from_error():
     assert issubclass(shufd.DaemonLost, shufd.NoDaemon)
 
 
+def test_names_of_other_libraries_are_explained():
+    with pytest.raises(AttributeError, match="^module 'shufd' has no attribute 'gauss'; did you mean shufd.normal\\?$"):
+        shufd.gauss
+    with pytest.raises(AttributeError, match="^module 'shufd' has no attribute 'x'$"):
+        shufd.x
+    for meant in shufd._OTHERS.values():
+        assert meant in shufd.__all__
+
+
 def test_dir_has_only_public_names():
     assert set(shufd.__all__) <= set(dir(shufd))
     others = {name for name in dir(shufd) if not name.startswith("__")} - set(shufd.__all__)

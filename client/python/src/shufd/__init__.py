@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import local
 from ._client import Client
@@ -41,7 +41,7 @@ from ._errors import (
     VersionMismatch,
     for_rank,
 )
-from ._names import dir_of
+from ._names import advice_of, dir_of
 from ._ranks import launched_ranks
 from ._serve import serve
 from ._shuf import ffi as _ffi
@@ -187,3 +187,16 @@ __all__ = [
     "verify",
 ]
 __dir__ = dir_of([*__all__, "__path__", "__version__"])
+# Names of NumPy, torch and shufctl.
+_OTHERS = {
+    "gauss": "normal",
+    "lookup": "index",
+    "permutation": "permute",
+    "permuted": "shuffle",
+    "rand": "uniform",
+    "randn": "normal",
+    "randperm": "permute",
+    "standard_normal": "normal",
+}
+if not TYPE_CHECKING:  # for mypy, any name would exist
+    __getattr__ = advice_of(__name__, _OTHERS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The names that dir() shows for a module."""
+"""The names of a module: those that dir() shows, and the advice about names that it lacks."""
 
 from __future__ import annotations
 
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable, Mapping
 
 
 def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -11,3 +11,16 @@ def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
     module imports for its own use."""
     shown = sorted([*names, "__all__", "__doc__", "__file__", "__name__"])
     return lambda: shown
+
+
+def advice_of(module: str, others: Mapping[str, str]) -> Callable[[str], Any]:
+    """The function __getattr__ of a module. Its error proposes the module's own name for one of another library
+    or of shufctl, in `others`. The interpreter itself proposes names that are only misspelled."""
+
+    def fail(name: str) -> Any:
+        error = f"module {module!r} has no attribute {name!r}"
+        if name in others:  # a given name keeps the interpreter from proposing another one
+            raise AttributeError(f"{error}; did you mean {module}.{others[name]}?", name=name)
+        raise AttributeError(error)
+
+    return fail
