@@ -263,6 +263,8 @@ static void help_succeeds(void **state)
         {"help --help", "Usage: shufctl help [VERB|TOPIC]"},
         {"--help units", "64Ki"},
         {"permute -h", "--drop-last"},
+        {"permute -h", "output: by default text on a terminal, else raw"},
+        {"gauss -h", "output: by default text on a terminal, else raw"},
         {"status -h", "--wait"},
         {"version --help", "--wait"},
     };

@@ -15,7 +15,10 @@
 enum key { KEY_OUT = 0x300, KEY_FORMAT, KEY_TRANSPORT, KEY_PREFETCH };
 
 static const struct argp_option option_table[] = {
-    {"out", KEY_OUT, "FILE", 0, "Write the values to FILE, or to standard output for -", 1},
+    {"out", KEY_OUT, "FILE", 0,
+     "Write the values to FILE, or for - to standard output: by default text on a terminal, else "
+     "raw bytes",
+     1},
     {"format", KEY_FORMAT, SHUF__FORMAT_VALUES, 0, SHUF__FORMAT_HELP, 1},
     {"transport", KEY_TRANSPORT, "memfd|cuda-fd|cuda-ipc|inline", 0,
      "Map the result instead of copying it; inline copies", 2},
