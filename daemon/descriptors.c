@@ -15,7 +15,7 @@ enum {
     HTTP = 40,     /* for the HTTP server and its clients */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
     SPARE = 16,    /* for users, and so that rounded parts are no smaller than those of connections */
-    LEAST = 25,    /* 20 of a daemon at rest, and those of a client with a lease */
+    LEAST = 26,    /* 21 of a daemon at rest, and those of a client with a lease */
 };
 
 static uint64_t open_files(void)
@@ -44,9 +44,9 @@ struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clien
 {
     const uint64_t wanted = 2 * clients + SPARE, most = files - files / BLOCKS,
                    fitting = wanted < most ? wanted : most,
-                   of_clients = fitting > 3 ? fitting : 3; /* one connection */
+                   of_clients = fitting > 4 ? fitting : 4; /* one connection */
     return (struct shuf__descriptors){
-        .clients = clients < of_clients - 1 ? clients : of_clients - 2,
+        .clients = clients < of_clients - 2 ? clients : of_clients - 3,
         .of_clients = of_clients,
         .blocks = files > of_clients ? files - of_clients : 1,
     };

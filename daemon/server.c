@@ -73,8 +73,7 @@ static void close_handle(void *handle)
 
 static void close_handles(struct shuf__server *server)
 {
-    close_handle(&server->acceptor.poll);
-    close_handle(&server->acceptor.again);
+    shuf__acceptor_close(&server->acceptor);
     close_handle(&server->deadline);
     close_handle(&server->drain.tick);
     close_handle(&server->heartbeat.tick);
@@ -295,8 +294,9 @@ static void init_handles(struct shuf__server *server)
 /* Fails only if there are no descriptors or no memory. */
 static shuf_status start_handles(struct shuf__server *server, struct shuf__error *error)
 {
-    int result =
-        shuf__acceptor_init(&server->acceptor, &server->service.sessions, &server->listener);
+    int result = 0;
+    if (!shuf__acceptor_init(&server->acceptor, &server->service.sessions, &server->listener))
+        return shuf__fail(error, SHUF_IO, "epoll: %s", strerror(errno));
     for (int i = 0; i < SIGNALS && result == 0; i++)
         result = uv_signal_init(&server->loop, &server->signals[i]);
     return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;
@@ -391,8 +391,10 @@ static void log_end(const struct shuf__server *server)
 static int run(struct shuf__server *server)
 {
     int code = start(server);
-    if (code != EX_OK)
+    if (code != EX_OK) {
+        shuf__acceptor_close(&server->acceptor);
         uv_walk(&server->loop, close_every_handle, NULL);
+    }
     uv_run(&server->loop, UV_RUN_DEFAULT);
     int busy = uv_loop_close(&server->loop);
     assert(busy == 0);

@@ -434,7 +434,7 @@ static void test_limit_of_open_files_is_explained(void **state)
         _exit(EX_OSERR);
     if (pid == 0)
         fail_to_start(h.socket, EX_OSERR,
-                      "open files: the limit is 20, but shufd needs at least 24; raise it with "
+                      "open files: the limit is 20, but shufd needs at least 26; raise it with "
                       "ulimit -n");
     int status = wait_for_child(pid);
     assert_true(harness_restart(&h));

@@ -32,7 +32,7 @@ static int start(void **state)
     (void)state;
     reports = 0;
     assert_int_equal(uv_loop_init(&loop), 0);
-    shuf__ready_init(&queue, &loop, report);
+    shuf__ready_init(&queue, &loop);
     for (int i = 0; i < SESSIONS; i++)
         assert_true(shuf__ready_join(&queue, &session[i], uid[i]));
     return 0;
@@ -158,6 +158,7 @@ static void connect_to(struct connection *c, uint32_t uid)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     c->fd = ends[0];
     c->other = ends[1];
+    c->session.report = report;
     assert_true(shuf__ready_join(&queue, &c->session, uid));
     assert_true(shuf__ready_watch(&c->session, c->fd, 0, EPOLLIN | EPOLLRDHUP));
 }

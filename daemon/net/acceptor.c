@@ -111,12 +111,21 @@ static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
         shuf__session_open(acceptor->sessions, fd);
 }
 
-static void on_connection(uv_poll_t *poll, int status, int events);
+static struct shuf__acceptor *acceptor_of(struct shuf__ready *ready)
+{
+    return (struct shuf__acceptor *)((char *)ready - offsetof(struct shuf__acceptor, ready));
+}
+
+static bool watch(struct shuf__acceptor *acceptor, uint32_t events)
+{
+    const uint32_t before = acceptor->watched;
+    acceptor->watched = events;
+    return shuf__ready_watch(&acceptor->ready, acceptor->listener->fd, before, events);
+}
 
 static void accept_again(uv_timer_t *timer)
 {
-    struct shuf__acceptor *acceptor = timer->data;
-    uv_poll_start(&acceptor->poll, UV_READABLE, on_connection);
+    shuf__acceptor_start(timer->data);
 }
 
 /* Stops accepting for a while when there are no descriptors or no memory. Else the loop would spin,
@@ -125,37 +134,43 @@ static void pause_accepting(struct shuf__acceptor *acceptor)
 {
     shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING,
                      "accept: %s; trying again in %d ms", strerror(errno), ACCEPT_AGAIN_MS);
-    uv_poll_stop(&acceptor->poll);
+    watch(acceptor, 0);
     uv_timer_start(&acceptor->again, accept_again, ACCEPT_AGAIN_MS, 0);
 }
 
-static void on_connection(uv_poll_t *poll, int status, int events)
+static void on_event(struct shuf__ready *ready, uint32_t events)
 {
-    struct shuf__acceptor *acceptor = poll->data;
-    (void)status; /* accept4() reports the error */
-    (void)events;
-    const uint64_t end = uv_hrtime() + shuf__ready_turn_ns(&acceptor->sessions->ready);
-    do {
-        int fd = accept4(acceptor->listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0 && errno == EAGAIN)
-            return;
-        if (fd < 0 && errno != ECONNABORTED && errno != EINTR) {
-            pause_accepting(acceptor);
-            return;
-        }
-        if (fd >= 0)
-            open_or_refuse(acceptor, fd);
-    } while (uv_hrtime() < end);
+    (void)events; /* accept4() reports an error */
+    shuf__ready_add(ready);
 }
 
-int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
-                        const struct shuf__listener *listener)
+/* Accepts one connection. Another one waits for another turn. */
+static void take_turn(struct shuf__ready *ready)
+{
+    struct shuf__acceptor *acceptor = acceptor_of(ready);
+    const int fd = accept4(acceptor->listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && errno == EAGAIN)
+        return;
+    if (fd < 0 && errno != ECONNABORTED && errno != EINTR) {
+        pause_accepting(acceptor);
+        return;
+    }
+    if (fd >= 0)
+        open_or_refuse(acceptor, fd);
+    shuf__ready_add(ready);
+}
+
+bool shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
+                         const struct shuf__listener *listener)
 {
     acceptor->sessions = sessions;
     acceptor->listener = listener;
-    acceptor->poll.data = acceptor->again.data = acceptor;
+    acceptor->watched = 0;
+    acceptor->again.data = acceptor;
+    acceptor->ready.report = on_event;
+    acceptor->ready.serve = take_turn;
     uv_timer_init(sessions->loop, &acceptor->again);
-    return uv_poll_init(sessions->loop, &acceptor->poll, listener->fd);
+    return shuf__ready_join(&sessions->ready, &acceptor->ready, SHUF__READY_NOBODY);
 }
 
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
@@ -168,11 +183,22 @@ void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
 
 void shuf__acceptor_start(struct shuf__acceptor *acceptor)
 {
-    uv_poll_start(&acceptor->poll, UV_READABLE, on_connection);
+    if (!watch(acceptor, EPOLLIN))
+        pause_accepting(acceptor);
 }
 
 void shuf__acceptor_stop(struct shuf__acceptor *acceptor)
 {
-    uv_poll_stop(&acceptor->poll);
+    watch(acceptor, 0);
+    shuf__ready_remove(&acceptor->ready);
     uv_timer_stop(&acceptor->again);
+}
+
+void shuf__acceptor_close(struct shuf__acceptor *acceptor)
+{
+    if (!acceptor->ready.user)
+        return;
+    shuf__ready_leave(&acceptor->ready);
+    acceptor->ready.user = NULL;
+    uv_close((uv_handle_t *)&acceptor->again, NULL);
 }

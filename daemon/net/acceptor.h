@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Accepts connections and opens their sessions; refuses those above the limit.
+ * Accepts connections and opens their sessions; refuses those above the limit. It takes turns with
+ * the users (ready.h), because a flood of connections may not delay requests.
  */
 #ifndef SHUFD_ACCEPTOR_H
 #define SHUFD_ACCEPTOR_H
@@ -14,13 +15,14 @@ struct shuf__acceptor {
     const struct shuf__listener *listener;
     uint64_t descriptors;        /* descriptors of sessions and client processes at a time */
     struct shuf__amount of_user; /* the part of the remaining sessions that one user may have */
-    uv_poll_t poll;
+    struct shuf__ready ready;
+    uint32_t watched; /* the events of the listening socket that `ready` watches */
     uv_timer_t again; /* accepts again, after a shortage of descriptors */
 };
 
-/* Fails, with an error of libuv, when the system has no descriptors. */
-int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
-                        const struct shuf__listener *listener);
+/* False: the system has no descriptors or no memory. */
+bool shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
+                         const struct shuf__listener *listener);
 
 /* Sets the limits. A user who is not privileged may have `of_user` of the sessions that the other
  * users leave, and at least one. A session needs a descriptor, and a process (process.h) too.
@@ -31,5 +33,8 @@ void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
 void shuf__acceptor_start(struct shuf__acceptor *acceptor);
 
 void shuf__acceptor_stop(struct shuf__acceptor *acceptor);
+
+/* Call it after shuf__acceptor_stop(), or if the daemon does not start. */
+void shuf__acceptor_close(struct shuf__acceptor *acceptor);
 
 #endif

@@ -8,13 +8,11 @@
 
 enum { TAKEN = 16 }; /* events of a user at a time */
 
-void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop,
-                      void (*report)(struct shuf__ready *session, uint32_t events))
+void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop)
 {
     LIST_INIT(&queue->users);
     TAILQ_INIT(&queue->busy);
     queue->loop = loop;
-    queue->report = report;
     queue->count = 0;
     queue->used_ns = 0;
 }
@@ -51,7 +49,7 @@ static struct shuf__ready_user *user_of(struct shuf__event_set *sockets)
 static void on_events(struct shuf__event_set *sockets)
 {
     struct shuf__ready_user *user = user_of(sockets);
-    if (user->connections == 0) /* it is closing */
+    if (user->refs == 0) /* it is closing */
         return;
     user->has_events = true;
     set_busy(user);
@@ -95,23 +93,27 @@ bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *sessi
     struct shuf__ready_user *user = find_user(queue, uid);
     if (!user && !(user = add_user(queue, uid)))
         return false;
-    user->connections++;
+    user->refs++;
     session->user = user;
     session->is_ready = false;
     return true;
 }
 
-void shuf__ready_leave(struct shuf__ready *session)
+void shuf__ready_user_unref(struct shuf__ready_user *user)
 {
-    struct shuf__ready_user *user = session->user;
-    shuf__ready_remove(session);
-    if (--user->connections > 0)
+    if (--user->refs > 0)
         return;
     user->has_events = false;
     set_idle_if_done(user);
     LIST_REMOVE(user, link);
     user->queue->count--;
     shuf__event_set_close(&user->sockets);
+}
+
+void shuf__ready_leave(struct shuf__ready *session)
+{
+    shuf__ready_remove(session);
+    shuf__ready_user_unref(session->user);
 }
 
 /* ---- Sessions ---- */
@@ -138,12 +140,14 @@ void shuf__ready_remove(struct shuf__ready *session)
 
 /* ---- Turns ---- */
 
-static void take_events(struct shuf__ready_queue *queue, struct shuf__ready_user *user)
+static void take_events(struct shuf__ready_user *user)
 {
     struct epoll_event events[TAKEN];
     const int count = shuf__event_set_take(&user->sockets, events, TAKEN);
-    for (int i = 0; i < count; i++)
-        queue->report(events[i].data.ptr, events[i].events);
+    for (int i = 0; i < count; i++) {
+        struct shuf__ready *session = events[i].data.ptr;
+        session->report(session, events[i].events);
+    }
     user->has_events = count == TAKEN;
     set_idle_if_done(user);
 }
@@ -165,7 +169,7 @@ struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue)
     while ((user = next_user(queue)) != NULL) {
         struct shuf__ready *session = TAILQ_FIRST(&user->ready);
         if (!session) {
-            take_events(queue, user);
+            take_events(user);
             continue;
         }
         queue->used_ns = user->used_ns;

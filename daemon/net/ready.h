@@ -5,7 +5,8 @@
  * (engine/turns.h). The user whose sessions have used the least time is next. So even a user with
  * many busy connections delays another user by only one request. The sessions of a user take turns
  * in order. The sockets of a user are in a set of their own (event_set.h), and the queue takes
- * their events in the user's turn. All calls are on the loop's thread.
+ * their events in the user's turn. New connections have a turn too, as those of another user
+ * (acceptor.h). All calls are on the loop's thread.
  */
 #ifndef SHUFD_READY_H
 #define SHUFD_READY_H
@@ -17,11 +18,15 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+/* The uid for new connections, whose users are not known yet. */
+static const uint32_t SHUF__READY_NOBODY = UINT32_MAX;
+
 /* A user with connections. */
 struct shuf__ready_user {
     struct shuf__ready_queue *queue;
     uint32_t uid;
-    uint64_t connections, used_ns;
+    uint64_t refs; /* sessions, and the turn that runs */
+    uint64_t used_ns;
     struct shuf__event_set sockets;
     bool has_events; /* the set may have events */
     bool is_busy;    /* has events or ready sessions */
@@ -30,8 +35,11 @@ struct shuf__ready_user {
     TAILQ_ENTRY(shuf__ready_user) busy_link;
 };
 
-/* The place of a session in the queue. The session embeds it. */
+/* The place of a session in the queue. The session embeds it, and sets the functions. */
 struct shuf__ready {
+    /* Gets the events (EPOLLIN, ...) of the socket. It may not free a session. */
+    void (*report)(struct shuf__ready *ready, uint32_t events);
+    void (*serve)(struct shuf__ready *ready); /* the turn; it may free the session */
     struct shuf__ready_user *user;
     bool is_ready;
     TAILQ_ENTRY(shuf__ready) link;
@@ -43,17 +51,15 @@ struct shuf__ready_queue {
     TAILQ_HEAD(, shuf__ready_user) busy;
     uint64_t count;   /* users */
     uint64_t used_ns; /* the used time of the user that was served last */
-    /* Gets the events (EPOLLIN, ...) of a session's socket. It may not free a session. */
-    void (*report)(struct shuf__ready *session, uint32_t events);
 };
 
-void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop,
-                      void (*report)(struct shuf__ready *session, uint32_t events));
+void shuf__ready_init(struct shuf__ready_queue *queue, uv_loop_t *loop);
 
 /* A session joins when it is made, and leaves when it is freed. False: there is no memory, or no
  * descriptor for the sockets of a new user. */
 bool shuf__ready_join(struct shuf__ready_queue *queue, struct shuf__ready *session, uint32_t uid);
 void shuf__ready_leave(struct shuf__ready *session);
+void shuf__ready_user_unref(struct shuf__ready_user *user);
 
 /* Watches the session's socket as shuf__event_set_watch() does. */
 static inline bool shuf__ready_watch(struct shuf__ready *session, int fd, uint32_t before,
@@ -77,13 +83,11 @@ static inline bool shuf__ready_is_only(const struct shuf__ready *session)
 /* Takes the session whose turn it is out of the queue. NULL: none is ready. */
 struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
 
-/* The time for requests and replies, and the time for new connections, before the loop handles
- * other events. A request that arrives meanwhile waits for the rest of this time, so the time is
- * shorter if several users are connected. */
+/* The time for turns before the loop handles other events. A request that arrives meanwhile waits
+ * for the rest of this time. So if several users are connected, it ends after about one turn. */
 static inline uint64_t shuf__ready_turn_ns(const struct shuf__ready_queue *queue)
 {
-    const struct shuf__ready_user *first = LIST_FIRST(&queue->users);
-    return first && LIST_NEXT(first, link) ? 10000 : 100000;
+    return queue->count > 2 ? 5000 : 100000; /* one of them is SHUF__READY_NOBODY */
 }
 
 static inline bool shuf__ready_is_empty(const struct shuf__ready_queue *queue)

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,12 +366,21 @@ static void on_payload_ready(void *context)
         set_ready(session);
 }
 
+static bool has_bytes(const struct shuf__session *session)
+{
+    return poll(&(struct pollfd){.fd = session->fd, .events = POLLIN}, 1, 0) > 0;
+}
+
 /* Closes a session that has no complete request. A complete request counts as accepted and gets its
- * reply. */
+ * reply, also if the daemon has not read it yet. */
 void shuf__session_drain(struct shuf__session *session)
 {
     session->closes_after_reply = true;
-    if (session->state == SHUF__SESSION_READING && !session->ready.is_ready)
+    if (session->state != SHUF__SESSION_READING || session->ready.is_ready)
+        return;
+    if (has_bytes(session))
+        set_ready(session);
+    else
         shuf__session_close(session);
 }
 
@@ -395,6 +405,8 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd)
     session->refs = 1;
     session->outbox.payload.ready = on_payload_ready;
     session->client.died = on_client_death;
+    session->ready.report = shuf__session_report;
+    session->ready.serve = shuf__session_take_turn;
     LIST_INSERT_HEAD(&sessions->list, session, link);
     sessions->count++;
     session->leases.account->clients++;

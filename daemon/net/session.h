@@ -28,8 +28,9 @@ void shuf__sessions_serve(struct shuf__sessions *sessions);
 void shuf__session_serve(struct shuf__session *session);
 void shuf__session_unref(struct shuf__session *session);
 
-/* Gets the events (EPOLLIN, ...) of the session's socket. */
+/* The functions of the session's `ready`. */
 void shuf__session_report(struct shuf__ready *ready, uint32_t events);
+void shuf__session_take_turn(struct shuf__ready *ready);
 
 /* Whether the socket has no room for the reply, because the client has not read. */
 bool shuf__session_waits_for_client(const struct shuf__session *session);

@@ -21,20 +21,28 @@ static void take_turn(struct shuf__session *session)
     }
 }
 
+void shuf__session_take_turn(struct shuf__ready *ready)
+{
+    struct shuf__session *session =
+        (struct shuf__session *)((char *)ready - offsetof(struct shuf__session, ready));
+    session->refs++;
+    take_turn(session);
+    shuf__session_unref(session);
+}
+
 void shuf__sessions_serve(struct shuf__sessions *sessions)
 {
     struct shuf__ready *next;
     uint64_t now = uv_hrtime(), before;
     const uint64_t end = now + shuf__ready_turn_ns(&sessions->ready);
     while (now < end && (next = shuf__ready_next(&sessions->ready)) != NULL) {
-        struct shuf__session *session =
-            (struct shuf__session *)((char *)next - offsetof(struct shuf__session, ready));
-        session->refs++;
-        take_turn(session);
+        struct shuf__ready_user *user = next->user;
+        user->refs++;
+        next->serve(next);
         before = now;
         now = uv_hrtime();
-        next->user->used_ns += now - before;
-        shuf__session_unref(session);
+        user->used_ns += now - before;
+        shuf__ready_user_unref(user);
     }
     if (uv_is_closing((uv_handle_t *)&sessions->more)) /* a turn has ended the daemon */
         return;
@@ -48,7 +56,7 @@ void shuf__sessions_init(struct shuf__sessions *sessions, uv_loop_t *loop)
 {
     sessions->loop = loop;
     LIST_INIT(&sessions->list);
-    shuf__ready_init(&sessions->ready, loop, shuf__session_report);
+    shuf__ready_init(&sessions->ready, loop);
     uv_idle_init(loop, &sessions->more);
 }
 
