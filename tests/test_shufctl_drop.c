@@ -95,13 +95,17 @@ static void wrong_options_are_explained(void **state)
 
 /* A prefetch of a result larger than host_cache fails, because the daemon would not keep the
  * result. */
-static void prefetch_above_host_cache_is_refused(void **state)
+static void prefetch_above_cache_is_refused(void **state)
 {
     (void)state;
-    shufctl_fail(71,
-                 "--prefetch: the result has 1.12 GiB, but the daemon keeps at most 1 GiB: it has "
-                 "read no configuration: start it with a larger --host-cache",
-                 "permute --n 3e8 --seed 7 --prefetch");
+    shufctl_fail(
+        71,
+        strcmp(shufctl_backend, "cpu") == 0
+            ? "--prefetch: the result has 1.12 GiB, but the daemon keeps at most 1 GiB: it "
+              "has read no configuration: start it with a larger --host-cache"
+            : "--prefetch: the result has 1.12 GiB, but the daemon keeps at most 1 GiB: it "
+              "has read no configuration: start it with a larger --device-cache",
+        "permute --n 3e8 --seed 7 --prefetch");
 }
 
 /* The result of a lease is not dropped. */
@@ -203,7 +207,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drop_frees_results_of_named_user),
         cmocka_unit_test(drop_as_text),
-        cmocka_unit_test(prefetch_above_host_cache_is_refused),
+        cmocka_unit_test(prefetch_above_cache_is_refused),
         cmocka_unit_test(wrong_options_are_explained),
         cmocka_unit_test(drop_keeps_leased_result),
         cmocka_unit_test(drop_of_other_users_is_refused),

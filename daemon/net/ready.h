@@ -87,7 +87,7 @@ struct shuf__ready *shuf__ready_next(struct shuf__ready_queue *queue);
  * for the rest of this time. So if several users are connected, it ends after about one turn. */
 static inline uint64_t shuf__ready_turn_ns(const struct shuf__ready_queue *queue)
 {
-    return queue->count > 2 ? 5000 : 100000; /* one of them is SHUF__READY_NOBODY */
+    return queue->count > 2 ? 10000 : 100000; /* one of them is SHUF__READY_NOBODY */
 }
 
 static inline bool shuf__ready_is_empty(const struct shuf__ready_queue *queue)

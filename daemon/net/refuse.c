@@ -28,10 +28,8 @@ void shuf__refuse_connection(int fd, const struct shuf__error *error)
     reply.message = text;
     size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
     assert(size > 0);
-    if (send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size) {
-        shutdown(fd, SHUT_WR);
+    if (send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size)
         (void)!recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
-    }
     close(fd);
 }
 

@@ -119,8 +119,10 @@ static void end_reply(struct shuf__session *session)
     shuf__payload_end(&session->outbox.payload);
     session->state = SHUF__SESSION_READING;
     shuf__request_sent(session);
-    if (session->closes_after_reply)
-        half_close(session);
+    if (!session->closes_after_reply)
+        return;
+    session->state = SHUF__SESSION_ENDING; /* the shutdown wakes the client a second time */
+    set_ready(session);
 }
 
 static void fail_payload(struct shuf__session *session)
@@ -263,6 +265,9 @@ void shuf__session_serve(struct shuf__session *session)
         break;
     case SHUF__SESSION_SENDING:
         flush(session);
+        break;
+    case SHUF__SESSION_ENDING:
+        half_close(session);
         break;
     case SHUF__SESSION_HALF_CLOSED:
         discard(session);

@@ -55,6 +55,7 @@ enum shuf__session_state {
     SHUF__SESSION_READING,     /* reads the next request */
     SHUF__SESSION_WORKING,     /* waits for its pending work */
     SHUF__SESSION_SENDING,     /* sends the reply and its payload */
+    SHUF__SESSION_ENDING,      /* has sent the last reply; shuts down in its next turn */
     SHUF__SESSION_HALF_CLOSED, /* has sent the last reply; waits until the client closes */
     SHUF__SESSION_CLOSED,      /* is freed when `refs` is 0 */
 };

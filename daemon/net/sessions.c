@@ -11,11 +11,13 @@ static void on_more(uv_idle_t *idle)
 
 /* If several sessions of a user have requests, all are handled first, and then their replies are
  * sent together. A client that waits for several of these replies wakes up only once. The reply to
- * a user with only one ready session is sent at once. */
+ * a user with only one ready session is sent at once, unless its request took long. */
 static void take_turn(struct shuf__session *session)
 {
+    const uint64_t end = uv_hrtime() + shuf__ready_turn_ns(&session->all->ready);
     shuf__session_serve(session);
-    if (session->state == SHUF__SESSION_SENDING && shuf__ready_is_only(&session->ready)) {
+    if (session->state == SHUF__SESSION_SENDING && shuf__ready_is_only(&session->ready) &&
+        uv_hrtime() < end) {
         shuf__ready_remove(&session->ready);
         shuf__session_serve(session);
     }
