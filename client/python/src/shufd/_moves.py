@@ -345,7 +345,7 @@ class DirectMove(_PeerMove):
         of the first round, because the links between the GPUs limit the round."""
         lists, device, width = self.lists, self.leaf.device, self.lists.order.width
         leaving, coming = self._others(round, rounds)
-        sent = lists.order.take(leaving, device)
+        sent = lists.order.take(leaving, device).clone()  # after an error the engine may read it for longer than the lease
         received = torch.empty(sum(_lengths(coming)), dtype=sent.dtype, device=device)
         wait = self.ranks.start(
             _bytes_of(received), _bytes_of(sent), [c * width for c in _lengths(coming)],
