@@ -6,6 +6,7 @@
 #include "reload.h"
 
 #include "backend.h"
+#include "socket_keys.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -14,20 +15,30 @@
 
 enum { OPTION = 64 };
 
+static void log_change(const struct shuf__config_change *change, const struct shuf__config *fresh,
+                       const struct shuf__listener *listener, const struct shuf__log *log)
+{
+    char unused[SHUF__UNUSED_TEXT];
+    if (shuf__socket_key_is_unused(listener, fresh, change->number, unused))
+        shuf__log(log, SHUF__LOG_WARNING, "reload: %s = %s: even after a restart it %s",
+                  change->key, change->to, unused);
+    else if (change->needs_restart)
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "reload: %s = %s takes effect only after a restart, now %s", change->key,
+                  change->to, change->from);
+    else
+        shuf__log(log, SHUF__LOG_INFO, "reload: %s = %s, before %s", change->key, change->to,
+                  change->from);
+}
+
 /* Returns the number of keys that differ. */
 static unsigned log_changes(const struct shuf__config *config, const struct shuf__config *fresh,
-                            const struct shuf__log *log)
+                            const struct shuf__listener *listener, const struct shuf__log *log)
 {
     struct shuf__config_change change;
     unsigned count = 0;
     for (size_t next = 0; shuf__config_diff(config, fresh, &next, &change); count++)
-        if (change.needs_restart)
-            shuf__log(log, SHUF__LOG_WARNING,
-                      "reload: %s = %s takes effect only after a restart, now %s", change.key,
-                      change.to, change.from);
-        else
-            shuf__log(log, SHUF__LOG_INFO, "reload: %s = %s, before %s", change.key, change.to,
-                      change.from);
+        log_change(&change, fresh, listener, log);
     return count;
 }
 
@@ -62,9 +73,11 @@ static unsigned log_overridden(const struct shuf__config *file, const struct shu
 }
 
 static void take_over(struct shuf__config *config, const struct shuf__config *file,
-                      const struct shuf__config *fresh, struct shuf__log *log)
+                      const struct shuf__config *fresh, const struct shuf__listener *listener,
+                      struct shuf__log *log)
 {
-    const unsigned count = log_changes(config, fresh, log) + log_overridden(file, fresh, log);
+    const unsigned count =
+        log_changes(config, fresh, listener, log) + log_overridden(file, fresh, log);
     if (!fresh->file[0])
         shuf__log(log, SHUF__LOG_INFO, "reload: there is no configuration file, only keys");
     else if (count == 0)
@@ -120,7 +133,7 @@ static shuf_status reload(struct shuf__config *config, struct shuf__config *file
     (void)status;
     if (check_start(config, fresh, listener, fault))
         return keep(log, SHUF__LOG_ERROR, fault);
-    take_over(config, file, fresh, log);
+    take_over(config, file, fresh, listener, log);
     return SHUF_OK;
 }
 

@@ -5,14 +5,14 @@
 #include "report_start.h"
 
 #include "check.h"
-#include "handlers/service_name.h"
 #include "service_manager.h"
 #include "socket.h"
+#include "socket_keys.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ORIGIN = 192, UNIT = 128, STATUS_TEXT = 1024 };
+enum { ORIGIN = 192, STATUS_TEXT = 1024 };
 
 static void write_origin(const char *path, const struct shuf__config *config, char text[ORIGIN])
 {
@@ -28,38 +28,16 @@ static void write_origin(const char *path, const struct shuf__config *config, ch
                 ORIGIN - strlen(text) - 1);
 }
 
-/* Writes the unit of systemd that makes the socket. */
-static void write_unit(const char *path, char unit[UNIT])
-{
-    static const char directory[] = SHUF__SOCKET_DIRECTORY "/";
-    char name[SHUF__SERVICE_NAME];
-    shuf__service_name_of(path, name);
-    if (strcmp(name, "shufd") != 0 && strncmp(path, directory, strlen(directory)) == 0)
-        snprintf(unit, UNIT, "shufd@%s.socket", name);
-    else
-        snprintf(unit, UNIT, "shufd.socket");
-}
-
 /* A key with its default value needs no warning, because nobody chose this value. */
-static void warn_of_unused_keys(const char *path, const struct shuf__config *config,
-                                const struct shuf__log *log)
+static void warn_of_unused_keys(const struct shuf__listener *listener,
+                                const struct shuf__config *config, const struct shuf__log *log)
 {
-    static const enum shuf__config_key keys[] = {SHUF__CONFIG_socket, SHUF__CONFIG_socket_mode,
-                                                 SHUF__CONFIG_socket_group};
-    const bool has_other_socket = strncmp(config->metrics, "unix:", 5) == 0;
-    char unit[UNIT], value[SHUF__CONFIG_VALUE];
-    write_unit(path, unit);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (!shuf__config_is_default(config, keys[i]))
-            shuf__warn_of_config(
-                config, log,
-                "%s %s: has no effect%s, because the service manager passes the socket; change it "
-                "by systemctl edit %s",
-                shuf__config_help(keys[i]).name, shuf__config_value(config, keys[i], value),
-                has_other_socket && keys[i] != SHUF__CONFIG_socket
-                    ? " except on the socket of the metrics"
-                    : "",
-                unit);
+    char unused[SHUF__UNUSED_TEXT], value[SHUF__CONFIG_VALUE];
+    for (enum shuf__config_key key = 0; key < SHUF__CONFIG_KEYS; key++)
+        if (shuf__socket_key_is_unused(listener, config, key, unused) &&
+            !shuf__config_is_default(config, key))
+            shuf__warn_of_config(config, log, "%s %s: %s", shuf__config_help(key).name,
+                                 shuf__config_value(config, key, value), unused);
 }
 
 void shuf__report_socket(const struct shuf__listener *listener, const struct shuf__config *config,
@@ -70,8 +48,7 @@ void shuf__report_socket(const struct shuf__listener *listener, const struct shu
     if (!listener->is_passed)
         write_origin(path, config, origin);
     shuf__log(log, SHUF__LOG_INFO, "listening on %s (%s)", path, origin);
-    if (listener->is_passed)
-        warn_of_unused_keys(path, config, log);
+    warn_of_unused_keys(listener, config, log);
 }
 
 void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend,

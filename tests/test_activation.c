@@ -166,14 +166,38 @@ static void test_unused_keys_are_named(void **state)
             &h, i ? "warning: /tmp/shuf-activation.conf:1: socket_mode 0666: has no effect except "
                     "on the socket of the metrics, because the service manager passes"
                   : "warning: /tmp/shuf-activation.conf:2: socket_group nosuchgrp: has no effect, "
-                    "because the service manager passes the socket; change it by systemctl "
-                    "edit shufd.socket\n");
+                    "because the service manager passes the socket; set SocketGroup= by systemctl "
+                    "edit shufd.socket, then restart that unit\n");
         shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
         shufd_read(h.log, log, sizeof log);
         assert_null(strstr(log, i ? "socket_group" : "socket_mode")); /* its default value */
         assert_non_null(strstr(log, "warning: socket /"));
         stop(&h);
     }
+    unlink(path);
+}
+
+/* A reload does not promise that a restart of the daemon would change the passed socket. */
+static void test_reload_names_unused_keys(void **state)
+{
+    static const char path[] = "/tmp/shuf-activation.conf";
+    struct harness h;
+    char log[4096];
+    (void)state;
+    shufd_write(path, "clients = 7\n");
+    listen_as(&h, "shufd");
+    h.extra[0] = "--config";
+    h.extra[1] = path;
+    assert_true(harness_restart(&h));
+    shufd_write(path, "clients = 7\nsocket_mode = 0666\nthreads = 2\n");
+    kill(h.pid, SIGHUP);
+    expect_log(&h, "warning: reload: socket_mode = 0666: even after a restart it has no effect, "
+                   "because the service manager passes the socket; set SocketMode= by systemctl "
+                   "edit shufd.socket, then restart that unit\n");
+    expect_log(&h, "warning: reload: threads = 2 takes effect only after a restart, now 0\n");
+    shufd_read(h.log, log, sizeof log);
+    assert_null(strstr(log, "socket_mode = 0666 takes effect"));
+    stop(&h);
     unlink(path);
 }
 
@@ -277,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_wrong_descriptors_are_refused),
         cmocka_unit_test(test_second_daemon_is_refused),
         cmocka_unit_test(test_unused_keys_are_named),
+        cmocka_unit_test(test_reload_names_unused_keys),
         cmocka_unit_test(test_missing_device_is_told_to_clients),
         cmocka_unit_test(test_mistake_is_told_to_clients),
         cmocka_unit_test(test_wrong_options_are_told_to_clients),

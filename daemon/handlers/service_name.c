@@ -4,6 +4,8 @@
  */
 #include "service_name.h"
 
+#include "socket.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +17,17 @@ void shuf__service_name_of(const char *socket, char name[SHUF__SERVICE_NAME])
     const size_t length = strlen(name), cut = sizeof suffix - 1;
     if (length > cut && strcmp(name + length - cut, suffix) == 0)
         name[length - cut] = '\0';
+}
+
+void shuf__service_unit_of(const char *socket, const char *type, char unit[SHUF__SERVICE_UNIT])
+{
+    static const char directory[] = SHUF__SOCKET_DIRECTORY "/";
+    char name[SHUF__SERVICE_NAME];
+    shuf__service_name_of(socket, name);
+    if (strcmp(name, "shufd") != 0 && strncmp(socket, directory, strlen(directory)) == 0)
+        snprintf(unit, SHUF__SERVICE_UNIT, "shufd@%.108s.%.10s", name, type);
+    else
+        snprintf(unit, SHUF__SERVICE_UNIT, "shufd.%.10s", type);
 }
 
 bool shuf__service_name_expand(const char *text, const char *name, char *out, size_t size)
