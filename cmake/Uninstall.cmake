@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# cmake --build build --target uninstall: removes the files that the last installation wrote, except
-# an edited shufd.conf. It warns of active units. Then removes empty directories: below a private prefix all of them, elsewhere
-# those of shufd.
+# cmake --build build --target uninstall: removes the files that the last installation wrote, except an
+# edited shufd.conf, and the libraries of other versions. It warns of active units. Then removes empty
+# directories: below a private prefix all of them, elsewhere those of shufd.
 #     cmake -DMANIFEST=build/install_manifest.txt -DSHUF_CONF=config/shufd.conf -P Uninstall.cmake
 cmake_minimum_required(VERSION 3.25)
 if(NOT EXISTS "${MANIFEST}")
@@ -27,6 +27,9 @@ if(active)
   message(WARNING "these units are active, and go on without their files:${active}; run: "
                   "systemctl disable --now shufd.target; systemctl stop 'shufd*'; systemctl daemon-reload")
 endif()
+
+set(CMAKE_INSTALL_MANIFEST_FILES ${files})
+include(${CMAKE_CURRENT_LIST_DIR}/OtherVersions.cmake)
 
 # The prefix is the folder of include/shuf.h. That of a system is not private.
 set(private ${files})

@@ -53,6 +53,21 @@ foreach(row "/usr:/etc" "/usr/local:/usr/local/etc" "/opt/x:/etc/opt/x" "/home/a
   file(REMOVE_RECURSE ${root}/place)
 endforeach()
 
+# Libraries of older and newer versions do not stay beside the installed one. A library with another soname stays.
+install_to("" ${root}/versions)
+file(GLOB_RECURSE soname ${root}/versions/*/libshuf.so.0)
+file(TOUCH ${soname}.0.9 ${soname}.99.0)
+install_to("" ${root}/versions)
+file(GLOB left ${soname}.*)
+list(LENGTH left count)
+if(NOT count EQUAL 1 OR NOT output MATCHES "Removed: ${soname}.99.0, of another version")
+  message(FATAL_ERROR "expected only the installed library, and messages about the others: ${left}; ${output}")
+endif()
+get_filename_component(directory ${soname} DIRECTORY)
+file(TOUCH ${soname}.99.0 ${directory}/libshuf.so.1.0.0)
+uninstall("")
+expect_files(${directory} libshuf.so.1.0.0)
+
 # An edited file stays, and the new one is installed as shufd.conf.new.
 install_to("" ${root}/kept)
 set(conf ${root}/kept/etc/shufd/shufd.conf)
