@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # cmake --build build --target uninstall: removes the files that the last installation wrote, except an
-# edited shufd.conf, and the libraries of other versions. It warns of active units. Then removes empty
-# directories: below a private prefix all of them, elsewhere those of shufd.
+# edited shufd.conf, and the libraries of other versions. Then removes empty directories: below a private
+# prefix all of them, elsewhere those of shufd. At the end it warns of active units.
 #     cmake -DMANIFEST=build/install_manifest.txt -DSHUF_CONF=config/shufd.conf -P Uninstall.cmake
 cmake_minimum_required(VERSION 3.25)
 if(NOT EXISTS "${MANIFEST}")
@@ -23,11 +23,6 @@ foreach(unit IN LISTS units)
     string(APPEND active " ${unit}")
   endif()
 endforeach()
-if(active)
-  message(WARNING "these units are active, and go on without their files:${active}; run: "
-                  "systemctl disable --now shufd.target; systemctl stop 'shufd*'; systemctl daemon-reload")
-endif()
-
 set(CMAKE_INSTALL_MANIFEST_FILES ${files})
 include(${CMAKE_CURRENT_LIST_DIR}/OtherVersions.cmake)
 
@@ -70,3 +65,13 @@ foreach(name IN LISTS files)
     get_filename_component(directory "${directory}" DIRECTORY)
   endwhile()
 endforeach()
+
+# `systemctl disable` and `daemon-reload` read the units again. Without its file, a socket loses RemoveOnStop=,
+# and a later stop would leave the socket in the file system. So the stop is first.
+if(active)
+  message(NOTICE "Warning: these units are active, and go on without their files:${active}
+Stop them, which also removes their sockets, as root, in this order:
+    systemctl stop 'shufd*'
+    systemctl disable shufd.target
+    systemctl daemon-reload")
+endif()
