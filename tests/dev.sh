@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Tests the messages of ./dev while it builds and installs. A fake cmake only records its arguments.
+# Tests the messages of ./dev while it builds, installs and uninstalls. A fake cmake only records its arguments.
 #     dev.sh SOURCE BUILD
 set -eu
 directory=$2/dev-test
@@ -18,6 +18,7 @@ case $* in
     sleep 3
     [ -z "${BREAK-}" ] || { echo "x.c:1: error: broken"; exit 1; }
     ;;
+*-P*) printf '%s\n' "-- Removing: x" "-- Kept: shufd.conf, which was edited" ${ACTIVE+"Warning: units" "    systemctl stop"} ;;
 esac
 END
 printf '#!/bin/sh\necho "ii "\n' >"$directory/bin/dpkg-query"
@@ -103,6 +104,25 @@ expect "dev: systemd has the units, their user shufd and /run/shufd"
 grep -q "^systemd-sysusers $SHUFD_UNITS/usr/local/lib/sysusers.d/shufd.conf" ran
 grep -q "^systemd-tmpfiles --create $SHUFD_UNITS/usr/local/lib/tmpfiles.d/shufd.conf" ran
 grep -q "^systemctl daemon-reload" ran
+
+# ./dev uninstall removes only the installation under $PREFIX. Its last lines are the warning of active units. With
+# active units systemd must not read the missing units.
+if ./dev uninstall >output 2>&1; then exit 1; fi
+expect "build/release/install_manifest.txt: missing, so nothing was installed from here"
+printf '/usr/local/%s\n' include/shuf.h include/shuf_daemon.h >build/release/install_manifest.txt
+if PREFIX=$directory/prefix ./dev uninstall >output 2>&1; then exit 1; fi
+expect "the last installation from here was under /usr/local; PREFIX=/usr/local ./dev uninstall removes it"
+rm -f build/commands ran
+ACTIVE=1 ./dev uninstall >output 2>&1
+expect "dev: kept: shufd.conf, which was edited"
+[ "$(tail -n 2 output)" = "$(printf 'dev: Warning: units\n    systemctl stop')" ]
+grep -q -- "-DMANIFEST=$directory/build/release/install_manifest.txt .* -P $directory/cmake/Uninstall.cmake" build/commands
+grep -q "^ldconfig" ran
+if grep daemon-reload ran; then exit 1; fi
+./dev uninstall >output 2>&1
+expect_not Warning
+grep -q "^systemctl daemon-reload" ran
+
 unset SHUFD_UNITS
 for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig mandb sudo; do
     rm "$directory/bin/$command"
@@ -136,11 +156,12 @@ reject() {
 }
 
 reject "dev: install: argument /some/dir: expected none; PREFIX=/some/dir ./dev install installs there" install /some/dir
+reject "dev: uninstall: argument /some/dir: expected none; PREFIX=/some/dir ./dev uninstall uninstalls there" uninstall /some/dir
 reject "dev: demo: argument --quick: expected none" demo --quick
 reject "dev: install: argument a: expected none" install a b
 reject "dev: package: argument --all: expected a directory" package --all
 reject "dev: bench: argument b: expected one directory" bench a b
-for command in install test demo package format; do
+for command in install uninstall test demo package format; do
     rm -f build/commands
     ./dev $command --help >output 2>&1
     expect "./dev install            build and install"
