@@ -54,21 +54,30 @@ expect_not nvcc
 grep -q -- "--preset release -DSHUF_CUDA=ON" build/commands
 grep -q -- "--build --preset release --target installed" build/commands
 
-# After an upgrade, the services that run the program of this prefix need a restart.
+# After an upgrade, the services that run the replaced program of this prefix need a restart.
 cat >"$directory/bin/systemctl" <<END
 #!/bin/sh
 case "\$*" in
-list-units*) printf '%s loaded active running x\n' shufd.service shufd@GPU-1.service shufd@GPU-2.service ;;
+list-units*) printf '%s loaded active running x\n' shufd.service shufd@GPU-1.service shufd@GPU-2.service shufd@GPU-3.service ;;
+*MainPID*GPU-3*) echo MainPID=3 ;;
+*MainPID*) echo MainPID=1 ;;
 *GPU-2*) echo "ExecStart={ path=/usr/bin/shufd ; }" ;;
 show*) echo "ExecStart={ path=$directory/prefix/bin/shufd ; }" ;;
 esac
 END
 expect_not systemctl
-chmod +x "$directory/bin/systemctl"
+printf '#!/bin/sh\nexec "$@"\n' >"$directory/bin/sudo"
+chmod +x "$directory/bin/systemctl" "$directory/bin/sudo"
+export SHUFD_UNITS=$directory/root
+mkdir -p "$SHUFD_UNITS/proc/1" "$SHUFD_UNITS/proc/3"
+ln -s "$directory/prefix/bin/shufd (deleted)" "$SHUFD_UNITS/proc/1/exe"
+ln -s "$directory/prefix/bin/shufd" "$SHUFD_UNITS/proc/3/exe" # the installation has not changed the program
 PREFIX=$directory/prefix ./dev install >output 2>&1
 expect "dev: installed; shufd.service shufd@GPU-1.service runs the old version until a restart"
 expect "systemctl daemon-reload && sudo systemctl restart shufd.service shufd@GPU-1.service"
 expect_not GPU-2
+expect_not GPU-3
+unset SHUFD_UNITS
 printf '#!/bin/sh\nexit 1\n' >"$directory/bin/systemctl" # no systemd runs
 PREFIX=$directory/prefix ./dev install >output 2>&1
 expect_not systemctl
@@ -77,7 +86,6 @@ expect_not systemctl
 for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig mandb; do
     printf '#!/bin/sh\necho %s "$@" >>%s/ran\n' $command "$directory" >"$directory/bin/$command"
 done
-printf '#!/bin/sh\nexec "$@"\n' >"$directory/bin/sudo"
 chmod +x "$directory"/bin/*
 export SHUFD_UNITS=$directory/root
 for file in sysusers.d/shufd.conf tmpfiles.d/shufd.conf; do
@@ -104,6 +112,13 @@ expect "dev: systemd has the units, their user shufd and /run/shufd"
 grep -q "^systemd-sysusers $SHUFD_UNITS/usr/local/lib/sysusers.d/shufd.conf" ran
 grep -q "^systemd-tmpfiles --create $SHUFD_UNITS/usr/local/lib/tmpfiles.d/shufd.conf" ran
 grep -q "^systemctl daemon-reload" ran
+expect_not "start them" # the fake systemctl says that the target is enabled and active
+for state in is-enabled is-active; do
+    printf '#!/bin/sh\n[ "$1" != %s ]\n' $state >"$directory/bin/systemctl"
+    ./dev install >output 2>&1
+    expect "dev: start them: systemctl enable --now shufd.target"
+done
+printf '#!/bin/sh\necho systemctl "$@" >>%s/ran\n' "$directory" >"$directory/bin/systemctl"
 
 # ./dev uninstall removes only the installation under $PREFIX. Its last lines are the warning of active units. With
 # active units systemd must not read the missing units.
@@ -127,6 +142,18 @@ unset SHUFD_UNITS
 for command in systemd-sysusers systemd-tmpfiles systemctl ldconfig mandb sudo; do
     rm "$directory/bin/$command"
 done
+
+# The installed program refuses the present configuration.
+mkdir -p prefix/bin
+printf '#!/bin/sh\necho "error: shufd.conf:1: leeses: no such key: $*" >&2\nexit 78\n' >prefix/bin/shufd
+chmod +x prefix/bin/shufd
+PREFIX=$directory/prefix ./dev install >output 2>&1
+expect "dev: shufd does not start with its configuration; correct it before a start or a restart:"
+expect "error: shufd.conf:1: leeses: no such key: --check --socket /tmp/none --socket-group="
+printf '#!/bin/sh\necho cpu\n' >prefix/bin/shufd
+PREFIX=$directory/prefix ./dev install >output 2>&1
+expect_not "does not start"
+rm -r prefix
 
 cuda=$(printf '%s\nCMAKE_CUDA_COMPILER:FILEPATH=/usr/local/cuda/bin/nvcc' "$CACHE")
 CACHE=$cuda PREFIX=$directory/prefix ./dev install >output 2>&1
