@@ -5,6 +5,7 @@
  */
 #include "command.h"
 #include "export/http_socket.h"
+#include "export/remedy.h"
 #include "shufctl.h"
 #include "support/child.h"
 #include "support/metrics.h"
@@ -586,6 +587,36 @@ static void read_only_directory_of_file_is_explained(void **state)
     rmdir(directory);
 }
 
+/* As another user: the directory of root. */
+static void expect_remedy(int channel, void *context)
+{
+    char file[96], remedy[SHUF__REMEDY], expected[SHUF__REMEDY];
+    const char *directory = context;
+    (void)channel;
+    snprintf(file, sizeof file, "%.64s/m.prom", directory);
+    shuf__remedy_of_file(EACCES, file, remedy);
+    snprintf(expected, sizeof expected,
+             "; uid 65534 of the daemon may not %s %.56s: permit it, or choose another directory",
+             access(directory, X_OK) == 0 ? "write to" : "search", directory);
+    assert_string_equal(remedy, expected);
+}
+
+static void forbidden_directory_of_file_is_explained(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/shuf-forbidden-XXXXXX";
+    static const mode_t modes[] = {0700, 0755};
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(directory));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(chmod(directory, modes[i]), 0);
+        const struct child child = child_start_as(CHILD_NOBODY, expect_remedy, directory);
+        child_join(&child);
+    }
+    rmdir(directory);
+}
+
 #ifdef SHUF_HAVE_MICROHTTPD
 static const bool has_http = true;
 #else
@@ -602,6 +633,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(missing_directory_of_file_is_logged),
         cmocka_unit_test(mended_directory_of_file_is_logged),
         cmocka_unit_test(read_only_directory_of_file_is_explained),
+        cmocka_unit_test(forbidden_directory_of_file_is_explained),
     };
     const struct CMUnitTest http_tests[] = {
         cmocka_unit_test(http_pages_are_served),

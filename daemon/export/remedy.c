@@ -4,9 +4,14 @@
  */
 #include "remedy.h"
 
+#include "config/config.h"
+
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* systemd sets this variable for each service. */
 static bool is_in_unit(void)
@@ -31,11 +36,27 @@ const char *shuf__remedy_of_socket(int cause)
     return is_in_unit() ? "; its unit needs the drop-in metrics-socket.conf" : "";
 }
 
-/* ProtectSystem= of the unit makes all directories read-only. */
-const char *shuf__remedy_of_file(int cause)
+/* Names the first directory that the daemon may not search, or else the last one, in which it may
+ * not make the file. */
+static void write_permission(const char *path, char text[SHUF__REMEDY])
 {
-    return cause == EROFS && is_in_unit()
-               ? "; its unit needs ReadWritePaths=, or write to /run/shufd-metrics with the "
-                 "drop-in metrics-socket.conf"
-               : "";
+    char directory[SHUF__CONFIG_PATH] = "/";
+    bool may_search = true;
+    for (const char *slash = path; may_search && (slash = strchr(slash + 1, '/')) != NULL;) {
+        snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
+        may_search = access(directory, X_OK) == 0;
+    }
+    snprintf(text, SHUF__REMEDY,
+             "; uid %u of the daemon may not %s %.56s: permit it, or choose another directory",
+             (unsigned)geteuid(), may_search ? "write to" : "search", directory);
+}
+
+void shuf__remedy_of_file(int cause, const char *path, char text[SHUF__REMEDY])
+{
+    text[0] = '\0';
+    if (cause == EACCES)
+        write_permission(path, text);
+    else if (cause == EROFS && is_in_unit()) /* ProtectSystem= makes all directories read-only */
+        strcpy(text, "; its unit needs ReadWritePaths=, or write to /run/shufd-metrics with the "
+                     "drop-in metrics-socket.conf");
 }

@@ -6,10 +6,14 @@
 #ifndef SHUFD_EXPORT_REMEDY_H
 #define SHUFD_EXPORT_REMEDY_H
 
-/* The end of a message about a port, a socket or a file that failed with this errno: "; ...", or
- * "". */
+/* The end of a message about a port or a socket that failed with this errno: "; ...", or "". */
 const char *shuf__remedy_of_port(int cause);
 const char *shuf__remedy_of_socket(int cause);
-const char *shuf__remedy_of_file(int cause);
+
+enum { SHUF__REMEDY = 144 };
+
+/* Writes the same for a file that the daemon could not make. Looks at its directories, so a slow
+ * disk may block the thread. */
+void shuf__remedy_of_file(int cause, const char *path, char text[SHUF__REMEDY]);
 
 #endif

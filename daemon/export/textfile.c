@@ -5,7 +5,6 @@
 #include "textfile.h"
 
 #include "handlers/metrics_text.h"
-#include "remedy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,6 +54,7 @@ static void run_write(uv_work_t *work)
 {
     struct shuf__textfile *file = work->data;
     file->error = replace(file->path, file->text, file->size) ? 0 : errno;
+    shuf__remedy_of_file(file->error, file->path, file->remedy);
 }
 
 /* ---- on the loop's thread ---- */
@@ -66,8 +66,8 @@ static void note_result(struct shuf__textfile *file)
     file->has_failed = file->error != 0;
     p->fault[0] = '\0';
     if (file->has_failed)
-        snprintf(p->fault, sizeof p->fault, "metrics_file %.120s: %s%s", file->path,
-                 strerror(file->error), shuf__remedy_of_file(file->error));
+        snprintf(p->fault, sizeof p->fault, "metrics_file %.96s: %s%s", file->path,
+                 strerror(file->error), file->remedy);
 }
 
 static void after_write(uv_work_t *work, int status)
@@ -80,7 +80,7 @@ static void after_write(uv_work_t *work, int status)
     if (file->error && !file->has_failed)
         shuf__log(file->service->log, SHUF__LOG_WARNING,
                   "metrics_file %s: %s%s; trying again every metrics_interval", file->path,
-                  strerror(file->error), shuf__remedy_of_file(file->error));
+                  strerror(file->error), file->remedy);
     if (!file->error && file->has_failed)
         shuf__log(file->service->log, SHUF__LOG_INFO, "metrics_file %s: written again", file->path);
     note_result(file);

@@ -8,6 +8,7 @@
 #define SHUFD_TEXTFILE_H
 
 #include "handlers/service.h"
+#include "remedy.h"
 
 struct shuf__textfile {
     struct shuf__service *service;
@@ -19,6 +20,7 @@ struct shuf__textfile {
     char *text;
     size_t size;
     int error; /* errno of the last write; 0: none */
+    char remedy[SHUF__REMEDY];
 };
 
 void shuf__textfile_init(struct shuf__textfile *file, struct shuf__service *service);
