@@ -184,6 +184,33 @@ static void daemon_status_is_checked(void **state)
                    "stop it and use the daemons of shufd.target");
 }
 
+/* The daemon reads the keys of the metrics only at its start. */
+static void metrics_that_wait_for_a_restart_are_noted(void **state)
+{
+    (void)state;
+    static const char conf[] = "/etc/shufd/shufd.conf";
+    const struct shuf__check *const checks = shuf__daemon_checks;
+    struct shuf__patient patient = {.root = root, .status = SHUF_OK};
+    strcpy(patient.daemon.configuration, conf);
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured", "");
+    make_file(conf, "# metrics = 1\nmetrics =\nmetrics_interval = 5s\n");
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured", "");
+    make_file(conf, "metrics = 127.0.0.1:9477 # local\nmetrics_file=/run/%i/m.prom\n");
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_NOTE,
+                   "/etc/shufd/shufd.conf has metrics = 127.0.0.1:9477, metrics_file = "
+                   "/run/%i/m.prom, which the daemon reads only at its start; now it publishes "
+                   "nothing",
+                   "restart the daemon");
+    strcpy(patient.daemon.metrics, "127.0.0.1:94770, /run/shufd/m.prom");
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_NOTE,
+                   "has metrics = 127.0.0.1:9477, which the daemon reads only at its start; now it "
+                   "publishes on 127.0.0.1:94770, /run/shufd/m.prom",
+                   "restart the daemon");
+    strcpy(patient.daemon.metrics, "127.0.0.1:9477, /run/shufd/m.prom");
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "published on 127.0.0.1:9477",
+                   "");
+}
+
 static void expect_unit(char *properties, enum shuf__finding_level level, const char *text)
 {
     struct shuf__finding finding = {0};
@@ -371,6 +398,8 @@ int main(int argc, char **argv)
                                         remove_machine),
         cmocka_unit_test_setup_teardown(kernel_settings_are_checked, make_machine, remove_machine),
         cmocka_unit_test_setup_teardown(daemon_status_is_checked, make_machine, remove_machine),
+        cmocka_unit_test_setup_teardown(metrics_that_wait_for_a_restart_are_noted, make_machine,
+                                        remove_machine),
         cmocka_unit_test(unit_state_is_explained),
         cmocka_unit_test_setup_teardown(units_need_their_socket_and_user, make_machine,
                                         remove_machine),

@@ -51,6 +51,9 @@ void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding 
 /* Its finding from the output of `systemctl show UNIT`. */
 void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties);
 
+/* The check of where the daemon publishes its metrics. */
+void shuf__check_metrics(const struct shuf__patient *patient, struct shuf__finding *finding);
+
 /* Reads the beginning of ROOT/PATH as a string; false if it cannot be read. */
 bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,
                         size_t size);

@@ -233,23 +233,6 @@ static void check_lending(const struct shuf__patient *patient, struct shuf__find
                    "the kernel grants no file leases, so results in host memory are copied");
 }
 
-static void check_metrics(const struct shuf__patient *patient, struct shuf__finding *finding)
-{
-    const shuf_daemon *d = &patient->daemon;
-    if (d->metrics_fault[0])
-        shuf__find(
-            finding, SHUF__FINDING_NOTE,
-            "correct it, then restart the daemon, except for metrics_file, which it tries again by "
-            "itself; shufctl metrics works without both",
-            "the daemon does not publish metrics as configured: %s", d->metrics_fault);
-    else if (d->metrics[0])
-        shuf__find(finding, SHUF__FINDING_OK, NULL, "published on %s", d->metrics);
-    else
-        shuf__find(finding, SHUF__FINDING_OK, NULL,
-                   "not configured: only shufctl metrics prints them; the keys metrics and "
-                   "metrics_file of shufd.conf publish them");
-}
-
 static long status_field(const char *text, const char *name)
 {
     const char *line = strstr(text, name);
@@ -282,6 +265,6 @@ const struct shuf__check shuf__daemon_checks[] = {{"unit", shuf__check_unit},
                                                   {"limits", check_limits},
                                                   {"memory", check_memory},
                                                   {"lending", check_lending},
-                                                  {"metrics", check_metrics},
+                                                  {"metrics", shuf__check_metrics},
                                                   {"sandbox", check_sandbox},
                                                   {NULL, NULL}};

@@ -10,28 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { UNIT = 160, VALUE = 64, FAULT = 256 };
+enum { UNIT = SHUF__UNIT_NAME + 16, VALUE = 64, FAULT = 256 };
 
 struct unit_state {
     char active[VALUE], sub[VALUE], result[VALUE], code[VALUE];
     char fault[FAULT]; /* of the last reload */
 };
-
-/* Writes the name of the units of /run/shufd/NAME.sock, without .service or .socket. False: the
- * socket is of no unit. */
-static bool find_unit(const char *path, char unit[UNIT])
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                       "0123456789-");
-    if (!shuf__is_of_units(path) || length == 0 || strcmp(name + length, ".sock") != 0)
-        return false;
-    if (strcmp(name, "shufd.sock") == 0)
-        strcpy(unit, "shufd");
-    else
-        snprintf(unit, UNIT, "shufd@%.*s", (int)length, name);
-    return true;
-}
 
 static void read_property(const char *line, const char *key, char value[VALUE])
 {
@@ -94,7 +78,7 @@ void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE
 static void ask_systemd(struct shuf__finding *finding, const char *name, const char *type)
 {
     char unit[UNIT], command[2 * UNIT];
-    snprintf(unit, sizeof unit, "%.140s.%s", name, type);
+    snprintf(unit, sizeof unit, "%s.%s", name, type);
     snprintf(
         command, sizeof command,
         "systemctl show --property=ActiveState,SubState,Result,ExecMainStatus,StatusText '%s' 2>&1",
@@ -111,9 +95,9 @@ static void ask_systemd(struct shuf__finding *finding, const char *name, const c
 /* A socket that fails leaves its service inactive, without a failure. */
 void shuf__check_unit(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
-    char name[UNIT];
+    char name[SHUF__UNIT_NAME];
     struct shuf__finding of_socket;
-    if (!find_unit(shuf_socket(patient->handle), name)) {
+    if (!shuf__unit_of_socket(shuf_socket(patient->handle), name)) {
         shuf__find(finding, SHUF__FINDING_OK, NULL, "none: systemd has no unit for this socket");
         return;
     }

@@ -65,6 +65,20 @@ bool shuf__is_of_units(const char *path)
     return strncmp(path, directory, strlen(directory)) == 0 && shuf__units_are_installed();
 }
 
+bool shuf__unit_of_socket(const char *path, char unit[SHUF__UNIT_NAME])
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                       "0123456789-");
+    if (!shuf__is_of_units(path) || length == 0 || strcmp(name + length, ".sock") != 0)
+        return false;
+    if (strcmp(name, "shufd.sock") == 0)
+        strcpy(unit, "shufd");
+    else
+        snprintf(unit, SHUF__UNIT_NAME, "shufd@%.*s", (int)length, name);
+    return true;
+}
+
 bool shuf__must_choose_daemon(const char *path)
 {
     struct sockaddr_un found[2];

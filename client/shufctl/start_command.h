@@ -19,6 +19,12 @@ enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each by
 /* True if the socket belongs to the units of systemd. */
 bool shuf__is_of_units(const char *path);
 
+enum { SHUF__UNIT_NAME = 144 };
+
+/* Writes the name of the units of the socket without .service or .socket: "shufd" or "shufd@NAME".
+ * False: the socket is of no unit. */
+bool shuf__unit_of_socket(const char *path, char unit[SHUF__UNIT_NAME]);
+
 /* True if there is no such socket, but daemons of GPUs. A client takes the only one, except if it
  * names another GPU. So the user must choose a daemon. */
 bool shuf__must_choose_daemon(const char *path);
