@@ -10,6 +10,7 @@
 #include "support/random.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -80,13 +81,14 @@ static void connection_takes_no_closed_standard_stream(void **state)
     assert_int_equal(status, 0);
 }
 
-/* Connects as another user, in a child. */
-static void expect_failure(const char *socket, shuf_status expected, const char *words)
+/* Connects as another user without a group, in a child. */
+static void expect_failure_of(uid_t uid, const char *socket, shuf_status expected,
+                              const char *words)
 {
     pid_t child = fork();
     if (child == 0) {
         shuf *handle;
-        if (setuid(65534) != 0)
+        if (setgroups(0, NULL) != 0 || setuid(uid) != 0)
             _exit(1);
         const shuf_status got = shuf_connect(&handle, socket);
         _exit(got == expected && strstr(shuf_message(handle), words) ? 0 : 2);
@@ -94,6 +96,11 @@ static void expect_failure(const char *socket, shuf_status expected, const char 
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+static void expect_failure(const char *socket, shuf_status expected, const char *words)
+{
+    expect_failure_of(65534, socket, expected, words);
 }
 
 static void expect_denied(const char *words)
@@ -127,6 +134,9 @@ static void closed_socket_is_an_error(void **state)
     expect_denied("it is root:daemon's, mode 0600; socket_group and");
     assert_int_equal(chmod(harness_shared.socket, 0660), 0);
     expect_denied("its group may use it: usermod --append --groups daemon nobody, as root, then");
+    expect_failure_of(1, harness_shared.socket, SHUF_DENIED, /* of the group in the database */
+                      "its group may use it: daemon is a member of daemon, but not since this "
+                      "login: log in again, or run newgrp daemon");
     assert_int_equal(chown(harness_shared.socket, (uid_t)-1, 0), 0);
     assert_int_equal(chmod(harness_shared.directory, 0700), 0);
 }

@@ -8,10 +8,12 @@
 
 #include "support/cmocka_all.h"
 
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- a machine made of files ---- */
@@ -368,6 +370,28 @@ static void doctor_of_removed_socket(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* The user daemon has the group daemon in the database, but the child lacks it, as a login from
+ * before the membership does. */
+static void expect_advice_to_log_in(void)
+{
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        struct shuf__patient patient = {.root = ""};
+        if (setgroups(0, NULL) != 0 || setuid(1) != 0)
+            _exit(1);
+        patient.status = shuf_connect(&patient.handle, shufctl_daemon.socket);
+        const struct shuf__finding finding = run_check(shuf__daemon_checks, "socket", &patient);
+        _exit(strcmp(finding.advice,
+                     "daemon is a member of daemon, but not since this login: log in "
+                     "again, or run newgrp daemon") == 0
+                  ? 0
+                  : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void doctor_without_permission(void **state)
 {
     (void)state;
@@ -385,6 +409,7 @@ static void doctor_without_permission(void **state)
     assert_int_equal(shufctl_run(&c, COMMAND_AS_NOBODY, "doctor"), 69);
     assert_non_null(strstr(c.out.bytes, "-> usermod --append --groups daemon nobody, as root"));
     command_free(&c);
+    expect_advice_to_log_in();
     assert_int_equal(chown(shufctl_daemon.socket, (uid_t)-1, 0), 0);
 }
 

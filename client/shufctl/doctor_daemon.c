@@ -4,13 +4,12 @@
  */
 #include "connect.h"
 #include "doctor.h"
+#include "membership.h"
 #include "socket.h"
 #include "start_command.h"
 #include "units.h"
-#include "user.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -26,16 +25,13 @@ static const uint64_t least_files = 4096, least_memory = UINT64_C(1) << 30;
  * may not use the socket. */
 static void advise_group(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
-    char user[SHUF__USER_TEXT];
+    char advice[SHUF__MEMBERSHIP_ADVICE];
     struct stat status;
     if (stat(shuf_socket(patient->handle), &status) != 0)
         return;
-    const struct group *group = getgrgid(status.st_gid);
-    const bool is_open = status.st_gid != 0 && (status.st_mode & 060) == 060;
-    if (is_open && group)
-        snprintf(finding->advice, sizeof finding->advice,
-                 "usermod --append --groups %s %s, as root, and log in again", group->gr_name,
-                 shuf__user_text(user, geteuid()));
+    shuf__advise_membership(status.st_gid, advice);
+    if (status.st_gid != 0 && (status.st_mode & 060) == 060)
+        snprintf(finding->advice, sizeof finding->advice, "%s", advice);
     else
         snprintf(finding->advice, sizeof finding->advice,
                  "give the socket a group: SocketGroup= of its unit, or socket_group and "

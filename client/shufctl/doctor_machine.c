@@ -3,10 +3,9 @@
  * Checks of the machine: kernel, driver, device files, huge pages and pressure.
  */
 #include "doctor.h"
-#include "user.h"
+#include "membership.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,12 +49,9 @@ static void check_driver(const struct shuf__patient *patient, struct shuf__findi
 static void advise_access(const char *path, const struct stat *status,
                           struct shuf__finding *finding)
 {
-    char advice[SHUF__FINDING_TEXT], user[SHUF__USER_TEXT];
-    const struct group *group = getgrgid(status->st_gid);
-    snprintf(advice, sizeof advice,
-             "usermod --append --groups %s %s, as root, and log in again; the same for the user of "
-             "shufd",
-             group ? group->gr_name : "GROUP", shuf__user_text(user, geteuid()));
+    char advice[SHUF__FINDING_TEXT], own[SHUF__MEMBERSHIP_ADVICE];
+    shuf__advise_membership(status->st_gid, own);
+    snprintf(advice, sizeof advice, "%s; the same for the user of shufd", own);
     shuf__find(finding, SHUF__FINDING_FAULT, advice, "%s: no permission, its mode is %04o", path,
                (unsigned)status->st_mode & 07777);
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Users and groups by name, and how this user gets access to the files of a group. A process has
+ * the groups that its user had at the login, and a later membership has no effect on it.
+ */
+#ifndef SHUF__MEMBERSHIP_H
+#define SHUF__MEMBERSHIP_H
+
+#include <sys/types.h>
+
+enum { SHUF__ACCOUNT_NAME = 36, SHUF__MEMBERSHIP_ADVICE = 192 };
+
+/* Writes the name, cut to the size of `text`, or without a name the number. */
+void shuf__name_user(uid_t uid, char text[SHUF__ACCOUNT_NAME]);
+void shuf__name_group(gid_t gid, char text[SHUF__ACCOUNT_NAME]);
+
+/* Writes what makes this process's user a member of the group, or, if it is one in the database but
+ * this process lacks the group, what makes the membership effective. */
+void shuf__advise_membership(gid_t group, char text[SHUF__MEMBERSHIP_ADVICE]);
+
+#endif
