@@ -365,7 +365,8 @@ static int start(struct shuf__server *server)
         return fail_start(server, EX_OSERR, &error);
     }
     share_descriptors(server);
-    shuf__service_started(&server->service, server->listener.address.sun_path);
+    shuf__service_started(&server->service, server->listener.address.sun_path,
+                          server->listener.is_passed);
     measure(server);
     start_accepting(server);
     return EX_OK;

@@ -201,6 +201,28 @@ static void test_reload_names_unused_keys(void **state)
     unlink(path);
 }
 
+/* systemd must know of a reload of its unit. */
+static void test_memory_limit_names_the_unit(void **state)
+{
+    static const char path[] = "/tmp/shuf-activation.conf";
+    struct harness h;
+    (void)state;
+    shufd_write(path, "host_memory = 16Mi\n");
+    listen_as(&h, "shufd");
+    h.extra[0] = "--config";
+    h.extra[1] = path;
+    assert_true(harness_restart(&h));
+    struct wire *w = wire_greet(&h);
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY,
+                "raise host_memory in /tmp/shuf-activation.conf, then systemctl reload "
+                "shufd.service, as root");
+    wire_close(w);
+    stop(&h);
+    unlink(path);
+}
+
 /* Starts a daemon that cannot start with the passed socket. Returns its exit status. */
 static int start_in_vain(const struct harness *h, const char *option, const char *value,
                          const char *reason)
@@ -302,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_second_daemon_is_refused),
         cmocka_unit_test(test_unused_keys_are_named),
         cmocka_unit_test(test_reload_names_unused_keys),
+        cmocka_unit_test(test_memory_limit_names_the_unit),
         cmocka_unit_test(test_missing_device_is_told_to_clients),
         cmocka_unit_test(test_mistake_is_told_to_clients),
         cmocka_unit_test(test_wrong_options_are_told_to_clients),

@@ -5,6 +5,7 @@
  */
 #include "command.h"
 #include "config/config.h"
+#include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
@@ -641,6 +642,32 @@ static void test_closed_streams(void **state)
     command_free(&c);
 }
 
+/* Another user can neither write the file nor send the signal. */
+static void expect_advice_for_others(int channel, void *context)
+{
+    const struct harness *h = context;
+    struct wire *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    (void)channel;
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_NO_MEMORY, ": let uid 0, who runs shufd, raise ");
+    wire_close(w);
+}
+
+static void test_memory_limit_names_who_can_raise_it(void **state)
+{
+    (void)state;
+    struct harness h;
+    if (geteuid() != 0)
+        skip();
+    wire_start(&h, harness_backend,
+               "host_memory = 16Mi\ndevice_memory = 16Mi\nsocket_mode = 0666\n");
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    const struct child child = child_start_as(CHILD_NOBODY, expect_advice_for_others, &h);
+    child_join(&child);
+    assert_true(harness_stop(&h));
+}
+
 static void test_memory_limit_names_the_key(void **state)
 {
     (void)state;
@@ -761,6 +788,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_wrong_arguments_are_refused),
         cmocka_unit_test(test_closed_streams),
         cmocka_unit_test(test_memory_limit_names_the_key),
+        cmocka_unit_test(test_memory_limit_names_who_can_raise_it),
         cmocka_unit_test(test_memory_limit_names_the_starter),
         cmocka_unit_test(test_debug_log),
     };

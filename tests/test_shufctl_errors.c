@@ -36,6 +36,8 @@ static void wrong_options_are_explained(void **state)
         {"help unit", 64, "help 'unit': expected a verb or a topic; did you mean units?"},
         {"help sorting", 64, "help 'sorting': expected a verb or a topic\n"},
         {"stop", 64, "verb 'stop': no such verb; kill -TERM PID or systemctl stop"},
+        {"reload", 64,
+         "again by systemctl reload shufd, as root, or without a unit by kill -HUP PID"},
         {"start", 64, "a daemon is started by shufd"},
         {"free", 64, "no such verb; drop frees"},
         {"ls", 64, "no such verb; leases lists"},

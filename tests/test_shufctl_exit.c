@@ -241,6 +241,34 @@ static void users_first_start_their_own_daemon(void **state)
     assert_int_equal(system(remove), 0);
 }
 
+/* A signal works only for the daemon's user and root, and systemd must know of a reload of its
+ * units. */
+static void command_of_reload_works_for_its_reader(void **state)
+{
+    (void)state;
+    char root[96], command[SHUF__START_COMMAND], expected[64];
+    snprintf(root, sizeof root, "%s/root", directory);
+    snprintf(expected, sizeof expected, "kill -HUP %d", (int)getpid());
+    shuf__reload_command("/tmp/shufd.sock", (uint64_t)getpid(), command);
+    assert_string_equal(command, expected);
+    if (geteuid() == 0) {
+        assert_int_equal(setresuid(65534, 65534, 0), 0);
+        shuf__reload_command("/tmp/shufd.sock", 1, command);
+        assert_int_equal(setresuid(0, 0, 0), 0);
+        assert_string_equal(command, "kill -HUP 1, as root or as the user who runs it");
+    }
+    make_file(root, "/run/systemd/system/x");
+    make_file(root, "/lib/systemd/system/shufd.target");
+    setenv("SHUFD_UNITS", root, 1);
+    shuf__reload_command("/run/shufd/shufd.sock", (uint64_t)getpid(), command);
+    assert_string_equal(command, "systemctl reload shufd.service, as root");
+    shuf__reload_command("/run/shufd/GPU-1.sock", (uint64_t)getpid(), command);
+    assert_string_equal(command, "systemctl reload shufd@GPU-1.service, as root");
+    unsetenv("SHUFD_UNITS");
+    snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +278,7 @@ int main(void)
         cmocka_unit_test(default_socket_is_omitted),
         cmocka_unit_test(command_of_units),
         cmocka_unit_test(users_first_start_their_own_daemon),
+        cmocka_unit_test(command_of_reload_works_for_its_reader),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

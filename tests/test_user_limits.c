@@ -471,7 +471,8 @@ static void ask_for_too_much(int channel, void *context)
     wire_send_permute(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, "user_memory 75%: the request needs 200 MiB of ");
     wire_send_permute(w, &permute);
-    wire_expect(w, SHUF_NO_MEMORY, ", one user may hold 168 MiB: raise user_memory in ");
+    wire_expect(w, SHUF_NO_MEMORY,
+                ", one user may hold 168 MiB: let uid 0, who runs shufd, raise user_memory in ");
     take_leases(w, 40 * MI / 4, 1, "may hold 168 MiB, and holds 160 MiB");
     wire_close(w);
 }

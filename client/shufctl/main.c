@@ -31,8 +31,8 @@ static const struct shuf__other_word others[] = {
     {"stop", "kill -TERM PID or systemctl stop shufd.socket shufd ends the daemon; shufctl status "
              "has its PID"},
     {"restart", "systemctl restart shufd, or kill -TERM PID and shufd; shufctl status has the PID"},
-    {"reload", "kill -HUP PID or systemctl reload shufd reads the configuration again; shufctl "
-               "status has the PID"},
+    {"reload", "the configuration is read again by systemctl reload shufd, as root, or without a "
+               "unit by kill -HUP PID, as the daemon's user; shufctl status has the PID"},
     {"free", "drop frees the memory of unused results"},
     {"clear", "drop frees the memory of unused results"},
     {"ls", "leases lists the leases of results"},

@@ -12,6 +12,7 @@
 #include "npy.h"
 #include "output.h"
 #include "progress.h"
+#include "start_command.h"
 #include "summary.h"
 #include "text.h"
 #include "units.h"
@@ -206,12 +207,13 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
                                             {"--host-cache", "--host-memory"}};
     if (o->shape.bytes <= limit)
         return EX_OK;
-    char advice[sizeof now.configuration + 128];
+    char advice[sizeof now.configuration + SHUF__START_COMMAND + 128], reload[SHUF__START_COMMAND];
+    shuf__reload_command(shuf_socket(daemon), now.pid, reload);
     if (*now.configuration)
         snprintf(advice, sizeof advice,
-                 "raise %s in %s, then kill -HUP %" PRIu64 "; if shufd was started with %s, start "
-                 "it again with a larger value",
-                 keys[host][by_memory], now.configuration, now.pid, flags[host][by_memory]);
+                 "raise %s in %s, then %s; if shufd was started with %s, start it again with a "
+                 "larger value",
+                 keys[host][by_memory], now.configuration, reload, flags[host][by_memory]);
     else
         snprintf(advice, sizeof advice, "it has read no configuration: start it with a larger %s",
                  flags[host][by_memory]);

@@ -7,6 +7,8 @@
 #include "socket.h"
 #include "unit_files.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +131,16 @@ static bool write_own_command(const char *path, bool is_named, char command[SHUF
     }
     strcpy(command, "shufd &");
     return can_be_served(address.sun_path);
+}
+
+void shuf__reload_command(const char *path, uint64_t pid, char command[SHUF__START_COMMAND])
+{
+    char unit[SHUF__UNIT_NAME];
+    if (shuf__unit_of_socket(path, unit))
+        snprintf(command, SHUF__START_COMMAND, "systemctl reload %s.service, as root", unit);
+    else
+        snprintf(command, SHUF__START_COMMAND, "kill -HUP %" PRIu64 "%s", pid,
+                 kill((pid_t)pid, 0) == 0 ? "" : ", as root or as the user who runs it");
 }
 
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])

@@ -10,6 +10,7 @@
 #define SHUF__START_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each byte quoted */
 
@@ -28,6 +29,10 @@ bool shuf__unit_of_socket(const char *path, char unit[SHUF__UNIT_NAME]);
 /* True if there is no such socket, but daemons of GPUs. A client takes the only one, except if it
  * names another GPU. So the user must choose a daemon. */
 bool shuf__must_choose_daemon(const char *path);
+
+/* Writes the command by which the daemon of the socket reads its configuration again, and who may
+ * run the command if this user may not. */
+void shuf__reload_command(const char *path, uint64_t pid, char command[SHUF__START_COMMAND]);
 
 /* Writes the command for a daemon on `path`. given: the value of --socket, or NULL. Returns false
  * if a daemon cannot serve there: the file is not a socket, the directory is missing, or the user

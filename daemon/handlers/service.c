@@ -223,10 +223,14 @@ void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine
     service->sessions.engine = engine;
 }
 
-void shuf__service_started(struct shuf__service *service, const char *socket)
+void shuf__service_started(struct shuf__service *service, const char *socket, bool is_passed)
 {
     struct timespec now;
     shuf__service_name_of(socket, service->name);
+    if (is_passed) {
+        shuf__service_unit_of(socket, "service", service->unit);
+        service->allocations.unit = service->unit;
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     service->start_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     uv_update_time(service->loop);

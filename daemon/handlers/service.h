@@ -50,7 +50,7 @@ struct shuf__service {
     struct shuf__sessions sessions;
     uint64_t served, start_ms;
     double start_seconds; /* the same time, in seconds since 1970 */
-    char name[SHUF__SERVICE_NAME];
+    char name[SHUF__SERVICE_NAME], unit[SHUF__SERVICE_UNIT];
     struct shuf__publication publications[SHUF__PUBLICATIONS];
 };
 
@@ -78,7 +78,7 @@ shuf_status shuf__service_load_keys(struct shuf__service *service, struct shuf__
 shuf_status shuf__service_reload_keys(struct shuf__service *service, struct shuf__error *error);
 
 /* Call when the daemon begins to serve on that socket. */
-void shuf__service_started(struct shuf__service *service, const char *socket);
+void shuf__service_started(struct shuf__service *service, const char *socket, bool is_passed);
 
 void shuf__service_set_engine(struct shuf__service *service, struct shuf__engine *engine);
 

@@ -99,9 +99,10 @@ struct shuf__allocations {
     struct shuf__reading buffers_reading; /* of the bytes that clients have written to buffers */
     struct shuf__reading mapped_reading;  /* client_process.h */
     uint64_t mapped[SHUF__SIDES];         /* of all users, at that reading */
-    /* For messages. `config_file` and `starter` (the program that started the daemon) are NULL or
-     * "" if there is none. The flags say which limits are options of the command line. */
-    const char *config_file, *starter;
+    /* For messages. `config_file`, `starter` (the program that started the daemon) and `unit` (of
+     * systemd) are NULL or "" if there is none. The flags say which limits are options of the
+     * command line. */
+    const char *config_file, *starter, *unit;
     bool has_option[SHUF__SIDES], has_user_option;
     /* Blocks that libuv's worker threads free or touch; the backend must stay open. */
     uint64_t worker_blocks;

@@ -58,8 +58,9 @@ static struct setting memory_setting(const struct shuf__allocations *allocations
     return (struct setting){words[side].key, words[side].option, allocations->has_option[side]};
 }
 
+/* The advice for a user, who may not be the one who can follow it. */
 static void advise(const struct shuf__allocations *allocations, struct setting setting,
-                   char text[ADVICE])
+                   uint32_t uid, char text[ADVICE])
 {
     const char *file = allocations->config_file;
     const bool has_file = file && *file;
@@ -68,19 +69,25 @@ static void advise(const struct shuf__allocations *allocations, struct setting s
                  allocations->starter);
     else if (setting.has_option || !has_file)
         snprintf(text, ADVICE, "start shufd with a larger %s", setting.option);
-    else
+    else if (allocations->unit)
+        snprintf(text, ADVICE, "raise %s in %.64s, then systemctl reload %.64s, as root",
+                 setting.key, file, allocations->unit);
+    else if (shuf__uid_is_privileged(uid))
         snprintf(text, ADVICE, "raise %s in %.64s (then kill -HUP %d) or start shufd with %s",
                  setting.key, file, (int)getpid(), setting.option);
+    else
+        snprintf(text, ADVICE, "let uid %u, who runs shufd, raise %s in %.64s (then kill -HUP %d)",
+                 (unsigned)geteuid(), setting.key, file, (int)getpid());
 }
 
 static shuf_status too_large(const struct shuf__allocations *allocations, uint64_t size,
-                             const char *with, uint64_t limit, enum shuf__memory kind,
+                             const char *with, uint64_t limit, const struct shuf__need *need,
                              struct shuf__error *error)
 {
-    const enum shuf__side side = shuf__side_of(kind);
+    const enum shuf__side side = shuf__side_of(need->kind);
     const struct two_texts texts = texts_of(size, limit);
     char advice[ADVICE];
-    advise(allocations, memory_setting(allocations, side), advice);
+    advise(allocations, memory_setting(allocations, side), need->uid, advice);
     return shuf__fail(error, SHUF_NO_MEMORY, "the request needs %s of %s%s, the limit is %s: %s",
                       texts.a, words[side].memory, with, texts.b, advice);
 }
@@ -108,10 +115,11 @@ static shuf_status too_large_for_machine(const struct shuf__budget *budget, uint
 
 /* ---- the limits of a user ---- */
 
-static void advise_user_memory(const struct shuf__allocations *allocations, char text[ADVICE])
+static void advise_user_memory(const struct shuf__allocations *allocations, uint32_t uid,
+                               char text[ADVICE])
 {
     const struct setting setting = {"user_memory", "--user-memory", allocations->has_user_option};
-    advise(allocations, setting, text);
+    advise(allocations, setting, uid, text);
 }
 
 static shuf_status too_large_for_user(const struct shuf__allocations *allocations, uint64_t size,
@@ -120,7 +128,7 @@ static shuf_status too_large_for_user(const struct shuf__allocations *allocation
 {
     const struct two_texts texts = texts_of(size, most);
     char part[SHUF__NUMBER_TEXT], advice[ADVICE];
-    advise_user_memory(allocations, advice);
+    advise_user_memory(allocations, need->uid, advice);
     return shuf__fail(error, SHUF_NO_MEMORY,
                       "user_memory %s: the request needs %s of %s%s, one user may hold %s: %s",
                       shuf__amount_text(part, allocations->accounts.memory_share), texts.a,
@@ -144,7 +152,7 @@ static shuf_status check_size(const struct shuf__allocations *allocations,
     const struct shuf__budget *budget = budget_of(allocations, need->kind);
     const uint64_t limit = budget->max_limit, most = most_of_user(allocations, need);
     if (size > limit)
-        return too_large(allocations, size, with, limit, need->kind, error);
+        return too_large(allocations, size, with, limit, need, error);
     if (size > most_of_all(budget))
         return too_large_for_machine(budget, size, with, need->kind, error);
     if (size > most)

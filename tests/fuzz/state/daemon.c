@@ -253,7 +253,7 @@ void daemon_open(void)
     service.allocations.workers_done = on_workers_done;
     service.allocations.max_count = 64;
     start_engine();
-    shuf__service_started(&service, "/fuzz.sock");
+    shuf__service_started(&service, "/fuzz.sock", false);
 }
 
 int daemon_connect(uint32_t uid)
