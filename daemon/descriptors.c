@@ -14,8 +14,8 @@ enum {
     RESERVED = 64, /* for the device's driver, the log, a descriptor to be sent, and other files */
     HTTP = 40,     /* for the HTTP server and its clients */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
-    SPARE = 16,    /* for users, and so that rounded parts are no smaller than those of connections */
-    LEAST = 26,    /* 21 of a daemon at rest, and those of a client with a lease */
+    SPARE = 16, /* for users, and so that rounded parts are no smaller than those of connections */
+    LEAST = 26, /* 21 of a daemon at rest, and those of a client with a lease */
 };
 
 static uint64_t open_files(void)
