@@ -143,8 +143,13 @@ def test_cuda_array_interface(array):
 
 def test_part_of_a_lease_and_view(array):
     a = array()
-    part = _device.DeviceArray(a._lease, a.dtype, (10,), -1, first=990)
+    whole = _device.DeviceArray(a._lease, a.dtype, (1000,), -1)
+    part = whole[990:]
     assert part.ptr == a.ptr + 4 * 990 and part.nbytes == 40 and len(part) == 10
+    assert whole[5:3].shape == (0,) and len(whole[-3:-1]) == 2 and whole[:].ptr == whole.ptr
+    for wrong in (lambda: whole[0], lambda: whole[::2], lambda: a[:5]):
+        with pytest.raises(shufd.Invalid, match="expected a slice"):
+            wrong()
     signed = part.view("i4")
     assert signed.__cuda_array_interface__["typestr"] == "<i4" and part.dtype == np.uint32
     assert signed.ptr == part.ptr and signed.shape == part.shape
