@@ -16,8 +16,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-enum { LOSSES_MAX = 16 }; /* daemons that one call may lose */
-
 static struct shuf__request_options shuffle_options(const shuf_records *records,
                                                     const shuf_lease *input)
 {
@@ -93,14 +91,14 @@ static shuf_status shuffle_once(shuf *handle, const struct shuffle_call *c, bool
  * buffer. */
 static shuf_status shuffle_with_retry(shuf *handle, const struct shuffle_call *c, bool mapped)
 {
-    for (int losses = 0; losses < LOSSES_MAX; losses++) {
+    for (int losses = 0; losses < SHUF__LOSSES_MAX; losses++) {
         shuf_status status = shuffle_once(handle, c, mapped);
         if (status != SHUF_NO_DAEMON)
             return status;
         if (handle->reconnect_ms == 0 || shuf__call_gave_up(handle))
             return handle->lost_daemon ? shuf__call_fail_lost(handle) : status;
     }
-    return handle->error.status;
+    return shuf__call_fail_losses(handle);
 }
 
 static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,

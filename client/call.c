@@ -15,7 +15,6 @@
 enum {
     /* The most daemons that a call may lose one after another without receiving a new byte. The
      * limit stops a request that crashes every daemon. */
-    LOSSES_MAX = 16,
     /* The most connections in a row that end before an answer, if none ever had one. In the time of
      * so many attempts, a service manager does not start so many daemons. */
     SILENT_ENDS_MAX = 16,
@@ -68,6 +67,14 @@ shuf_status shuf__call_fail_lost(shuf *h)
                       "socket %s: the daemon was lost, and no other came within %" PRIu64
                       ".%03" PRIu64 " s",
                       h->connection.address.sun_path, ms / 1000, ms % 1000);
+}
+
+shuf_status shuf__call_fail_losses(shuf *h)
+{
+    return shuf__fail(&h->error, SHUF_NO_DAEMON,
+                      "socket %s: %d daemons ended one after another during this request; the "
+                      "daemon's log says why",
+                      h->connection.address.sun_path, SHUF__LOSSES_MAX);
 }
 
 static bool is_other_program(const shuf *h)
@@ -242,7 +249,7 @@ static void finish(shuf *h, const struct shuf__round_trip *trip)
 static shuf_status run_until_answered(shuf *h, struct shuf__round_trip *trip)
 {
     bool released_idle = false;
-    for (unsigned losses = 0; losses < LOSSES_MAX; losses++) {
+    for (unsigned losses = 0; losses < SHUF__LOSSES_MAX; losses++) {
         uint64_t before = trip->delivered;
         if (is_cancelled(h))
             return fail_cancelled(h);
@@ -271,7 +278,9 @@ static shuf_status run_until_answered(shuf *h, struct shuf__round_trip *trip)
         if (trip->delivered > before)
             losses = 0;
     }
-    return h->error.status;
+    h->reported_loss = true;
+    report_event(h, trip, SHUF_EVENT_LOST);
+    return shuf__call_fail_losses(h);
 }
 
 shuf_status shuf__call_run(shuf *h, struct shuf__round_trip *trip)

@@ -26,6 +26,13 @@ bool shuf__call_gave_up(const shuf *handle);
 /* Fails with SHUF_NO_DAEMON: the message says that a daemon was lost. */
 shuf_status shuf__call_fail_lost(shuf *handle);
 
+/* Daemons that one call may lose one after another, without a new byte. A request that makes each
+ * daemon end would else never end. */
+enum { SHUF__LOSSES_MAX = 16 };
+
+/* Fails with SHUF_NO_DAEMON after so many losses. */
+shuf_status shuf__call_fail_losses(shuf *handle);
+
 /* Pauses before another attempt, each time longer. The limit is the reconnect time of the handle,
  * or its timeout if that is less. False if this time has passed since the first call, or
  * if a signal has ended the wait: then the handle has this error. */

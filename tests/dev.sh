@@ -122,18 +122,27 @@ printf '#!/bin/sh\necho systemctl "$@" >>%s/ran\n' "$directory" >"$directory/bin
 
 # ./dev uninstall removes only the installation under $PREFIX. Its last lines are the warning of active units. With
 # active units systemd must not read the missing units.
+installed() {
+    printf "$1/%s\n" include/shuf.h include/shuf_daemon.h >build/release/install_manifest.txt
+    PREFIX=$1 ./dev install >output 2>&1
+}
+rm -f build/release/installed-*.txt
 if ./dev uninstall >output 2>&1; then exit 1; fi
-expect "build/release/install_manifest.txt: missing, so nothing was installed from here"
-printf '/usr/local/%s\n' include/shuf.h include/shuf_daemon.h >build/release/install_manifest.txt
+expect "uninstall: nothing is installed under /usr/local from here"
+installed /usr/local
 if PREFIX=$directory/prefix ./dev uninstall >output 2>&1; then exit 1; fi
-expect "the last installation from here was under /usr/local; PREFIX=/usr/local ./dev uninstall removes it"
+expect "nothing is installed under $directory/prefix from here; installed under /usr/local: set PREFIX"
+installed "$directory/prefix" # it does not hide the first one
+PREFIX=$directory/prefix ./dev uninstall >output 2>&1
+if PREFIX=$directory/prefix ./dev uninstall >output 2>&1; then exit 1; fi
 rm -f build/commands ran
 ACTIVE=1 ./dev uninstall >output 2>&1
 expect "dev: kept: shufd.conf, which was edited"
 [ "$(tail -n 2 output)" = "$(printf 'dev: Warning: units\n    systemctl stop')" ]
-grep -q -- "-DMANIFEST=$directory/build/release/install_manifest.txt .* -P $directory/cmake/Uninstall.cmake" build/commands
+grep -q -- "-DMANIFEST=$directory/build/release/installed-usr-local.txt .* -P $directory/cmake/Uninstall.cmake" build/commands
 grep -q "^ldconfig" ran
 if grep daemon-reload ran; then exit 1; fi
+installed /usr/local
 ./dev uninstall >output 2>&1
 expect_not Warning
 grep -q "^systemctl daemon-reload" ran

@@ -474,16 +474,28 @@ static void closes_at_request(int fd, int connection)
     next_request(fd, NULL);
 }
 
+static void count_lost(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)done;
+    (void)all;
+    *(unsigned *)context += event == SHUF_EVENT_LOST;
+}
+
 /* The client stops repeating a request that ends every daemon. */
 static void losses_without_progress_are_limited(void **state)
 {
     (void)state;
     static uint32_t out[VALUES];
+    unsigned lost = 0;
     shuf *handle;
     peer_start(closes_at_request);
     assert_int_equal(shuf_connect(&handle, peer_path()), SHUF_OK);
+    assert_int_equal(shuf_set_observer(handle, count_lost, &lost), SHUF_OK);
     assert_int_equal(shuf_permute(handle, &expected_request, out, sizeof out, NULL),
                      SHUF_NO_DAEMON);
+    assert_non_null(strstr(shuf_message(handle), "16 daemons ended one after another during this "
+                                                 "request; the daemon's log says why"));
+    assert_int_equal(lost, 16);
     shuf_close(handle);
     assert_int_equal(peer_stop(), 16);
 }

@@ -197,6 +197,8 @@ static void metrics_that_wait_for_a_restart_are_noted(void **state)
     expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured", "");
     make_file(conf, "# metrics = 1\nmetrics =\nmetrics_interval = 5s\n");
     expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured", "");
+    make_file(conf, "metrics = off\n"); /* as in the installed file */
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured", "");
     make_file(conf, "metrics = 127.0.0.1:9477 # local\nmetrics_file=/run/%i/m.prom\n");
     expect_finding(checks, "metrics", &patient, SHUF__FINDING_NOTE,
                    "/etc/shufd/shufd.conf has metrics = 127.0.0.1:9477, metrics_file = "

@@ -13,13 +13,15 @@
 
 enum { ROWS = 100000, COLUMNS = 4 };
 
-typedef float row[COLUMNS];
+typedef struct {
+    float x[COLUMNS];
+} row;
 
 static void fill_table(row *table)
 {
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++)
-            table[i][j] = (float)i + (float)j / 10;
+            table[i].x[j] = (float)i + (float)j / 10;
 }
 
 static shuf_status run_epochs(shuf *daemon, uint64_t epochs)
@@ -35,8 +37,8 @@ static shuf_status run_epochs(shuf *daemon, uint64_t epochs)
             break;
         const row *rows = shuffled->data;
         printf("epoch %" PRIu64 ": %.1f %.1f %.1f %.1f, then %.1f\n", request.epoch,
-               (double)rows[0][0], (double)rows[0][1], (double)rows[0][2], (double)rows[0][3],
-               (double)rows[1][0]);
+               (double)rows[0].x[0], (double)rows[0].x[1], (double)rows[0].x[2],
+               (double)rows[0].x[3], (double)rows[1].x[0]);
     }
     return status; /* the leases end with the handle */
 }

@@ -3,11 +3,12 @@
  * A training loop of N processes. shufd computes each epoch's permutation of the samples once.
  * Every process reads the part of its rank through a lease.
  *
- *     cc train.c $(pkg-config --cflags --libs libshuf) -o train
+ *     cc -pthread train.c $(pkg-config --cflags --libs libshuf) -o train
  *     ./train --processes 8 --epochs 3 --n 1e8 --transport memfd
  *
  * At the end of each epoch one process checks that all ranks together saw every sample once.
  */
+#define _DEFAULT_SOURCE /* barriers and shared memory, also with -std=c11 */
 #include <shuf.h>
 
 #include <getopt.h>

@@ -43,6 +43,11 @@ static bool is_among(const char *value, const char *places)
     return false;
 }
 
+static bool is_off(const char *value)
+{
+    return *value == '\0' || strcmp(value, "off") == 0;
+}
+
 /* Writes the keys of the file whose values the daemon does not use yet. False: there are none, or
  * the file cannot be read. */
 static bool find_waiting(const struct shuf__patient *patient, char waiting[WAITING])
@@ -53,7 +58,7 @@ static bool find_waiting(const struct shuf__patient *patient, char waiting[WAITI
     FILE *file = *patient->daemon.configuration ? fopen(path, "re") : NULL;
     for (size_t i = 0; file && i < sizeof keys / sizeof *keys; i++) {
         find_value(file, keys[i], value);
-        if (*value && !is_among(value, patient->daemon.metrics))
+        if (!is_off(value) && !is_among(value, patient->daemon.metrics))
             used += (size_t)snprintf(waiting + used, WAITING - used, "%s%s = %s", used ? ", " : "",
                                      keys[i], value);
     }
