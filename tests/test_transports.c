@@ -221,7 +221,7 @@ static void missing_transports_are_refused(void **state)
         char text[96];
         shuf_lease *lease = NULL;
         const shuf_lease_options options = {.transports = transports[i]};
-        snprintf(text, sizeof text, "transport %s: expected memfd, inline of the backend %s",
+        snprintf(text, sizeof text, "transport %s: the backend %s has only memfd, inline",
                  shuf_transport_name(transports[i]), backend);
         assert_int_equal(shuf_lease_take(handle, &request, &options, &lease), SHUF_INVALID);
         assert_string_equal(shuf_message(handle), text);

@@ -163,8 +163,8 @@ static shuf_status none_of_them(const struct shuf__backend *backend,
         return shuf__fail(error, SHUF_INVALID, "transport %s: %s in %s memory, expected %s",
                           *accepted_names ? accepted_names : "(unknown)", beside->what,
                           shuf__side_of(beside->kind) == SHUF__SIDE_HOST ? "host" : "device", has);
-    return shuf__fail(error, SHUF_INVALID, "transport %s: expected %s of the backend %s",
-                      *accepted_names ? accepted_names : "(unknown)", has, backend->ops->name);
+    return shuf__fail(error, SHUF_INVALID, "transport %s: the backend %s has only %s",
+                      *accepted_names ? accepted_names : "(unknown)", backend->ops->name, has);
 }
 
 shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf__backend *backend,
