@@ -320,6 +320,21 @@ static void user_clients_of_0_is_no_limit(void **state)
         wire_close(w[i]);
 }
 
+/* Each connection is the only one of its process and of its user. */
+static void users_can_have_all_connections(void **state)
+{
+    enum { CLIENTS = 64, RESERVE = 4 };
+    struct child child[CLIENTS];
+    (void)state;
+    for (uid_t i = 0; i < CLIENTS; i++) {
+        child[i] = child_start_as(HOSTILE_UID + i, hold_connection, NULL);
+        assert_int_equal(child_receive(child[i].channel),
+                         i < CLIENTS - RESERVE ? SHUF_OK : SHUF_BUSY);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        child_kill(&child[i]);
+}
+
 static void connections_of_a_user_are_limited(void **state)
 {
     enum { CLIENTS = 64, RESERVE = 4, USERS = 3 };
@@ -352,6 +367,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(floods_do_not_delay_other_users, start_for_floods, stop),
         cmocka_unit_test_setup_teardown(connections_of_a_user_are_limited, start_small, stop),
+        cmocka_unit_test_setup_teardown(users_can_have_all_connections, start_small, stop),
         cmocka_unit_test_setup_teardown(number_of_user_clients_is_exact, start_with_few, stop),
         cmocka_unit_test_setup_teardown(number_of_user_clients_is_exact_for_processes,
                                         start_with_few, stop),
