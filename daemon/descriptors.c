@@ -14,8 +14,9 @@ enum {
     RESERVED = 64, /* for the device's driver, the log, a descriptor to be sent, and other files */
     HTTP = 40,     /* for the HTTP server and its clients */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
-    SPARE = 16, /* for users, and so that rounded parts are no smaller than those of connections */
-    LEAST = 26, /* 21 of a daemon at rest, and those of a client with a lease */
+    OF_CLIENT = 3, /* a connection, its process and its user */
+    SPARE = 16,    /* so that rounded parts are no smaller than those of connections */
+    LEAST = 26,    /* 21 of a daemon at rest, and those of a client with a lease */
 };
 
 static uint64_t open_files(void)
@@ -42,7 +43,7 @@ shuf_status shuf__descriptors_check(struct shuf__error *error)
 
 struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients)
 {
-    const uint64_t wanted = 2 * clients + SPARE, most = files - files / BLOCKS,
+    const uint64_t wanted = OF_CLIENT * clients + SPARE, most = files - files / BLOCKS,
                    fitting = wanted < most ? wanted : most,
                    of_clients = fitting > 4 ? fitting : 4; /* one connection */
     return (struct shuf__descriptors){

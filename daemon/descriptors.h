@@ -22,7 +22,7 @@ struct shuf__descriptors {
 shuf_status shuf__descriptors_check(struct shuf__error *error);
 
 /* Divides `files` descriptors. Blocks have at least a quarter. Connections, client
- * processes and users have at most two for each of `clients` connections, and 16 more. */
+ * processes and users have at most three for each of `clients` connections, and 16 more. */
 struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients);
 
 /* Raises the limit of open files, and divides it. Warns if the connections of the configuration do

@@ -86,6 +86,53 @@ static void test_idle_drain_is_quick(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Stops the daemon, so that it reads the bytes only after the signal. */
+static void send_before_signal(const struct harness *h, struct wire *w, const void *bytes,
+                               size_t size)
+{
+    assert_int_equal(kill(h->pid, SIGSTOP), 0);
+    wire_send_bytes(w, bytes, size);
+    assert_int_equal(kill(h->pid, SIGTERM), 0);
+    assert_int_equal(kill(h->pid, SIGCONT), 0);
+}
+
+static void test_drain_does_not_wait_for_half_a_request(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "drain_timeout = 1h\nframe_timeout = 1h\n");
+    struct wire *w = wire_greet(&h);
+    send_before_signal(&h, w, "\x04\0\0", 3);
+    shufd_expect_code(harness_kill(&h, 0), EX_OK);
+    wire_expect_end(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
+/* The daemon reads a request of this size in several turns. */
+static void test_drain_answers_unread_request(void **state)
+{
+    (void)state;
+    enum { POSITIONS = 7000 };
+    static uint64_t at[POSITIONS];
+    struct harness h;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    Shuf__Index index = SHUF__INDEX__INIT;
+    wire_start(&h, harness_backend, "drain_timeout = 1h\n");
+    struct wire *w = wire_greet(&h);
+    request.body_case = SHUF__REQUEST__BODY_INDEX;
+    request.index = &index;
+    index.n = 1;
+    index.n_at = POSITIONS;
+    index.at = at;
+    send_before_signal(&h, w, w->frame, wire_pack(w, &request, w->frame, sizeof w->frame));
+    assert_int_equal(wire_expect(w, SHUF_OK, "")->index->n_value, POSITIONS);
+    wire_expect_end(w);
+    shufd_expect_code(harness_kill(&h, 0), EX_OK);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 static void test_second_signal_ends_drain(void **state)
 {
     (void)state;
@@ -543,6 +590,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_idle_drain_is_quick),
+        cmocka_unit_test(test_drain_does_not_wait_for_half_a_request),
+        cmocka_unit_test(test_drain_answers_unread_request),
         cmocka_unit_test(test_second_signal_ends_drain),
         cmocka_unit_test(test_more_signals_do_not_cut_the_end),
         cmocka_unit_test(test_drain_timeout_ends_drain),

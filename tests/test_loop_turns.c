@@ -3,6 +3,7 @@
  * Users share the thread of the daemon's loop. One user sends requests without end over many
  * connections, and the other users still get their share of time.
  */
+#include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
@@ -276,6 +277,29 @@ static void number_of_user_clients_is_exact(void **state)
         wire_close(w[i]);
 }
 
+static void hold_connection(int channel, void *context)
+{
+    struct wire *w = wire_open(&h);
+    (void)context;
+    child_send(channel, greet(w)->status);
+    child_receive(channel);
+}
+
+/* The watches of the processes and the set of the user take descriptors too. */
+static void number_of_user_clients_is_exact_for_processes(void **state)
+{
+    enum { PROCESSES = 3 };
+    static const shuf_status expected[PROCESSES] = {SHUF_OK, SHUF_OK, SHUF_BUSY};
+    struct child child[PROCESSES];
+    (void)state;
+    for (int i = 0; i < PROCESSES; i++) {
+        child[i] = child_start_as(HOSTILE_UID, hold_connection, NULL);
+        assert_int_equal(child_receive(child[i].channel), expected[i]);
+    }
+    for (int i = 0; i < PROCESSES; i++)
+        child_kill(&child[i]);
+}
+
 static int start_without_limit(void **state)
 {
     (void)state;
@@ -294,6 +318,21 @@ static void user_clients_of_0_is_no_limit(void **state)
     shufd_await(h.log, log, sizeof log, "warning: client refused: clients 64: the most that may ");
     for (unsigned i = 0; i < count; i++)
         wire_close(w[i]);
+}
+
+/* Each connection is the only one of its process and of its user. */
+static void users_can_have_all_connections(void **state)
+{
+    enum { CLIENTS = 64, RESERVE = 4 };
+    struct child child[CLIENTS];
+    (void)state;
+    for (uid_t i = 0; i < CLIENTS; i++) {
+        child[i] = child_start_as(HOSTILE_UID + i, hold_connection, NULL);
+        assert_int_equal(child_receive(child[i].channel),
+                         i < CLIENTS - RESERVE ? SHUF_OK : SHUF_BUSY);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        child_kill(&child[i]);
 }
 
 static void connections_of_a_user_are_limited(void **state)
@@ -328,7 +367,10 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(floods_do_not_delay_other_users, start_for_floods, stop),
         cmocka_unit_test_setup_teardown(connections_of_a_user_are_limited, start_small, stop),
+        cmocka_unit_test_setup_teardown(users_can_have_all_connections, start_small, stop),
         cmocka_unit_test_setup_teardown(number_of_user_clients_is_exact, start_with_few, stop),
+        cmocka_unit_test_setup_teardown(number_of_user_clients_is_exact_for_processes,
+                                        start_with_few, stop),
         cmocka_unit_test_setup_teardown(user_clients_of_0_is_no_limit, start_without_limit, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

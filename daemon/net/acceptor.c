@@ -81,7 +81,8 @@ static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
         .unit = "connections and processes",
         .cause = "the limit of open files allows",
     };
-    claim.of_user.number *= acceptor->of_user.percent ? 1 : 2;
+    if (!acceptor->of_user.percent && acceptor->of_user.number > 0)
+        claim.of_user.number = 2 * acceptor->of_user.number + 1; /* the last one is of the user */
     return check_claim(&claim, peer->uid, error);
 }
 

@@ -240,17 +240,35 @@ static void read_and_handle(struct shuf__session *session)
         handle_front(session);
 }
 
+static bool has_bytes(const struct shuf__session *session)
+{
+    return poll(&(struct pollfd){.fd = session->fd, .events = POLLIN}, 1, 0) > 0;
+}
+
+/* Call when the daemon drains. Does not wait for the rest of a request that is not complete. */
+static void read_or_close(struct shuf__session *session)
+{
+    if (!has_bytes(session)) {
+        shuf__session_close(session);
+        return;
+    }
+    shuf__inbox_compact(&session->inbox);
+    set_ready(session);
+}
+
 /* If the next request is complete, it waits for its turn. Else waits for its bytes. */
 static void advance(struct shuf__session *session)
 {
     if (session->state != SHUF__SESSION_READING)
         return;
-    if (!shuf__inbox_has_frame(&session->inbox)) {
+    if (shuf__inbox_has_frame(&session->inbox)) {
+        uv_timer_stop(&session->deadline);
+        set_ready(session);
+    } else if (session->all->draining) {
+        read_or_close(session);
+    } else {
         await_rest(session);
-        return;
     }
-    uv_timer_stop(&session->deadline);
-    set_ready(session);
 }
 
 /* ---- turns ---- */
@@ -371,22 +389,13 @@ static void on_payload_ready(void *context)
         set_ready(session);
 }
 
-static bool has_bytes(const struct shuf__session *session)
-{
-    return poll(&(struct pollfd){.fd = session->fd, .events = POLLIN}, 1, 0) > 0;
-}
-
-/* Closes a session that has no complete request. A complete request counts as accepted and gets its
- * reply, also if the daemon has not read it yet. */
+/* A complete request counts as accepted and gets its reply, also if the daemon has not read it yet.
+ */
 void shuf__session_drain(struct shuf__session *session)
 {
     session->closes_after_reply = true;
-    if (session->state != SHUF__SESSION_READING || session->ready.is_ready)
-        return;
-    if (has_bytes(session))
-        set_ready(session);
-    else
-        shuf__session_close(session);
+    if (session->state == SHUF__SESSION_READING && !session->ready.is_ready)
+        read_or_close(session);
 }
 
 /* ---- the start ---- */
