@@ -270,7 +270,7 @@ static void test_bad_permutes_are_refused(void **state)
         {"", (UINT64_C(1) << 32) + 1, 0, 1, 0, SHUF_INVALID,
          "dtype u32: too small for n = 4294967297"},
         {"", 10, 0, 17, 0, SHUF_INVALID, "dtype 17: expected u32, u64 or i64"},
-        {"", 10, 0, 0, 99, SHUF_INVALID, "transport (unknown): expected "},
+        {"", 10, 0, 0, 99, SHUF_INVALID, "transport (unknown): the backend "},
         {"", 1000000000, 1000000, 2, 1, SHUF_NO_MEMORY, "needs 7.11 PiB of "},
         {"", 1000000000, UINT64_C(1) << 62, 2, 1, SHUF_NO_MEMORY, "pass 2^63 bytes"},
         {"", UINT64_C(1) << 62, 0, 0, 0, SHUF_NO_MEMORY, "pass 2^63 bytes"},

@@ -73,6 +73,8 @@ void shuf__session_close(struct shuf__session *session)
     if (!shuf__payload_end(&session->outbox.payload))
         session->refs++; /* until on_payload_ready() */
     uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
+    /* close() removes the socket only if no other process has it. */
+    shuf__ready_watch(&session->ready, session->fd, session->watched, 0);
     close(session->fd);
     session->fd = -1;
     LIST_REMOVE(session, link);
