@@ -65,6 +65,11 @@ def shuffle_anything(world, data, **options):
     shufd.torch.global_shuffle(data, _groups[world], **options)
 
 
+def shuffle_over(world, rows, group):
+    """With an argument that is no process group."""
+    return bytes_of(shufd.torch.global_shuffle(tensor_of(rows, None), group))
+
+
 def measure_rounds(world, rows, **options):
     """The most bytes of rounds that ran at the same time, and the number of rounds."""
     under_way, most, rounds = [0], [0], [0]

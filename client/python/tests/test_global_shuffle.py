@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -234,6 +235,17 @@ def test_wrong_arguments_of_one_rank(job, client):
     results = job.call_each("shuffle", [(rows,)] * 2, dict(seed=2**64))
     fails_alike(results, "Invalid", "rank 0: seed: 18446744073709551616: expected 0 to 2^64 - 1")
     still_works(job, client)
+
+
+def test_what_is_no_process_group_is_refused(job, client):
+    """All ranks fail at once, and a single process does, too."""
+    text = "group: 7: expected a process group of torch.distributed or None; did you mean seed=7?"
+    fails_alike(job.call_each("shuffle_over", [(rows_of(10), 7)] * 3), "Invalid", text)
+    still_works(job, client)
+    with pytest.raises(shufd.Invalid, match=f"^{re.escape(text)}$"):
+        shufd.torch.global_shuffle(torch.arange(10), 7)
+    with pytest.raises(shufd.Invalid, match="^group: 'x': expected a process group of torch.distributed or None$"):
+        shufd.torch.global_shuffle(torch.arange(10), "x", seed=7)
 
 
 def test_a_rank_without_daemon(job, client):

@@ -255,7 +255,8 @@ def global_shuffle(
                  the same number of records. Records with the same index stay together. The tensors have
                  any type and shape. Ranks may have different numbers of records, also 0.
     group        None: all ranks of torch.distributed, which must be initialised if the launcher has several
-                 ranks; in a single process this process
+                 ranks; in a single process this process. A rank with
+                 any other value fails alone, and the other ranks wait for it until it ends
     seed, epoch, key
                  as in Client.permute()
     output_size  the number of records that this rank gets; None: as many as it has

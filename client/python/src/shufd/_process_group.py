@@ -10,8 +10,18 @@ import torch
 import torch.distributed as dist
 
 from . import _errors, _ranks
+from ._arguments import shown
 
 _SHORT = 4096  # bytes that all ranks exchange at once
+
+
+def _check(group: Any) -> None:
+    """Fails if `group` is no process group. This rank fails alone: without a group it cannot tell the others."""
+    member = getattr(dist, "GroupMember", None)  # torch may have no distributed package
+    if group is None or (member and (isinstance(group, dist.ProcessGroup) or group is member.NON_GROUP_MEMBER)):
+        return
+    seed = f"; did you mean seed={group}?" if isinstance(group, int) else ""
+    raise _errors.Invalid(f"group: {shown(group)}: expected a process group of torch.distributed or None{seed}")
 
 
 class Ranks:
@@ -21,6 +31,7 @@ class Ranks:
     def __init__(self, group: Any) -> None:
         self.group = group
         self.rank, self.world = 0, 1
+        _check(group)
         _ranks.check_group()
         if group is not None or _ranks.group_of_torch() is not None:
             self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
