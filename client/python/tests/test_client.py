@@ -9,6 +9,7 @@ import fcntl
 import gc
 import importlib.util
 import os
+import pathlib
 import pickle
 import platform
 import re
@@ -371,7 +372,10 @@ def test_bad_requests_are_refused(client, daemon):
         "^size 4611686018427387905: expected at most 4611686018427387904 from offset 0": lambda: client.uniform(
             size=2**62 + 1, seed=1
         ),
-        "low: 1": lambda: client.uniform(1, 2, 3, seed=1, dtype="u32"),
+        r"^low: 1\.0, high: 2\.0: expected neither with dtype uint32, which draws all integers of the type; for a range, "
+        r"use numpy\.random\.Generator\(shufd\.BitGenerator\(seed\)\)\.integers\(low, high\)$": lambda: client.uniform(
+            1, 2, 3, seed=1, dtype="u32"
+        ),
         "^high: inf: expected a finite number of type float64": lambda: client.uniform(0, np.inf, 3, seed=1),
         "^low: nan: expected a finite number": lambda: client.uniform(np.nan, 1, 3, seed=1),
         "^high: 1e.39: expected a finite number of type float32": lambda: client.uniform(
@@ -758,8 +762,23 @@ def test_names_of_other_libraries_are_explained():
         shufd.gauss
     with pytest.raises(AttributeError, match="^module 'shufd' has no attribute 'x'$"):
         shufd.x
+    for name, end in {
+        "integers": "; did you mean numpy.random.Generator(shufd.BitGenerator(seed)).integers?",
+        "choice": "; did you mean numpy.random.Generator(shufd.BitGenerator(seed)).choice?",
+        "DistributedSampler": "; did you mean shufd.torch.DistributedSampler?",
+    }.items():
+        with pytest.raises(AttributeError, match=f"^module 'shufd' has no attribute '{name}'{re.escape(end)}$"):
+            getattr(shufd, name)
+    generator = np.random.Generator(shufd.BitGenerator(7))
     for meant in shufd._OTHERS.values():
-        assert meant in shufd.__all__
+        *parents, name = meant.split(".")
+        if parents == ["shufd"]:
+            assert name in shufd.__all__
+        elif parents[0] == "numpy":
+            assert callable(getattr(generator, name))
+        else:
+            source = pathlib.Path(shufd.__file__).with_name(f"{parents[1]}.py").read_text()
+            assert f'"{name}"' in re.search(r"^__all__ = \[(.*)\]$", source, re.MULTILINE)[1]
 
 
 def test_dir_has_only_public_names():

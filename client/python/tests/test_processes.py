@@ -375,6 +375,18 @@ def test_import_loads_no_frameworks():
     )
 
 
+def test_submodules_that_need_an_import_are_named():
+    result = run_python(
+        "import shufd\n"
+        "for name in ('torch', 'jax', 'ray'):\n"
+        "    try: getattr(shufd, name)\n"
+        "    except AttributeError as error: print(error)\n"
+    )
+    assert result.stdout.splitlines() == [
+        f"module 'shufd' has no attribute '{name}'; import shufd.{name} first" for name in ("torch", "jax", "ray")
+    ]
+
+
 def test_array_outlives_killed_daemon(killable_daemon):
     with shufd.connect(killable_daemon.socket) as client:
         array = client.permute(100_000, 7)

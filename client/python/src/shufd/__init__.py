@@ -187,16 +187,26 @@ __all__ = [
     "verify",
 ]
 __dir__ = dir_of([*__all__, "__path__", "__version__"])
-# Names of NumPy, torch and shufctl.
+_GENERATOR = "numpy.random.Generator(shufd.BitGenerator(seed))"
+# Names of NumPy, torch and shufctl, and of submodules' classes.
 _OTHERS = {
-    "gauss": "normal",
-    "lookup": "index",
-    "permutation": "permute",
-    "permuted": "shuffle",
-    "rand": "uniform",
-    "randn": "normal",
-    "randperm": "permute",
-    "standard_normal": "normal",
+    "BatchSampler": "shufd.torch.BatchSampler",
+    "DistributedSampler": "shufd.torch.DistributedSampler",
+    "IndexSampler": "shufd.jax.IndexSampler",
+    "RandomSampler": "shufd.torch.RandomSampler",
+    "choice": f"{_GENERATOR}.choice",
+    "gauss": "shufd.normal",
+    "global_shuffle": "shufd.torch.global_shuffle",
+    "integers": f"{_GENERATOR}.integers",
+    "lookup": "shufd.index",
+    "permutation": "shufd.permute",
+    "permuted": "shufd.shuffle",
+    "rand": "shufd.uniform",
+    "randint": f"{_GENERATOR}.integers",
+    "randn": "shufd.normal",
+    "random_shuffle": "shufd.ray.random_shuffle",
+    "randperm": "shufd.permute",
+    "standard_normal": "shufd.normal",
 }
 if not TYPE_CHECKING:  # for mypy, any name would exist
-    __getattr__ = advice_of(__name__, _OTHERS)
+    __getattr__ = advice_of(__name__, _OTHERS, ("jax", "ray", "torch"))

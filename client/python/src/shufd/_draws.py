@@ -78,6 +78,8 @@ class Draws(Calls):
     ) -> Any:
         """Uniform random numbers in [low, high), or with dtype "u32" or "u64" all integers of the type.
 
+        For integers of a range, use numpy.random.Generator(shufd.BitGenerator(seed)).integers(low, high).
+
         low, high finite numbers of the type, low <= high, whose difference is finite too
 
         The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Without low and
@@ -125,8 +127,13 @@ class Draws(Calls):
 
 
 def _check_interval(low: float, high: float, kind: Any, device: Any) -> None:
-    if device is not None or kind.kind == "u":
-        raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device or integers")
+    if kind.kind == "u":
+        raise Invalid(
+            f"low: {low}, high: {high}: expected neither with dtype {kind}, which draws all integers of the type; "
+            "for a range, use numpy.random.Generator(shufd.BitGenerator(seed)).integers(low, high)"
+        )
+    if device is not None:
+        raise Invalid(f"low: {low}, high: {high}: expected 0 and 1 with a device")
     most = float(np.finfo(kind).max)
     for name, value in (("low", low), ("high", high)):
         if not -most <= value <= most:

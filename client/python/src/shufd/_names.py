@@ -13,14 +13,17 @@ def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
     return lambda: shown
 
 
-def advice_of(module: str, others: Mapping[str, str]) -> Callable[[str], Any]:
-    """The function __getattr__ of a module. Its error proposes the module's own name for one of another library
-    or of shufctl, in `others`. The interpreter itself proposes names that are only misspelled."""
+def advice_of(module: str, others: Mapping[str, str], submodules: Iterable[str]) -> Callable[[str], Any]:
+    """The function __getattr__ of a module. Its error proposes what to use for a name of another library or of
+    shufctl, in `others`, and the import of a submodule. The interpreter itself proposes names that are only
+    misspelled."""
+    advice = {name: f"did you mean {meant}?" for name, meant in others.items()}
+    advice |= {name: f"import {module}.{name} first" for name in submodules}
 
     def fail(name: str) -> Any:
         error = f"module {module!r} has no attribute {name!r}"
-        if name in others:  # a given name keeps the interpreter from proposing another one
-            raise AttributeError(f"{error}; did you mean {module}.{others[name]}?", name=name)
+        if name in advice:  # a given name keeps the interpreter from proposing another one
+            raise AttributeError(f"{error}; {advice[name]}", name=name)
         raise AttributeError(error)
 
     return fail
