@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,14 @@ def _find(dtype: Any) -> int:
         return 0
 
 
+def _meant(dtype: Any, allowed: tuple[str, ...]) -> str:
+    """A question about the allowed type with a similar name; "" if there is none."""
+    given = dtype.__name__ if isinstance(dtype, type) else str(dtype).rpartition(".")[2]
+    names = ["bfloat16" if name == "bf16" else _TYPES[name].name for name in allowed]
+    similar = difflib.get_close_matches(given, names, 1, 0.82)
+    return f"; did you mean {similar[0]}?" if similar else ""
+
+
 def number_of(dtype: Any, allowed: tuple[str, ...]) -> int:
     """The number of a type; 0, which selects the default, for None. Accepts names ("u32", "uint32"),
     NumPy's types and torch's (`torch.int64`)."""
@@ -64,7 +73,7 @@ def number_of(dtype: Any, allowed: tuple[str, ...]) -> int:
         return 0
     number = _find(dtype)
     if number not in (NUMBERS[name] for name in allowed):
-        raise Invalid(f"dtype: {_arguments.shown(dtype)}: expected one of {', '.join(allowed)}")
+        raise Invalid(f"dtype: {_arguments.shown(dtype)}: expected one of {', '.join(allowed)}{_meant(dtype, allowed)}")
     return number
 
 
