@@ -374,6 +374,8 @@ def test_bad_requests_are_refused(client, daemon):
         "seed: None, key: None, generator: None": lambda: client.normal(size=3),
         "method: 'x'": lambda: client.normal(size=3, seed=1, method="x"),
         "^scale -1: expected 2": lambda: client.normal(0, -1, 3, seed=1),
+        r"^scale 0: expected 2\^-100 to 2\^100; for a constant, use numpy\.full\(\)$": lambda: client.normal(1, 0, 3, seed=7),
+        r"^scale 1e-31: expected 2\^-100 \(": lambda: client.normal(1, 1e-31, 3, seed=7),
         "^scale nan: expected 2": lambda: client.normal(0, float("nan"), 3, seed=1),
         "^loc inf: expected -2": lambda: client.normal(float("inf"), 1, 3, seed=1),
         "loc 1, scale 1e.06": lambda: client.normal(1, 1e6, 3, seed=1, dtype="f16"),

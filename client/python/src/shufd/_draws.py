@@ -40,8 +40,9 @@ class Draws(Calls):
     ) -> Any:
         """Normal random numbers with mean `loc` and standard deviation `scale`.
 
-        loc, scale
-                  single numbers; for arrays write loc + scale * normal(size=...)
+        loc       a single number, -2^100 to 2^100
+        scale     a single number, 2^-100 to 2^100; with dtype f16, |loc| + 16 scale is at most 65504. For
+                  arrays write loc + scale * normal(size=...), for a constant numpy.full()
         size      an int or a shape; None: one float; 0 only without a device
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
@@ -56,9 +57,12 @@ class Draws(Calls):
         Returns a read-only array without a copy. Errors: as permute().
         """
         number = _dtype.number_of(dtype, _dtype.GAUSS)
+        mean, std = _arguments.real("loc", loc), _arguments.real("scale", scale)
+        if std == 0.0:
+            raise Invalid("scale 0: expected 2^-100 to 2^100; for a constant, use numpy.full()")
         return self._draw(
             lib.SHUF_GAUSS, size, seed, key, stream, offset, generator, number, device, progress,
-            mean=_arguments.real("loc", loc), std=_arguments.real("scale", scale), method=method,
+            mean=mean, std=std, method=method,
         )
 
     def uniform(
