@@ -267,10 +267,11 @@ class Resumable:
         """The place in the epoch, as a new dict of plain values. It is the same on all ranks that have
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
-        used  the number of this rank's indices that the job has used since the iteration began. The
-              default is the number of drawn indices, which is too large if a DataLoader's workers
-              draw ahead. After a smaller last batch, steps * batch_size is more than the number of
-              drawn indices. So once all indices are drawn, any larger number means the end.
+        used  the number of this rank's indices that the job has used since the iteration began, so after a
+              resume it counts from 0 again. The default is the number of drawn indices, which is too
+              large if a DataLoader's workers draw ahead. After a smaller last batch, steps * batch_size
+              is more than the number of drawn indices. So once all indices are drawn, any larger number
+              means the end.
 
         Fails with Invalid if `used` is more than the number of drawn indices, and some are left.
         """
