@@ -102,7 +102,9 @@ def test_private_daemon(tmp_path):
     result = run_python(text)
     order, socket = result.stdout.splitlines()
     assert order == "[4 0 5 1 2 9 6 8 7 3]"
-    assert result.stderr.count("started a private daemon") == 1
+    assert result.stderr.count("started a private daemon") == 1 and "SHUFD_SOCKET" not in result.stderr
+    dead = run_python(text, SHUFD_SOCKET="/nonexistent/s")
+    assert dead.stderr.endswith("and its children; no daemon answers on $SHUFD_SOCKET, /nonexistent/s\n")
 
     def is_left():
         return socket in private_daemon_sockets() or os.path.exists(os.path.dirname(socket))

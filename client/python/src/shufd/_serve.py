@@ -169,6 +169,7 @@ def _find_or_start(options: _options.Options, reconnect: float, quiet: bool) -> 
 
 
 def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -> Client:
+    silent = os.environ.get(_VARIABLE)
     directory = tempfile.mkdtemp(prefix="shufd-")
     _start(directory, options)
     try:
@@ -177,7 +178,7 @@ def _serve_privately(options: _options.Options, reconnect: float, quiet: bool) -
         _settle(directory)
     os.environ[_VARIABLE] = client.socket
     if not quiet:
-        _say("started", client)
+        _say("started", client, f"; no daemon answers on ${_VARIABLE}, {silent}" if silent else "")
     return client
 
 
@@ -196,10 +197,10 @@ def _restart(directory: str, client: Client, options: _options.Options, quiet: b
     return client
 
 
-def _say(done: str, client: Client) -> None:
+def _say(done: str, client: Client, reason: str = "") -> None:
     state = client.status()
     print(
         f"shufd: {done} a private daemon ({state['backend']}, pid {state['pid']}) on {client.socket}; "
-        "it ends with this process and its children",
+        f"it ends with this process and its children{reason}",
         file=sys.stderr,
     )
