@@ -127,11 +127,13 @@ def advised(error: BaseException, part: str | None) -> BaseException:
 
 
 def for_rank(error: NoDaemon, world: int) -> NoDaemon:
-    """The error for one of several ranks, which starts no private daemon: each rank would start its own."""
+    """The error for one of several ranks, which starts no private daemon: each rank would start its own. Without a
+    launcher, one process may have the samplers of all ranks, and serve() is then right."""
     if must_choose(str(error)):
         return error
-    reason = str(error).removesuffix(OR_SERVE).removesuffix(ON_EACH)
-    return NoDaemon(f"{reason}{ON_EACH}; not started privately for one of {world} ranks")
+    reason = str(error).removesuffix(OR_SERVE)
+    alone = "; if one process has all ranks, call shufd.serve()" if reason != str(error) else ""
+    return NoDaemon(f"{reason.removesuffix(ON_EACH)}{ON_EACH}; not started privately for one of {world} ranks{alone}")
 
 
 def renamed(error: Invalid, **names: str) -> Invalid:
