@@ -160,7 +160,7 @@ def test_order_above_memory_limit(client):
         def permute(self, *arguments, **options):
             raise shufd.OutOfMemory("n: too large here")
 
-        prefetch = permute
+        _prefetch = permute
 
     sampler = sampler_of(ClientWithoutMemory(), 1 << 40)
     at = [0, 12345, (1 << 40) - 1]

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -222,7 +223,7 @@ def test_order_above_memory_limit(client):
         def permute(self, *arguments, **options):
             raise shufd.OutOfMemory("n 1000000000: too large here")
 
-        def prefetch(self, *arguments, **options):
+        def _prefetch(self, request, device):
             raise shufd.OutOfMemory("n 1000000000: too large here")
 
     n = 1_000_000_000
@@ -549,6 +550,24 @@ def test_next_epoch_is_prefetched(client):
     sampler.set_epoch(1)
     next(iter(sampler))
     assert await_value(lambda: client.status()["computed"], computed + 3) == computed + 3
+
+
+def test_no_room_for_the_next_epoch_warns(tmp_path, request):
+    daemon = Daemon(tmp_path, "--backend", "cpu", "--host-memory", "64MiB").start()
+    request.addfinalizer(daemon.stop)
+    text = (
+        r"^sampler: the next epoch, n 12000000, needs 45\.8 MiB, and 48\.0 MiB of 64\.0 MiB \(host_memory\) are in use; "
+        r"the daemon may compute it only when it begins; .* larger host_memory$"
+    )
+    with shufd.connect(daemon.socket) as client:
+        sampler = make_sampler(client, 12_000_000, 2, 0)
+        with pytest.warns(RuntimeWarning, match=text) as warned:
+            first = next(iter(sampler))
+        assert len(warned) == 1 and "drop" not in str(warned[0].message)
+        assert first == client.permute(12_000_000, 3)[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            next(iter(make_sampler(client, 1_000_000, 2, 0)))
 
 
 def test_memory_for_one_epoch(tmp_path, request):

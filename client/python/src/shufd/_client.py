@@ -141,7 +141,16 @@ class Client(Draws):
             n, seed, key, epoch, epochs, (rank, world, drop_last, step), (offset, count, stride),
             dtype, algorithm,
         )
-        device, size = gpu_of(device), _request.bytes_of(request)
+        if lack := self._prefetch(request, gpu_of(device)):
+            why, name = lack
+            warnings.warn(
+                f"prefetch: n {n}: {why}; the daemon may not compute it ahead; drop arrays before, or give the daemon a "
+                f"larger {name}", RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
+
+    def _prefetch(self, request: Any, device: Any) -> tuple[str, str] | None:
+        """Starts the computation of a permutation. If it has no room and waits, returns why, as _room.lack()."""
+        size = _request.bytes_of(request)
         lack = _room.lack(self.status(), device, size) if size > _SMALL else None
         try:
             self._connection().call(lib.shufpy_prefetch, request, options_for(device))
@@ -150,8 +159,7 @@ class Client(Draws):
             raise
         except OutOfMemory as error:
             raise advised(error, PART) from None
-        if lack is not None and _room.is_waiting(self.leases()):
-            warnings.warn(f"prefetch: n {n}: {lack}", RuntimeWarning, stacklevel=2)
+        return lack if lack is not None and _room.is_waiting(self.leases()) else None
 
     def fingerprint(
         self, n: int, seed: int | None = None, epoch: int = 0, *, key: str | None = None,

@@ -7,13 +7,13 @@ import os
 from typing import Any
 
 
-def _mebibytes(size: int) -> str:
+def mebibytes(size: int) -> str:
     return f"{size / (1 << 20):,.1f} MiB"
 
 
-def lack(state: dict[str, Any], device: Any, size: int) -> str | None:
-    """Why a result of `size` bytes has no room beside those in use; None if it has. `state` is that of
-    Client.status()."""
+def lack(state: dict[str, Any], device: Any, size: int) -> tuple[str, str] | None:
+    """Why a result of `size` bytes has no room beside those in use, and the name of the limit; None if it has room.
+    `state` is that of Client.status()."""
     host = device is None or state["backend"] != "cuda"
     used, limit, idle = ("host_used", "host_limit", "host_idle") if host else (
         "memory_used", "memory_limit", "device_idle")  # fmt: skip
@@ -21,10 +21,8 @@ def lack(state: dict[str, Any], device: Any, size: int) -> str | None:
     if held + size <= state[limit]:
         return None
     name = "host_memory" if host else "device_memory"
-    return (
-        f"needs {_mebibytes(size)}, and {_mebibytes(held)} of {_mebibytes(state[limit])} ({name}) are in use; the "
-        f"daemon may not compute it ahead; drop arrays before, or give the daemon a larger {name}"
-    )
+    why = f"needs {mebibytes(size)}, and {mebibytes(held)} of {mebibytes(state[limit])} ({name}) are in use"
+    return why, name
 
 
 def is_waiting(leases: list[dict[str, Any]]) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import operator
+import warnings
 from typing import Any, Callable, Iterator, Mapping
 
 import numpy as np
@@ -121,13 +122,20 @@ def order_of(client: Any, epoch: Epoch) -> Read:
 
 
 def prefetch(client: Any, epoch: Epoch) -> None:
-    """Lets the daemon compute an epoch for later, if it has the room."""
+    """Lets the daemon compute an epoch for later. Warns if the daemon has no room for it now."""
     if not epoch.shuffle:
         return
     try:
-        client.prefetch(epoch.n, epoch.seed, epoch.epoch, algorithm=epoch.algorithm)
+        lack = client._prefetch(_request.whole(epoch.n, epoch.seed, None, epoch.epoch, epoch.algorithm), None)
     except (_errors.OutOfMemory, _errors.Busy, _errors.NoDaemon):
-        pass
+        return
+    if lack is not None:
+        why, name = lack
+        warnings.warn(
+            f"sampler: the next epoch, n {epoch.n}, {why}; the daemon may compute it only when it begins; "
+            f"to compute it during this one, give the daemon a larger {name}",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
 
 
 class Cursor:
