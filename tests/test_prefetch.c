@@ -135,6 +135,29 @@ static void oldest_prefetch_is_released(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* A Drop frees also the results that the connection has prefetched, but not those of others. */
+static void prefetch_ends_with_a_drop(void **state)
+{
+    struct harness *h = *state;
+    struct wire *w = wire_greet(h), *other = wire_greet(h);
+    Shuf__Drop drop = SHUF__DROP__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    uint64_t seeds[3];
+    prefetch_seed(w, 1);
+    prefetch_seed(w, 2);
+    prefetch_seed(other, 3);
+    WIRE_AWAIT(h, s, s.computed == 3 && s.queued == 0);
+    request.body_case = SHUF__REQUEST__BODY_DROP;
+    request.drop = &drop;
+    wire_send(w, &request);
+    assert_int_equal(wire_expect(w, SHUF_OK, "")->drop->results, 2);
+    assert_int_equal(list_prefetched_seeds(w, seeds, 3), 1);
+    assert_int_equal(seeds[0], 3);
+    WIRE_AWAIT(h, s, s.leases == 1 && s.blocks == 1);
+    wire_close(w);
+    wire_close(other);
+}
+
 static void prefetch_ends_with_its_connection(void **state)
 {
     struct harness *h = *state;
@@ -197,6 +220,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(prefetch_replies_at_once_and_is_joined, start, stop),
         cmocka_unit_test_setup_teardown(prefetched_result_is_cached, start, stop),
         cmocka_unit_test(oldest_prefetch_is_released),
+        cmocka_unit_test_setup_teardown(prefetch_ends_with_a_drop, start, stop),
         cmocka_unit_test_setup_teardown(prefetch_ends_with_its_connection, start, stop),
         cmocka_unit_test_setup_teardown(prefetch_ends_with_its_process, start, stop),
         cmocka_unit_test(prefetch_over_budget_is_refused),

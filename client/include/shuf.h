@@ -318,9 +318,10 @@ SHUF_API shuf_status shuf_lease_read(shuf *handle, const shuf_lease *lease, uint
 
 /* Starts the computation of a result for a later shuf_lease_take() with the same request and
  * options, and returns without waiting. The daemon keeps the result until this handle takes the
- * lease, prefetches SHUF_PREFETCHES others (the oldest prefetch ends), or closes. A prefetch may
- * have no effect, because the daemon looks for memory only when the computation begins. If it then
- * finds none, shuf_lease_take() computes the result, or fails. Fails as shuf_lease_take(). */
+ * lease, prefetches SHUF_PREFETCHES others (the oldest prefetch ends), calls shuf_drop(), or
+ * closes. A prefetch may have no effect, because the daemon looks for memory only when the
+ * computation begins. If it then finds none, shuf_lease_take() computes the result, or fails. Fails
+ * as shuf_lease_take(). */
 enum { SHUF_PREFETCHES = 4 };
 SHUF_API shuf_status shuf_prefetch(shuf *handle, const shuf_permutation *permutation,
                                    const shuf_lease_options *options);

@@ -79,11 +79,12 @@ typedef struct shuf_dropped {
     uint64_t mapped_bytes;             /* freed later, when no process has them mapped */
 } shuf_dropped;
 
-/* Frees the memory of unused results, which the daemon keeps for reuse. Leases stay. `uid` is the
- * user of SHUF_USER, else ignored. `dropped` may be NULL. The frees begin at
- * once, also while a job runs, and the call does not wait for their end. Only root and the daemon's
- * user may free the memory of another user or of all users; for others the call fails with
- * SHUF_DENIED. Fails also as shuf_connect(). */
+/* Frees the memory of unused results, which the daemon keeps for reuse. Leases stay. A call that
+ * frees the memory of this user also ends the prefetches of this handle. `uid` is the user of
+ * SHUF_USER, else ignored. `dropped` may be NULL. The frees begin at once, also while a job runs,
+ * and the call does not wait for their end. Only root and the daemon's user may free the memory of
+ * another user or of all users; for others the call fails with SHUF_DENIED. Fails also as
+ * shuf_connect(). */
 SHUF_API shuf_status shuf_drop(shuf *handle, shuf_owner owner, uint32_t uid, shuf_dropped *dropped);
 
 /* The format of metrics. Both end with a new line. */

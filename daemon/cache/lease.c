@@ -61,6 +61,13 @@ void shuf__lease_end_prefetch(struct shuf__lease_list *owner, const struct shuf_
         end_prefetch(owner, entry);
 }
 
+void shuf__lease_end_prefetches(struct shuf__lease_list *owner)
+{
+    struct shuf__lease *lease;
+    while ((lease = LIST_FIRST(&owner->prefetched)) != NULL)
+        end_lease(lease);
+}
+
 static void end_old_prefetches(struct shuf__lease_list *owner,
                                const struct shuf__cache_entry *entry, bool prefetch)
 {
@@ -165,8 +172,7 @@ void shuf__leases_end(struct shuf__lease_list *owner)
     struct shuf__lease *lease;
     while ((lease = LIST_FIRST(&owner->list)) != NULL)
         end_lease(lease);
-    while ((lease = LIST_FIRST(&owner->prefetched)) != NULL)
-        end_lease(lease);
+    shuf__lease_end_prefetches(owner);
 }
 
 void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop)

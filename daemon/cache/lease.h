@@ -82,6 +82,9 @@ shuf_status shuf__leases_release(struct shuf__lease_list *owner, const Shuf__Rel
 void shuf__lease_end_prefetch(struct shuf__lease_list *owner,
                               const struct shuf__cache_entry *entry);
 
+/* Ends all prefetches of the connection. */
+void shuf__lease_end_prefetches(struct shuf__lease_list *owner);
+
 /* Ends all leases of a connection that ends. */
 void shuf__leases_end(struct shuf__lease_list *owner);
 

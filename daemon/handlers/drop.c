@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Drop: frees the idle blocks of a user. Users may free only their own blocks. Root and the
+ * Drop: frees the idle blocks of a user, and the prefetched results of the connection. Users may free only their own blocks. Root and the
  * daemon's user may free the blocks of all users.
  */
 #include "handlers.h"
@@ -48,6 +48,8 @@ void shuf__handle_drop(struct shuf__session *session, const Shuf__Request *reque
     }
     const bool all = drop->of_case == SHUF__DROP__OF_ALL;
     const uint32_t uid = drop->of_case == SHUF__DROP__OF_UID ? drop->uid : session->client.uid;
+    if (all || uid == session->client.uid)
+        shuf__lease_end_prefetches(&session->leases);
     const struct shuf__dropped dropped =
         shuf__pool_drop(&shuf__service_of(session)->pool, all, uid);
     reply_drop(session, &dropped);
