@@ -497,6 +497,30 @@ def test_errors_of_memory_name_what_helps_in_python(tmp_path):
     daemon.stop()
 
 
+def test_busy_names_prefetched_results(tmp_path):
+    daemon = Daemon(tmp_path, "--backend=cpu", "--host-memory=8Mi").start()
+    with shufd.connect(daemon.socket) as client:
+        calls = [
+            lambda: client.permute(1_500_000, 8), lambda: client.permute(1_500_000, 8, dtype="u32"),
+            lambda: client.uniform(size=750_000, seed=7), lambda: client.shuffle(np.zeros(3_000_000, np.uint8), 7),
+        ]  # fmt: skip
+        end = (
+            r" leases and requests \(host_memory\); prefetched results of this process hold 6\.0 MiB: use them \(permute\(\) "
+            r"with equal arguments, then del\), or free them with Client\.drop\(\)"
+        )
+        client.prefetch(1_500_000, 7)
+        assert await_value(lambda: client.leases()[0]["ready"], True)
+        for call in calls:
+            with pytest.raises(shufd.Busy, match=end + "$"):
+                call()
+        array = client.permute(100, 7)
+        with pytest.raises(shufd.Busy, match=end + r", or drop an array \(del\)$"):
+            calls[0]()
+        assert client.drop()["results"] == 1
+        assert calls[0]().size == 1_500_000 and len(array) == 100
+    daemon.stop()
+
+
 def test_advice_of_busy_is_about_arrays():
     """Each advice of the daemon about leases."""
     for advice in ("release a lease, or try again", "release leases", "give some back first"):

@@ -12,10 +12,10 @@ from typing import Any, Callable, TypeVar, Union
 
 import numpy as np
 
-from . import _daemon, _fork, _lifeline, _request, _wait
+from . import _daemon, _fork, _lifeline, _request, _room, _wait
 from ._connection import Connection, failure, path_of
 from ._device import DeviceArray, device_of
-from ._errors import Closed, Invalid, OutOfMemory, advised
+from ._errors import Busy, Closed, Invalid, OutOfMemory, advised
 from ._lease import Lease, array_of_u32
 from ._shuf import lib
 
@@ -118,8 +118,8 @@ class Calls:
         except Invalid:
             self._check_device(device)
             raise
-        except OutOfMemory as error:
-            raise advised(error, part) from None
+        except (Busy, OutOfMemory) as error:
+            raise self._advised(error, part) from None
 
     def _take_whole(self, n: int, seed: Any, epoch: int) -> Array | None:
         """A whole permutation by the default algorithm, in less time. None if it is large, or if an
@@ -132,8 +132,14 @@ class Calls:
         except (OverflowError, TypeError):
             return None
         if not lease:
-            raise advised(failure(self._path), PART)
+            raise self._advised(failure(self._path), PART)
         return array_of_u32(lease, n)
+
+    def _advised(self, error: BaseException, part: str | None) -> BaseException:
+        """The error of a call with what frees memory. `part` as in _take()."""
+        if isinstance(error, Busy):
+            return _room.with_prefetched(error, lambda: _daemon.leases(self._connection()))
+        return advised(error, part)
 
     def _check_device(self, device: Any) -> None:
         """Fails if the daemon has no GPU for `device`. The daemon's own message would name transports,

@@ -15,7 +15,7 @@ from ._connection import Connection
 from ._device import DeviceArray, device_of, gpu_of
 from ._draws import Draws
 from ._dtype import as_u64
-from ._errors import Invalid, OutOfMemory, advised, renamed
+from ._errors import Busy, Invalid, OutOfMemory, renamed
 from ._lease import Lease
 from ._plan import Plan
 from ._shuf import ffi, lib
@@ -131,7 +131,8 @@ class Client(Draws):
         algorithm: str = "primefold",
     ) -> None:
         """Starts the computation of a result for a later permute() with equal arguments in this
-        thread, and returns without waiting. The daemon keeps four such results for a connection.
+        thread, and returns without waiting. The daemon keeps four such results for a connection. Each holds its
+        memory until that permute(), or until drop() in this thread; close() frees it when the arrays are gone, too.
 
         If the result has no room now beside the results that are in use, the daemon may leave it out:
         then the call warns (RuntimeWarning), and permute() computes the result later. Errors: those of
@@ -157,8 +158,8 @@ class Client(Draws):
         except Invalid:
             self._check_device(device)
             raise
-        except OutOfMemory as error:
-            raise advised(error, PART) from None
+        except (Busy, OutOfMemory) as error:
+            raise self._advised(error, PART) from None
         return lack if lack is not None and _room.is_waiting(self.leases()) else None
 
     def fingerprint(
@@ -269,9 +270,12 @@ class Client(Draws):
             lease = _shuffled(connection, source, request)
             return lease.array(source.dtype).reshape(source.shape)
 
-        if source.nbytes < 4 * _wait.LONG and not progress:
-            return shuffle()
-        return _wait.run(shuffle, "shuffle", progress, self._cancel)
+        try:
+            if source.nbytes < 4 * _wait.LONG and not progress:
+                return shuffle()
+            return _wait.run(shuffle, "shuffle", progress, self._cancel)
+        except Busy as error:
+            raise self._advised(error, None) from None
 
     # ---- Ranks -------------------------------------------------------------------------------
 
@@ -347,10 +351,10 @@ class Client(Draws):
         return _daemon.leases(self._connection())
 
     def drop(self, *, everybody: bool = False) -> dict[str, int]:
-        """Frees the unused results, which the daemon keeps for reuse. Frees those of this user, or
-        with `everybody` those of all users; only root and the daemon's user may do that. Arrays stay
-        valid. Returns the number of results and the bytes of host and device memory that were
-        freed. Errors: Denied."""
+        """Frees the unused results, which the daemon keeps for reuse, and the results that this thread has
+        prefetched. Frees those of this user, or with `everybody` those of all users; only root and the
+        daemon's user may do that. Arrays stay valid. Returns the number of results and the bytes of host and
+        device memory that were freed. Errors: Denied."""
         return _daemon.drop(self._connection(), everybody)
 
 

@@ -28,8 +28,8 @@ class DaemonLost(NoDaemon):
 
 
 class Busy(Error):
-    """Results that are in use leave no room now. If they are arrays of this process, drop them (`del`); else
-    try again later."""
+    """Results that are in use leave no room now. If they are arrays of this process, drop them (`del`); if
+    they are prefetched, free them by `Client.drop()`; else try again later."""
 
 
 class Denied(Error, PermissionError):

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Whether the daemon has room for a result that it computes ahead."""
+"""Results that the daemon computes ahead: whether it has room for one, and what those hold that nobody uses yet."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import re
+from typing import Any, Callable
+
+from ._errors import Busy, Error
+
+_DROP = re.compile(r"[:;] drop an array \(del\).*$")  # the advice of a message
 
 
 def mebibytes(size: int) -> str:
@@ -28,3 +33,25 @@ def lack(state: dict[str, Any], device: Any, size: int) -> tuple[str, str] | Non
 def is_waiting(leases: list[dict[str, Any]]) -> bool:
     """Whether a prefetch of this process is not computed."""
     return any(lease["prefetch"] and not lease["ready"] and lease["pid"] == os.getpid() for lease in leases)
+
+
+def with_prefetched(error: Busy, leases: Callable[[], list[dict[str, Any]]]) -> Busy:
+    """The error with the memory that prefetched results of this process hold, and how to free it. Its own advice is
+    about arrays."""
+    if not _DROP.search(str(error)):
+        return error
+    try:
+        own = [lease for lease in leases() if lease["pid"] == os.getpid()]
+    except Error:
+        return error
+    on_gpu = " of device memory" in str(error)
+    own = [lease for lease in own if lease["transport"].startswith("cuda") == on_gpu]
+    held = sum(lease["bytes"] for lease in own if lease["prefetch"])
+    if held == 0:
+        return error
+    array = "" if all(lease["prefetch"] for lease in own) else ", or drop an array (del)"
+    advice = (
+        f"; prefetched results of this process hold {mebibytes(held)}: use them (permute() with equal arguments, then "
+        f"del), or free them with Client.drop(){array}"
+    )
+    return Busy(_DROP.sub(advice, str(error)))
