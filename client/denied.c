@@ -6,10 +6,42 @@
 
 #include "membership.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Writes the first directory of the path that this process may not search. */
+static void find_closed(const char *path, char directory[PATH_MAX])
+{
+    snprintf(directory, PATH_MAX, "%s", path);
+    for (char *slash = directory; (slash = strchr(slash + 1, '/')) != NULL; *slash = '/') {
+        *slash = '\0';
+        if (faccessat(AT_FDCWD, directory, X_OK, AT_EACCESS) != 0)
+            return;
+    }
+}
+
+static shuf_status fail_closed(const char *path, unsigned uid, struct shuf__error *error)
+{
+    char directory[PATH_MAX], user[SHUF__ACCOUNT_NAME], group[SHUF__ACCOUNT_NAME];
+    struct stat status;
+    find_closed(path, directory);
+    if (stat(directory, &status) != 0)
+        return shuf__fail(error, SHUF_DENIED,
+                          "socket %s: permission denied, a directory above it is closed to uid %u",
+                          path, uid);
+    shuf__name_user(status.st_uid, user);
+    shuf__name_group(status.st_gid, group);
+    return shuf__fail(
+        error, SHUF_DENIED,
+        "socket %s: permission denied: uid %u may not search %s, which is %s:%s's, mode "
+        "%04o; its owner or root can permit it, as with chmod o+x",
+        path, uid, directory, user, group, (unsigned)status.st_mode & 07777);
+}
 
 shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
 {
@@ -17,9 +49,7 @@ shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
     struct stat status;
     unsigned uid = (unsigned)geteuid();
     if (stat(path, &status) != 0)
-        return shuf__fail(error, SHUF_DENIED,
-                          "socket %s: permission denied, a directory above it is closed to uid %u",
-                          path, uid);
+        return fail_closed(path, uid, error);
     shuf__name_user(status.st_uid, user);
     shuf__name_group(status.st_gid, group);
     const unsigned mode = (unsigned)status.st_mode & 07777;

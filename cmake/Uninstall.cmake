@@ -68,7 +68,13 @@ endforeach()
 
 # `systemctl disable` and `daemon-reload` read the units again. Without its file, a socket loses RemoveOnStop=,
 # and a later stop would leave the socket in the file system. So the stop is first.
-if(active)
+set(package /usr/lib/systemd/system/shufd.service)
+if(active AND EXISTS "$ENV{SHUFD_UNITS}${package}" AND NOT package IN_LIST files)
+  message(NOTICE "Warning: these units are active:${active}
+From now on the units of the package replace them; as root:
+    systemctl daemon-reload
+    systemctl restart${active}")
+elseif(active)
   message(NOTICE "Warning: these units are active, and go on without their files:${active}
 Stop them, which also removes their sockets, as root, in this order:
     systemctl stop 'shufd*'

@@ -113,6 +113,12 @@ grep -q "^systemd-sysusers $SHUFD_UNITS/usr/local/lib/sysusers.d/shufd.conf" ran
 grep -q "^systemd-tmpfiles --create $SHUFD_UNITS/usr/local/lib/tmpfiles.d/shufd.conf" ran
 grep -q "^systemctl daemon-reload" ran
 expect_not "start them" # the fake systemctl says that the target is enabled and active
+expect_not "the package shufd"
+mkdir -p "$SHUFD_UNITS/usr/lib/systemd/system"
+touch "$SHUFD_UNITS/usr/lib/systemd/system/shufd.service"
+./dev install >output 2>&1
+expect "the package shufd is installed too: at their next start, the units under /usr/local replace its units"
+rm -r "$SHUFD_UNITS/usr/lib"
 for state in is-enabled is-active; do
     printf '#!/bin/sh\n[ "$1" != %s ]\n' $state >"$directory/bin/systemctl"
     ./dev install >output 2>&1

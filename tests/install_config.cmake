@@ -109,6 +109,16 @@ shufd.service\n[^\n]*\n    systemctl stop 'shufd\\*'\n    systemctl disable shuf
 endif()
 expect_files(${root}/kept etc/shufd/shufd.conf)
 expect_content(${conf} "queue = 18\n")
+
+# The units of a package go on, so the warning does not stop them.
+install_to("" ${root}/kept)
+file(WRITE ${root}/package/usr/lib/systemd/system/shufd.service "")
+set(ENV{SHUFD_UNITS} ${root}/package)
+uninstall("")
+unset(ENV{SHUFD_UNITS})
+if(errors MATCHES "systemctl stop" OR NOT errors MATCHES "\n    systemctl daemon-reload\n    systemctl restart shufd.service\n*$")
+  message(FATAL_ERROR "uninstall: expected the restart of the package's units: ${errors}")
+endif()
 file(GLOB left RELATIVE ${root}/kept ${root}/kept/*)
 if(NOT "kept/${left}" STREQUAL "kept/etc")
   message(FATAL_ERROR "${root}/kept: expected only etc, found \"${left}\"")

@@ -64,7 +64,7 @@ static shuf_status read_file(const struct reading *r, const char *name, bool is_
         return shuf__fail(
             r->error, SHUF_IO,
             "key file %.100s/%.64s: %s; expected a file that uid %u may read, as with "
-            "chown %u",
+            "chown %u; a daemon of another user needs --keys= (no keys)",
             r->directory, name, strerror(errno), (unsigned)geteuid(), (unsigned)geteuid());
     const shuf_status status = read_contents(r, fd, name, is_secret, contents, length);
     close(fd);

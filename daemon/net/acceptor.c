@@ -21,9 +21,9 @@ enum {
 
 /* A limit, the number that counts to it, and how much a new connection adds. */
 struct claim {
-    uint64_t all, own, needed, limit; /* `all` and `own`: without the new connection */
-    struct shuf__amount of_user;
-    const char *name, *unit, *cause; /* for messages */
+    uint64_t all, own, needed, limit;        /* `all` and `own`: without the new connection */
+    struct shuf__amount of_user, configured; /* `configured`: user_clients, for the message */
+    const char *name, *unit, *cause;         /* for messages */
 };
 
 /* A part of the limit is reserved for root and the daemon's user, who must be able to connect to
@@ -40,7 +40,7 @@ static shuf_status check_claim(const struct claim *c, uid_t uid, struct shuf__er
         return shuf__fail(error, SHUF_BUSY,
                           "user_clients %s: beside the other users, user %" PRIu32
                           " may have %" PRIu64 " %s, and has %" PRIu64 "; close one",
-                          shuf__amount_text(part, c->of_user), (uint32_t)uid, most, c->unit,
+                          shuf__amount_text(part, c->configured), (uint32_t)uid, most, c->unit,
                           c->own);
     return SHUF_OK;
 }
@@ -55,6 +55,7 @@ static shuf_status check_connections(const struct shuf__acceptor *acceptor,
         .needed = 1,
         .limit = acceptor->sessions->limit,
         .of_user = acceptor->of_user,
+        .configured = acceptor->of_user,
         .name = "clients",
         .unit = "connections",
         .cause = "may be connected",
@@ -77,6 +78,7 @@ static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
         .needed = 1 + (uint64_t)is_first + (uint64_t)!is_connected,
         .limit = acceptor->descriptors,
         .of_user = acceptor->of_user,
+        .configured = acceptor->of_user,
         .name = "connections and processes",
         .unit = "connections and processes",
         .cause = "the limit of open files allows",
