@@ -168,9 +168,9 @@ static void in_device_memory(void **state)
     const bool has_gpu = strncmp(harness_backend, "cuda", 4) == 0;
     shuf *h = client_open();
     shuf_lease *lease = NULL, *same = NULL;
-    client_expect(h, shuf_exchange_lease(h, &ranks, &device, &lease),
-                  has_gpu ? SHUF_OK : SHUF_INVALID,
-                  has_gpu ? "" : "transport cuda-fd, cuda-ipc: expected memfd, inline");
+    client_expect(
+        h, shuf_exchange_lease(h, &ranks, &device, &lease), has_gpu ? SHUF_OK : SHUF_INVALID,
+        has_gpu ? "" : "transport cuda-fd, cuda-ipc: the backend cpu has only memfd, inline");
     if (has_gpu) {
         uint32_t *values = malloc(lease->result.shape.bytes);
         gpu_read(lease->data, lease->result.shape.bytes, values);
