@@ -75,8 +75,7 @@ static void wrong_allocations_are_refused(void **state)
     wire_expect(w, SHUF_INVALID, "accept: no transport, expected the one");
     if (!cuda) {
         wire_send_allocate(w, 100, DEVICE);
-        wire_expect(w, SHUF_INVALID,
-                    "transport cuda-fd: the backend cpu has only memfd, inline");
+        wire_expect(w, SHUF_INVALID, "transport cuda-fd: the backend cpu has only memfd, inline");
     }
     wire_check_alive(w);
     assert_int_equal(wire_status(*state).blocks - (wire_idle_bytes(*state) > 0), 0);

@@ -202,6 +202,9 @@ static void command_of_units(void **state)
         expect_unit_command("systemctl reset-failed 'shufd*'; systemctl restart shufd.target");
         make_systemctl(root, false); /* an administrator has stopped them */
         expect_unit_command("systemctl restart shufd.target, as root");
+        snprintf(unit, sizeof unit, "%s/run/systemd/system/shufd.socket", root);
+        assert_int_equal(symlink("/dev/null", unit), 0);
+        expect_unit_command("systemctl unmask shufd.socket shufd.service; systemctl restart");
         assert_int_equal(system(command), 0);
     }
     unsetenv("SHUFD_UNITS");

@@ -98,6 +98,9 @@ static const char *units_command(void)
 {
     if (!shuf__units_are_enabled())
         return "systemctl enable --now shufd.target, as root";
+    if (shuf__unit_is_masked("shufd.socket") || shuf__unit_is_masked("shufd.service"))
+        return "systemctl unmask shufd.socket shufd.service; systemctl restart shufd.target, as "
+               "root";
     if (!units_have_failed()) /* stopped, or active although somebody has removed the socket */
         return "systemctl restart shufd.target, as root";
     return "systemctl reset-failed 'shufd*'; systemctl restart shufd.target, as root; if it fails "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Drop: frees the idle blocks of a user, and the prefetched results of the connection. Users may free only their own blocks. Root and the
- * daemon's user may free the blocks of all users.
+ * Drop: frees the idle blocks of a user, and the prefetched results of the connection. Users may
+ * free only their own blocks. Root and the daemon's user may free the blocks of all users.
  */
 #include "handlers.h"
 #include "service.h"
