@@ -13,8 +13,6 @@
 #include <time.h>
 
 enum {
-    /* The most daemons that a call may lose one after another without receiving a new byte. The
-     * limit stops a request that crashes every daemon. */
     /* The most connections in a row that end before an answer, if none ever had one. In the time of
      * so many attempts, a service manager does not start so many daemons. */
     SILENT_ENDS_MAX = 16,

@@ -26,8 +26,8 @@ bool shuf__call_gave_up(const shuf *handle);
 /* Fails with SHUF_NO_DAEMON: the message says that a daemon was lost. */
 shuf_status shuf__call_fail_lost(shuf *handle);
 
-/* Daemons that one call may lose one after another, without a new byte. A request that makes each
- * daemon end would else never end. */
+/* The most daemons that a call may lose one after another without receiving a new byte. The limit
+ * stops a request that crashes every daemon. */
 enum { SHUF__LOSSES_MAX = 16 };
 
 /* Fails with SHUF_NO_DAEMON after so many losses. */

@@ -86,7 +86,8 @@ static void test_idle_drain_is_quick(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* Stops the daemon, so that it reads the bytes only after the signal. */
+/* Sends SIGSTOP before the bytes and SIGTERM, so the daemon sees the signal before it reads the
+ * bytes. */
 static void send_before_signal(const struct harness *h, struct wire *w, const void *bytes,
                                size_t size)
 {

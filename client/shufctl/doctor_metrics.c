@@ -13,7 +13,6 @@
 
 enum { KEY = 32, VALUE = 108, WAITING = 2 * (KEY + VALUE) };
 
-/* The keys of the metrics and their values, as "KEY = VALUE, KEY = VALUE". */
 static const char *const keys[] = {"metrics", "metrics_file"};
 
 /* Finds the value of a key in the file: the last one. "": the file does not set the key. */
@@ -48,8 +47,8 @@ static bool is_off(const char *value)
     return *value == '\0' || strcmp(value, "off") == 0;
 }
 
-/* Writes the keys of the file whose values the daemon does not use yet. False: there are none, or
- * the file cannot be read. */
+/* Writes "KEY = VALUE, ..." of the keys whose values in the file the daemon does not use yet.
+ * False: there are none, or the file cannot be read. */
 static bool find_waiting(const struct shuf__patient *patient, char waiting[WAITING])
 {
     char path[PATH_MAX], value[VALUE];
