@@ -27,27 +27,37 @@ def cases(world):
     even = evenly(100_003, world)
     first = [sum(even), *[0] * (world - 1)]
     for width in (1, 3, 8, 12, 48):
-        yield f"{width} bytes", width, even, even, {}, "StagedMove"
+        yield f"{width} bytes", width, even, even, {}, "PulledMove"
     for width in (64, 65, 96, 256, 1000):
         yield f"{width} bytes", width, even, even, {}, "DirectMove"
     images = evenly(101, world)
     yield "images", 150_528, images, images, {}, "DirectMove"
-    yield "rounds", 8, even, even, {"budget": 20_000}, "StagedMove"
+    yield "rounds", 8, even, even, {"budget": 20_000}, "PulledMove"
+    few = evenly(1003, world)
+    yield "a row a round", 8, few, few, {"budget": 1}, "PulledMove"
     yield "direct rounds", 80, even, even, {"budget": 20_000}, "DirectMove"
     yield "images in rounds", 150_528, images, images, {"budget": 1}, "DirectMove"
     yield "from one rank", 72, first, even, {}, "DirectMove"
     yield "to one rank", 72, even, first, {}, "DirectMove"
-    yield "narrow, from one rank", 4, first, even, {}, "StagedMove"
+    yield "narrow, from one rank", 4, first, even, {}, "PulledMove"
+    yield "narrow, to one rank", 4, even, first, {}, "PulledMove"
+    yield "few narrow rows", 8, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "PulledMove"
     yield "few rows", 128, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "DirectMove"
     yield "not contiguous", 128, even, even, {"strided": True}, "TorchMove"
-    yield "staged, wide", 256, even, even, {"least": 1 << 40}, "StagedMove"
-    yield "staged, images in rounds", 150_528, images, images, {"least": 1 << 40, "budget": 1 << 20}, "StagedMove"
+    yield "pulled, wide", 256, even, even, {"least": 1 << 40}, "PulledMove"
+    yield "pulled, images in rounds", 150_528, images, images, {"least": 1 << 40, "budget": 1 << 20}, "PulledMove"
+    yield "staged", 8, even, even, {"reads": False}, "StagedMove"
+    yield "staged, in rounds", 8, even, even, {"reads": False, "budget": 20_000}, "StagedMove"
+    yield "staged, wide", 256, even, even, {"reads": False}, "StagedMove"
+    yield "staged, images in rounds", 150_528, images, images, {"reads": False, "budget": 1 << 20}, "StagedMove"
 
 
 def run(case, client, used):
     name, width, before, after, options, expected = case
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _moves.LEAST_DIRECT_BYTES)
+    if not options.pop("reads", True):
+        os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
     rank = dist.get_rank()
     rows = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (sum(before), width), np.uint8)
     own = torch.from_numpy(rows[sum(before[:rank]) : sum(before[: rank + 1])].copy()).cuda()
@@ -63,6 +73,7 @@ def run(case, client, used):
         shuffled, seed=7, epoch=width, output_size=before[rank], inverse=True, client=client, **options
     )
     _moves.LEAST_DIRECT_BYTES = usual
+    os.environ.pop("NCCL_P2P_DISABLE", None)
     whole = torch.from_numpy(np.array(client.shuffle(rows, seed=7, epoch=width)))
     right = torch.equal(shuffled.cpu(), whole[sum(after[:rank]) : sum(after[: rank + 1])])
     agreed = torch.tensor([right, torch.equal(back, own), methods == {expected}], device="cuda").int()
@@ -75,7 +86,7 @@ def run(case, client, used):
 def watch_methods():
     """A list that gets the name of the method of each move."""
     used = []
-    for kind in (_moves.TorchMove, _moves.StagedMove, _moves.DirectMove):
+    for kind in (_moves.TorchMove, _moves.StagedMove, _moves.PulledMove, _moves.DirectMove):
         def run(self, rounds, kind=kind, own=kind.run):
             used.append(kind.__name__)
             return own(self, rounds)

@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 
-from . import _errors, _moves, _peer_memory
-from ._moves import Lists, Move
+from . import _errors, _moves
+from ._moves import Lists, Move, Shared
 from ._peer_memory import Offer, PeerMemory
 from ._plan import Plan
 from ._process_group import Ranks
 
-VERSION = 2  # of the messages between ranks
+VERSION = 3  # of the messages between ranks
 _BUDGET_OF_GPU, _BUDGET_OF_HOST = 1 << 30, 256 << 20
 _ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
@@ -89,13 +89,16 @@ class Arguments:
     records: int
     output_size: int | None
     error: str | None  # of this rank: its arguments are wrong
-    offers: list[Offer | None] = dataclasses.field(default_factory=list)  # of the tensors
+    offers: list[Offer | None] = dataclasses.field(default_factory=list)  # memory for each tensor
+    half: int = 0  # bytes of a half of the stage
 
 
 _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
 
 
-def _describe(ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any) -> Arguments:
+def _describe(
+    ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any
+) -> tuple[Arguments, Shared | None]:
     """The arguments of this rank. If they are wrong, `error` says why, so all ranks fail."""
     try:
         leaves = _leaves(data)
@@ -106,13 +109,13 @@ def _describe(ranks: Ranks, data: Any, settings: dict[str, Any], output_size: An
         _positive("epoch", settings["epoch"], 0)
         if (settings["seed"] is None) == (settings["key"] is None):
             raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
-        offers = [_peer_memory.offer(t) if _moves.may_be_read(ranks, t) else None for t in leaves.values()]
+        shared = Shared(ranks, list(leaves.values()), _budget_of(budget, list(leaves.values())))
     except Exception as error:  # the other ranks must hear of it, or they would wait
-        return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, _text_of(error))
+        return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, _text_of(error)), None
     tensors = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
     return Arguments(VERSION, **settings, structure=structure, tensors=tensors, records=records,
-                     output_size=size, error=None, offers=offers)  # fmt: skip
+                     output_size=size, error=None, offers=shared.offers, half=shared.half), shared  # fmt: skip
 
 
 def _text_of(error: Exception) -> str:
@@ -205,21 +208,24 @@ def _take_plan(
 
 
 def _begin(
-    ranks: Ranks, failure: Exception | None, moves: list[tuple[Move, Move | None]], budget: int
+    ranks: Ranks, failure: Exception | None, lists: Lists | None, moves: list[tuple[Move, Move | None]], budget: int
 ) -> list[tuple[Move, int]]:
     """Waits until all ranks have their plans and their memory. Returns the move of each tensor and its
-    number of rounds: the direct one if every rank has it. Fails on every rank if one has failed."""
+    number of rounds: the one that reads from peers if every rank has it. Fails on every rank if one has failed."""
     why = failure and (type(failure).__name__, _text_of(failure))
-    own = [(staged.count_rounds(budget), direct and direct.count_rounds(budget)) for staged, direct in moves]
-    replies = ranks.gather((why, own))
-    for rank, (failed, _) in enumerate(replies):
+    own = [(staged.count_rounds(budget), read and read.count_rounds(budget)) for staged, read in moves]
+    to = lists.to if lists and any(read for _, read in moves) else []
+    replies = ranks.gather((why, own, to))
+    for rank, (failed, *_) in enumerate(replies):
         if failed:
             kind = getattr(_errors, failed[0], _errors.Error)
             raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
+    assert lists
+    lists.all_to = [to for *_, to in replies]
     chosen: list[tuple[Move, int]] = []
-    for (staged, direct), rounds in zip(moves, zip(*(rounds for _, rounds in replies))):
-        if direct is not None and all(of_direct for _, of_direct in rounds):
-            chosen.append((direct, max(of_direct for _, of_direct in rounds)))
+    for (staged, read), rounds in zip(moves, zip(*(rounds for _, rounds, _ in replies))):
+        if read is not None and all(of_read for _, of_read in rounds):
+            chosen.append((read, max(of_read for _, of_read in rounds)))
         else:
             chosen.append((staged, max(of_staged for of_staged, _ in rounds)))
     return chosen
@@ -274,25 +280,32 @@ def global_shuffle(
     """
     ranks = Ranks(group)
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
-    all_arguments = ranks.gather(_describe(ranks, data, settings, output_size, budget))
+    own_arguments, shared = _describe(ranks, data, settings, output_size, budget)
+    all_arguments = ranks.gather(own_arguments)
     _agree(all_arguments)
     sizes, outputs = _sizes(all_arguments)
     leaves = list(_leaves(data).values())
     if sum(sizes) == 0:
         return _rebuild(data, [leaf.detach().clone() for leaf in leaves])
+    assert shared
     moves: list[tuple[Move, Move | None]] = []
+    lists: Lists | None = None
     failure: Exception | None = None
     memory = PeerMemory(leaves[0].device)
+    halves = [arguments.half for arguments in all_arguments]
     try:
         try:
             lists = Lists(_take_plan(client, ranks, sizes, outputs, _device_of(leaves), settings))
             for i, leaf in enumerate(leaves):
                 out = torch.empty((outputs[ranks.rank], *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
                 offers = [arguments.offers[i] for arguments in all_arguments]
-                moves.append(_moves.moves_of(ranks, lists, leaf, out, offers, sizes, memory))
+                moves.append(_moves.moves_of(ranks, lists, leaf, out, shared.stage, offers, halves, sizes, memory))
         except Exception as error:  # the other ranks must hear of it, or they would wait
             failure = error.with_traceback(None)  # its frames would keep the lease
-        chosen = _begin(ranks, failure, moves, _budget_of(budget, leaves))
+        chosen = _begin(ranks, failure, lists, moves, _budget_of(budget, leaves))
+        assert lists
+        moves.clear()  # the other moves may keep a stage
+        shared = None
         try:
             return _rebuild(data, [move.run(rounds) for move, rounds in chosen])
         finally:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The exchange of the rows of one tensor by the plans of its ranks.
 
-There are two methods. *Staged*: each rank gathers the rows that it sends, the engine of torch.distributed
-exchanges them, and each rank puts the arrivals in their places. *Direct*: the ranks exchange the lists of
-the rows to send, and each rank reads the rows from the memory of its peers. Both work in rounds that fit a
-budget.
+There are three methods. All work in rounds that fit a budget.
+
+*Staged*   Each rank gathers the rows that it sends. The engine of torch.distributed exchanges them. Each rank
+           puts the arrivals in their places.
+*Pulled*   Each rank gathers the rows that it sends in a *stage*, memory that its peers can read. They read
+           the rows there, and put them in their places.
+*Direct*   The ranks exchange the lists of the rows to send, and each rank reads the rows from the tensors of
+           its peers.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import Any, Callable
 import numpy as np
 import torch
 
-from . import _row_kernel
+from . import _peer_memory, _row_kernel
 from ._peer_memory import Offer, PeerMemory
 from ._plan import Plan, slices_of
 from ._process_group import Ranks
@@ -23,7 +27,7 @@ from ._row_kernel import Segment, Table
 
 _INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
-LEAST_DIRECT_BYTES = 64  # of a row; bench/results/2026-11-25-h100-exchange
+LEAST_DIRECT_BYTES = 64  # of a row, else pulled; bench/results/2026-11-25-h100-exchange
 _OVERLAPPED_ROUNDS = 4  # at least, so that the exchange of a round and the moves of another overlap
 _SHORTEST_ROUND = 32 << 20  # bytes: below, the start of an exchange takes longer than the exchange
 
@@ -97,6 +101,7 @@ class Lists:
         split, end = 2 * plan.world, 2 * plan.world + plan.sent
         counts = np.asarray(numbers[:split] if isinstance(numbers, np.ndarray) else numbers[:split].cpu())
         self.to, self.arriving = counts.view(plan.numbers.dtype).reshape(2, -1).tolist()
+        self.all_to = [self.to]  # of every rank; set when the ranks have agreed
         self.order = Numbers(numbers[split:end], plan.sent)
         self.places = Numbers(numbers[end:], len(numbers) - end)
 
@@ -263,8 +268,7 @@ class StagedMove(_PeerMove):
 
     def count_rounds(self, budget: int) -> int:
         needed = self._exchanged() * self.row
-        overlapped = min(_OVERLAPPED_ROUNDS, needed // 2 // _SHORTEST_ROUND)
-        return self._fit(needed, budget, overlapped)
+        return self._fit(needed, budget, _overlapped(needed // 2))
 
     def _make_buffers(self, parts: list[tuple[list[slice], list[slice]]]) -> None:
         def buffer(side: int) -> torch.Tensor:
@@ -322,6 +326,73 @@ class StagedMove(_PeerMove):
         return finish
 
 
+def _overlapped(bytes: int) -> int:
+    """The rounds in which the moves of one round and the exchange of another take place at the same time."""
+    return max(1, min(_OVERLAPPED_ROUNDS, bytes // _SHORTEST_ROUND))
+
+
+class Stage:
+    """The memory of a rank in which it gathers rows for its peers. It has two halves, for two rounds."""
+
+    def __init__(self, records: int, rows: list[int], world: int, budget: int, device: torch.device) -> None:
+        """`rows` are the bytes of a row of each tensor that uses the stage, one after the other."""
+        self.rounds = {row: max(_overlapped(records * row), -(-2 * records * row // budget)) for row in rows}
+        # Each peer may get one row more than its share.
+        self.half = max(((records // self.rounds[row] + world) * row + 15) // 16 * 16 for row in rows)
+        self.memory = torch.empty(2 * self.half, dtype=torch.uint8, device=device)
+
+
+class PulledMove(_PeerMove):
+    """One launch of the kernel gathers the rows of a round, and reads those of the round before from the
+    stages of the peers: the one waits for the memory of this GPU, the other for the links."""
+
+    def __init__(
+        self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None,
+        sources: list[int], halves: list[int],
+    ) -> None:  # fmt: skip
+        """`sources` are the addresses of the stages of all ranks, and `halves` the bytes of their halves. A
+        rank without rows needs no stage."""
+        super().__init__(ranks, lists, leaf, out)
+        self.stage, self.sources, self.halves = stage, sources, halves
+
+    def count_rounds(self, budget: int) -> int:
+        return self._fit(0, budget, self.stage.rounds[self.row] if self.stage else 1)
+
+    def _at(self, owner: int, receiver: int, round: int, rounds: int) -> int:
+        """Where the stage of `owner` has the rows for `receiver`."""
+        lengths = _lengths(slices_of(self.lists.all_to[owner], round, rounds))
+        before = sum(lengths[:receiver]) - (lengths[owner] if owner < receiver else 0)
+        return self.sources[owner] + round % 2 * self.halves[owner] + before * self.row
+
+    def _gather(self, round: int, rounds: int) -> list[Segment]:
+        leaving, _ = self._others(round, rounds)
+        return [
+            Segment(self.leaf.data_ptr(), self._at(self.ranks.rank, rank, round, rounds),
+                    self.lists.order.address(part.start), 0, part.stop - part.start)
+            for rank, part in enumerate(leaving) if part.start < part.stop
+        ]  # fmt: skip
+
+    def _read(self, round: int, rounds: int) -> list[Segment]:
+        _, coming = self._others(round, rounds)
+        return [
+            Segment(self._at(rank, self.ranks.rank, round, rounds), self.out.data_ptr(), 0,
+                    self.lists.places.address(part.start), part.stop - part.start)
+            for rank, part in enumerate(coming) if part.start < part.stop
+        ]  # fmt: skip
+
+    def run(self, rounds: int) -> torch.Tensor:
+        """After each launch the ranks wait for each other: then the rows of a round are complete, and those of
+        the round before have been read. The own rows move in the last launch, where the memory has time."""
+        groups = [self._gather(round, rounds) for round in range(rounds)] + [[self._own()]]
+        for round in range(rounds):
+            groups[round + 1] += self._read(round, rounds)
+        table = self._table(groups)
+        for launch in range(rounds + 1):
+            table.launch(launch)
+            self.ranks.wait_for_all(self.leaf.device)
+        return self.out
+
+
 class DirectMove(_PeerMove):
     """The rank reads the rows of its peers from their memory."""
 
@@ -376,20 +447,40 @@ def _fits_kernel(leaf: torch.Tensor) -> bool:
     )  # fmt: skip
 
 
-def may_be_read(ranks: Ranks, leaf: torch.Tensor) -> bool:
-    """Whether peers may read the tensor directly."""
-    return (
-        ranks.world > 1 and row_bytes(leaf) >= LEAST_DIRECT_BYTES and _fits_kernel(leaf) and ranks.uses_nccl(leaf.device)
-    )
+def _may_be_read(ranks: Ranks, leaf: torch.Tensor) -> bool:
+    """Whether peers may read the rows of the tensor, from itself or from a stage."""
+    return ranks.world > 1 and _fits_kernel(leaf) and ranks.uses_nccl(leaf.device)
+
+
+def _is_wide(leaf: torch.Tensor) -> bool:
+    return row_bytes(leaf) >= LEAST_DIRECT_BYTES
+
+
+class Shared:
+    """The memory that this rank offers to its peers."""
+
+    def __init__(self, ranks: Ranks, leaves: list[torch.Tensor], budget: int) -> None:
+        readable = [leaf if _may_be_read(ranks, leaf) else None for leaf in leaves]
+        narrow = [leaf for leaf in readable if leaf is not None and len(leaf) and not _is_wide(leaf)]
+        self.stage: Stage | None = None
+        if narrow:
+            rows = [row_bytes(leaf) for leaf in narrow]
+            try:
+                self.stage = Stage(len(narrow[0]), rows, ranks.world, budget, narrow[0].device)
+            except torch.cuda.OutOfMemoryError:
+                pass  # the other methods need less memory at once
+        self.half = self.stage.half if self.stage else 0
+        memory = [leaf if leaf is None or _is_wide(leaf) else self.stage and self.stage.memory for leaf in readable]
+        self.offers = [None if each is None else _peer_memory.offer(each) for each in memory]
 
 
 def _open_all(
-    ranks: Ranks, leaf: torch.Tensor, offers: list[Offer | None], counts: list[int], memory: PeerMemory
+    ranks: Ranks, own: int, offers: list[Offer | None], counts: list[int], memory: PeerMemory
 ) -> list[int] | None:
-    """The addresses of the tensors of all ranks; None if this rank cannot read one of them."""
+    """The addresses of what all ranks offer; None if this rank cannot read a rank that has rows."""
     sources: list[int] = []
     for rank, (offer, count) in enumerate(zip(offers, counts)):
-        source = leaf.data_ptr() if rank == ranks.rank else None
+        source = own if rank == ranks.rank else None
         if source is None and count > 0 and offer is not None:
             source = memory.open(offer)
         if source is None and count > 0:
@@ -399,11 +490,11 @@ def _open_all(
 
 
 def moves_of(
-    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, offers: list[Offer | None],
-    counts: list[int], memory: PeerMemory,
+    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None,
+    offers: list[Offer | None], halves: list[int], counts: list[int], memory: PeerMemory,
 ) -> tuple[Move, Move | None]:  # fmt: skip
-    """The ways in which this rank can move the tensor: staged, and direct if it can. `offers` and `counts`
-    are those of the tensor on all ranks. The caller closes `memory` when the device has ended its work."""
+    """The ways in which this rank can move the tensor: staged, and direct or pulled if it can. `offers`, `halves`
+    and `counts` are those of all ranks. The caller closes `memory` when the device has ended its work."""
     arguments = (ranks, lists, leaf.detach(), out)
     has_kernel = not lists.order.on_host and _fits_kernel(leaf)
     if has_kernel:
@@ -412,5 +503,11 @@ def moves_of(
         return LocalKernelMove(*arguments) if has_kernel else LocalMove(*arguments), None
     if not has_kernel or not ranks.uses_nccl(leaf.device):
         return TorchMove(*arguments), None
-    sources = _open_all(ranks, leaf, offers, counts, memory) if may_be_read(ranks, leaf) else None
-    return StagedMove(*arguments), None if sources is None else DirectMove(*arguments, sources)
+    is_wide = _is_wide(leaf)
+    own = leaf.data_ptr() if is_wide else stage.memory.data_ptr() if stage else 0
+    has_own = is_wide or stage is not None or len(leaf) == 0
+    sources = _open_all(ranks, own, offers, counts, memory) if has_own else None
+    if sources is None:
+        return StagedMove(*arguments), None
+    read = DirectMove(*arguments, sources) if is_wide else PulledMove(*arguments, stage, sources, halves)
+    return StagedMove(*arguments), read

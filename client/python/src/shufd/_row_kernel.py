@@ -43,7 +43,7 @@ def _define_kernel() -> Any:
     @triton.jit  # type: ignore[misc]
     def move_rows(  # type: ignore[no-untyped-def]
         table, segments, units: tl.constexpr, word: tl.constexpr, number: tl.constexpr, rows: tl.constexpr,
-        words: tl.constexpr, from_list: tl.constexpr, to_list: tl.constexpr,
+        words: tl.constexpr,
     ):  # fmt: skip
         program = tl.program_id(0)
         segment = table + (program % segments) * 5
@@ -51,12 +51,12 @@ def _define_kernel() -> Any:
         target = tl.load(segment + 1).to(tl.pointer_type(word))
         k = (program // segments).to(tl.int64) * rows + tl.arange(0, rows)
         inside = k < tl.load(segment + 4)
-        i = k
-        o = k
-        if from_list:
-            i = tl.load(tl.load(segment + 2).to(tl.pointer_type(number)) + k, mask=inside, other=0).to(tl.int64)
-        if to_list:
-            o = tl.load(tl.load(segment + 3).to(tl.pointer_type(number)) + k, mask=inside, other=0).to(tl.int64)
+        source_list = tl.load(segment + 2)
+        target_list = tl.load(segment + 3)
+        i = tl.load(source_list.to(tl.pointer_type(number)) + k, mask=inside & (source_list != 0), other=0)
+        o = tl.load(target_list.to(tl.pointer_type(number)) + k, mask=inside & (target_list != 0), other=0)
+        i = tl.where(source_list != 0, i.to(tl.int64), k)
+        o = tl.where(target_list != 0, o.to(tl.int64), k)
         for first in range(0, units, words):
             at = first + tl.arange(0, words)
             mask = inside[:, None] & (at < units)[None, :]
@@ -98,23 +98,20 @@ class Table:
         segments = self.groups[group]
         most = max((s.rows for s in segments), default=0)
         if most > 0:
-            lists = any(s.source_list for s in segments), any(s.target_list for s in segments)
-            self._start(group, most, *lists)
+            self._start(group, most)
 
     def compile(self) -> None:
-        """Compiles what launches of groups may need, by launches without rows."""
-        for lists in ((True, False), (False, True), (True, True)):
-            self._start(0, 0, *lists)
+        """Compiles the kernel by a launch without rows."""
+        self._start(0, 0)
 
-    def _start(self, group: int, most: int, from_list: bool, to_list: bool) -> None:
+    def _start(self, group: int, most: int) -> None:
         segments = max(1, len(self.groups[group]))
         words = min(triton.next_power_of_2(self.units), _TILE_WORDS)
         rows = _TILE_WORDS // words
         number = tl.uint32 if self.width == 4 else tl.uint64
         with torch.cuda.device(self.device):
             _kernel()[(max(1, -(-most // rows)) * segments,)](
-                self.table[self.firsts[group]], segments, self.units, self.word, number, rows, words,
-                from_list, to_list,
+                self.table[self.firsts[group]], segments, self.units, self.word, number, rows, words
             )  # fmt: skip
 
 
