@@ -241,7 +241,7 @@ template <Direction direction, typename Number> cudaError_t make_side(const Work
         const cudaError_t e = walks ? walk_side(w) : sort_side<direction>(f, shape, w);
         if (e != cudaSuccess || *w.cancelled)
             return e;
-        count_ranks<<<blocks_for(world, fold_threads), fold_threads, 0, w.stream>>>(
+        count_ranks<<<blocks_for(count_threads * world, fold_threads), fold_threads, 0, w.stream>>>(
             f, w.side, w.numbers, w.counts);
         return cudaGetLastError();
     });

@@ -133,15 +133,22 @@ __device__ __forceinline__ uint64_t count_below(const Form &f, const Side &side,
     return low;
 }
 
+/* Two threads for each rank: one finds where its numbers begin, the other where they end. */
+constexpr unsigned count_threads = 2;
+
 template <typename Form, typename Number>
 __global__ void __launch_bounds__(fold_threads)
     count_ranks(__grid_constant__ const Form f, __grid_constant__ const Side side,
                 const Number *list, Number *counts)
 {
-    const uint64_t rank = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
+    const uint64_t thread = uint64_t{blockIdx.x} * fold_threads + threadIdx.x;
+    const uint64_t rank = thread / count_threads;
+    uint64_t below = 0;
     if (rank < side.ranks.world)
-        counts[rank] = static_cast<Number>(count_below(f, side, rank + 1, list) -
-                                           count_below(f, side, rank, list));
+        below = count_below(f, side, rank + thread % count_threads, list);
+    const uint64_t end = __shfl_xor_sync(0xffffffff, below, 1);
+    if (rank < side.ranks.world && thread % count_threads == 0)
+        counts[rank] = static_cast<Number>(end - below);
 }
 
 } // namespace shuf

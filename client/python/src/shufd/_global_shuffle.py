@@ -8,15 +8,17 @@ ranks fail with the same message. Otherwise the others would wait for its record
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import operator
+import threading
 from typing import Any
 
 import torch
 
 from . import _errors, _moves
-from ._moves import Lists, Move, Shared
-from ._peer_memory import Offer, PeerMemory
+from ._moves import Lists, Move, Offers
+from ._peer_memory import PeerMemory
 from ._plan import Plan
 from ._process_group import Ranks
 
@@ -89,8 +91,7 @@ class Arguments:
     records: int
     output_size: int | None
     error: str | None  # of this rank: its arguments are wrong
-    offers: list[Offer | None] = dataclasses.field(default_factory=list)  # memory for each tensor
-    half: int = 0  # bytes of a half of the stage
+    offers: Offers = Offers()
 
 
 _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
@@ -98,8 +99,8 @@ _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structu
 
 def _describe(
     ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any
-) -> tuple[Arguments, Shared | None]:
-    """The arguments of this rank. If they are wrong, `error` says why, so all ranks fail."""
+) -> tuple[Arguments, _moves.Stage | None]:
+    """The arguments of this rank, and its stage. If they are wrong, `error` says why, so all ranks fail."""
     try:
         leaves = _leaves(data)
         records = _count_records(leaves)
@@ -109,13 +110,15 @@ def _describe(
         _positive("epoch", settings["epoch"], 0)
         if (settings["seed"] is None) == (settings["key"] is None):
             raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
-        shared = Shared(ranks, list(leaves.values()), _budget_of(budget, list(leaves.values())))
+        tensors = list(leaves.values())
+        stage = _moves.make_stage(ranks, tensors, _budget_of(budget, tensors))
+        offers = _moves.offers_of(ranks, tensors, stage)
     except Exception as error:  # the other ranks must hear of it, or they would wait
         return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, _text_of(error)), None
-    tensors = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
+    kinds = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
-    return Arguments(VERSION, **settings, structure=structure, tensors=tensors, records=records,
-                     output_size=size, error=None, offers=shared.offers, half=shared.half), shared  # fmt: skip
+    return Arguments(VERSION, **settings, structure=structure, tensors=kinds, records=records,
+                     output_size=size, error=None, offers=offers), stage  # fmt: skip
 
 
 def _text_of(error: Exception) -> str:
@@ -207,15 +210,56 @@ def _take_plan(
     return take()
 
 
+_Sizes = tuple[list[int], list[int]]  # of all ranks, before and after
+_last_sizes: dict[tuple[Any, ...], _Sizes] = {}  # one entry, by what a rank knows alone
+
+
+class _Planner:
+    """Takes the plan. Usually all sizes are as in the call before. So it asks for that plan before it knows
+    the sizes."""
+
+    def __init__(self, client: Any, ranks: Ranks, own: Arguments, leaves: list[torch.Tensor]) -> None:
+        self.client, self.ranks, self.own, self.leaves = client, ranks, own, leaves
+        self.key = (ranks.rank, ranks.world, own.records, own.output_size)
+        self.early: tuple[_Sizes, Plan] | None = None
+
+    def begin(self) -> None:
+        """Takes the plan for the sizes of the call before. After an error take() asks again, and fails."""
+        sizes = _last_sizes.get(self.key)
+        if sizes and not self.own.error:
+            with contextlib.suppress(Exception):
+                self.early = sizes, self._ask(*sizes)
+
+    def take(self, *sizes: list[int]) -> Plan:
+        early, self.early = self.early, None
+        if early and early[0] == sizes:
+            return early[1]
+        del early  # its memory may be needed
+        plan = self._ask(*sizes)
+        _last_sizes.clear()
+        _last_sizes[self.key] = sizes[0], sizes[1]
+        return plan
+
+    def _ask(self, sizes: list[int], outputs: list[int]) -> Plan:
+        settings = {name: getattr(self.own, name) for name in ("seed", "key", "epoch", "algorithm", "inverse")}
+        return _take_plan(self.client, self.ranks, sizes, outputs, _device_of(self.leaves), settings)
+
+
 def _begin(
     ranks: Ranks, failure: Exception | None, lists: Lists | None, moves: list[tuple[Move, Move | None]], budget: int
 ) -> list[tuple[Move, int]]:
     """Waits until all ranks have their plans and their memory. Returns the move of each tensor and its
     number of rounds: the one that reads from peers if every rank has it. Fails on every rank if one has failed."""
     why = failure and (type(failure).__name__, _text_of(failure))
-    own = [(staged.count_rounds(budget), read and read.count_rounds(budget)) for staged, read in moves]
+    own = [(staged.count_rounds(budget), read.count_rounds(budget) if read else None) for staged, read in moves]
     to = lists.to if lists and any(read for _, read in moves) else []
-    replies = ranks.gather((why, own, to))
+    first = moves[0][1] if moves and not failure else None  # the stage is free for it
+
+    def meanwhile() -> None:
+        if first:
+            first.prepare_beside(first.count_rounds(budget))
+
+    replies = ranks.gather((why, own, to), meanwhile)
     for rank, (failed, *_) in enumerate(replies):
         if failed:
             kind = getattr(_errors, failed[0], _errors.Error)
@@ -226,6 +270,8 @@ def _begin(
     for (staged, read), rounds in zip(moves, zip(*(rounds for _, rounds, _ in replies))):
         if read is not None and all(of_read for _, of_read in rounds):
             chosen.append((read, max(of_read for _, of_read in rounds)))
+            if len({of_read for _, of_read in rounds}) > 1:
+                read.forget_preparation()  # on all ranks, which prepared for different rounds
         else:
             chosen.append((staged, max(of_staged for of_staged, _ in rounds)))
     return chosen
@@ -280,35 +326,63 @@ def global_shuffle(
     """
     ranks = Ranks(group)
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
-    own_arguments, shared = _describe(ranks, data, settings, output_size, budget)
-    all_arguments = ranks.gather(own_arguments)
-    _agree(all_arguments)
-    sizes, outputs = _sizes(all_arguments)
-    leaves = list(_leaves(data).values())
+    own, stage = _describe(ranks, data, settings, output_size, budget)
+    leaves = [] if own.error else list(_leaves(data).values())
+    planner = _Planner(client, ranks, own, leaves)
+    all_arguments = ranks.gather(own, planner.begin)
+    try:
+        _agree(all_arguments)
+        sizes, outputs = _sizes(all_arguments)
+    except _errors.Error:
+        planner.early = None  # the traceback would keep the lease
+        raise
     if sum(sizes) == 0:
         return _rebuild(data, [leaf.detach().clone() for leaf in leaves])
-    assert shared
     moves: list[tuple[Move, Move | None]] = []
     lists: Lists | None = None
     failure: Exception | None = None
     memory = PeerMemory(leaves[0].device)
-    halves = [arguments.half for arguments in all_arguments]
+    all_offers = [arguments.offers for arguments in all_arguments]
     try:
         try:
-            lists = Lists(_take_plan(client, ranks, sizes, outputs, _device_of(leaves), settings))
+            lists = Lists(planner.take(sizes, outputs))
             for i, leaf in enumerate(leaves):
                 out = torch.empty((outputs[ranks.rank], *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
-                offers = [arguments.offers[i] for arguments in all_arguments]
-                moves.append(_moves.moves_of(ranks, lists, leaf, out, shared.stage, offers, halves, sizes, memory))
+                moves.append(_moves.moves_of(ranks, lists, leaf, out, stage, all_offers, i, sizes, memory))
+            if first := moves[0][1]:
+                first.prepare(first.count_rounds(_budget_of(budget, leaves)))
         except Exception as error:  # the other ranks must hear of it, or they would wait
             failure = error.with_traceback(None)  # its frames would keep the lease
         chosen = _begin(ranks, failure, lists, moves, _budget_of(budget, leaves))
-        assert lists
-        moves.clear()  # the other moves may keep a stage
-        shared = None
-        try:
-            return _rebuild(data, [move.run(rounds) for move, rounds in chosen])
-        finally:
+        moves.clear()  # those that were not chosen may keep the stage
+        stage = None
+        result = _rebuild(data, [move.run(rounds) for move, rounds in chosen])
+    except BaseException:
+        if lists:
             lists.wait()
-    finally:
         memory.close()
+        raise
+    assert lists
+    _end(lists, memory)
+    return result
+
+
+def _end(lists: Lists, memory: PeerMemory) -> None:
+    """Gives the plan and the memory of the peers back when the GPU no longer reads them. The caller does not
+    wait for this."""
+
+    def end() -> None:
+        try:
+            lists.wait()
+        finally:
+            memory.close()
+
+    if lists.order.on_host:
+        end()
+        return
+    lists.mark()
+    thread = threading.Thread(target=end, name="shufd-global-shuffle")
+    try:
+        thread.start()
+    except RuntimeError:  # no thread can start
+        end()

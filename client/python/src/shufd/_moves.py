@@ -7,14 +7,13 @@ There are three methods. All work in rounds that fit a budget.
            puts the arrivals in their places.
 *Pulled*   Each rank gathers the rows that it sends in a *stage*, memory that its peers can read. They read
            the rows there, and put them in their places.
-*Direct*   The ranks exchange the lists of the rows to send, and each rank reads the rows from the tensors of
-           its peers.
+*Direct*   The stage has the list of the rows to send, and the peers read these rows from the tensor.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from ._process_group import Ranks
 from ._row_kernel import Segment, Table
 
 _INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
+_NUMBER_BYTES = 4  # of a row's number, unless a rank has 2^32 rows
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
 LEAST_DIRECT_BYTES = 64  # of a row, else pulled; bench/results/2026-11-25-h100-exchange
 _OVERLAPPED_ROUNDS = 4  # at least, so that the exchange of a round and the moves of another overlap
@@ -102,13 +102,19 @@ class Lists:
         counts = np.asarray(numbers[:split] if isinstance(numbers, np.ndarray) else numbers[:split].cpu())
         self.to, self.arriving = counts.view(plan.numbers.dtype).reshape(2, -1).tolist()
         self.all_to = [self.to]  # of every rank; set when the ranks have agreed
+        self.read: Any = None  # an event of CUDA
         self.order = Numbers(numbers[split:end], plan.sent)
         self.places = Numbers(numbers[end:], len(numbers) - end)
+
+    def mark(self) -> Any:
+        """The event after all work that reads the lists: that of the current stream until now."""
+        self.read = torch.cuda.current_stream(self.order.numbers.device).record_event()
+        return self.read
 
     def wait(self) -> None:
         """Waits until the GPU has read the lists, because the lease of the plan may end then."""
         if not self.order.on_host:
-            torch.cuda.current_stream(self.order.numbers.device).synchronize()
+            (self.read or self.mark()).synchronize()
 
 
 # ---- What all moves share ------------------------------------------------------------------------
@@ -124,12 +130,21 @@ class Move:
     def count_rounds(self, budget: int) -> int:
         """The rounds that this rank needs; all ranks then use the largest number."""
         raise NotImplementedError
-
     def _fit(self, needed: int, budget: int, least: int = 1) -> int:
         """Two rounds run at the same time, so each may use half of the budget. If two ranks exchange k
         records at most, there are at most k rounds, because further rounds would be empty."""
         most: int = max(1, *self.lists.to, *self.lists.arriving)
         return min(most, max(least, 1 if needed <= budget else int(-(-2 * needed // budget))))
+
+    def prepare(self, rounds: int) -> None:
+        """Starts what needs no other rank and no agreement, for so many rounds. Before the exchange of an
+        agreement, all ranks wait for it there."""
+
+    def prepare_beside(self, rounds: int) -> None:
+        """The same, during the exchange of an agreement."""
+
+    def forget_preparation(self) -> None:
+        """The ranks have prepared different numbers of rounds."""
 
     def slices(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
         """The parts of order and places that the ranks exchange in a round."""
@@ -242,6 +257,13 @@ class LocalKernelMove(_KernelMove):
 class _PeerMove(_KernelMove):
     """The own records go directly to their places. Only the others take part in the exchange."""
 
+    def _own(self) -> Segment:
+        rank, lists = self.ranks.rank, self.lists
+        return Segment(
+            self.leaf.data_ptr(), self.out.data_ptr(), lists.order.address(sum(lists.to[:rank])),
+            lists.places.address(sum(lists.arriving[:rank])), lists.to[rank],
+        )  # fmt: skip
+
     def _others(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
         """The parts of order and places that this rank exchanges with other ranks in a round."""
         parts = self.slices(round, rounds)
@@ -249,13 +271,6 @@ class _PeerMove(_KernelMove):
             own = slices[self.ranks.rank]
             slices[self.ranks.rank] = slice(own.start, own.start)
         return parts
-
-    def _own(self) -> Segment:
-        rank, lists = self.ranks.rank, self.lists
-        return Segment(
-            self.leaf.data_ptr(), self.out.data_ptr(), lists.order.address(sum(lists.to[:rank])),
-            lists.places.address(sum(lists.arriving[:rank])), lists.to[rank],
-        )  # fmt: skip
 
     def _exchanged(self) -> int:
         """The records that this rank sends to others and gets from others."""
@@ -331,40 +346,76 @@ def _overlapped(bytes: int) -> int:
     return max(1, min(_OVERLAPPED_ROUNDS, bytes // _SHORTEST_ROUND))
 
 
-class Stage:
-    """The memory of a rank in which it gathers rows for its peers. It has two halves, for two rounds."""
+def _rounds_of(bytes: int, item: int, budget: int) -> int:
+    """The rounds in which items fill half of the stage. A short list of numbers needs one."""
+    least = 1 if item == _NUMBER_BYTES and 2 * bytes <= budget else _overlapped(bytes)
+    return max(least, -(-2 * bytes // budget))
 
-    def __init__(self, records: int, rows: list[int], world: int, budget: int, device: torch.device) -> None:
-        """`rows` are the bytes of a row of each tensor that uses the stage, one after the other."""
-        self.rounds = {row: max(_overlapped(records * row), -(-2 * records * row // budget)) for row in rows}
-        # Each peer may get one row more than its share.
-        self.half = max(((records // self.rounds[row] + world) * row + 15) // 16 * 16 for row in rows)
+
+class Stage:
+    """The memory of a rank that its peers read. It has two halves, for two rounds."""
+
+    def __init__(self, records: int, items: list[int], world: int, budget: int, device: torch.device) -> None:
+        """`items` are the bytes of an item of each tensor that uses the stage, one after the other."""
+        self.rounds = {item: _rounds_of(records * item, item, budget) for item in items}
+        # Each peer may get one item more than its share.
+        self.half = max(((records // self.rounds[item] + world) * item + 15) // 16 * 16 for item in items)
         self.memory = torch.empty(2 * self.half, dtype=torch.uint8, device=device)
 
 
-class PulledMove(_PeerMove):
-    """One launch of the kernel gathers the rows of a round, and reads those of the round before from the
-    stages of the peers: the one waits for the memory of this GPU, the other for the links."""
+class Peers(NamedTuple):
+    """What this rank can read of the ranks: the addresses of their stages and tensors. A rank without records
+    may have none."""
+
+    stages: list[int]
+    halves: list[int]  # bytes of a half of each stage
+    tensors: list[int]  # only for wide rows
+
+
+class _ReadMove(_PeerMove):
+    """The ranks read the stages of their peers. Between two rounds all ranks wait for each other. Then the stages
+    of a round are full, and those of the round before have been read."""
 
     def __init__(
-        self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None,
-        sources: list[int], halves: list[int],
-    ) -> None:  # fmt: skip
-        """`sources` are the addresses of the stages of all ranks, and `halves` the bytes of their halves. A
-        rank without rows needs no stage."""
+        self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None, peers: Peers
+    ) -> None:
         super().__init__(ranks, lists, leaf, out)
-        self.stage, self.sources, self.halves = stage, sources, halves
+        self.stage, self.peers = stage, peers
+        self.item = item_bytes(leaf)
+        self.prepared = 0  # the rounds for which the stage is filled for the first one
 
     def count_rounds(self, budget: int) -> int:
-        return self._fit(0, budget, self.stage.rounds[self.row] if self.stage else 1)
+        return self._fit(0, budget, self.stage.rounds[self.item] if self.stage else 1)
+
+    def forget_preparation(self) -> None:
+        self.prepared = 0
 
     def _at(self, owner: int, receiver: int, round: int, rounds: int) -> int:
-        """Where the stage of `owner` has the rows for `receiver`."""
-        lengths = _lengths(slices_of(self.lists.all_to[owner], round, rounds))
+        """Where the stage of `owner` has the items for `receiver`."""
+        to = self.lists.to if owner == self.ranks.rank else self.lists.all_to[owner]
+        lengths = _lengths(slices_of(to, round, rounds))
         before = sum(lengths[:receiver]) - (lengths[owner] if owner < receiver else 0)
-        return self.sources[owner] + round % 2 * self.halves[owner] + before * self.row
+        return self.peers.stages[owner] + round % 2 * self.peers.halves[owner] + before * self.item
 
-    def _gather(self, round: int, rounds: int) -> list[Segment]:
+    def _read(self, rank: int, items: int, places: slice) -> Segment:
+        """The rows of a peer for these places, with the address of their items."""
+        raise NotImplementedError
+
+    def _reads(self, round: int, rounds: int) -> list[Segment]:
+        _, coming = self._others(round, rounds)
+        return [
+            self._read(rank, self._at(rank, self.ranks.rank, round, rounds), part)
+            for rank, part in enumerate(coming) if part.start < part.stop
+        ]  # fmt: skip
+
+    def _wait(self) -> None:
+        self.ranks.wait_for_all(self.leaf.device)
+
+class PulledMove(_ReadMove):
+    """The items are rows. A launch of the kernel reads the rows of a round and gathers those of the next: the
+    links limit the one, and the memory of the GPU limits the other. The own rows move in the last launch."""
+
+    def _gathers(self, round: int, rounds: int) -> list[Segment]:
         leaving, _ = self._others(round, rounds)
         return [
             Segment(self.leaf.data_ptr(), self._at(self.ranks.rank, rank, round, rounds),
@@ -372,68 +423,64 @@ class PulledMove(_PeerMove):
             for rank, part in enumerate(leaving) if part.start < part.stop
         ]  # fmt: skip
 
-    def _read(self, round: int, rounds: int) -> list[Segment]:
-        _, coming = self._others(round, rounds)
-        return [
-            Segment(self._at(rank, self.ranks.rank, round, rounds), self.out.data_ptr(), 0,
-                    self.lists.places.address(part.start), part.stop - part.start)
-            for rank, part in enumerate(coming) if part.start < part.stop
-        ]  # fmt: skip
+    def _read(self, rank: int, items: int, places: slice) -> Segment:
+        count = places.stop - places.start
+        return Segment(items, self.out.data_ptr(), 0, self.lists.places.address(places.start), count)
+
+    def prepare_beside(self, rounds: int) -> None:
+        """Gathers the first rows."""
+        self._table([self._gathers(0, rounds)]).launch(0)
+        self.prepared = rounds
 
     def run(self, rounds: int) -> torch.Tensor:
-        """After each launch the ranks wait for each other: then the rows of a round are complete, and those of
-        the round before have been read. The own rows move in the last launch, where the memory has time."""
-        groups = [self._gather(round, rounds) for round in range(rounds)] + [[self._own()]]
+        if self.prepared != rounds:
+            self.prepare_beside(rounds)
+        groups = [self._gathers(round, rounds) for round in range(1, rounds)] + [[self._own()]]
         for round in range(rounds):
-            groups[round + 1] += self._read(round, rounds)
+            groups[round] += self._reads(round, rounds)
         table = self._table(groups)
-        for launch in range(rounds + 1):
-            table.launch(launch)
-            self.ranks.wait_for_all(self.leaf.device)
+        for round in range(rounds):
+            self._wait()
+            table.launch(round)
+        self._wait()
         return self.out
 
 
-class DirectMove(_PeerMove):
-    """The rank reads the rows of its peers from their memory."""
+class DirectMove(_ReadMove):
+    """The items are the numbers of rows, and a rank reads these rows from the tensors of its peers. Until all
+    ranks have read them, their owners may not change them."""
 
-    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, sources: list[int]) -> None:
-        """`sources` are the addresses of the tensors of all ranks."""
-        super().__init__(ranks, lists, leaf, out)
-        self.sources = sources
+    def prepare(self, rounds: int) -> None:
+        self._fill(0, rounds)
+        self.prepared = rounds
 
-    def count_rounds(self, budget: int) -> int:
-        return self._fit(self._exchanged() * self.lists.order.width, budget)
+    def _fill(self, round: int, rounds: int) -> None:
+        """Copies the numbers into the stage."""
+        if self.stage is None:
+            return
+        numbers, (leaving, _) = self.lists.order.numbers, self._others(round, rounds)
+        half = self.stage.memory[round % 2 * self.stage.half :].view(numbers.dtype)
+        for part in _merged(leaving):
+            count = part.stop - part.start
+            half[:count].copy_(numbers[part])
+            half = half[count:]
 
-    def _reads(self, coming: list[slice], received: torch.Tensor) -> list[Segment]:
-        segments, at = [], received.data_ptr()
-        for part, count, source in zip(coming, _lengths(coming), self.sources):
-            segments.append(Segment(source, self.out.data_ptr(), at, self.lists.places.address(part.start), count))
-            at += count * self.lists.order.width
-        return segments
-
-    def _start(self, round: int, rounds: int) -> Callable[[], None]:
-        """The list of a peer arrives after its stream has completed the rows. The own rows move beside those
-        of the first round, because the links between the GPUs limit the round."""
-        lists, device, width = self.lists, self.leaf.device, self.lists.order.width
-        leaving, coming = self._others(round, rounds)
-        sent = lists.order.take(leaving, device).clone()  # after an error the engine may read it for longer than the lease
-        received = torch.empty(sum(_lengths(coming)), dtype=sent.dtype, device=device)
-        wait = self.ranks.start(
-            _bytes_of(received), _bytes_of(sent), [c * width for c in _lengths(coming)],
-            [c * width for c in _lengths(leaving)],
-        )  # fmt: skip
-        table = self._table([self._reads(coming, received) + ([self._own()] if round == 0 else [])])
-
-        def finish() -> None:
-            wait()
-            table.launch(0)
-
-        return finish
+    def _read(self, rank: int, items: int, places: slice) -> Segment:
+        count = places.stop - places.start
+        return Segment(
+            self.peers.tensors[rank], self.out.data_ptr(), items, self.lists.places.address(places.start), count
+        )
 
     def run(self, rounds: int) -> torch.Tensor:
-        """Ends when all ranks have read their rows. Until then their owners may not change them."""
-        super().run(rounds)
-        self.ranks.wait_for_all(self.leaf.device)
+        groups = [self._reads(round, rounds) for round in range(rounds)]
+        groups[0].append(self._own())
+        table = self._table(groups)
+        for round in range(rounds):
+            if round > 0 or self.prepared != rounds:
+                self._fill(round, rounds)
+                self._wait()
+            table.launch(round)
+        self._wait()
         return self.out
 
 
@@ -448,7 +495,7 @@ def _fits_kernel(leaf: torch.Tensor) -> bool:
 
 
 def _may_be_read(ranks: Ranks, leaf: torch.Tensor) -> bool:
-    """Whether peers may read the rows of the tensor, from itself or from a stage."""
+    """Whether peers may read the rows of the tensor, there or in a stage."""
     return ranks.world > 1 and _fits_kernel(leaf) and ranks.uses_nccl(leaf.device)
 
 
@@ -456,45 +503,81 @@ def _is_wide(leaf: torch.Tensor) -> bool:
     return row_bytes(leaf) >= LEAST_DIRECT_BYTES
 
 
-class Shared:
-    """The memory that this rank offers to its peers."""
+def item_bytes(leaf: torch.Tensor) -> int:
+    """Bytes in the stage for each row: a number if the row is wide, else the row."""
+    return _NUMBER_BYTES if _is_wide(leaf) else row_bytes(leaf)
 
-    def __init__(self, ranks: Ranks, leaves: list[torch.Tensor], budget: int) -> None:
-        readable = [leaf if _may_be_read(ranks, leaf) else None for leaf in leaves]
-        narrow = [leaf for leaf in readable if leaf is not None and len(leaf) and not _is_wide(leaf)]
-        self.stage: Stage | None = None
-        if narrow:
-            rows = [row_bytes(leaf) for leaf in narrow]
-            try:
-                self.stage = Stage(len(narrow[0]), rows, ranks.world, budget, narrow[0].device)
-            except torch.cuda.OutOfMemoryError:
-                pass  # the other methods need less memory at once
-        self.half = self.stage.half if self.stage else 0
-        memory = [leaf if leaf is None or _is_wide(leaf) else self.stage and self.stage.memory for leaf in readable]
-        self.offers = [None if each is None else _peer_memory.offer(each) for each in memory]
+
+class Offers(NamedTuple):
+    """The memory of a rank that its peers may read."""
+
+    stage: Offer | None = None
+    half: int = 0  # bytes of a half of the stage
+    tensors: Sequence[Offer | None] = ()  # each one that is wide
+
+
+def make_stage(ranks: Ranks, leaves: list[torch.Tensor], budget: int) -> Stage | None:
+    """The stage for all tensors that peers may read; None without such a tensor, without records or without
+    memory. Then the rows are staged."""
+    items = [item_bytes(leaf) for leaf in leaves if _may_be_read(ranks, leaf)]
+    if not items or len(leaves[0]) == 0:
+        return None
+    try:
+        return Stage(len(leaves[0]), items, ranks.world, budget, leaves[0].device)
+    except torch.cuda.OutOfMemoryError:
+        return None
+
+
+def offers_of(ranks: Ranks, leaves: list[torch.Tensor], stage: Stage | None) -> Offers:
+    def offer(leaf: torch.Tensor) -> Offer | None:
+        return _peer_memory.offer(leaf) if stage and _is_wide(leaf) and _may_be_read(ranks, leaf) else None
+
+    tensors = [offer(leaf) for leaf in leaves]
+    return Offers(_peer_memory.offer(stage.memory), stage.half, tensors) if stage else Offers(tensors=tensors)
 
 
 def _open_all(
-    ranks: Ranks, own: int, offers: list[Offer | None], counts: list[int], memory: PeerMemory
+    ranks: Ranks, own: torch.Tensor | None, offers: list[Offer | None], counts: list[int], memory: PeerMemory
 ) -> list[int] | None:
-    """The addresses of what all ranks offer; None if this rank cannot read a rank that has rows."""
-    sources: list[int] = []
+    """The addresses of what all ranks offer; None if this rank cannot read a rank that has records."""
+    addresses: list[int] = []
     for rank, (offer, count) in enumerate(zip(offers, counts)):
-        source = own if rank == ranks.rank else None
-        if source is None and count > 0 and offer is not None:
-            source = memory.open(offer)
-        if source is None and count > 0:
+        address = own.data_ptr() if rank == ranks.rank and own is not None else None
+        if address is None and count > 0 and offer is not None:
+            address = memory.open(offer)
+        if address is None and count > 0:
             return None
-        sources.append(source or 0)
-    return sources
+        addresses.append(address or 0)
+    return addresses
+
+
+def _read_move(
+    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None, all_offers: list[Offers],
+    index: int, counts: list[int], memory: PeerMemory,
+) -> Move | None:  # fmt: skip
+    """The move that reads from the peers, if this rank can do it."""
+    is_wide = _is_wide(leaf)
+    if is_wide and lists.order.width != _NUMBER_BYTES:
+        return None
+    stage_memory = stage.memory if stage else None
+    stages = _open_all(ranks, stage_memory, [offers.stage for offers in all_offers], counts, memory)
+    tensors: list[int] | None = []
+    if is_wide:
+        offered = [offers.tensors[index] if offers.tensors else None for offers in all_offers]
+        tensors = _open_all(ranks, leaf, offered, counts, memory)
+    if stages is None or tensors is None:
+        return None
+    peers = Peers(stages, [offers.half for offers in all_offers], tensors)
+    return (DirectMove if is_wide else PulledMove)(ranks, lists, leaf, out, stage, peers)
 
 
 def moves_of(
-    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None,
-    offers: list[Offer | None], halves: list[int], counts: list[int], memory: PeerMemory,
+    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None, all_offers: list[Offers],
+    index: int, counts: list[int], memory: PeerMemory,
 ) -> tuple[Move, Move | None]:  # fmt: skip
-    """The ways in which this rank can move the tensor: staged, and direct or pulled if it can. `offers`, `halves`
-    and `counts` are those of all ranks. The caller closes `memory` when the device has ended its work."""
+    """The ways in which this rank can move tensor number `index`: staged, and one that reads from the peers if it
+    can. `all_offers` and `counts` are those of all ranks. The caller closes `memory` when the device has ended
+    its work."""
     arguments = (ranks, lists, leaf.detach(), out)
     has_kernel = not lists.order.on_host and _fits_kernel(leaf)
     if has_kernel:
@@ -503,11 +586,4 @@ def moves_of(
         return LocalKernelMove(*arguments) if has_kernel else LocalMove(*arguments), None
     if not has_kernel or not ranks.uses_nccl(leaf.device):
         return TorchMove(*arguments), None
-    is_wide = _is_wide(leaf)
-    own = leaf.data_ptr() if is_wide else stage.memory.data_ptr() if stage else 0
-    has_own = is_wide or stage is not None or len(leaf) == 0
-    sources = _open_all(ranks, own, offers, counts, memory) if has_own else None
-    if sources is None:
-        return StagedMove(*arguments), None
-    read = DirectMove(*arguments, sources) if is_wide else PulledMove(*arguments, stage, sources, halves)
-    return StagedMove(*arguments), read
+    return StagedMove(*arguments), _read_move(*arguments, stage, all_offers, index, counts, memory)

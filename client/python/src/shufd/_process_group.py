@@ -47,25 +47,25 @@ class Ranks:
                 f"a rank may have ended: {error}"
             ) from error
 
-    def gather(self, value: Any) -> list[Any]:
-        """The values of all ranks."""
+    def gather(self, value: Any, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
+        """The values of all ranks. If the exchange needs no help of the host, it calls `meanwhile` during it."""
         values = [value] * self.world
         if self.world > 1 and dist.get_backend(self.group) == "nccl":
-            return [pickle.loads(own) for own in self._gather_bytes(pickle.dumps(value))]
+            return [pickle.loads(own) for own in self._gather_bytes(pickle.dumps(value), meanwhile)]
         if self.world > 1:
             self._call(dist.all_gather_object, values, value, group=self.group)
         return values
 
-    def _gather_bytes(self, own: bytes) -> list[bytes]:
+    def _gather_bytes(self, own: bytes, meanwhile: Callable[[], None]) -> list[bytes]:
         """The bytes of all ranks. If they are short, this takes one exchange, where all_gather_object() takes
         two and a wait of the host between them."""
-        rows = self._gather_rows(own, _SHORT)
+        rows = self._gather_rows(own, _SHORT, meanwhile)
         most = max(int.from_bytes(row[:8], "little") for row in rows)
         if most > _SHORT:
             rows = self._gather_rows(own, most)
         return [row[8 : 8 + int.from_bytes(row[:8], "little")] for row in rows]
 
-    def _gather_rows(self, own: bytes, room: int) -> list[bytes]:
+    def _gather_rows(self, own: bytes, room: int, meanwhile: Callable[[], None] = lambda: None) -> list[bytes]:
         """From each rank the length of its bytes, and the first `room` of them. The host waits once."""
         row = torch.empty(8 + room, dtype=torch.uint8, pin_memory=True)
         rows = torch.empty(self.world * (8 + room), dtype=torch.uint8, pin_memory=True)
@@ -73,7 +73,9 @@ class Ranks:
         there = torch.empty(rows.shape, dtype=torch.uint8, device="cuda")
         self._call(dist.all_gather_into_tensor, there, row.cuda(non_blocking=True), group=self.group)
         rows.copy_(there, non_blocking=True)
-        torch.cuda.current_stream().synchronize()
+        arrived = torch.cuda.current_stream().record_event()
+        meanwhile()
+        arrived.synchronize()
         return [bytes(numbers) for numbers in rows.view(self.world, -1).numpy()]
 
     def exchanges_on(self, device: torch.device) -> bool:
