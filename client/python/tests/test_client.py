@@ -8,6 +8,7 @@ import errno
 import fcntl
 import gc
 import importlib.util
+import itertools
 import os
 import pathlib
 import pickle
@@ -803,6 +804,16 @@ def test_names_of_other_libraries_are_explained():
     }.items():
         with pytest.raises(AttributeError, match=f"^module 'shufd' has no attribute '{name}'{re.escape(end)}$"):
             getattr(shufd, name)
+
+
+def test_arguments_of_other_libraries_are_explained(client):
+    for call, name in itertools.product(
+        (client.permute, client.prefetch, client.exchange, client.prefetch_exchange), ("num_replicas", "world_size")
+    ):
+        with pytest.raises(TypeError, match=f"argument '{name}'; did you mean world=\\?$"):
+            call(10, 7, rank=0, **{name: 4})
+    with pytest.raises(TypeError, match="argument 'x'$"):
+        client.permute(10, 7, x=4)
     generator = np.random.Generator(shufd.BitGenerator(7))
     for meant in shufd._OTHERS.values():
         *parents, name = meant.split(".")

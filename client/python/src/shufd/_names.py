@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The names of a module: those that dir() shows, and the advice about names that it lacks."""
+"""The names of a module: those that dir() shows, and the advice about names that it lacks. The advice about arguments
+of a method with the names that other libraries give them."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping
+import functools
+import inspect
+from typing import Any, Callable, Iterable, Mapping, TypeVar, cast
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_ARGUMENTS = {"num_replicas": "world", "num_shards": "world", "world_size": "world"}
 
 
 def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -27,3 +33,23 @@ def advice_of(module: str, others: Mapping[str, str], submodules: Iterable[str])
         raise AttributeError(error)
 
     return fail
+
+
+def advise_arguments(function: _Function) -> _Function:
+    """Adds to the TypeError about an unknown argument how this function names it. The type stays the same, so type
+    checkers know the arguments."""
+    advice = {name: meant for name, meant in _ARGUMENTS.items() if meant in inspect.signature(function).parameters}
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # the function itself failed
+                raise
+            for name in advice.keys() & options.keys():
+                if f"'{name}'" in str(error):
+                    raise TypeError(f"{error}; did you mean {advice[name]}=?") from None
+            raise
+
+    return cast(_Function, call)
