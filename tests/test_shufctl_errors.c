@@ -380,6 +380,25 @@ static void wait_option_waits_for_daemon(void **state)
     command_free(&c);
 }
 
+/* The example waits for a daemon that starts later, and gives up if none starts. */
+static void example_waits_for_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    const char *const shortly[] = {WAIT_PATH, "0.3", NULL}, *const longer[] = {WAIT_PATH, NULL};
+    harness_kill(&shufctl_daemon, SIGTERM);
+    assert_int_equal(command_run(&c, 0, shortly), 1);
+    assert_non_null(strstr(c.err.bytes, "wait: socket "));
+    command_free(&c);
+    command_start(&c, 0, longer);
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    assert_true(harness_restart(&shufctl_daemon));
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    assert_non_null(strstr(c.out.bytes, " answers: "));
+    command_free(&c);
+}
+
 /* shufctl also waits for a daemon that hangs. The daemon may continue within the waiting time. */
 static void wait_option_waits_for_hung_daemon(void **state)
 {
@@ -785,6 +804,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(missing_daemon_lists_socket_paths),
         cmocka_unit_test(file_above_size_limit_is_an_error),
         cmocka_unit_test(wait_option_waits_for_daemon),
+        cmocka_unit_test(example_waits_for_daemon),
         cmocka_unit_test(wait_option_waits_for_hung_daemon),
         cmocka_unit_test(busy_daemon_is_an_error),
         cmocka_unit_test(denied_socket_is_an_error),
