@@ -731,6 +731,15 @@ def test_progress(client, capsys):
     assert "permute" in capsys.readouterr().err
 
 
+def test_progress_without_tqdm_warns(client, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.warns(RuntimeWarning, match="^progress=True: .*; install tqdm$"):
+        assert client.permute(1000, 7, progress=True).size == 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert client.permute(6_000_000, 7).size == 6_000_000
+
+
 def test_progress_bar_on_a_terminal(killable_daemon, monkeypatch, capsys):
     """Even without `progress`, a long call shows a bar after a while if standard error is a terminal."""
     pytest.importorskip("tqdm")

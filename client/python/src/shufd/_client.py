@@ -84,7 +84,7 @@ class Client(Draws):
         algorithm "primefold", "philox24" or "lcg"
         progress  True: shows the elapsed time, without a total, because the daemon computes the result as a
                   whole; None: only in a terminal, after 2 s; False: never. Needs the package tqdm: without
-                  it, nothing is shown
+                  it, nothing is shown, and True warns (RuntimeWarning)
 
         The result is a read-only array over the memory of the daemon, without a copy. Equal
         requests of one user share it. It stays valid as long as an array refers to it, even after
