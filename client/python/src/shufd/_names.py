@@ -19,6 +19,14 @@ def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
     return lambda: shown
 
 
+def own_classes(module: str, values: Iterable[Any]) -> None:
+    """Names the module in its public classes. Else help(), error reports and pickles name the private modules of
+    these classes."""
+    for value in values:
+        if isinstance(value, type) and value.__module__.startswith(f"{module}._"):
+            value.__module__ = module
+
+
 def advice_of(module: str, others: Mapping[str, str], submodules: Iterable[str]) -> Callable[[str], Any]:
     """The function __getattr__ of a module. Its error proposes what to use for a name of another library or of
     shufctl, in `others`, and the import of a submodule. The interpreter itself proposes names that are only
