@@ -70,7 +70,8 @@ static shuf_status check_write(const struct shuf__held_lease *l, uint64_t offset
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a result, expected a buffer to write to", lease->id);
     if (bytes > 0 && !in)
-        return shuf__fail(error, SHUF_INVALID, "in NULL: expected %zu bytes", bytes);
+        return shuf__fail(error, SHUF_INVALID, "in NULL: expected %zu byte%s", bytes,
+                          shuf__plural(bytes));
     return shuf__write_check(lease->id, offset, bytes, lease->result.shape.bytes, error);
 }
 

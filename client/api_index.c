@@ -72,12 +72,12 @@ static shuf_status check_arguments(const shuf_permutation *permutation, shuf_dir
         return shuf__fail(error, SHUF_INVALID, "direction %d: expected FORWARD or INVERSE",
                           (int)direction);
     if (count > 0 && (!at || !out))
-        return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %zu numbers", at ? "out" : "at",
-                          count);
+        return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %zu number%s", at ? "out" : "at",
+                          count, shuf__plural(count));
     if (at != out && shuf__overlap(at, out, count * sizeof *at))
         return shuf__fail(error, SHUF_INVALID,
-                          "at and out overlap: expected the same array, or %zu numbers each",
-                          count);
+                          "at and out overlap: expected the same array, or %zu number%s each",
+                          count, shuf__plural(count));
     struct shuf__request request = {
         .kind = SHUF__LOOK_UP,
         .look_up = {.permutation = {.n = permutation->n, .seed = permutation->seed}}};

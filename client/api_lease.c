@@ -35,10 +35,11 @@ static shuf_status check_read(const shuf_lease *lease, uint64_t offset, size_t b
     if (offset > all || bytes > all - offset)
         return shuf__fail(error, SHUF_INVALID,
                           "offset %" PRIu64 ", bytes %zu: expected to end within the %" PRIu64
-                          " bytes of the values",
-                          offset, bytes, all);
+                          " byte%s of the values",
+                          offset, bytes, all, shuf__plural(all));
     if (bytes > 0 && !out)
-        return shuf__fail(error, SHUF_INVALID, "out NULL: expected %zu bytes", bytes);
+        return shuf__fail(error, SHUF_INVALID, "out NULL: expected %zu byte%s", bytes,
+                          shuf__plural(bytes));
     if (bytes > 0 && !lease->data)
         return shuf__fail(error, SHUF_INVALID,
                           "lease %" PRIu64 ": a buffer by inline, expected one that is mapped here",

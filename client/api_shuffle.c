@@ -105,9 +105,10 @@ static shuf_status refuse_bytes(const struct shuffle_call *c, size_t bytes,
                                 struct shuf__error *error)
 {
     return shuf__fail(error, SHUF_INVALID,
-                      "bytes %zu: expected at least %" PRIu64 " for %" PRIu64 " records of %" PRIu64
-                      " bytes",
-                      bytes, c->bytes, c->records->n, c->records->record);
+                      "bytes %zu: expected at least %" PRIu64 " for %" PRIu64
+                      " record%s of %" PRIu64 " byte%s",
+                      bytes, c->bytes, c->records->n, shuf__plural(c->records->n),
+                      c->records->record, shuf__plural(c->records->record));
 }
 
 static shuf_status refuse_each(const struct shuffle_call *c, size_t bytes,
@@ -129,11 +130,12 @@ static shuf_status check_caller_memory(const struct shuffle_call *c, size_t byte
     if (bytes < c->bytes)
         return refuse_bytes(c, bytes, error);
     if (!c->in || !c->out)
-        return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %" PRIu64 " bytes",
-                          c->in ? "out" : "in", c->bytes);
+        return shuf__fail(error, SHUF_INVALID, "%s NULL: expected %" PRIu64 " byte%s",
+                          c->in ? "out" : "in", c->bytes, shuf__plural(c->bytes));
     if (shuf__overlap(c->in, c->out, c->bytes))
         return shuf__fail(error, SHUF_INVALID,
-                          "in and out overlap: expected %" PRIu64 " bytes each", c->bytes);
+                          "in and out overlap: expected %" PRIu64 " byte%s each", c->bytes,
+                          shuf__plural(c->bytes));
     return SHUF_OK;
 }
 

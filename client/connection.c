@@ -232,9 +232,9 @@ shuf_status shuf__connection_reply(struct shuf__connection *connection, const Sh
     *reply = shuf__reply_unpack(&connection->arena, message, length);
     if (!*reply) {
         shuf__fail(error, SHUF_PROTOCOL,
-                   "socket %s: frame of %zu bytes: not a reply; perhaps another program has "
+                   "socket %s: frame of %zu byte%s: not a reply; perhaps another program has "
                    "this socket",
-                   connection->address.sun_path, length);
+                   connection->address.sun_path, length, shuf__plural(length));
         return close_with_error(connection, error);
     }
     connection->unmap |= (*reply)->unmap;

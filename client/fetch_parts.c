@@ -255,8 +255,9 @@ static void set_summary(const struct fetch_parts *f, struct shuf__request_messag
 static shuf_status fail_stopped(const struct fetch_parts *f, uint64_t delivered)
 {
     return shuf__fail(&f->handle->error, SHUF_CANCELLED,
-                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes",
-                      f->values * f->whole->shape.width + delivered, f->whole->shape.bytes);
+                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " byte%s",
+                      f->values * f->whole->shape.width + delivered, f->whole->shape.bytes,
+                      shuf__plural(f->whole->shape.bytes));
 }
 
 /* Delivers the bytes of the part that an earlier call has not delivered. */

@@ -91,8 +91,8 @@ static shuf_status stop(struct shuf__connection *connection, struct shuf__round_
     else
         discard(connection, unread);
     return shuf__fail(error, SHUF_CANCELLED,
-                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " bytes", trip->delivered,
-                      trip->payload_bytes);
+                      "stopped by its sink after %" PRIu64 " of %" PRIu64 " byte%s",
+                      trip->delivered, trip->payload_bytes, shuf__plural(trip->payload_bytes));
 }
 
 /* The first bytes of an incomplete value stay at the front of the buffer. */

@@ -157,8 +157,8 @@ static shuf_status fail_stopped(shuf *handle, const struct local_shuffle *s)
                           "reply value %" PRIu64 ": expected less than n = %" PRIu64, s->beyond,
                           s->records->n);
     return shuf__fail(&handle->error, SHUF_CANCELLED,
-                      "stopped by its sink after at most %" PRIu64 " of %" PRIu64 " records",
-                      s->done, s->records->n);
+                      "stopped by its sink after at most %" PRIu64 " of %" PRIu64 " record%s",
+                      s->done, s->records->n, shuf__plural(s->records->n));
 }
 
 static void set_result(const shuf_records *records, shuf_result *result)

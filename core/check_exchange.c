@@ -112,8 +112,8 @@ static shuf_status check_sizes(const char *field, const uint64_t *sizes, uint64_
     if (!sizes || sum == n)
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
-                      "%s: %" PRIu64 " sizes with the sum %" PRIu64 ", expected n = %" PRIu64,
-                      field, world, sum, n);
+                      "%s: %" PRIu64 " size%s with the sum %" PRIu64 ", expected n = %" PRIu64,
+                      field, world, shuf__plural(world), sum, n);
 }
 
 static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)

@@ -47,8 +47,8 @@ static shuf_status take_steps(const struct shuf__view *shard, uint64_t length,
     if (shard->count > most)
         return shuf__fail(error, SHUF_INVALID,
                           "count %" PRIu64 ": expected at most %" PRIu64 " from step %" PRIu64
-                          " of the %" PRIu64 " values of a shard",
-                          shard->count, most, shard->step, length);
+                          " of the %" PRIu64 " value%s of a shard",
+                          shard->count, most, shard->step, length, shuf__plural(length));
     p->count = shard->count ? shard->count : most;
     p->offset = p->count ? (shard->rank + shard->step * shard->world) % p->n : 0;
     p->stride = shard->world;

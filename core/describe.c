@@ -38,7 +38,7 @@ static void describe_permutation(const struct shuf__request *request, bool all, 
         return;
     }
     add_permutation(request, text);
-    ADD(text, ", %" PRIu64 " x %" PRIu64 " values", p->rows, p->count);
+    ADD(text, ", %" PRIu64 " x %" PRIu64 " value%s", p->rows, p->count, shuf__plural(p->count));
 }
 
 static void describe_stream(const struct shuf__request *request, bool all, char *text)
@@ -50,7 +50,7 @@ static void describe_stream(const struct shuf__request *request, bool all, char 
     if (!all)
         return;
     add_key(request, s->seed, text);
-    ADD(text, ", %" PRIu64 " values from %" PRIu64, s->count, s->offset);
+    ADD(text, ", %" PRIu64 " value%s from %" PRIu64, s->count, shuf__plural(s->count), s->offset);
     if (shuf__distribution_is_normal(s->distribution))
         ADD(text, ", mean %.17g, std %.17g", s->mean, s->std);
 }

@@ -26,8 +26,8 @@ shuf_status shuf__write_check(uint64_t lease, uint64_t offset, uint64_t bytes, u
         return SHUF_OK;
     return shuf__fail(error, SHUF_INVALID,
                       "offset %" PRIu64 ", %" PRIu64 " byte%s: expected to end within the %" PRIu64
-                      " bytes of lease %" PRIu64,
-                      offset, bytes, shuf__plural(bytes), has, lease);
+                      " byte%s of lease %" PRIu64,
+                      offset, bytes, shuf__plural(bytes), has, shuf__plural(has), lease);
 }
 
 const struct shuf__permutation *shuf__request_permutation(const struct shuf__request *request)

@@ -150,8 +150,8 @@ static shuf_status check_length(const char *field, size_t length, uint64_t world
 {
     if (length == 0 || length == world)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_INVALID, "%s: %zu sizes, expected world = %" PRIu64 ", or none",
-                      field, length, world);
+    return shuf__fail(error, SHUF_INVALID, "%s: %zu size%s, expected world = %" PRIu64 ", or none",
+                      field, length, shuf__plural(length), world);
 }
 
 shuf_status shuf__parse_exchange(const Shuf__Exchange *message, struct shuf__request *request,

@@ -40,6 +40,17 @@ foreach(program by-make/shared by-make/static by-cmake/shared by-cmake/static)
   check(${prefix}/${program})
 endforeach()
 
+# The examples are a third project, also where they are not in the sources of shufd.
+get_filename_component(examples ${EXAMPLE} DIRECTORY)
+file(COPY ${examples} DESTINATION ${prefix})
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${prefix}/examples -B ${prefix}/examples/build
+                        -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${CC}
+                        -DCMAKE_C_FLAGS=${FLAGS}
+                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${prefix}/examples/build OUTPUT_QUIET
+                        COMMAND_ERROR_IS_FATAL ANY)
+check(${prefix}/examples/build/epoch)
+
 # A build with scdoc installs a manual page for each function, or a link to one.
 foreach(header IN LISTS HEADERS)
   file(STRINGS ${header} lines REGEX "^SHUF_API ")

@@ -119,6 +119,15 @@ def compare_keys(program, text):
     return pairs
 
 
+def compare_words(name):
+    """The page has the words of the daemon's warning about keys of a socket that it does not make."""
+    source = (MAN.parent.parent / "daemon/socket_keys.c").read_text()
+    words = re.sub(r'"\s+"', "", source).partition('"has no effect%s, ')[2].partition('"')[0]
+    pattern = re.escape(words).replace("%s", "[^;]*")
+    if not words or not re.search(pattern, " ".join((MAN / f"{name}.scd").read_text().replace("*", "").split())):
+        wrong.append(f"docs/man/{name}.scd: expected the words of the warning: {words}")
+
+
 def main():
     shufctl, shufd, quality, build = sys.argv[1:]
     overview = page("shufctl.1")
@@ -130,6 +139,8 @@ def main():
     made = pathlib.Path(build, "docs/parts")
     keys = compare_keys(shufd, page("shufd.conf.5", made)) if made.exists() else []
 
+    compare_words("shufd.conf.5")
+    compare_words("shufd.service.8")
     topics = re.findall(r"^  ([a-z-]+) ", output(shufctl, "help").split("\nTopics:")[1], re.MULTILINE)
     for topic in topics:
         if not output(shufctl, "help", topic).strip():

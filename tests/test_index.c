@@ -261,7 +261,7 @@ static void bad_arguments_are_refused(void **state)
     expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, NULL, 3, &place), SHUF_INVALID,
                   "at NULL: expected 3 numbers");
     expect_status(handle, shuf_index(handle, &request, SHUF_FORWARD, &place, 1, NULL), SHUF_INVALID,
-                  "out NULL: expected 1 numbers");
+                  "out NULL: expected 1 number");
     expect_status(handle, shuf_index(handle, &long_name, SHUF_FORWARD, &place, 1, &place),
                   SHUF_INVALID, "xxx\": expected primefold, philox24 or lcg");
     shuf_close(handle);

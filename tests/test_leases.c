@@ -109,7 +109,7 @@ static void release_of_257_leases_is_refused(void **state)
     wire_send_release(w, ids, 257, NULL, 0);
     wire_expect(w, SHUF_INVALID, "release of 257 leases and 0 blocks: expected at most 256");
     wire_send_release(w, ids, 1, blocks, 257);
-    wire_expect(w, SHUF_INVALID, "release of 1 leases and 257 blocks: expected at most 256");
+    wire_expect(w, SHUF_INVALID, "release of 1 lease and 257 blocks: expected at most 256");
     assert_int_equal(wire_status(&shared).leases, before);
     wire_send_release(w, ids, 256, blocks, 256);
     wire_expect(w, SHUF_OK, "");

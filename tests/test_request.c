@@ -217,6 +217,11 @@ static void requests_are_described(void **state)
     expect_description(stream(), "gauss",
                        "gauss, f32, stream 1, seed 7, 10 values from 2, mean -1.5, std 3",
                        "gauss, f32, stream 1");
+    struct shuf__request one = stream();
+    one.stream.count = 1;
+    expect_description(one, "gauss",
+                       "gauss, f32, stream 1, seed 7, 1 value from 2, mean -1.5, std 3",
+                       "gauss, f32, stream 1");
     expect_description(shuffle(), "shuffle",
                        "inverse shuffle n 1000, records of 16 bytes, philox24, seed 7, epoch 3",
                        "inverse shuffle n 1000, records of 16 bytes");

@@ -106,7 +106,7 @@ static void refused(void **state)
     m.n_input = 3;
     m.output = sizes;
     m.n_output = 1;
-    expect_refused(&m, "output: 1 sizes, expected world = 3, or none");
+    expect_refused(&m, "output: 1 size, expected world = 3, or none");
     m.output = wraps; /* their sum mod 2^64 is n */
     m.n_output = 3;
     expect_refused(&m, "output[0] 11: expected at most 10, the rest of n = 10");

@@ -92,6 +92,7 @@ static void test_garbage_is_refused(void **state)
     (void)state;
     static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     static const uint8_t noise[] = {8, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255};
+    static const uint8_t one[] = {1, 0, 0, 0, 255};
     static const uint8_t empty[] = {0, 0, 0, 0, 1, 2, 3};
     static const uint8_t large[] = {1, 0, 1, 0};
     static const uint8_t unknown[] = {4, 0, 0, 0, 0x08, 0x01, 0x7a, 0x00}; /* field 15 */
@@ -101,6 +102,7 @@ static void test_garbage_is_refused(void **state)
     for (int greet = 0; greet < 2; greet++) {
         expect_refused(greet, http, sizeof http - 1, "frame length 542393671: expected 1 to 65536");
         expect_refused(greet, noise, sizeof noise, "frame of 8 bytes: expected a request");
+        expect_refused(greet, one, sizeof one, "frame of 1 byte: expected a request");
         expect_refused(greet, empty, sizeof empty, "frame length 0: expected");
         expect_refused(greet, large, sizeof large, "frame length 65537: expected");
         expect_refused(greet, unknown, sizeof unknown, "request: unknown kind");

@@ -196,6 +196,24 @@ static void shards_resume_at_step(void **state)
     json_decref(o);
 }
 
+/* As in Python. The rest after the last position has no values. */
+static void rest_at_end_is_empty(void **state)
+{
+    (void)state;
+    size_t size;
+    free(shufctl_succeed(&size, "permute --n 1001 --seed 7 --offset 1001 --stride 3 --out -"));
+    assert_int_equal(size, 0);
+    char *text = shufctl_succeed(NULL, "permute --n 1001 --seed 7 --offset 1001 --transport memfd");
+    assert_non_null(strstr(text, "\nslice       offset 1001, count 0, stride 1\n"));
+    free(text);
+    json_t *o = json_parse(
+        shufctl_succeed(NULL, "permute --n 1001 --seed 7 --epochs 2:4 --offset 1001 --json"));
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "offset"), 1001);
+    assert_int_equal(json_member_integer(json_member(o, "slice"), "count"), 0);
+    assert_int_equal(json_member_integer(o, "rows"), 2);
+    json_decref(o);
+}
+
 /* ---- Formats ------------------------------------------------------------ */
 
 /* Compares the whole header with the header that NumPy writes. It has 128 bytes; 118 of them follow
@@ -476,6 +494,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(raw_values_match),
         cmocka_unit_test(slices_and_shards_match),
         cmocka_unit_test(shards_resume_at_step),
+        cmocka_unit_test(rest_at_end_is_empty),
         cmocka_unit_test(npy_files_match),
         cmocka_unit_test(text_files_match),
         cmocka_unit_test(summary_as_text),

@@ -227,6 +227,9 @@ static void expect_unit(char *properties, enum shuf__finding_level level, const 
     assert_int_equal(strstr(finding.advice, "journalctl --unit 'shufd@GPU-1.service'") != NULL,
                      level == SHUF__FINDING_NOTE &&
                          (strstr(text, "exit status") || strstr(text, "keys")));
+    assert_int_equal(strstr(finding.advice, "systemctl reset-failed 'shufd@GPU-1.*'; systemctl "
+                                            "restart 'shufd@GPU-1.socket'") != NULL,
+                     strstr(text, "failed, result") != NULL);
 }
 
 static void unit_state_is_explained(void **state)
@@ -252,7 +255,7 @@ static void unit_state_is_explained(void **state)
                 "shufd@GPU-1.service: active (running), named keys not reloaded: the log names the "
                 "reason");
     expect_unit(failed, SHUF__FINDING_NOTE,
-                "shufd@GPU-1.service: failed (failed), result exit-code, exit status 69");
+                "shufd@GPU-1.service: failed, result exit-code, exit status 69");
     expect_unit(again, SHUF__FINDING_NOTE,
                 "shufd@GPU-1.service: activating (auto-restart), result exit-code, exit status 1");
     expect_unit(refused, SHUF__FINDING_NOTE, "systemctl says nothing about shufd@GPU-1.service");
@@ -293,7 +296,7 @@ static void units_need_their_socket_and_user(void **state)
                    "systemd-sysusers, as root");
     make_file("/etc/group", "shufd:x:997:\n");
     expect_finding(checks, "unit", &patient, SHUF__FINDING_NOTE,
-                   "shufd@no-x.socket: failed (failed), result resources",
+                   "shufd@no-x.socket: failed, result resources",
                    "journalctl --unit 'shufd@no-x.socket'");
     make_systemctl("ActiveState=active\\nSubState=listening\\nResult=success\\n");
     expect_finding(checks, "unit", &patient, SHUF__FINDING_OK,

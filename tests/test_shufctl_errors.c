@@ -137,7 +137,9 @@ static void wrong_options_are_explained(void **state)
          "--epoch 0:3: expected a single epoch; did you mean --epochs 0:3?\n"},
         {"permute --n 10 --seed 7 --epoch 1 --epochs 0:3", 64, "--epochs: excludes --epoch"},
         {"permute --n 10 --seed 7 --algorithm sattolo", 64, "sattolo"},
-        {"permute --n 10 --seed 7 --offset 10", 64, "offset 10: expected less than n = 10"},
+        {"permute --n 10 --seed 7 --offset 11", 64, "offset 11: expected less than n = 10"},
+        {"permute --n 10 --seed 7 --offset 10 --count 1", 64,
+         "offset 10: expected less than n = 10"},
         {"permute --n 10 --seed 7 --count 11", 64, "count 11: expected at most 10"},
         {"permute --n 10 --seed 7 --count 0", 64, "count 0"},
         {"permute --n 10 --seed 7 --stride 0", 64, "--stride 0: expected at least 1"},
@@ -220,7 +222,7 @@ static void messages_begin_with_program_and_verb(void **state)
     static const char *const rows[][2] = {
         {"permute --bogus", "shufctl permute: "},
         {"permute --n 10", "shufctl permute: --seed: "},
-        {"permute --n 10 --seed 7 --offset 10", "shufctl permute: offset 10: "},
+        {"permute --n 10 --seed 7 --offset 11", "shufctl permute: offset 11: "},
         {"permute --n 10 --seed 7 --out /tmp", "shufctl permute: --out /tmp: "},
         {"shuffle --in /nonexistent --seed 7 --out -", "shufctl shuffle: --in /nonexistent: "},
         {"shuffle --in /proc/self/exe --seed 7 --out -", "shufctl shuffle: --record: "},
@@ -375,6 +377,25 @@ static void wait_option_waits_for_daemon(void **state)
     assert_true(harness_restart(&shufctl_daemon));
     command_finish(&c);
     assert_int_equal(c.status, 0);
+    command_free(&c);
+}
+
+/* The example waits for a daemon that starts later, and gives up if none starts. */
+static void example_waits_for_daemon(void **state)
+{
+    (void)state;
+    struct command c;
+    const char *const shortly[] = {WAIT_PATH, "0.3", NULL}, *const longer[] = {WAIT_PATH, NULL};
+    harness_kill(&shufctl_daemon, SIGTERM);
+    assert_int_equal(command_run(&c, 0, shortly), 1);
+    assert_non_null(strstr(c.err.bytes, "wait: socket "));
+    command_free(&c);
+    command_start(&c, 0, longer);
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    assert_true(harness_restart(&shufctl_daemon));
+    command_finish(&c);
+    assert_int_equal(c.status, 0);
+    assert_non_null(strstr(c.out.bytes, " answers: "));
     command_free(&c);
 }
 
@@ -783,6 +804,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(missing_daemon_lists_socket_paths),
         cmocka_unit_test(file_above_size_limit_is_an_error),
         cmocka_unit_test(wait_option_waits_for_daemon),
+        cmocka_unit_test(example_waits_for_daemon),
         cmocka_unit_test(wait_option_waits_for_hung_daemon),
         cmocka_unit_test(busy_daemon_is_an_error),
         cmocka_unit_test(denied_socket_is_an_error),

@@ -252,6 +252,11 @@ static void leases_of_streams_are_listed(void **state)
     text = shufctl_succeed(NULL, "leases");
     assert_non_null(strstr(text, " leased     uniform u32, seed 0, stream 0, 1 value from 0\n"));
     free(text);
+    const shuf_permutation single = {.n = 10, .seed = 7, .view = SHUF_VIEW_SLICE, .count = 1};
+    assert_int_equal(shuf_lease_take(handle, &single, NULL, &lease), SHUF_OK);
+    text = shufctl_succeed(NULL, "leases");
+    assert_non_null(strstr(text, ", n 10, seed 7, epoch 0, 1 value\n"));
+    free(text);
     shuf_close(handle);
 }
 

@@ -44,6 +44,14 @@ static void top_prints_daemon_lines(void **state)
     wire_close(w);
 }
 
+static void one_client_has_no_plural(void **state)
+{
+    (void)state;
+    char *text = shufctl_succeed(NULL, "top --count 1 --interval 100ms");
+    assert_non_null(strstr(text, " jobs, 1 client\n"));
+    free(text);
+}
+
 static bool has_ended(pid_t pid)
 {
     siginfo_t ended = {0};
@@ -135,9 +143,8 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_are_bucket_bounds),
-        cmocka_unit_test(top_prints_daemon_lines),
-        cmocka_unit_test(rates_match_requests),
+        cmocka_unit_test(quantiles_are_bucket_bounds), cmocka_unit_test(top_prints_daemon_lines),
+        cmocka_unit_test(one_client_has_no_plural),    cmocka_unit_test(rates_match_requests),
         cmocka_unit_test(wrong_options_are_explained),
 #ifdef SHUF_HAVE_NCURSES
         cmocka_unit_test(top_redraws_terminal),

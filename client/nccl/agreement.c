@@ -30,8 +30,8 @@ static shuf_status check_array(const char *field, const void *array, uint64_t re
                           "%s %" PRIu64 ": expected less than 2^63 bytes with records of %" PRIu64,
                           field, records, record);
     if (records > 0 && !array)
-        return shuf__fail(error, SHUF_INVALID, "%s: NULL: expected %" PRIu64 " records", field,
-                          records);
+        return shuf__fail(error, SHUF_INVALID, "%s: NULL: expected %" PRIu64 " record%s", field,
+                          records, shuf__plural(records));
     return SHUF_OK;
 }
 

@@ -54,6 +54,18 @@ static void print_shard(const shuf_permutation *permutation, uint64_t count, FIL
                      permutation->world, permutation->drop_last ? "last dropped" : "padded", part);
 }
 
+/* The permutation with the view that the user has chosen. */
+static shuf_permutation chosen_view(const struct shuf__output_options *options)
+{
+    shuf_permutation permutation = *options->permutation;
+    if (options->is_empty_rest) {
+        permutation.view = SHUF_VIEW_SLICE;
+        permutation.offset = permutation.n;
+        permutation.stride = 1;
+    }
+    return permutation;
+}
+
 static void print_view(const shuf_permutation *permutation, uint64_t count, FILE *to)
 {
     if (permutation->view == SHUF_VIEW_SLICE)
@@ -68,12 +80,12 @@ static void print_view(const shuf_permutation *permutation, uint64_t count, FILE
 static void print_permutation_request(const struct shuf__output_options *options,
                                       const shuf_result *result, FILE *to)
 {
-    const shuf_permutation *permutation = options->permutation;
+    const shuf_permutation permutation = chosen_view(options);
     shuf__print_line(to, "algorithm", "%s", result->algorithm);
-    shuf__print_line(to, "n", "%" PRIu64, permutation->n);
-    shuf__print_seed(to, permutation->key, permutation->seed);
+    shuf__print_line(to, "n", "%" PRIu64, permutation.n);
+    shuf__print_seed(to, permutation.key, permutation.seed);
     print_epochs(options, to);
-    print_view(permutation, result->shape.count, to);
+    print_view(&permutation, result->shape.count, to);
 }
 
 static void print_permutation_short(const struct shuf__output_options *options,
@@ -127,11 +139,12 @@ static void add_epochs(json_t *object, const struct shuf__output_options *option
 static void permutation_to_json(json_t *object, const struct shuf__output_options *options,
                                 const shuf_result *result)
 {
+    const shuf_permutation permutation = chosen_view(options);
     shuf__json_text(object, "algorithm", result->algorithm);
-    shuf__json_integer(object, "n", options->permutation->n);
-    shuf__json_seed(object, options->permutation->key, options->permutation->seed);
+    shuf__json_integer(object, "n", permutation.n);
+    shuf__json_seed(object, permutation.key, permutation.seed);
     add_epochs(object, options);
-    add_view(object, options->permutation, result->shape.count);
+    add_view(object, &permutation, result->shape.count);
 }
 
 /* ---- Numbers ------------------------------------------------------------------ */

@@ -49,14 +49,32 @@ static void read_state(FILE *properties, struct unit_state *state)
     }
 }
 
+/* How to learn why the unit has failed, and how to start it again. The socket may have failed too,
+ * and starts the service. */
+static void find_failure(struct shuf__finding *finding, const char *unit,
+                         const struct unit_state *state)
+{
+    char advice[SHUF__FINDING_TEXT], again[4 * UNIT] = "";
+    const int name = (int)strcspn(unit, ".");
+    const bool has_failed = strcmp(state->active, "failed") == 0;
+    if (has_failed)
+        snprintf(again, sizeof again,
+                 "; after the repair, systemctl reset-failed '%.*s.*'; systemctl restart "
+                 "'%.*s.socket'",
+                 name, unit, name, unit);
+    snprintf(advice, sizeof advice, "as root: journalctl --unit '%s' --lines 20 says why%s", unit,
+             again);
+    shuf__find(finding, SHUF__FINDING_NOTE, advice, "%s: %s%s, result %s%s%s", unit, state->active,
+               has_failed ? "" : " (auto-restart)", state->result,
+               state->code[0] ? ", exit status " : "", state->code); /* a socket has none */
+}
+
 void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE *properties)
 {
     struct unit_state state = {0};
-    char advice[SHUF__FINDING_TEXT], reload[SHUF__FINDING_TEXT];
+    char reload[SHUF__FINDING_TEXT];
     read_state(properties, &state);
     const bool restarts = strcmp(state.sub, "auto-restart") == 0;
-    snprintf(advice, sizeof advice,
-             "journalctl --unit '%s' --lines 20, as root, names the reason of the failure", unit);
     const bool is_of_keys = strncmp(state.fault, "named keys", 10) == 0; /* without the reason */
     snprintf(reload, sizeof reload, "%s%s%scorrect the file, then systemctl reload '%s', as root",
              is_of_keys ? "journalctl --unit '" : "", is_of_keys ? unit : "",
@@ -64,9 +82,7 @@ void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE
     if (!state.active[0])
         shuf__find(finding, SHUF__FINDING_NOTE, NULL, "systemctl says nothing about %s", unit);
     else if (restarts || strcmp(state.active, "failed") == 0)
-        shuf__find(finding, SHUF__FINDING_NOTE, advice, "%s: %s (%s), result %s%s%s", unit,
-                   state.active, state.sub, state.result, state.code[0] ? ", exit status " : "",
-                   state.code); /* a socket has no exit status */
+        find_failure(finding, unit, &state);
     else if (state.fault[0])
         shuf__find(finding, SHUF__FINDING_NOTE, reload, "%s: %s (%s), %s", unit, state.active,
                    state.sub, state.fault);

@@ -13,8 +13,9 @@ struct shuf__output_options {
     const shuf_permutation *permutation; /* one of these; valid */
     const shuf_numbers *numbers;
     shuf_shape shape;
-    bool batch;      /* the output has a dimension for rows, even for a single row */
-    const char *out; /* NULL: print only a summary */
+    bool is_empty_rest; /* the permutation is a shard that stands for a slice from n on */
+    bool batch;         /* the output has a dimension for rows, even for a single row */
+    const char *out;    /* NULL: print only a summary */
     enum shuf__format format;
     bool format_given;
     shuf_transport transport; /* 0: take no lease */

@@ -132,22 +132,37 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
         argp_failure(state, EX_USAGE, 0, "--stride 0: expected at least 1");
 }
 
-/* Sets the defaults of the view. The library reports values that are out of range. */
-static void complete_view(shuf_permutation *permutation, unsigned given)
+/* A slice has at least one value, but the end of a shard may have none. So the values from position
+ * n on are requested as the end of the only shard. */
+static void make_empty_rest(shuf_permutation *permutation)
+{
+    permutation->view = SHUF_VIEW_SHARD;
+    permutation->world = 1;
+    permutation->step = permutation->n;
+    permutation->offset = permutation->stride = 0;
+}
+
+/* Sets the defaults of the view. The library reports values that are out of range. Returns whether
+ * the request is an empty rest. */
+static bool complete_view(shuf_permutation *permutation, unsigned given)
 {
     if (given & SHARD_OPTIONS)
         permutation->view = SHUF_VIEW_SHARD;
     else if (given & (SLICE_OPTIONS | BIT(KEY_COUNT)))
         permutation->view = SHUF_VIEW_SLICE;
     if (permutation->view != SHUF_VIEW_SLICE)
-        return;
+        return false;
     if (!(given & BIT(KEY_STRIDE)))
         permutation->stride = 1;
     if (given & BIT(KEY_COUNT))
-        return;
-    const bool inside = permutation->offset < permutation->n;
+        return false;
+    const bool inside = permutation->offset < permutation->n,
+               is_empty = permutation->offset == permutation->n;
     permutation->count =
-        inside ? (permutation->n - 1 - permutation->offset) / permutation->stride + 1 : 1;
+        inside ? (permutation->n - 1 - permutation->offset) / permutation->stride + 1 : !is_empty;
+    if (is_empty)
+        make_empty_rest(permutation);
+    return is_empty;
 }
 
 static void finish_permute(struct argp_state *state, struct parse *parse)
@@ -155,7 +170,7 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
     struct shuf__output_options *options = parse->output;
     char message[256];
     check_permute_given(state, parse->permutation, parse->given);
-    complete_view(parse->permutation, parse->given);
+    options->is_empty_rest = complete_view(parse->permutation, parse->given);
     shuf_status status =
         shuf_permutation_shape(parse->permutation, &options->shape, message, sizeof message);
     if (status != SHUF_OK)

@@ -4,6 +4,7 @@
  */
 #include "top_page.h"
 
+#include "error.h"
 #include "units.h"
 #include "user.h"
 
@@ -75,8 +76,9 @@ static void print_load(const struct page *page)
     fprintf(page->to, "stages      queue %s, device %s, reply %s on average\n",
             mean(page, SHUF__TOP_QUEUE, a), mean(page, SHUF__TOP_DEVICE, b),
             mean(page, SHUF__TOP_REPLY, c));
-    fprintf(page->to, "queue       %" PRIu64 " of %" PRIu64 " jobs, %" PRIu64 " clients\n",
-            d->queued, d->queue_limit, d->clients);
+    fprintf(page->to, "queue       %" PRIu64 " of %" PRIu64 " job%s, %" PRIu64 " client%s\n",
+            d->queued, d->queue_limit, shuf__plural(d->queue_limit), d->clients,
+            shuf__plural(d->clients));
     fprintf(page->to, "cache       %.1f/s computed, %.1f/s hits, %.1f/s joined, %.1f/s evicted\n",
             rate(page, (double)x->daemon.computed, (double)d->computed),
             rate(page, (double)x->daemon.hits, (double)d->hits),
@@ -105,8 +107,8 @@ static void print_memory(const struct page *page)
     if (page->now->device_limit > 0)
         print_bar(page, "device", page->now->device_used, (double)d->device_idle,
                   page->now->device_limit);
-    fprintf(page->to, "blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " buffers\n",
-            d->blocks, d->pending_free, d->buffers);
+    fprintf(page->to, "blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " buffer%s\n",
+            d->blocks, d->pending_free, d->buffers, shuf__plural(d->buffers));
 }
 
 static void print_users(const struct page *page)

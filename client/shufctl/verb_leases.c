@@ -97,7 +97,8 @@ static void print_permutation_entry(const shuf_lease_entry *e)
     else
         printf(", %" PRIu64 " epochs from %" PRIu64, e->rows, e->epoch);
     if (e->count != e->n)
-        printf(", %" PRIu64 " values%s", e->count, e->rows == 1 ? "" : " each");
+        printf(", %" PRIu64 " value%s%s", e->count, shuf__plural(e->count),
+               e->rows == 1 ? "" : " each");
     fputc('\n', stdout);
 }
 

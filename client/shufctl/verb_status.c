@@ -5,6 +5,7 @@
  */
 #include "connect.h"
 #include "daemon_options.h"
+#include "error.h"
 #include "exit.h"
 #include "json.h"
 #include "socket.h"
@@ -41,9 +42,9 @@ static void print_idle(const shuf_daemon *d)
 
 static void print_results(const shuf_daemon *d)
 {
-    printf("results     %" PRIu64 " computed, %" PRIu64 " hits, %" PRIu64 " joined, %" PRIu64
+    printf("results     %" PRIu64 " computed, %" PRIu64 " hit%s, %" PRIu64 " joined, %" PRIu64
            " evicted\n",
-           d->computed, d->hits, d->joined, d->evicted);
+           d->computed, d->hits, shuf__plural(d->hits), d->joined, d->evicted);
     printf("leases      %" PRIu64 "\n", d->leases);
     printf("blocks      %" PRIu64 ", %" PRIu64 " pending free, %" PRIu64 " filled by clients\n",
            d->blocks, d->pending_free, d->buffers);

@@ -136,8 +136,9 @@ static shuf_status check(const struct shuf__lease_list *owner, const Shuf__Relea
     struct shuf__lease *lease;
     if (release->n_lease > SHUF__RELEASE_MAX || release->n_unmapped > SHUF__RELEASE_MAX)
         return shuf__fail(error, SHUF_INVALID,
-                          "release of %zu leases and %zu blocks: expected at most %d of each",
-                          release->n_lease, release->n_unmapped, SHUF__RELEASE_MAX);
+                          "release of %zu lease%s and %zu block%s: expected at most %d of each",
+                          release->n_lease, shuf__plural(release->n_lease), release->n_unmapped,
+                          shuf__plural(release->n_unmapped), SHUF__RELEASE_MAX);
     for (size_t i = 0; i < release->n_lease; i++) {
         lease = find_lease(owner, release->lease[i]);
         if (!lease || lease->releasing) {

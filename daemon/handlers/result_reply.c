@@ -24,10 +24,11 @@ void shuf__result_log(const struct shuf__result_request *r)
     if (session->all->log->level < SHUF__LOG_DEBUG)
         return;
     shuf__log_client(session->all->log, SHUF__LOG_DEBUG,
-                     "client pid %ld, uid %ld: request %" PRIu64 ": %s, %" PRIu64 " bytes, %s%s",
+                     "client pid %ld, uid %ld: request %" PRIu64 ": %s, %" PRIu64 " byte%s, %s%s",
                      (long)session->client.pid, (long)session->client.uid, session->id,
                      shuf__request_describe(&r->key.request, true, text), r->shape.bytes,
-                     shuf__transport_name(r->transport), r->options.prefetch ? ", prefetch" : "");
+                     shuf__plural(r->shape.bytes), shuf__transport_name(r->transport),
+                     r->options.prefetch ? ", prefetch" : "");
 }
 
 /* ---- the reply ---- */

@@ -192,7 +192,8 @@ static void handle_frame(struct shuf__session *session, const uint8_t *bytes, si
         session->all->handle(session, request);
         return;
     }
-    snprintf(text, sizeof text, "frame of %zu bytes: expected a request", length);
+    snprintf(text, sizeof text, "frame of %zu byte%s: expected a request", length,
+             shuf__plural(length));
     refuse_frame(session, 0, SHUF_PROTOCOL, text);
 }
 
@@ -340,14 +341,15 @@ static void on_deadline(uv_timer_t *timer)
 {
     char text[96];
     struct shuf__session *session = timer->data;
+    const size_t bytes = session->inbox.end - session->inbox.begin;
     if (session->state == SHUF__SESSION_HALF_CLOSED) {
         shuf__session_close(session);
         return;
     }
     if (session->state != SHUF__SESSION_READING) /* the outbox may still have a reply */
         return;
-    snprintf(text, sizeof text, "frame: only %zu bytes came within %" PRIu64 " ms, expected all",
-             session->inbox.end - session->inbox.begin, session->all->frame_timeout_ms);
+    snprintf(text, sizeof text, "frame: only %zu byte%s came within %" PRIu64 " ms, expected all",
+             bytes, shuf__plural(bytes), session->all->frame_timeout_ms);
     session->refs++;
     refuse_frame(session, 0, SHUF_TIMEOUT, text);
     advance(session);

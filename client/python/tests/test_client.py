@@ -8,6 +8,7 @@ import errno
 import fcntl
 import gc
 import importlib.util
+import itertools
 import os
 import pathlib
 import pickle
@@ -730,6 +731,15 @@ def test_progress(client, capsys):
     assert "permute" in capsys.readouterr().err
 
 
+def test_progress_without_tqdm_warns(client, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.warns(RuntimeWarning, match="^progress=True: .*; install tqdm$"):
+        assert client.permute(1000, 7, progress=True).size == 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert client.permute(6_000_000, 7).size == 6_000_000
+
+
 def test_progress_bar_on_a_terminal(killable_daemon, monkeypatch, capsys):
     """Even without `progress`, a long call shows a bar after a while if standard error is a terminal."""
     pytest.importorskip("tqdm")
@@ -803,6 +813,16 @@ def test_names_of_other_libraries_are_explained():
     }.items():
         with pytest.raises(AttributeError, match=f"^module 'shufd' has no attribute '{name}'{re.escape(end)}$"):
             getattr(shufd, name)
+
+
+def test_arguments_of_other_libraries_are_explained(client):
+    for call, name in itertools.product(
+        (client.permute, client.prefetch, client.exchange, client.prefetch_exchange), ("num_replicas", "world_size")
+    ):
+        with pytest.raises(TypeError, match=f"argument '{name}'; did you mean world=\\?$"):
+            call(10, 7, rank=0, **{name: 4})
+    with pytest.raises(TypeError, match="argument 'x'$"):
+        client.permute(10, 7, x=4)
     generator = np.random.Generator(shufd.BitGenerator(7))
     for meant in shufd._OTHERS.values():
         *parents, name = meant.split(".")

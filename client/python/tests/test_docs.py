@@ -4,6 +4,8 @@
 import doctest
 import inspect
 import pathlib
+import pydoc
+import re
 
 import pytest
 
@@ -95,6 +97,15 @@ def test_functions_of_the_module_have_the_signature_and_text_of_their_method():
         expected = list(inspect.signature(method).parameters)[1:]
         assert list(inspect.signature(function).parameters) == expected
         assert inspect.getdoc(method) in inspect.getdoc(function)
+
+
+def test_help_shows_public_names():
+    text = pydoc.render_doc(shufd, renderer=pydoc.plaintext)
+    assert "shufd._errors" not in text and "shufd._client" not in text
+    for name in shufd.__all__:
+        error = isinstance(getattr(shufd, name), type) and issubclass(getattr(shufd, name), shufd.Error)
+        assert error or re.search(rf"\b{name}\b", shufd.__doc__), name
+        assert name in dir(shufd)
 
 
 def test_public_names_have_docstrings():

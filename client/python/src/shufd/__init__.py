@@ -6,8 +6,20 @@
     [4 0 5 1 2 9 6 8 7 3]
 
 `shufd.permute` and the other functions here use the running daemon, or start a private one.
-`shufd.connect()` never starts a daemon: it returns a client of the running one. `shufd.torch` has
-samplers for PyTorch, `shufd.local` look-ups without a daemon.
+`shufd.connect()` never starts a daemon: it returns a client of the running one.
+
+    permute, prefetch               permutations, and slices and shards of them
+    index, inverse_index            values at single positions, and positions of values
+    shuffle, unshuffle              arrays in the order of a permutation, and back
+    normal, uniform                 random numbers
+    Stream, BitGenerator            places in random streams, for these and for numpy.random.Generator
+    connect, serve, default_client  a Client of the running daemon, of a private one, and of these functions
+    verify                          checks that all ranks compute the same permutations
+    DeviceArray                     a result in the memory of a GPU
+    Error                           the base of Invalid, NoDaemon, Busy and all other errors
+
+Submodules: `shufd.local` has look-ups without a daemon, `shufd.torch`, `shufd.jax` and `shufd.ray` have
+samplers and shuffles for PyTorch, JAX and Ray. Modules whose names begin with _ are private.
 """
 
 from __future__ import annotations
@@ -41,7 +53,7 @@ from ._errors import (
     VersionMismatch,
     for_rank,
 )
-from ._names import advice_of, dir_of
+from ._names import advice_of, dir_of, own_classes
 from ._ranks import launched_ranks
 from ._serve import serve
 from ._shuf import ffi as _ffi
@@ -186,6 +198,7 @@ __all__ = [
     "unshuffle",
     "verify",
 ]
+own_classes(__name__, (globals()[name] for name in __all__))
 __dir__ = dir_of([*__all__, "__path__", "__version__"])
 _GENERATOR = "numpy.random.Generator(shufd.BitGenerator(seed))"
 # Names of NumPy, torch and shufctl, and of submodules' classes.

@@ -27,6 +27,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things in a message: "1 row", "2 rows"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def integer(name: str, value: Any) -> int:
     """The value as an integer of any size."""
     try:

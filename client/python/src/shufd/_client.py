@@ -17,6 +17,7 @@ from ._draws import Draws
 from ._dtype import as_u64
 from ._errors import Busy, Invalid, OutOfMemory, renamed
 from ._lease import Lease
+from ._names import advise_arguments
 from ._plan import Plan
 from ._shuf import ffi, lib
 
@@ -39,6 +40,7 @@ class Client(Draws):
 
     # ---- Permutations ------------------------------------------------------------------------
 
+    @advise_arguments
     def permute(
         self,
         n: int,
@@ -82,7 +84,7 @@ class Client(Draws):
         algorithm "primefold", "philox24" or "lcg"
         progress  True: shows the elapsed time, without a total, because the daemon computes the result as a
                   whole; None: only in a terminal, after 2 s; False: never. Needs the package tqdm: without
-                  it, nothing is shown
+                  it, nothing is shown, and True warns (RuntimeWarning)
 
         The result is a read-only array over the memory of the daemon, without a copy. Equal
         requests of one user share it. It stays valid as long as an array refers to it, even after
@@ -111,6 +113,7 @@ class Client(Draws):
         shape = (lease.rows, lease.count) if epochs is not None else None
         return self._result(lease, lease.dtype, shape, where)
 
+    @advise_arguments
     def prefetch(
         self,
         n: int,
@@ -146,7 +149,7 @@ class Client(Draws):
             why, name = lack
             warnings.warn(
                 f"prefetch: n {n}: {why}; the daemon may not compute it ahead; drop arrays before, or give the daemon a "
-                f"larger {name}", RuntimeWarning, stacklevel=2,
+                f"larger {name}", RuntimeWarning, stacklevel=3,
             )  # fmt: skip
 
     def _prefetch(self, request: Any, device: Any) -> tuple[str, str] | None:
@@ -279,6 +282,7 @@ class Client(Draws):
 
     # ---- Ranks -------------------------------------------------------------------------------
 
+    @advise_arguments
     def exchange(
         self,
         n: int,
@@ -322,6 +326,7 @@ class Client(Draws):
         own = n // world + (rank < n % world) if input is None else int(np.asarray(input)[rank])
         return Plan(self._result(lease, lease.dtype, (lease.count,), where), world, own)
 
+    @advise_arguments
     def prefetch_exchange(
         self, n: int, seed: int | None = None, epoch: int = 0, *, rank: int, world: int,
         input: npt.ArrayLike | None = None, output: npt.ArrayLike | None = None,

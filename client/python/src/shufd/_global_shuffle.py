@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from . import _errors, _moves
+from ._arguments import counted
 from ._moves import Lists, Move, Offers
 from ._peer_memory import PeerMemory
 from ._plan import Plan
@@ -68,7 +69,7 @@ def _count_records(leaves: dict[str, Any]) -> int:
     first = next(iter(lengths.values()))
     for name, length in lengths.items():
         if length != first:
-            raise _errors.Invalid(f"tensor {name}: {length} records: expected {first}, as the first tensor has")
+            raise _errors.Invalid(f"tensor {name}: {counted(length, 'record')}: expected {first}, as the first tensor has")
     return first
 
 

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The names of a module: those that dir() shows, and the advice about names that it lacks."""
+"""The names of a module: those that dir() shows, and the advice about names that it lacks. The advice about arguments
+of a method with the names that other libraries give them."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping
+import functools
+import inspect
+from typing import Any, Callable, Iterable, Mapping, TypeVar, cast
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_ARGUMENTS = {"num_replicas": "world", "num_shards": "world", "world_size": "world"}
 
 
 def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -11,6 +17,14 @@ def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
     module imports for its own use."""
     shown = sorted([*names, "__all__", "__doc__", "__file__", "__name__"])
     return lambda: shown
+
+
+def own_classes(module: str, values: Iterable[Any]) -> None:
+    """Names the module in its public classes. Else help(), error reports and pickles name the private modules of
+    these classes."""
+    for value in values:
+        if isinstance(value, type) and value.__module__.startswith(f"{module}._"):
+            value.__module__ = module
 
 
 def advice_of(module: str, others: Mapping[str, str], submodules: Iterable[str]) -> Callable[[str], Any]:
@@ -27,3 +41,23 @@ def advice_of(module: str, others: Mapping[str, str], submodules: Iterable[str])
         raise AttributeError(error)
 
     return fail
+
+
+def advise_arguments(function: _Function) -> _Function:
+    """Adds to the TypeError about an unknown argument how this function names it. The type stays the same, so type
+    checkers know the arguments."""
+    advice = {name: meant for name, meant in _ARGUMENTS.items() if meant in inspect.signature(function).parameters}
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # the function itself failed
+                raise
+            for name in advice.keys() & options.keys():
+                if f"'{name}'" in str(error):
+                    raise TypeError(f"{error}; did you mean {advice[name]}=?") from None
+            raise
+
+    return cast(_Function, call)

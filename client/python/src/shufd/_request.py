@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _dtype
-from ._arguments import shown, u64
+from ._arguments import counted, shown, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
@@ -191,7 +191,7 @@ def _sizes(field: str, sizes: npt.ArrayLike | None, world: int) -> Any:
         return ffi.NULL
     values = [u64(field, size) for size in np.asarray(sizes).reshape(-1).tolist()]
     if len(values) != world:
-        raise Invalid(f"{field}: {len(values)} sizes, expected world = {world}, or None")
+        raise Invalid(f"{field}: {counted(len(values), 'size')}, expected world = {world}, or None")
     return ffi.new("uint64_t[]", values)
 
 

@@ -7,9 +7,11 @@ classes of `threading` do not survive that, so this module uses the functions th
 from __future__ import annotations
 
 import _thread
+import importlib.util
 import sys
 import threading
 import time
+import warnings
 from typing import Any, Callable, TypeVar
 
 T = TypeVar("T")
@@ -48,6 +50,9 @@ def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Ca
     `cancel`. function() then ends in the background, and its result is not used."""
     if threading.current_thread() is not threading.main_thread():
         return function()
+    if progress and importlib.util.find_spec("tqdm") is None:  # Python shows this warning once
+        text = "progress=True: shows nothing without the package tqdm; install tqdm"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
     done = _thread.allocate_lock()
     done.acquire()
     functions, outcome = [function], list[Any]()

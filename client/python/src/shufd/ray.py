@@ -18,6 +18,7 @@ import ray.data
 from ray.data.block import BlockAccessor
 
 from . import _errors, local
+from ._arguments import counted
 from ._names import dir_of
 
 __all__ = ["random_shuffle"]
@@ -108,7 +109,7 @@ def _place(block: Any, first: int, count: int, find: Callable[[Any], Any]) -> An
     table = BlockAccessor.for_block(block).to_arrow()
     if table.num_rows != count:
         raise _errors.Invalid(
-            f"dataset: the block at row {first} has {table.num_rows} rows: expected {count}, as when it was "
+            f"dataset: the block at row {first} has {counted(table.num_rows, 'row')}: expected {count}, as when it was "
             "computed first; Ray lost the block, and the dataset does not give the same rows again"
         )
     places = find(np.arange(first, first + count, dtype=np.uint64))
