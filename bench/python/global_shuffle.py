@@ -28,7 +28,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _moves, _row_kernel
+from shufd import _kernel_move, _moves, _read_move, _row_kernel
 
 SEED = 7
 
@@ -172,9 +172,9 @@ ROWS = [
 def select(options):
     """Sets the method by the constants that choose it."""
     if options.rounds:
-        _moves._OVERLAPPED_ROUNDS, _moves._SHORTEST_ROUND = options.rounds, 1
+        _kernel_move._OVERLAPPED_ROUNDS, _kernel_move._SHORTEST_ROUND = options.rounds, 1
     if options.method:
-        _moves.LEAST_DIRECT_BYTES = 1 if options.method == "direct" else 1 << 60
+        _read_move.LEAST_DIRECT_BYTES = 1 if options.method == "direct" else 1 << 60
     if options.method == "staged":
         _moves._may_be_read = lambda ranks, leaf: False
     if options.method == "torch":

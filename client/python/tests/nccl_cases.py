@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _moves
+from shufd import _moves, _read_move
 
 
 def evenly(n, world):
@@ -56,7 +56,7 @@ def cases(world):
 def run(case, client, used):
     name, width, before, after, options, expected = case
     options = dict(options)
-    strided, least = options.pop("strided", False), options.pop("least", _moves.LEAST_DIRECT_BYTES)
+    strided, least = options.pop("strided", False), options.pop("least", _read_move.LEAST_DIRECT_BYTES)
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
     rank = dist.get_rank()
@@ -66,14 +66,14 @@ def run(case, client, used):
         larger = own.new_zeros((2 * len(own), width))
         larger[::2] = own
         own = larger[::2]
-    usual, _moves.LEAST_DIRECT_BYTES = _moves.LEAST_DIRECT_BYTES, least
+    usual, _read_move.LEAST_DIRECT_BYTES = _read_move.LEAST_DIRECT_BYTES, least
     used.clear()
     shuffled = shufd.torch.global_shuffle(own, seed=7, epoch=width, output_size=after[rank], client=client, **options)
     methods = set(used)
     back = shufd.torch.global_shuffle(
         shuffled, seed=7, epoch=width, output_size=before[rank], inverse=True, client=client, **options
     )
-    _moves.LEAST_DIRECT_BYTES = usual
+    _read_move.LEAST_DIRECT_BYTES = usual
     os.environ.pop("NCCL_P2P_DISABLE", None)
     whole = torch.from_numpy(np.array(client.shuffle(rows, seed=7, epoch=width)))
     right = torch.equal(shuffled.cpu(), whole[sum(after[:rank]) : sum(after[: rank + 1])])

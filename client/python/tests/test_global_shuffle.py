@@ -23,7 +23,7 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _global_shuffle, _moves, _programs
+from shufd import _global_shuffle, _moves, _plan_lists, _programs
 from shufd._plan import Plan
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
@@ -379,7 +379,7 @@ def signed(values):
 @pytest.mark.parametrize("as_lent", [np.asarray, torch.from_numpy])
 def test_lists_as_indices(kind, as_lent):
     values = np.array([5, 0, 2**31 + 7, 2**32 - 1, 3], kind)
-    numbers = _moves.Numbers(as_lent(signed(values)))
+    numbers = _plan_lists.Numbers(as_lent(signed(values)))
     cpu = torch.device("cpu")
     assert numbers.count == 5
     index = numbers.index([slice(0, 2), slice(2, 2), slice(3, 5)], cpu)
@@ -391,7 +391,7 @@ def test_lists_as_indices(kind, as_lent):
 def test_lists_count(kind, as_lent):
     to, arriving = np.array([5, 0, 2**31 + 7], kind), np.array([2**32 - 1, 3, 0], kind)
     plan = Plan(as_lent(np.array([*to, *arriving, 4, 5, 6], kind)), 3, 2)
-    lists = _moves.Lists(plan)
+    lists = _plan_lists.Lists(plan)
     assert (lists.to, lists.arriving) == (to.tolist(), arriving.tolist())
     assert (lists.order.numbers.tolist(), lists.places.numbers.tolist()) == ([4, 5], [6])
 
@@ -407,14 +407,14 @@ def test_lists_count(kind, as_lent):
     ],
 )
 def test_slices_merge(slices, merged):
-    assert _moves._merged([slice(*part) for part in slices]) == [slice(*part) for part in merged]
+    assert _plan_lists.merged([slice(*part) for part in slices]) == [slice(*part) for part in merged]
 
 
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
 @pytest.mark.parametrize("as_lent", [np.asarray, torch.from_numpy])
 def test_lists_as_indices_without_a_conversion(kind, as_lent):
     values = np.array([5, 0, 2**31 - 1, 3], kind)
-    numbers = _moves.Numbers(as_lent(signed(values)), 2**31)
+    numbers = _plan_lists.Numbers(as_lent(signed(values)), 2**31)
     for slices in ([slice(0, 4)], [slice(0, 2), slice(2, 4)]):
         index, wide = (take(slices, torch.device("cpu")) for take in (numbers.index, numbers.wide))
         assert index.dtype == (torch.int32 if kind is np.uint32 else torch.int64) and wide.dtype == torch.int64

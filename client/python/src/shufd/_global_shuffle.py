@@ -3,7 +3,7 @@
 
 First the ranks compare their arguments. Then each rank takes its plan from the daemon. Then they
 exchange the records in rounds. If one rank fails before the rounds, it tells the others, and all
-ranks fail with the same message. Otherwise the others would wait for its records. _moves.py has the rounds.
+ranks fail with the same message. Otherwise the others would wait for its records. _move.py has the rounds.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ import torch
 
 from . import _errors, _moves
 from ._arguments import counted
-from ._moves import Lists, Move, Offers
+from ._move import Move
+from ._moves import Offers
 from ._peer_memory import PeerMemory
 from ._plan import Plan
+from ._plan_lists import Lists
 from ._process_group import Ranks
+from ._read_move import Stage
 
 VERSION = 3  # of the messages between ranks
 _BUDGET_OF_GPU, _BUDGET_OF_HOST = 1 << 30, 256 << 20
@@ -100,7 +103,7 @@ _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structu
 
 def _describe(
     ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any
-) -> tuple[Arguments, _moves.Stage | None]:
+) -> tuple[Arguments, Stage | None]:
     """The arguments of this rank, and its stage. If they are wrong, `error` says why, so all ranks fail."""
     try:
         leaves = _leaves(data)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""The exchange of the rows of one tensor by the plans of its ranks.
+
+There are three methods. All work in rounds that fit a budget.
+
+*Staged*   Each rank gathers the rows that it sends. The engine of torch.distributed exchanges them. Each rank
+           puts the arrivals in their places.
+*Pulled*   Each rank gathers the rows that it sends in a *stage*, memory that its peers can read. They read
+           the rows there, and put them in their places.
+*Direct*   The stage has the list of the rows to send, and the peers read these rows from the tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable
+
+import torch
+
+from ._plan import slices_of
+from ._plan_lists import Lists
+from ._process_group import Ranks
+
+
+def row_bytes(tensor: torch.Tensor) -> int:
+    return int(math.prod(tensor.shape[1:]) * tensor.element_size())
+
+
+class Move:
+    """The exchange of one tensor into another. A method is a subclass."""
+
+    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor) -> None:
+        self.ranks, self.lists, self.leaf, self.out = ranks, lists, leaf, out
+        self.row = row_bytes(leaf)
+
+    def count_rounds(self, budget: int) -> int:
+        """The rounds that this rank needs; all ranks then use the largest number."""
+        raise NotImplementedError
+    def _fit(self, needed: int, budget: int, least: int = 1) -> int:
+        """Two rounds run at the same time, so each may use half of the budget. If two ranks exchange k
+        records at most, there are at most k rounds, because further rounds would be empty."""
+        most: int = max(1, *self.lists.to, *self.lists.arriving)
+        return min(most, max(least, 1 if needed <= budget else int(-(-2 * needed // budget))))
+
+    def prepare(self, rounds: int) -> None:
+        """Starts what needs no other rank and no agreement, for so many rounds. Before the exchange of an
+        agreement, all ranks wait for it there."""
+
+    def prepare_beside(self, rounds: int) -> None:
+        """The same, during the exchange of an agreement."""
+
+    def forget_preparation(self) -> None:
+        """The ranks have prepared different numbers of rounds."""
+
+    def slices(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
+        """The parts of order and places that the ranks exchange in a round."""
+        return slices_of(self.lists.to, round, rounds), slices_of(self.lists.arriving, round, rounds)
+
+    def _start(self, round: int, rounds: int) -> Callable[[], None]:
+        """Starts a round. Returns a function that waits for it and ends it."""
+        raise NotImplementedError
+
+    def run(self, rounds: int) -> torch.Tensor:
+        """Exchanges all rounds. While the records of one round are sent, gathers those of the next. With
+        NCCL the host only queues this work: the exchange has a CUDA stream of its own."""
+        before: Callable[[], None] | None = None
+        for round in range(rounds if self.row else 0):
+            now = self._start(round, rounds)
+            if before:
+                before()
+            before = now
+        if before:
+            before()
+        return self.out
+
+
+def lengths(slices: list[slice]) -> list[int]:
+    return [part.stop - part.start for part in slices]
+
+
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)
