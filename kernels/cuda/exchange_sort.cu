@@ -8,6 +8,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include <algorithm>
+#include <exception>
 
 namespace shuf
 {
@@ -16,6 +17,18 @@ namespace
 {
 
 constexpr int key_bits = 32, digit_bits = 16, pass_bits = 8;
+
+/* Calls CUB. It reports most errors of CUDA by its result, and throws some: its callers in C would
+ * end the process. */
+template <typename Call> cudaError_t guarded(Call call) noexcept
+{
+    try {
+        return call();
+    } catch (const std::exception &) {
+        const cudaError_t e = cudaPeekAtLastError();
+        return e == cudaSuccess ? cudaErrorUnknown : e;
+    }
+}
 
 template <typename Element> cub::DoubleBuffer<Element> doubled(const Buffers<Element> &buffers)
 {
@@ -36,10 +49,15 @@ template <typename Number> size_t sort_bytes(Number count)
     cub::DoubleBuffer<Number> numbers;
     size_t most = 0, bytes = 0;
     for (int bits = pass_bits; bits <= key_bits; bits += pass_bits) {
-        if (cub::DeviceRadixSort::SortKeys(nullptr, bytes, keys, count, 0, bits) == cudaSuccess)
+        const auto by_keys = [&] {
+            return cub::DeviceRadixSort::SortKeys(nullptr, bytes, keys, count, 0, bits);
+        };
+        const auto by_digits = [&] {
+            return cub::DeviceRadixSort::SortPairs(nullptr, bytes, digits, numbers, count, 0, bits);
+        };
+        if (guarded(by_keys) == cudaSuccess)
             most = std::max(most, bytes);
-        if (bits <= digit_bits && cub::DeviceRadixSort::SortPairs(nullptr, bytes, digits, numbers,
-                                                                  count, 0, bits) == cudaSuccess)
+        if (bits <= digit_bits && guarded(by_digits) == cudaSuccess)
             most = std::max(most, bytes);
     }
     return most;
@@ -50,8 +68,10 @@ cudaError_t sort_keys(Buffers<Key> *keys, Number count, unsigned bits, void *tem
                       size_t bytes, cudaStream_t stream)
 {
     cub::DoubleBuffer<Key> sorted = doubled(*keys);
-    const cudaError_t e = cub::DeviceRadixSort::SortKeys(temporary, bytes, sorted, count, 0,
-                                                         static_cast<int>(bits), stream);
+    const cudaError_t e = guarded([&] {
+        return cub::DeviceRadixSort::SortKeys(temporary, bytes, sorted, count, 0,
+                                              static_cast<int>(bits), stream);
+    });
     take(keys, sorted);
     return e;
 }
@@ -62,8 +82,10 @@ cudaError_t sort_digits(Buffers<Digit> *digits, Buffers<Number> *numbers, Number
 {
     cub::DoubleBuffer<Digit> sorted = doubled(*digits);
     cub::DoubleBuffer<Number> moved = doubled(*numbers);
-    const cudaError_t e = cub::DeviceRadixSort::SortPairs(temporary, bytes, sorted, moved, count, 0,
-                                                          static_cast<int>(bits), stream);
+    const cudaError_t e = guarded([&] {
+        return cub::DeviceRadixSort::SortPairs(temporary, bytes, sorted, moved, count, 0,
+                                               static_cast<int>(bits), stream);
+    });
     take(digits, sorted);
     take(numbers, moved);
     return e;
@@ -73,14 +95,17 @@ size_t scan_bytes(uint64_t count)
 {
     size_t bytes = 0;
     uint64_t *const none = nullptr;
-    return cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, count) == cudaSuccess ? bytes
-                                                                                           : 0;
+    const cudaError_t e =
+        guarded([&] { return cub::DeviceScan::ExclusiveSum(nullptr, bytes, none, none, count); });
+    return e == cudaSuccess ? bytes : 0;
 }
 
 cudaError_t sum_before(uint64_t *numbers, uint64_t count, void *temporary, size_t bytes,
                        cudaStream_t stream)
 {
-    return cub::DeviceScan::ExclusiveSum(temporary, bytes, numbers, numbers, count, stream);
+    return guarded([&] {
+        return cub::DeviceScan::ExclusiveSum(temporary, bytes, numbers, numbers, count, stream);
+    });
 }
 
 template size_t sort_bytes(uint32_t);
