@@ -78,8 +78,8 @@ class _ReadMove(PeerMove):
     def _at(self, owner: int, receiver: int, round: int, rounds: int) -> int:
         """Where the stage of `owner` has the items for `receiver`."""
         to = self.lists.to if owner == self.ranks.rank else self.lists.all_to[owner]
-        lengths = lengths(slices_of(to, round, rounds))
-        before = sum(lengths[:receiver]) - (lengths[owner] if owner < receiver else 0)
+        counts = lengths(slices_of(to, round, rounds))
+        before = sum(counts[:receiver]) - (counts[owner] if owner < receiver else 0)
         return self.peers.stages[owner] + round % 2 * self.peers.halves[owner] + before * self.item
 
     def _read(self, rank: int, items: int, places: slice) -> Segment:
