@@ -19,6 +19,8 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
+enum { MOST_GREETINGS = 4 }; /* of processes that come late */
+
 /* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
  * failed has no leases, so its end does not replace the cause of the connection before. */
 static void close_socket(struct shuf__connection *connection)
@@ -370,6 +372,7 @@ static shuf_status refuse_version(const Shuf__HelloReply *hello, struct shuf__er
 static shuf_status check_hello(struct shuf__connection *connection, const Shuf__Reply *reply,
                                struct shuf__error *error)
 {
+    connection->came_late = reply->status == SHUF_TIMEOUT;
     if (reply->status != SHUF_OK)
         shuf__reply_fail(reply, error);
     else if (reply->body_case != SHUF__REPLY__BODY_HELLO || reply->payload_bytes != 0)
@@ -408,9 +411,10 @@ static shuf_status fail_silent(struct shuf__connection *connection, struct shuf_
                       connection->address.sun_path);
 }
 
-shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
+static shuf_status open_once(struct shuf__connection *connection, struct shuf__error *error)
 {
     assert(connection->fd < 0);
+    connection->came_late = false;
     if (connection->address.sun_path[0] == '\0')
         return shuf__fail(error, SHUF_INVALID, "socket: none, shuf_connect() refused the path");
     if (shuf__is_interrupted(0))
@@ -428,4 +432,16 @@ shuf_status shuf__connection_open(struct shuf__connection *connection, struct sh
     connection->deadline_ns = 0;
     return status == SHUF_NO_DAEMON && !connection->has_received ? fail_silent(connection, error)
                                                                  : status;
+}
+
+/* A process that gets no processor for a second sends its Hello too late. The daemon then ends the
+ * connection, and a new one mostly succeeds. */
+shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
+{
+    shuf_status status;
+    int opened = 0;
+    do
+        status = open_once(connection, error);
+    while (connection->came_late && ++opened < MOST_GREETINGS);
+    return status;
 }

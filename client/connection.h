@@ -46,6 +46,7 @@ struct shuf__connection {
     struct shuf__wait_limits limits; /* of the socket */
     struct sockaddr_un address;
     bool has_received;    /* any byte, on this connection or on an earlier one */
+    bool came_late; /* the daemon waited too long for the Hello of this connection */
     unsigned silent_ends; /* connections in a row that the peer closed before the first byte */
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
     struct shuf__receiver receiver;

@@ -197,6 +197,42 @@ static void closes_twice(int fd, int connection)
     peer_await_close(fd);
 }
 
+static void is_late_twice(int fd, int connection)
+{
+    const uint64_t id = next_request(fd, NULL);
+    if (connection < 2)
+        peer_refuse(fd, 0, SHUF_TIMEOUT, 0);
+    else
+        peer_refuse(fd, id, SHUF_DENIED, 0);
+    peer_await_close(fd);
+}
+
+static void is_always_late(int fd, int connection)
+{
+    (void)connection;
+    next_request(fd, NULL);
+    peer_refuse(fd, 0, SHUF_TIMEOUT, 0);
+    peer_await_close(fd);
+}
+
+/* A client without a processor sends its Hello too late, and its next one in time. */
+static void late_greeting_is_repeated(void **state)
+{
+    (void)state;
+    static const struct {
+        peer_script script;
+        shuf_status status;
+        int connections;
+    } rows[] = {{is_late_twice, SHUF_DENIED, 3}, {is_always_late, SHUF_TIMEOUT, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shuf *handle;
+        peer_start(rows[i].script);
+        assert_int_equal(shuf_connect(&handle, peer_path()), rows[i].status);
+        shuf_close(handle);
+        assert_int_equal(peer_stop(), rows[i].connections);
+    }
+}
+
 /* A daemon that ends may have accepted a connection; the next daemon takes its place. */
 static void loss_at_the_greeting_is_repeated(void **state)
 {
@@ -587,6 +623,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_greetings_are_errors),
+        cmocka_unit_test(late_greeting_is_repeated),
         cmocka_unit_test(loss_at_the_greeting_is_repeated),
         cmocka_unit_test(silent_end_is_no_loss),
         cmocka_unit_test(silent_ends_before_an_answer_are_repeated),
