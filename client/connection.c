@@ -19,8 +19,6 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-enum { MOST_GREETINGS = 4 }; /* of processes that come late */
-
 /* Keeps the cause of the end for a later message about a lost lease. A connection whose handshake
  * failed has no leases, so its end does not replace the cause of the connection before. */
 static void close_socket(struct shuf__connection *connection)
@@ -411,7 +409,8 @@ static shuf_status fail_silent(struct shuf__connection *connection, struct shuf_
                       connection->address.sun_path);
 }
 
-static shuf_status open_once(struct shuf__connection *connection, struct shuf__error *error)
+shuf_status shuf__connection_open_once(struct shuf__connection *connection,
+                                       struct shuf__error *error)
 {
     assert(connection->fd < 0);
     connection->came_late = false;
@@ -432,16 +431,4 @@ static shuf_status open_once(struct shuf__connection *connection, struct shuf__e
     connection->deadline_ns = 0;
     return status == SHUF_NO_DAEMON && !connection->has_received ? fail_silent(connection, error)
                                                                  : status;
-}
-
-/* A process that gets no processor for a second sends its Hello too late. The daemon then ends the
- * connection, and a new one mostly succeeds. */
-shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
-{
-    shuf_status status;
-    int opened = 0;
-    do
-        status = open_once(connection, error);
-    while (connection->came_late && ++opened < MOST_GREETINGS);
-    return status;
 }

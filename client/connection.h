@@ -46,7 +46,7 @@ struct shuf__connection {
     struct shuf__wait_limits limits; /* of the socket */
     struct sockaddr_un address;
     bool has_received;    /* any byte, on this connection or on an earlier one */
-    bool came_late; /* the daemon waited too long for the Hello of this connection */
+    bool came_late;       /* the daemon waited too long for the Hello of this connection */
     unsigned silent_ends; /* connections in a row that the peer closed before the first byte */
     bool unmap; /* the daemon is short of memory: unmap idle mappings when the call ends */
     struct shuf__receiver receiver;
@@ -54,8 +54,11 @@ struct shuf__connection {
     _Alignas(uint64_t) uint8_t buffer[SHUF__CONNECTION_BUFFER]; /* sinks read values there */
 };
 
-/* Connects to ->address and exchanges Hello. */
+/* Connects to ->address and exchanges Hello. The first function repeats this for a while, if
+ * another attempt may succeed. */
 shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error);
+shuf_status shuf__connection_open_once(struct shuf__connection *connection,
+                                       struct shuf__error *error);
 void shuf__connection_close(struct shuf__connection *connection, enum shuf__closed_by closed_by);
 
 /* Sends the request under a new id, and sets request->id. */

@@ -8,10 +8,10 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Writes the first directory of the path that this process may not search. */
@@ -64,4 +64,13 @@ shuf_status shuf__fail_denied(const char *path, struct shuf__error *error)
                       "socket %s: permission denied for uid %u; it is %s:%s's, mode %04o; %s%s",
                       path, uid, user, group, mode, is_open ? "its group may use it: " : "",
                       advice);
+}
+
+bool shuf__is_new_socket(const char *path)
+{
+    struct stat status;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return stat(path, &status) == 0 && S_ISSOCK(status.st_mode) &&
+           now.tv_sec - status.st_ctim.tv_sec <= 1;
 }

@@ -8,7 +8,13 @@
 
 #include "error.h"
 
+#include <stdbool.h>
+
 /* Fails with SHUF_DENIED. */
 shuf_status shuf__fail_denied(const char *path, struct shuf__error *error);
+
+/* Whether the socket was made or changed in the last second. A service manager first makes it, and
+ * then gives it to its group. */
+bool shuf__is_new_socket(const char *path);
 
 #endif

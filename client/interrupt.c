@@ -36,7 +36,5 @@ bool shuf__is_interrupted(int cause)
 shuf_status shuf__fail_interrupted(const char *socket, struct shuf__error *error)
 {
     return shuf__fail(error, SHUF_CANCELLED,
-                      "socket %s: a signal ended the call, as the function of "
-                      "shuf_set_interrupt() decided",
-                      socket);
+                      "socket %s: the function of shuf_set_interrupt() ended the call", socket);
 }

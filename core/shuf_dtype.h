@@ -19,9 +19,9 @@
 
 typedef enum shuf_dtype {
     SHUF_AUTO = 0, /* permutation: the smallest of U32 and U64 that holds n - 1; stream: F64 */
-#define X(name, number, text, bytes, permutation, gauss, uniform) SHUF_##name = number,
-    SHUF_DTYPE_MAP(X)
-#undef X
+#define SHUF__ROW(name, number, text, bytes, permutation, gauss, uniform) SHUF_##name = number,
+    SHUF_DTYPE_MAP(SHUF__ROW)
+#undef SHUF__ROW
 } shuf_dtype;
 
 #endif

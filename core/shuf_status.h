@@ -24,9 +24,9 @@
     X(INTERNAL, 12, "a bug in shufd; please report it")
 
 typedef enum shuf_status {
-#define X(name, number, message) SHUF_##name = number,
-    SHUF_STATUS_MAP(X)
-#undef X
+#define SHUF__ROW(name, number, message) SHUF_##name = number,
+    SHUF_STATUS_MAP(SHUF__ROW)
+#undef SHUF__ROW
 } shuf_status;
 
 #if defined(__GNUC__)

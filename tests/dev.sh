@@ -105,7 +105,7 @@ fi
 
 # man -k finds the pages below /usr/local after an installation. One into another folder does not read them.
 [ "$(grep -c ^mandb ran)" -eq 1 ]
-grep -qx "mandb --quiet /usr/local/share/man" ran
+grep -qx "mandb --quiet" ran
 echo 'exit 1' >>"$directory/bin/mandb" # the installation goes on
 ./dev install >output 2>&1
 expect "dev: systemd has the units, their user shufd and /run/shufd"

@@ -377,10 +377,10 @@ static void lease_of_another_handle_is_refused(void **state)
 static void empty_names_are_refused(void **state)
 {
     (void)state;
-    static const char no_key[] = "key '': expected the name of a key, 1 to 31 letters, digits, "
+    static const char no_key[] = "key \"\": expected the name of a key, 1 to 31 letters, digits, "
                                  "'.', '_' and '-', or NULL for the seed";
     static const char no_algorithm[] =
-        "algorithm '': expected primefold, philox24 or lcg, or NULL for the default";
+        "algorithm \"\": expected primefold, philox24 or lcg, or NULL for the default";
     for (int i = 0; i < 2; i++) {
         const char *key = i ? "" : NULL, *algorithm = i ? NULL : "";
         const char *words = i ? no_key : no_algorithm;

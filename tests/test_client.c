@@ -144,6 +144,30 @@ static void closed_socket_is_an_error(void **state)
     assert_int_equal(chmod(harness_shared.directory, 0700), 0);
 }
 
+static void *permit_later(void *unused)
+{
+    (void)unused;
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    chmod(harness_shared.socket, 0666);
+    return NULL;
+}
+
+/* A service manager makes the socket, and gives it to its group a moment later. */
+static void new_socket_is_permitted_soon(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(harness_shared.directory, 0711), 0);
+    assert_int_equal(chmod(harness_shared.socket, 0600), 0);
+    assert_int_equal(pthread_create(&thread, NULL, permit_later, NULL), 0);
+    expect_failure_of(65534, harness_shared.socket, SHUF_OK, "");
+    pthread_join(thread, NULL);
+    assert_int_equal(chmod(harness_shared.socket, 0600), 0);
+    assert_int_equal(chmod(harness_shared.directory, 0700), 0);
+}
+
 static void random_requests_match_reference(void **state)
 {
     (void)state;
@@ -500,6 +524,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_socket_path_is_refused),
         cmocka_unit_test(connection_takes_no_closed_standard_stream),
         cmocka_unit_test(closed_socket_is_an_error),
+        cmocka_unit_test(new_socket_is_permitted_soon),
         cmocka_unit_test(closed_file_is_no_socket),
         cmocka_unit_test(random_requests_match_reference),
         cmocka_unit_test(golden_table_matches),

@@ -351,7 +351,8 @@ static void wrong_key_requests_are_refused(void **state)
     expect_status(handle, try_key(handle, "a.group"), SHUF_INVALID, "without .group");
     expect_status(handle, try_key(handle, "none"), SHUF_DENIED,
                   "key none: expected a key of the daemon");
-    expect_status(handle, try_key(handle, ""), SHUF_INVALID, "key '': expected the name of a key");
+    expect_status(handle, try_key(handle, ""), SHUF_INVALID,
+                  "key \"\": expected the name of a key");
     expect_status(handle, try_key(handle, NULL), SHUF_OK, ""); /* the key of seed 0 */
     shuf_close(handle);
 }

@@ -196,7 +196,7 @@ static void wrong_options_are_explained(void **state)
         {"permute --n 10 --seed 7 --out /dev/full", 74, "/dev/full: No space left on device"},
         {"permute --n 10 --seed 7 --out /dev/full --format text", 74, "/dev/full: No space"},
         {"permute --n 10 --seed 7 --algorithm=", 64,
-         "--algorithm '': expected primefold, philox24 or lcg"},
+         "--algorithm \"\": expected primefold, philox24 or lcg"},
         {"permute --n 10 --seed 7 --socket=", 64, "--socket '': expected the path of a socket"},
         {"permute --n 10 --seed 7 --socket /tmp/shuf-none", 69,
          "start one: shufd --socket /tmp/shuf-none &\n"},

@@ -184,7 +184,7 @@ static void wrong_options_are_explained(void **state)
         {RIGHT "--world 2 --inverse", 64, "the inverse of a slice is not defined"},
         {RIGHT "--algorithm sattolo", 64,
          "algorithm \"sattolo\": expected primefold, philox24 or lcg"},
-        {RIGHT "--algorithm=", 64, "--algorithm '': expected primefold, philox24 or lcg"},
+        {RIGHT "--algorithm=", 64, "--algorithm \"\": expected primefold, philox24 or lcg"},
         {"index --n 1e11 --seed 7 --at 1 --algorithm philox24", 64,
          "n 100000000000: expected at most 2^36 or a power of two for an index with philox24"},
         {"index --n 4611686018427387905 --seed 7 --at 0", 64,

@@ -204,7 +204,7 @@ static void wrong_options_are_refused(void **state)
     expect_refused(66, "--in /dev/null: expected a regular file or a pipe",
                    "--in /dev/null --seed 7 --out y");
     expect_refused(66, "--in /: expected a regular file or a pipe", "--in / --seed 7 --out y");
-    expect_refused(64, "--algorithm '': expected primefold",
+    expect_refused(64, "--algorithm \"\": expected primefold",
                    "--in x --seed 7 --out y --algorithm=");
 }
 

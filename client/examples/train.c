@@ -70,7 +70,7 @@ static const void *read_values(shuf *daemon, const shuf_lease *lease, uint64_t f
                                uint64_t count)
 {
     static char copy[CHUNK * sizeof(uint64_t)];
-    unsigned width = lease->result.shape.width;
+    const uint64_t width = lease->result.shape.width;
     if (!*lease->device_id)
         return (const char *)lease->data + first * width;
     if (shuf_lease_read(daemon, lease, first * width, count * width, copy) != SHUF_OK)

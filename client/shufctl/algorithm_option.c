@@ -12,7 +12,7 @@ const char *shuf__algorithm_option(struct argp_state *state, const char *text)
     struct shuf__error error;
     enum shuf_algorithm algorithm;
     if (!*text) /* libshuf would take the default */
-        argp_failure(state, EX_USAGE, 0, "--algorithm '': expected %s",
+        argp_failure(state, EX_USAGE, 0, "--algorithm \"\": expected %s",
                      shuf__algorithm_list(expected));
     if (shuf__algorithm_parse(text, &algorithm, &error))
         argp_failure(state, EX_USAGE, 0, "%s", error.text);

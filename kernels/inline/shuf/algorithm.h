@@ -20,18 +20,18 @@
     X(LCG, "lcg", "linear congruential bijection with compaction", 0)
 
 enum shuf_algorithm {
-#define X(name, text, description, random_access) SHUF_ALGORITHM_##name,
-    SHUF_ALGORITHM_MAP(X)
-#undef X
+#define SHUF__ROW(name, text, description, random_access) SHUF_ALGORITHM_##name,
+    SHUF_ALGORITHM_MAP(SHUF__ROW)
+#undef SHUF__ROW
         SHUF_ALGORITHM_COUNT
 };
 
 /* A mask: bit a is set if algorithm number a has random access. */
 enum {
     SHUF_ALGORITHM_RANDOM_ACCESS = 0
-#define X(name, text, description, random_access) | random_access << SHUF_ALGORITHM_##name
-    SHUF_ALGORITHM_MAP(X)
-#undef X
+#define SHUF__ROW(name, text, description, random_access) | random_access << SHUF_ALGORITHM_##name
+    SHUF_ALGORITHM_MAP(SHUF__ROW)
+#undef SHUF__ROW
 };
 
 SHUF_FUNCTION int shuf_algorithm_has_random_access(enum shuf_algorithm algorithm)

@@ -16,9 +16,9 @@
 
 enum shuf__distribution {
     SHUF_DISTRIBUTION_NONE,
-#define X(name, text, what) SHUF_DISTRIBUTION_##name,
-    SHUF_DISTRIBUTION_MAP(X)
-#undef X
+#define SHUF__ROW(name, text, what) SHUF_DISTRIBUTION_##name,
+    SHUF_DISTRIBUTION_MAP(SHUF__ROW)
+#undef SHUF__ROW
         SHUF_DISTRIBUTION_COUNT
 };
 

@@ -16,7 +16,9 @@ enum shuf_purpose {
     SHUF_PURPOSE_STREAM = 4, /* the number of the stream replaces the epoch */
 };
 
-/* A key of 128 bits: a seed with 64 zeros, or the bits of a named key. */
+/* A key of 128 bits: a seed with 64 zeros, or the bits of a named key. A key file has 32
+ * hexadecimal digits, two for each byte: word 0 has the first 8 bytes, and word 1 the others, each
+ * with the byte of least value first. */
 typedef struct shuf_key {
     uint64_t word[2];
 } shuf_key;

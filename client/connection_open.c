@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opens a connection, if needed by several attempts. A process that gets no processor for a second
+ * sends its Hello too late. A new socket may belong to its group a moment later: a service manager
+ * first makes it.
+ */
+#include "connection.h"
+
+#include "denied.h"
+
+#include <time.h>
+
+enum { MOST_LATE = 4 }; /* connections in a row whose Hello comes too late */
+static const struct timespec pause = {.tv_nsec = 20000000};
+
+static bool may_open_soon(const struct shuf__connection *connection, shuf_status status, int late)
+{
+    if (connection->came_late)
+        return late < MOST_LATE;
+    return status == SHUF_DENIED && connection->is_refused &&
+           shuf__is_new_socket(connection->address.sun_path);
+}
+
+shuf_status shuf__connection_open(struct shuf__connection *connection, struct shuf__error *error)
+{
+    for (int late = 0;;) {
+        const shuf_status status = shuf__connection_open_once(connection, error);
+        late += connection->came_late;
+        if (!may_open_soon(connection, status, late))
+            return status;
+        *error = (struct shuf__error){0};
+        nanosleep(&pause, NULL);
+    }
+}
