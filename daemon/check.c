@@ -197,7 +197,7 @@ static void check_place(const struct shuf__config *config, const char *key, cons
         shuf__warn_of_config(
             config, log,
             "%s%s: directory %.200s: %s; expected one that uid %u may write to, or "
-            "one that the unit makes (RuntimeDirectory=)",
+            "one that the unit makes by the drop-in metrics-socket.conf",
             key, path, place, strerror(errno), (unsigned)geteuid());
 }
 

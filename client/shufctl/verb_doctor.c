@@ -71,7 +71,8 @@ int shuf__verb_doctor(int argc, char **argv)
     struct shuf__patient patient = {.root = ""};
     shuf__daemon_options(argc, argv,
                          "Checks the driver, device files, limits, huge pages and the daemon with "
-                         "its version and sandbox, and says what to do.",
+                         "its version and sandbox, and says what to do. Exit status: 0 without a "
+                         "FAULT, whatever the notes; else 69.",
                          &options);
     patient.given_socket = options.socket;
     patient.status = shuf__connect(&patient.handle, &options);

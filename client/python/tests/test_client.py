@@ -338,9 +338,9 @@ def test_bad_requests_are_refused(client, daemon):
         "key: '': expected the name": lambda: client.permute(10, key=""),
         "dtype: 'float': expected one of u32, u64, i64": lambda: client.permute(10, 7, dtype="float"),
         "dtype: <class 'float'>: expected one of u32, u64, i64$": lambda: client.permute(10, 7, dtype=float),
-        "^dtype: <class 'numpy.int32'>: .* i64; did you mean uint32\\?$": lambda: client.permute(10, 7, dtype=np.int32),
-        r"^dtype: dtype\('int32'\): .*; did you mean uint32\?$": lambda: client.permute(10, 7, dtype=np.dtype("i4")),
-        "^dtype: 'torch.int32': .*; did you mean uint32\\?$": lambda: client.permute(10, 7, dtype="torch.int32"),
+        "^dtype: <class 'numpy.int32'>: .* i64; did you mean int64\\?$": lambda: client.permute(10, 7, dtype=np.int32),
+        r"^dtype: dtype\('int32'\): .*; did you mean int64\?$": lambda: client.permute(10, 7, dtype=np.dtype("i4")),
+        "^dtype: 'torch.int32': .*; did you mean int64\\?$": lambda: client.permute(10, 7, dtype="torch.int32"),
         "^dtype: 'unit32': .*; did you mean uint32\\?$": lambda: client.permute(10, 7, dtype="unit32"),
         "^dtype: 'int64': .* u64; did you mean uint64\\?$": lambda: client.uniform(size=3, seed=1, dtype="int64"),
         "^dtype: 'float16': .*; did you mean float64\\?$": lambda: client.uniform(size=3, seed=1, dtype="float16"),
@@ -821,6 +821,9 @@ def test_arguments_of_other_libraries_are_explained(client):
     ):
         with pytest.raises(TypeError, match=f"argument '{name}'; did you mean world=\\?$"):
             call(10, 7, rank=0, **{name: 4})
+    for options, meant in ({"mean": 1}, "loc"), ({"std": 2}, "scale"), ({"shape": 3}, "size"), ({"sed": 7}, "seed"):
+        with pytest.raises(TypeError, match=f"did you mean {meant}=\\?$"):
+            client.normal(**options)
     with pytest.raises(TypeError, match="argument 'x'$"):
         client.permute(10, 7, x=4)
     generator = np.random.Generator(shufd.BitGenerator(7))

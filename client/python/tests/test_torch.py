@@ -417,9 +417,14 @@ def test_iteration_needs_little_memory(client):
         tracemalloc.stop()
 
 
+def test_arguments_of_other_names_are_explained():
+    with pytest.raises(TypeError, match="'world_size'; did you mean num_replicas=\\?$"):
+        shufd.torch.DistributedSampler(range(9), world_size=4, rank=1)
+
+
 def test_reprs(client):
     sampler = make_sampler(client, 10, 4, 3, epoch=2)
-    text = "shufd.torch.DistributedSampler(n=10, rank=3, num_replicas=4, seed=3, epoch=2)"
+    text = "shufd.torch.DistributedSampler(n=10, rank=3, num_replicas=4, shuffle=True, seed=3, epoch=2, drop_last=False)"
     assert repr(sampler) == text
     batches = shufd.torch.BatchSampler(sampler, 2, True)
     assert repr(batches) == f"shufd.torch.BatchSampler({text}, batch_size=2, drop_last=True)"

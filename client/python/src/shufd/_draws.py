@@ -12,6 +12,7 @@ from . import _arguments, _dtype, _request
 from ._calls import Calls
 from ._device import device_of, gpu_of
 from ._errors import Invalid, renamed
+from ._names import advise_arguments
 from ._shuf import lib
 from .random import Stream
 
@@ -22,6 +23,7 @@ Size = Union[int, Sequence[int], None]
 class Draws(Calls):
     """Normal and uniform random numbers."""
 
+    @advise_arguments
     def normal(
         self,
         loc: float = 0.0,
@@ -65,6 +67,7 @@ class Draws(Calls):
             mean=mean, std=std, method=method,
         )
 
+    @advise_arguments
     def uniform(
         self,
         low: float = 0.0,

@@ -62,6 +62,8 @@ def _meant(dtype: Any, allowed: tuple[str, ...]) -> str:
     """A question about the allowed type with a similar name; "" if there is none."""
     given = dtype.__name__ if isinstance(dtype, type) else str(dtype).rpartition(".")[2]
     names = ["bfloat16" if name == "bf16" else _TYPES[name].name for name in allowed]
+    if given == "int32" and "i64" in allowed:  # signed, and torch takes it
+        return "; did you mean int64?"
     similar = difflib.get_close_matches(given, names, 1, 0.82)
     return f"; did you mean {similar[0]}?" if similar else ""
 

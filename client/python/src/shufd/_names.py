@@ -4,12 +4,16 @@ of a method with the names that other libraries give them."""
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 from typing import Any, Callable, Iterable, Mapping, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_ARGUMENTS = {"num_replicas": "world", "num_shards": "world", "world_size": "world"}
+_ARGUMENTS = {
+    "num_replicas": ("world",), "num_shards": ("world",), "world_size": ("world", "num_replicas"),
+    "mean": ("loc",), "std": ("scale",), "shape": ("size",),
+}  # fmt: skip
 
 
 def dir_of(names: Iterable[str]) -> Callable[[], list[str]]:
@@ -46,7 +50,11 @@ def advice_of(module: str, others: Mapping[str, str], submodules: Iterable[str])
 def advise_arguments(function: _Function) -> _Function:
     """Adds to the TypeError about an unknown argument how this function names it. The type stays the same, so type
     checkers know the arguments."""
-    advice = {name: meant for name, meant in _ARGUMENTS.items() if meant in inspect.signature(function).parameters}
+    parameters = inspect.signature(function).parameters
+
+    def meant(name: str) -> str | None:
+        known = [other for other in _ARGUMENTS.get(name, ()) if other in parameters]
+        return next(iter(known or difflib.get_close_matches(name, parameters, 1)), None)
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -55,9 +63,9 @@ def advise_arguments(function: _Function) -> _Function:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # the function itself failed
                 raise
-            for name in advice.keys() & options.keys():
-                if f"'{name}'" in str(error):
-                    raise TypeError(f"{error}; did you mean {advice[name]}=?") from None
+            for name in options.keys() - parameters.keys():
+                if f"'{name}'" in str(error) and (other := meant(name)):
+                    raise TypeError(f"{error}; did you mean {other}=?") from None
             raise
 
     return cast(_Function, call)

@@ -31,7 +31,7 @@ import torch.utils.data
 from . import _client, _connect_rank, _errors, _sampling, default_client
 from ._arguments import flag, shown, u64
 from ._global_shuffle import global_shuffle
-from ._names import dir_of
+from ._names import advise_arguments, dir_of
 from ._ranks import rank_and_world
 from ._sampling import Cursor, Epoch, Indices, Read, Share
 from ._shuf import ffi, lib
@@ -63,6 +63,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     begins at the same place.
     """
 
+    @advise_arguments
     def __init__(
         self,
         dataset: Sized,
@@ -115,7 +116,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     def __repr__(self) -> str:
         return (
             f"shufd.torch.DistributedSampler(n={len(self.dataset)}, rank={self.rank}, "
-            f"num_replicas={self.num_replicas}, seed={self.seed}, epoch={self.epoch})"
+            f"num_replicas={self.num_replicas}, shuffle={self.shuffle}, seed={self.seed}, epoch={self.epoch}, "
+            f"drop_last={self.drop_last})"
         )
 
 
