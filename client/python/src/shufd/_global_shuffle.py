@@ -354,7 +354,7 @@ def global_shuffle(
             for i, leaf in enumerate(leaves):
                 out = torch.empty((outputs[ranks.rank], *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
                 moves.append(_moves.moves_of(ranks, lists, leaf, out, stage, all_offers, i, sizes, memory))
-            if first := moves[0][1]:
+            if (first := moves[0][1]) and ranks.gathers_by_nccl:
                 first.prepare(first.count_rounds(_budget_of(budget, leaves)))
         except Exception as error:  # the other ranks must hear of it, or they would wait
             failure = error.with_traceback(None)  # its frames would keep the lease

@@ -43,8 +43,8 @@ class Move:
         return min(most, max(least, 1 if needed <= budget else int(-(-2 * needed // budget))))
 
     def prepare(self, rounds: int) -> None:
-        """Starts what needs no other rank and no agreement, for so many rounds. Before the exchange of an
-        agreement, all ranks wait for it there."""
+        """Starts what needs no other rank and no agreement, for so many rounds. An agreement follows, in which all
+        ranks wait for this work of all."""
 
     def prepare_beside(self, rounds: int) -> None:
         """The same, during the exchange of an agreement."""

@@ -47,10 +47,16 @@ class Ranks:
                 f"a rank may have ended: {error}"
             ) from error
 
+    @property
+    def gathers_by_nccl(self) -> bool:
+        """Whether gather() follows the order of the current CUDA stream: it ends when the work that all ranks
+        have queued before has ended. Several engines in one group gather on the host."""
+        return bool(self.world > 1 and dist.get_backend(self.group) == "nccl")
+
     def gather(self, value: Any, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
         """The values of all ranks. If the exchange needs no help of the host, it calls `meanwhile` during it."""
         values = [value] * self.world
-        if self.world > 1 and dist.get_backend(self.group) == "nccl":
+        if self.gathers_by_nccl:
             return [pickle.loads(own) for own in self._gather_bytes(pickle.dumps(value), meanwhile)]
         if self.world > 1:
             self._call(dist.all_gather_object, values, value, group=self.group)

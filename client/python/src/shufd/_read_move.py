@@ -96,6 +96,7 @@ class _ReadMove(PeerMove):
     def _wait(self) -> None:
         self.ranks.wait_for_all(self.leaf.device)
 
+
 class PulledMove(_ReadMove):
     """The items are rows. A launch of the kernel reads the rows of a round and gathers those of the next: the
     links limit the one, and the memory of the GPU limits the other. The own rows move in the last launch."""
