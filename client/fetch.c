@@ -65,7 +65,8 @@ static shuf_status fetch_dividing(shuf *handle, const struct shuf__request_optio
     if (!result)
         result = &ignored;
     bool in_parts = false;
-    if (expect_values(m, trip) && shuf__choose_parts(handle, m, &in_parts))
+    expect_values(m, trip);
+    if (shuf__choose_parts(handle, m, &in_parts))
         return handle->error.status;
     if (in_parts)
         return shuf__fetch_parts(handle, options, m, trip, result);

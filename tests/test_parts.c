@@ -740,6 +740,34 @@ static void parts_continue_at_smaller_daemons(void **state)
     shuf_close(parts);
 }
 
+static void count_parts(void *context, shuf_event event, uint64_t done, uint64_t all)
+{
+    (void)done;
+    (void)all;
+    *(unsigned *)context += event == SHUF_EVENT_PART;
+}
+
+/* The daemon would not keep so large a result, so the summary takes little memory and has progress.
+ */
+static void summary_of_a_result_that_is_not_kept(void **state)
+{
+    (void)state;
+    const shuf_permutation p = {.n = 40000003, .seed = 7}; /* 160 MB */
+    shuf_result result, reference;
+    unsigned parts = 0;
+    replace_daemon("host_memory = 512Mi\nhost_cache = 16Mi\n"
+                   "device_memory = 512Mi\ndevice_cache = 16Mi\n");
+    shuf *handle = open_handle(&narrow), *whole = open_handle(&harness_shared);
+    expect_ok(whole, shuf_summarize(whole, &p, &reference));
+    shuf_set_observer(handle, count_parts, &parts);
+    expect_ok(handle, shuf_summarize(handle, &p, &result));
+    assert_true(parts > 1);
+    check_result(&result, &reference);
+    shuf_close(whole);
+    shuf_close(handle);
+    replace_daemon(small);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -762,6 +790,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_timeout_ends_all_parts),
         cmocka_unit_test(parts_continue_after_killed_daemon),
         cmocka_unit_test(parts_continue_at_smaller_daemons),
+        cmocka_unit_test(summary_of_a_result_that_is_not_kept),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, start_both, stop_both);

@@ -442,14 +442,16 @@ static void check_large(const char *socket, const char *header, size_t front, co
         "--in in --out out",
         "--in in --out - >out",
         "--in - --out - <in >out",
+        "--in pipe --out out & cat in >pipe; wait $!",
         "--inverse --in out --out back",
         "--inverse --in out --out - >back",
     };
     struct command c;
     write_file("in", header, front, in, LARGE_BYTES);
+    assert_int_equal(mkfifo(shufctl_path("pipe"), 0600), 0);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         size_t size;
-        const bool inverse = i > 2;
+        const bool inverse = strstr(commands[i], "--inverse");
         assert_int_equal(
             shufctl_script(&c,
                            "cd %s; exec \"$0\" shuffle --socket %s --record 7 --seed 7 "
@@ -466,6 +468,7 @@ static void check_large(const char *socket, const char *header, size_t front, co
             check_records("primefold", LARGE_N, LARGE_RECORD, 2, in, out + front);
         free(out);
     }
+    shufctl_remove("pipe");
 }
 
 /* The daemon has no room for the array. So it computes only the permutation, and shufctl

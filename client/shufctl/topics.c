@@ -6,7 +6,7 @@
 
 const struct shuf__topic shuf__topics[] = {
     {"units", "how numbers, sizes and durations are written",
-     "Numbers and sizes, in options and in the configuration of shufd:\n"
+     "Whole numbers and sizes, in options and in the configuration of shufd:\n"
      "\n"
      "  1000000, 1_000_000   decimal; underscores may separate digits\n"
      "  1e6, 2.5e3           with an exponent of ten\n"
