@@ -15,8 +15,7 @@
 
 static const shuf_permutation request = {.n = 1000, .seed = 7};
 static uint32_t out[1000];
-static const char text[] =
-    "the function of shuf_set_interrupt() ended the call";
+static const char text[] = "the function of shuf_set_interrupt() ended the call";
 static atomic_int asked;
 static volatile sig_atomic_t signalled;
 

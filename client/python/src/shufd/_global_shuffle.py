@@ -215,7 +215,7 @@ def _take_plan(
 
 
 _Sizes = tuple[list[int], list[int]]  # of all ranks, before and after
-_last_sizes: dict[tuple[Any, ...], _Sizes] = {}  # one entry, by what a rank knows alone
+_last_sizes: dict[tuple[Any, ...], _Sizes] = {}  # at most one entry; its key is what a rank knows without the others
 
 
 class _Planner:
