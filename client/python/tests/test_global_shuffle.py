@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """shufd.torch.global_shuffle over gloo, with 1 to 8 processes, against one shuffle of all rows."""
 
+import dataclasses
 import os
 import pathlib
 import re
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -441,3 +443,34 @@ def test_example(daemon, has_daemon):
     assert "20,001 rows on 3 ranks" in result.stdout
     assert "every rank holds its rows of the shuffle: True" in result.stdout
     assert "every rank has its own rows back: True" in result.stdout
+
+
+def test_early_plan_serves_the_same_sizes_only(monkeypatch):
+    """With NCCL a rank takes the plan for the sizes of the call before while the ranks agree."""
+    asked = []
+
+    def ask(planner, sizes, outputs):
+        asked.append((sizes, outputs))
+        return object()
+
+    def planner(**changes):
+        ranks = types.SimpleNamespace(rank=0, world=2)
+        return _global_shuffle._Planner(None, ranks, dataclasses.replace(own, **changes), [])
+
+    own = _global_shuffle.Arguments(0, 7, None, 0, "primefold", False, "tensor", [], 3, None, None)
+    monkeypatch.setattr(_global_shuffle._Planner, "_ask", ask)
+    monkeypatch.setattr(_global_shuffle, "_last_sizes", {})
+    first = planner()
+    first.begin()
+    assert asked == []
+    first.take([3, 4], [3, 4])
+    for sizes, changes, calls in (([3, 4], {}, 1), ([3, 5], {}, 2), ([3, 5], {"records": 4}, 1), ([4, 5], {}, 1)):
+        asked.clear()
+        again = planner(**changes)
+        again.begin()
+        again.take(sizes, sizes)
+        assert len(asked) == calls and asked[-1] == (sizes, sizes) and again.early is None
+    broken = planner(error="bad")
+    asked.clear()
+    broken.begin()
+    assert asked == []

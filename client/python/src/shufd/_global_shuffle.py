@@ -322,11 +322,11 @@ def global_shuffle(
                  GPU, else 256 MiB. A round has at least one record for each pair of ranks
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 
-    Returns new tensors in the same structure. With NCCL the host does not wait for the GPU: the work is queued on
-    the current CUDA stream. The plan takes 8 bytes a record in the memory of the
-    daemon, and another 8 bytes while it is computed. It is in the memory of the GPU if all tensors are
-    on the GPU of the daemon, else in host memory. If arguments of the ranks differ, all ranks fail
-    with the same Mismatch, which names the rank and the field. Other errors: Invalid, those of
+    Returns new tensors in the same structure. With NCCL the host does not wait for the GPU: the work is
+    queued on the current CUDA stream. The plan takes 8 bytes a record in the memory of the daemon, and
+    another 8 bytes while it is computed. It is in the memory of the GPU if all tensors are on the GPU of
+    the daemon, else in host memory. If arguments of the ranks differ, all ranks fail with the same
+    Mismatch, which names the rank and the field. Other errors: Invalid, those of
     Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
     ranks = Ranks(group)
