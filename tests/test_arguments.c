@@ -4,6 +4,12 @@
  * SHUF_INVALID with the argument's name, unless the header defines a meaning of NULL. The test also
  * reads the headers, and fails if its table lacks an argument of a public function.
  */
+/* Public headers leave the short names to programs. */
+#define X 3
+#include "shuf.h"
+_Static_assert(X == 3, "shuf.h redefines a macro of the program");
+#undef X
+
 #include "support/client.h"
 #include "support/cmocka_all.h"
 
