@@ -71,6 +71,8 @@ bool shuf__is_new_socket(const char *path)
     struct stat status;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return stat(path, &status) == 0 && S_ISSOCK(status.st_mode) &&
-           now.tv_sec - status.st_ctim.tv_sec <= 1;
+    if (stat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return false;
+    const time_t age = now.tv_sec - status.st_ctim.tv_sec; /* negative if the clock went back */
+    return age >= 0 && age <= 1;
 }

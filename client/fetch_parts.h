@@ -18,8 +18,9 @@ bool shuf__parts_are_possible(const struct shuf__request_message *whole);
 /* True if a call for the whole result failed with this status, but may succeed in parts. */
 bool shuf__parts_help(const struct shuf__request_message *whole, shuf_status status);
 
-/* Sets *in_parts to whether the values arrive sooner in parts, and the daemon would not keep the
- * whole result for later requests. May ask the daemon, and then fails as other calls do. */
+/* Sets *in_parts to whether parts are better for values and summaries: the result is large, and the
+ * daemon would not keep the whole for later requests. May ask the daemon, and then fails as other
+ * calls do. */
 shuf_status shuf__choose_parts(shuf *handle, const struct shuf__request_message *whole,
                                bool *in_parts);
 

@@ -168,6 +168,36 @@ static void new_socket_is_permitted_soon(void **state)
     assert_int_equal(chmod(harness_shared.directory, 0700), 0);
 }
 
+static _Atomic bool keeps_changing;
+
+static void *change_again(void *unused)
+{
+    (void)unused;
+    while (keeps_changing) {
+        chmod(harness_shared.socket, 0600);
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    return NULL;
+}
+
+/* A socket that changes all the time stays new, but nobody waits for it longer than for another. */
+static void wait_for_permission_ends(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    if (geteuid() != 0)
+        skip();
+    keeps_changing = true;
+    assert_int_equal(chmod(harness_shared.directory, 0711), 0);
+    assert_int_equal(pthread_create(&thread, NULL, change_again, NULL), 0);
+    const time_t begin = time(NULL);
+    expect_denied("for uid 65534; it is root:root's, mode 0600");
+    assert_in_range(time(NULL) - begin, 1, 10);
+    keeps_changing = false;
+    pthread_join(thread, NULL);
+    assert_int_equal(chmod(harness_shared.directory, 0700), 0);
+}
+
 static void random_requests_match_reference(void **state)
 {
     (void)state;
@@ -525,6 +555,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(connection_takes_no_closed_standard_stream),
         cmocka_unit_test(closed_socket_is_an_error),
         cmocka_unit_test(new_socket_is_permitted_soon),
+        cmocka_unit_test(wait_for_permission_ends),
         cmocka_unit_test(closed_file_is_no_socket),
         cmocka_unit_test(random_requests_match_reference),
         cmocka_unit_test(golden_table_matches),

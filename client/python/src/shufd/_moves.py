@@ -36,7 +36,7 @@ class Offers(NamedTuple):
 
     stage: Offer | None = None
     half: int = 0  # bytes of a half of the stage
-    tensors: Sequence[Offer | None] = ()  # each one that is wide
+    tensors: Sequence[Offer | None] = ()  # of each tensor; None for a narrow one
 
 
 def make_stage(ranks: Ranks, leaves: list[torch.Tensor], budget: int) -> Stage | None:
