@@ -221,6 +221,7 @@ static shuf_status make_exchange(struct shuf__request_message *m, const shuf_ran
     m->body.exchange.inverse = ranks->inverse;
     m->body.exchange.rank = ranks->rank;
     m->body.exchange.world = ranks->world;
+    m->body.exchange.part = ranks->part;
     set_list(&m->body.exchange.input, &m->body.exchange.n_input, ranks->input, ranks->world);
     set_list(&m->body.exchange.output, &m->body.exchange.n_output, ranks->output, ranks->world);
     set_name(&m->body.exchange.algorithm, ranks->algorithm);

@@ -30,6 +30,33 @@ struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank,
     return (struct shuf__range){first, sizes[rank]};
 }
 
+static uint64_t windows_with(const struct shuf__plan *plan, unsigned bits)
+{
+    const uint64_t last = (UINT64_C(1) << bits) - 1;
+    uint64_t count = 0;
+    for (uint64_t r = 0; r < plan->world; r++) {
+        const uint64_t records = plan->input
+                                     ? plan->input[r]
+                                     : shuf__equal_part(plan->permutation.n, plan->world, r).count;
+        count += (records >> bits) + ((records & last) != 0);
+    }
+    return count;
+}
+
+struct shuf__windows shuf__plan_windows(const struct shuf__plan *plan)
+{
+    struct shuf__windows w = {.bits = SHUF__WINDOW_BITS};
+    while ((w.count = windows_with(plan, w.bits)) > SHUF__WINDOWS_MOST)
+        w.bits++;
+    return w;
+}
+
+uint64_t shuf__plan_parts(const struct shuf__plan *plan)
+{
+    const uint64_t places = shuf__plan_part(plan, plan->rank, true).count;
+    return places ? (places - 1) / plan->part + 1 : 1;
+}
+
 static bool copy_list(const uint64_t **list, uint64_t world)
 {
     uint64_t *copy;
@@ -116,12 +143,34 @@ static shuf_status check_sizes(const char *field, const uint64_t *sizes, uint64_
                       field, world, shuf__plural(world), sum, n);
 }
 
+static shuf_status check_one_sided(const struct shuf__plan *plan, struct shuf__error *error)
+{
+    if (!plan->part)
+        return SHUF_OK;
+    if (plan->part % SHUF__PART_UNIT || plan->part > SHUF__PART_MOST)
+        return shuf__fail(error, SHUF_INVALID,
+                          "part %" PRIu64 ": expected a multiple of %d up to 2^31, or 0 for a plan "
+                          "of both sides",
+                          plan->part, SHUF__PART_UNIT);
+    if (plan->world > SHUF__RANKS_ONE_SIDED)
+        return shuf__fail(error, SHUF_INVALID,
+                          "world %" PRIu64 ": expected at most %d for a one-sided plan",
+                          plan->world, SHUF__RANKS_ONE_SIDED);
+    for (uint64_t r = 0; r < plan->world; r++)
+        if (shuf__plan_part(plan, r, false).count > SHUF__ONE_SIDED_MOST)
+            return shuf__fail(error, SHUF_INVALID,
+                              "input of rank %" PRIu64 ", %" PRIu64 " records: expected at most "
+                              "2^32 for a one-sided plan",
+                              r, shuf__plan_part(plan, r, false).count);
+    return SHUF_OK;
+}
+
 static shuf_status choose_dtype(struct shuf__request *request, struct shuf__error *error)
 {
     const struct shuf__plan *plan = &request->plan;
     const uint64_t in = shuf__plan_part(plan, plan->rank, false).count;
     const uint64_t out = shuf__plan_part(plan, plan->rank, true).count;
-    request->dtype = in <= UINT32_MAX && out <= UINT32_MAX ? SHUF_U32 : SHUF_U64;
+    request->dtype = plan->part || (in <= UINT32_MAX && out <= UINT32_MAX) ? SHUF_U32 : SHUF_U64;
     if (2 * plan->world + in + out <= INT64_MAX / 8)
         return SHUF_OK;
     return shuf__fail(error, SHUF_NO_MEMORY,
@@ -137,7 +186,8 @@ shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__erro
     request->kind = SHUF__EXCHANGE;
     if (check_permutation(&plan->permutation, error) || check_rank(plan, error) ||
         check_sizes("input", plan->input, plan->world, n, error) ||
-        check_sizes("output", plan->output, plan->world, n, error) || choose_dtype(request, error))
+        check_sizes("output", plan->output, plan->world, n, error) ||
+        check_one_sided(plan, error) || choose_dtype(request, error))
         return error->status;
     return SHUF_OK;
 }

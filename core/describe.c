@@ -68,8 +68,9 @@ static void describe_shuffle(const struct shuf__request *request, bool all, char
 static void describe_plan(const struct shuf__request *request, bool all, char *text)
 {
     const struct shuf__plan *plan = &request->plan;
-    snprintf(text, SHUF__REQUEST_TEXT, "exchange n %" PRIu64 ", rank %" PRIu64 " of %" PRIu64 "%s",
-             plan->permutation.n, plan->rank, plan->world, plan->inverse ? ", inverse" : "");
+    snprintf(text, SHUF__REQUEST_TEXT, "exchange n %" PRIu64 ", rank %" PRIu64 " of %" PRIu64 "%s%s",
+             plan->permutation.n, plan->rank, plan->world, plan->inverse ? ", inverse" : "",
+             plan->part ? ", one-sided" : "");
     if (all)
         add_permutation(request, text);
 }

@@ -56,9 +56,14 @@ static struct shuf__shape shape_of(uint64_t rows, uint64_t count, uint64_t width
     return (struct shuf__shape){rows, count, width, rows * count * width};
 }
 
-/* The counts to and from each rank, then a number for each record of the input and the output. */
+/* Of both sides: the counts to and from each rank, then a number for each record of the input and
+ * the output. One-sided: for each part the begins of its windows and its end, then two numbers for
+ * each record of the output. */
 static uint64_t numbers_of(const struct shuf__plan *plan)
 {
+    if (plan->part)
+        return shuf__plan_parts(plan) * (shuf__plan_windows(plan).count + 1) +
+               2 * shuf__plan_part(plan, plan->rank, true).count;
     return 2 * plan->world + shuf__plan_part(plan, plan->rank, false).count +
            shuf__plan_part(plan, plan->rank, true).count;
 }
@@ -155,6 +160,7 @@ static int compare_plans(const struct shuf__plan *a, const struct shuf__plan *b)
     RETURN_UNLESS_EQUAL(a->rank, b->rank);
     RETURN_UNLESS_EQUAL(a->world, b->world);
     RETURN_UNLESS_EQUAL(a->inverse, b->inverse);
+    RETURN_UNLESS_EQUAL(a->part, b->part);
     const int permutations = compare_permutations(&a->permutation, &b->permutation);
     const int inputs = permutations ? permutations : compare_sizes(a->input, b->input, a->world);
     return inputs ? inputs : compare_sizes(a->output, b->output, a->world);

@@ -23,10 +23,19 @@ extern "C" {
 
 #define SHUF__N_MAX (UINT64_C(1) << 62)
 
+/* Of one-sided plans: the most places of a part, and the most records of a rank. */
+#define SHUF__PART_MOST (UINT64_C(1) << 31)
+#define SHUF__ONE_SIDED_MOST (UINT64_C(1) << 32)
+
 enum {
     SHUF__KEY_NAME = 31,         /* most characters of a key's name */
     SHUF__RANKS_SIZED = 4000,    /* most ranks with sizes, so that both lists fit a message */
     SHUF__RANKS_EQUAL = 1 << 20, /* most ranks without sizes */
+    /* Of one-sided plans. An array of 2^21 numbers of 64 bits fits the L2 cache of a GPU. */
+    SHUF__RANKS_ONE_SIDED = 64,
+    SHUF__PART_UNIT = 1 << 16,
+    SHUF__WINDOW_BITS = 21, /* at least */
+    SHUF__WINDOWS_MOST = 512,
 };
 
 enum shuf__request_kind {
@@ -79,12 +88,21 @@ struct shuf__look_up {
  * together have n records. Rank r has input[r] records before the exchange, and output[r] after it.
  * Each list has `world` sizes with the sum n. If `input` is NULL, the parts are equal: they differ
  * by 1 at most, and the larger ones are first. If `output` is NULL, it is the same as `input`. rank
- * < world. */
+ * < world. A plan has lists for the sender and for the receiver or, if it is *one-sided*, only for
+ * the receiver. */
 struct shuf__plan {
     struct shuf__permutation permutation; /* one whole row, of an algorithm with random access */
     uint64_t rank, world;
     const uint64_t *input, *output; /* lists of the message, or copies by shuf__request_own() */
     bool inverse;
+    uint64_t part; /* one-sided: the places of a part, a multiple of SHUF__PART_UNIT; else 0 */
+};
+
+/* The windows of a one-sided plan. A window has 2^bits records of one rank, the last window of a
+ * rank may have fewer. The windows of rank 0 come first, then those of rank 1, ... */
+struct shuf__windows {
+    unsigned bits;
+    uint64_t count; /* of all ranks */
 };
 
 /* Consecutive positions. */
@@ -153,7 +171,8 @@ shuf_status shuf__buffer_make(struct shuf__request *request, uint64_t bytes,
                               struct shuf__error *error);
 
 /* Reads n, seed, epoch and algorithm of request->plan.permutation, and all other fields of the
- * plan. The type becomes U32 if every number of the plan fits it, else U64. */
+ * plan. The type becomes U32 if every number of the plan fits it, else U64. One-sided plans have
+ * U32. */
 shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__error *error);
 
 /* Divides the positions [0, n) into `parts` parts, and returns part number `index`. The first n %
@@ -162,6 +181,12 @@ struct shuf__range shuf__equal_part(uint64_t n, uint64_t parts, uint64_t index);
 
 /* The positions of a rank in the input (`output` false) or in the output. */
 struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output);
+
+/* Of a one-sided plan. */
+struct shuf__windows shuf__plan_windows(const struct shuf__plan *plan);
+
+/* The number of parts of a one-sided plan, at least 1. */
+uint64_t shuf__plan_parts(const struct shuf__plan *plan);
 
 /* Copies the lists of sizes, so the request stays valid after its message is freed. False: out of
  * memory. shuf__request_disown() frees the copies. */

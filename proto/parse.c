@@ -164,7 +164,8 @@ shuf_status shuf__parse_exchange(const Shuf__Exchange *message, struct shuf__req
                  .world = message->world,
                  .input = message->n_input ? message->input : NULL,
                  .output = message->n_output ? message->output : NULL,
-                 .inverse = message->inverse}};
+                 .inverse = message->inverse,
+                 .part = message->part}};
     if (shuf__algorithm_parse(message->algorithm, &request->plan.permutation.algorithm, error) ||
         shuf__request_name_key(request, message->key, error) ||
         check_length("input", message->n_input, message->world, error) ||

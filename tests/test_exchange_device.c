@@ -198,6 +198,39 @@ static void many_records(void **state)
     }
 }
 
+/* One-sided plans: ranks of one and of several windows, values of 32 and of 64 bits, and a last
+ * part with few places or with none. */
+static void one_sided(void **state)
+{
+    (void)state;
+    enum { UNIT = SHUF__PART_UNIT, MOST = SHUF__RANKS_ONE_SIDED };
+    random_start("one_sided");
+    for (int i = 0; i < 60; i++) {
+        uint64_t input[MOST], output[MOST];
+        const uint64_t world = 1 + random_below(i % 2 ? 5 : MOST);
+        struct shuf__plan plan =
+            plan_of(random_size(i % 5 ? 900000 : 9000000), random_below(world), world, i % 3 == 0);
+        random_sizes(plan.permutation.n, world, input);
+        random_sizes(plan.permutation.n, world, output);
+        plan.input = i % 4 ? input : NULL;
+        plan.output = i % 4 == 2 ? output : NULL;
+        plan.part = UNIT * (1 + random_below(4));
+        check_plan(&plan, SHUF_AUTO);
+    }
+    for (int bits = 30; bits <= 38; bits += 2) {
+        const uint64_t n = (UINT64_C(1) << bits) - random_below(2);
+        uint64_t output[MOST] = {0};
+        struct shuf__plan plan = plan_of(n, 3, MOST, random_below(2));
+        output[0] = n - 300001;
+        output[3] = 300001;
+        plan.output = output;
+        plan.part = UNIT;
+        check_plan(&plan, SHUF_AUTO);
+        plan.rank = 5; /* gets nothing */
+        check_plan(&plan, SHUF_AUTO);
+    }
+}
+
 /* A list of sizes that are those of equal parts gives the plan of equal parts. */
 static void equal_sizes(void **state)
 {
@@ -268,6 +301,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_has_all),  cmocka_unit_test(many_ranks),
         cmocka_unit_test(many_records), cmocka_unit_test(equal_sizes),
         cmocka_unit_test(memory),       cmocka_unit_test(cancelled),
+        cmocka_unit_test(one_sided),
     };
     return computation_main(argc, argv, tests);
 }

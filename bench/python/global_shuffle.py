@@ -28,7 +28,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _kernel_move, _moves, _read_move, _row_kernel
+from shufd import _global_shuffle, _kernel_move, _moves, _peer_moves, _row_kernel
 
 SEED = 7
 
@@ -65,10 +65,14 @@ class Job:
         dist.all_to_all_single(self.out, self.rows)
 
     def plan(self):
+        """A plan as global_shuffle() takes it."""
         self.epoch += 1
-        plan = self.client.exchange(
-            self.n, seed=SEED, epoch=self.epoch, rank=self.rank, world=self.world, device=f"cuda:{self.rank}"
-        )
+        settings = dict(seed=SEED, epoch=self.epoch, rank=self.rank, world=self.world, device=f"cuda:{self.rank}")
+        (_, _, part), = _global_shuffle._last_sizes.values()
+        if part:
+            plan = self.client.exchange_one_sided(self.n, part=part, **settings)
+        else:
+            plan = self.client.exchange(self.n, **settings)
         del plan
 
     def shuffle(self):
@@ -174,9 +178,9 @@ def select(options):
     if options.rounds:
         _kernel_move._OVERLAPPED_ROUNDS, _kernel_move._SHORTEST_ROUND = options.rounds, 1
     if options.method:
-        _read_move.LEAST_DIRECT_BYTES = 1 if options.method == "direct" else 1 << 60
+        _peer_moves.LEAST_DIRECT_BYTES = 1 if options.method == "direct" else 1 << 60
     if options.method == "staged":
-        _moves._may_be_read = lambda ranks, leaf: False
+        _moves.part_of = lambda *offers: 0
     if options.method == "torch":
         _row_kernel.is_available = lambda device: False
 

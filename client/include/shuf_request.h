@@ -150,6 +150,9 @@ typedef struct shuf_ranks {
     const uint64_t *input;  /* `world` sizes with the sum n; NULL: equal parts, which differ by 1 at
                              * most, the larger ones first */
     const uint64_t *output; /* as `input`; NULL: the sizes of the input */
+    uint64_t part; /* 0: the plan of both sides; else a one-sided plan, in parts of so many places:
+                    * a multiple of 65536 up to 2^31. A one-sided plan is for at most 64 ranks of at
+                    * most 2^32 records. */
 } shuf_ranks;
 
 #endif

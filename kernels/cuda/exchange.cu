@@ -20,6 +20,7 @@
 #include "exchange_sort.cuh"
 #include "fold_forms.cuh"
 #include "host/primefold_shape.h"
+#include "one_sided.cuh"
 
 #include <algorithm>
 #include <memory>
@@ -324,6 +325,8 @@ Methods exchange_methods(const shuf__plan &plan)
 
 uint64_t exchange_bytes(const shuf__request &request, const Methods &methods)
 {
+    if (request.plan.part)
+        return one_sided_bytes(request.plan);
     return is_narrow(request) ? lay_out<uint32_t>(request.plan, methods, nullptr).bytes
                               : lay_out<uint64_t>(request.plan, methods, nullptr).bytes;
 }
@@ -333,6 +336,8 @@ cudaError_t exchange_async(const shuf__simd_ops *simd, const shuf__computation &
 {
     if (computation.request.plan.permutation.n <= SHUF_PRIMEFOLD_EXACT)
         return make_here(simd, computation, out, stream, cancelled);
+    if (computation.request.plan.part)
+        return one_sided_async(computation, out, stream, cancelled);
     return is_narrow(computation.request)
                ? make_plan<uint32_t>(computation, methods, out, stream, cancelled)
                : make_plan<uint64_t>(computation, methods, out, stream, cancelled);

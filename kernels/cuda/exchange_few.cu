@@ -6,7 +6,6 @@
 
 #include "exchange_sort.cuh"
 #include "exchange_walk.cuh"
-#include "host/primefold_shape.h"
 
 #include <algorithm>
 
@@ -19,6 +18,7 @@ namespace
 using walk::Positions;
 using walk::Range;
 using walk::Ranges;
+using walk::with_values;
 
 constexpr uint64_t alignment = 256;
 
@@ -69,18 +69,6 @@ bool is_cancelled(const shuf__computation &computation, bool *cancelled)
 {
     *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
     return *cancelled;
-}
-
-/* Calls use(f, step) with the form of the values, and with the step over `lanes` positions. */
-template <typename Use> cudaError_t with_values(const shuf__plan &plan, Use use)
-{
-    const shuf_primefold_shape shape = shuf__primefold_shape(plan.permutation.n);
-    const auto with = [&](auto of) {
-        const auto f = of.make(plan.permutation, shape);
-        return use(f, walk::step_of(f, shape));
-    };
-    return plan.inverse ? walk::with_form<Direction::inverse>(shape, with)
-                        : walk::with_form<Direction::forward>(shape, with);
 }
 
 template <typename Word> Range<Word> range_of(const shuf__range &part)

@@ -63,6 +63,9 @@ constexpr uint64_t walk_positions = uint64_t{1} << 31;           /* of a launch 
 constexpr uint64_t select_most = 13, select_wide_most = 15, select_wide_inverse_most = 6;
 constexpr int split_ranks = 8;
 
+/* One-sided plans. */
+constexpr int plan_sort_threads = 1024;
+
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
  * streams a thread computes several draws. */
 constexpr int gauss_threads = 256, gauss_wide_threads = 192, gauss_blocks_per_sm = 2;

@@ -16,7 +16,8 @@
 #include "host/exchange.h"
 
 #include "host/cancelled.h"
-#include "host/primefold_shape.h"
+#include "host/neighbours.h"
+#include "host/one_sided.h"
 #include "host/tile.h"
 
 #include <assert.h>
@@ -25,7 +26,7 @@
 #include <string.h>
 
 enum {
-    BATCH = 2048,             /* positions that are evaluated together */
+    BATCH = SHUF__NEIGHBOURS, /* positions that are evaluated together */
     WINDOW_LEAST = 16384,     /* a window has one to two times as many records, on average */
     WINDOWS_MOST = 1 << 13,   /* with more windows, writes would need more pages than the TLB has */
     BUCKETS = 4096,           /* in which a window is sorted */
@@ -41,13 +42,11 @@ struct windows {
 
 /* The state of one computation, which its threads share. */
 struct run {
-    const struct shuf__simd_ops *simd;
     const struct shuf__computation *computation;
-    const struct shuf__plan *plan; /* of the computation */
-    union shuf__bijection place;   /* from a position of the input to its place in the output */
-    union shuf__bijection source;  /* its inverse */
-    bool narrow;                   /* whether values have 32 bits */
-    struct shuf__range in, out;    /* of the rank */
+    const struct shuf__plan *plan;  /* of the computation */
+    struct shuf__neighbours place;  /* from a position of the input to its place in the output */
+    struct shuf__neighbours source; /* its inverse */
+    struct shuf__range in, out;     /* of the rank */
     struct windows windows;
     unsigned span_bits;     /* a span of the input has 2^span_bits positions, the last one fewer */
     int senders, receivers; /* threads for the order, and for the places */
@@ -68,20 +67,6 @@ static void put(const struct run *run, void *list, uint64_t index, uint64_t numb
         ((uint32_t *)list)[index] = (uint32_t)number;
     else
         ((uint64_t *)list)[index] = number;
-}
-
-/* values[i] = f(first + i) */
-static void evaluate(const struct run *run, const union shuf__bijection *f, uint64_t first,
-                     size_t count, uint64_t values[BATCH])
-{
-    uint32_t narrow[BATCH];
-    if (!run->narrow) {
-        run->simd->wide[SHUF_ALGORITHM_PRIMEFOLD](f, first, 1, values, count);
-        return;
-    }
-    run->simd->narrow[SHUF_ALGORITHM_PRIMEFOLD](f, (uint32_t)first, 1, narrow, count);
-    for (size_t i = 0; i < count; i++)
-        values[i] = narrow[i];
 }
 
 /* The share of thread number `index` of `threads`. */
@@ -121,7 +106,7 @@ static void take_input(struct run *run, int thread, bool writes)
          i += BATCH) {
         const size_t count = share.count - i < BATCH ? share.count - i : BATCH;
         const uint64_t own = share.first + i;
-        evaluate(run, &run->place, run->in.first + own, count, values);
+        shuf__neighbours_evaluate(&run->place, run->in.first + own, count, values);
         for (size_t k = 0; k < count; k++) {
             const uint64_t index = next[values[k] >> bits]++;
             if (!writes)
@@ -302,7 +287,7 @@ static void take_output(struct run *run, int thread, bool writes)
          i += BATCH) {
         const size_t count = share.count - i < BATCH ? share.count - i : BATCH;
         const uint64_t own = share.first + i;
-        evaluate(run, &run->source, run->out.first + own, count, values);
+        shuf__neighbours_evaluate(&run->source, run->out.first + own, count, values);
         for (size_t k = 0; k < count; k++) {
             const uint64_t index = next[rank_of(run, values[k])]++;
             if (writes)
@@ -367,6 +352,8 @@ static void lay_out(struct run *run, int threads, const struct shuf__plan *plan)
 uint64_t shuf__exchange_bytes(int threads, const struct shuf__plan *plan)
 {
     struct run run = {0};
+    if (plan->part)
+        return shuf__one_sided_bytes(threads, plan);
     lay_out(&run, threads, plan);
     const uint64_t windows = (uint64_t)run.senders * run.windows.count;
     const uint64_t ranks = (uint64_t)run.receivers * plan->world;
@@ -374,21 +361,16 @@ uint64_t shuf__exchange_bytes(int threads, const struct shuf__plan *plan)
     return (run.in.count + lists + (windows > ranks ? windows : ranks)) * sizeof(uint64_t);
 }
 
-static void make_bijections(struct run *run)
-{
-    const struct shuf__permutation *p = &run->plan->permutation;
-    const shuf_primefold_shape shape = shuf__primefold_shape(p->n);
-    run->narrow = shuf__primefold_word_bits(&shape) <= 32;
-    shuf__bijection_make(p, 0, &shape, &run->place);
-    run->source = run->place;
-    shuf__primefold_invert(run->plan->inverse ? &run->source.primefold : &run->place.primefold);
-}
-
 bool shuf__host_exchange(const struct shuf__simd_ops *simd, int threads,
                          const struct shuf__computation *computation, void *out)
 {
     const struct shuf__plan *plan = &computation->request.plan;
-    struct run run = {.simd = simd, .computation = computation};
+    const struct shuf__permutation *p = &plan->permutation;
+    struct run run = {.computation = computation,
+                      .place = shuf__neighbours_make(simd, p, !plan->inverse),
+                      .source = shuf__neighbours_make(simd, p, plan->inverse)};
+    if (plan->part)
+        return shuf__host_one_sided(simd, threads, computation, out);
     lay_out(&run, threads, plan);
     assert(computation->workspace &&
            computation->workspace->bytes >= shuf__exchange_bytes(threads, plan));
@@ -401,7 +383,6 @@ bool shuf__host_exchange(const struct shuf__simd_ops *simd, int threads,
     run.bounds = run.keys + run.in.count;
     run.first = run.bounds + plan->world + 1;
     run.counters = run.first + SPANS_A_RANK * plan->world + 1;
-    make_bijections(&run);
     atomic_init(&run.next, 0);
     atomic_init(&run.cancelled, false);
     order_input(&run);

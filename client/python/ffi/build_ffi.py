@@ -85,6 +85,7 @@ typedef struct {
     bool inverse;
     uint64_t rank, world;
     const uint64_t *input, *output;
+    uint64_t part;
     ...;
 } shuf_ranks;
 typedef struct { unsigned transports; bool event; ...; } shuf_lease_options;

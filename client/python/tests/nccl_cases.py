@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _moves, _read_move
+from shufd import _moves, _peer_moves
 
 
 def evenly(n, world):
@@ -28,25 +28,30 @@ def cases(world):
     even = evenly(100_003, world)
     first = [sum(even), *[0] * (world - 1)]
     for width in (1, 3, 8, 12, 48):
-        yield f"{width} bytes", width, even, even, {}, "PulledMove"
+        yield f"{width} bytes", width, even, even, {}, "WrittenMove"
     for width in (64, 65, 96, 256, 1000):
         yield f"{width} bytes", width, even, even, {}, "DirectMove"
     images = evenly(101, world)
     yield "images", 150_528, images, images, {}, "DirectMove"
-    yield "rounds", 8, even, even, {"budget": 20_000}, "PulledMove"
+    many, more = evenly(300_001 * world, world), [*evenly(100_000 * world, world)]
+    more[0] += 200_000 * world + world
+    yield "parts", 8, many, many, {"budget": 4 << 20}, "WrittenMove"
+    yield "parts to one rank", 4, many, more, {"budget": 6 << 20}, "WrittenMove"
+    yield "windows", 1, [n * 20 for n in many], [n * 20 for n in many], {}, "WrittenMove"
+    yield "windows, wide", 64, [n * 20 for n in many], [n * 20 for n in many], {}, "DirectMove"
     few = evenly(1003, world)
-    yield "a row a round", 8, few, few, {"budget": 1}, "PulledMove"
+    yield "a row a round", 8, few, few, {"budget": 1}, "StagedMove"
     yield "direct rounds", 80, even, even, {"budget": 20_000}, "DirectMove"
     yield "images in rounds", 150_528, images, images, {"budget": 1}, "DirectMove"
     yield "from one rank", 72, first, even, {}, "DirectMove"
     yield "to one rank", 72, even, first, {}, "DirectMove"
-    yield "narrow, from one rank", 4, first, even, {}, "PulledMove"
-    yield "narrow, to one rank", 4, even, first, {}, "PulledMove"
-    yield "few narrow rows", 8, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "PulledMove"
+    yield "narrow, from one rank", 4, first, even, {}, "WrittenMove"
+    yield "narrow, to one rank", 4, even, first, {}, "WrittenMove"
+    yield "few narrow rows", 8, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "WrittenMove"
     yield "few rows", 128, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "DirectMove"
     yield "not contiguous", 128, even, even, {"strided": True}, "TorchMove"
-    yield "pulled, wide", 256, even, even, {"least": 1 << 40}, "PulledMove"
-    yield "pulled, images in rounds", 150_528, images, images, {"least": 1 << 40, "budget": 1 << 20}, "PulledMove"
+    yield "written, wide", 256, even, even, {"least": 1 << 40}, "WrittenMove"
+    yield "written, images", 150_528, images, images, {"least": 1 << 40}, "WrittenMove"
     yield "staged", 8, even, even, {"reads": False}, "StagedMove"
     yield "staged, in rounds", 8, even, even, {"reads": False, "budget": 20_000}, "StagedMove"
     yield "staged, wide", 256, even, even, {"reads": False}, "StagedMove"
@@ -56,7 +61,7 @@ def cases(world):
 def run(case, client, used):
     name, width, before, after, options, expected = case
     options = dict(options)
-    strided, least = options.pop("strided", False), options.pop("least", _read_move.LEAST_DIRECT_BYTES)
+    strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
     rank = dist.get_rank()
@@ -66,14 +71,14 @@ def run(case, client, used):
         larger = own.new_zeros((2 * len(own), width))
         larger[::2] = own
         own = larger[::2]
-    usual, _read_move.LEAST_DIRECT_BYTES = _read_move.LEAST_DIRECT_BYTES, least
+    usual, _peer_moves.LEAST_DIRECT_BYTES = _peer_moves.LEAST_DIRECT_BYTES, least
     used.clear()
     shuffled = shufd.torch.global_shuffle(own, seed=7, epoch=width, output_size=after[rank], client=client, **options)
     methods = set(used)
     back = shufd.torch.global_shuffle(
         shuffled, seed=7, epoch=width, output_size=before[rank], inverse=True, client=client, **options
     )
-    _read_move.LEAST_DIRECT_BYTES = usual
+    _peer_moves.LEAST_DIRECT_BYTES = usual
     os.environ.pop("NCCL_P2P_DISABLE", None)
     whole = torch.from_numpy(np.array(client.shuffle(rows, seed=7, epoch=width)))
     right = torch.equal(shuffled.cpu(), whole[sum(after[:rank]) : sum(after[: rank + 1])])
@@ -87,7 +92,7 @@ def run(case, client, used):
 def watch_methods():
     """A list that gets the name of the method of each move."""
     used = []
-    for kind in (_moves.TorchMove, _moves.StagedMove, _moves.PulledMove, _moves.DirectMove):
+    for kind in (_moves.TorchMove, _moves.StagedMove, _moves.WrittenMove, _moves.DirectMove):
         def run(self, rounds, kind=kind, own=kind.run):
             used.append(kind.__name__)
             return own(self, rounds)

@@ -320,7 +320,7 @@ def test_no_room_for_the_output(client, monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(_moves, "moves_of", fail)
+    monkeypatch.setattr(_moves, "staged_move", fail)
     with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
         shufd.torch.global_shuffle(torch.arange(20_000), seed=99, client=client)
     del caught
@@ -434,7 +434,7 @@ def test_example(daemon, has_daemon):
         del environment["SHUFD_SOCKET"]
     result = subprocess.run(
         # Debian's torchrun fails without a redirection of the output: its Python is newer than torch's.
-        [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "3", "-r", "1", "-t", "1",
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "3", "-r", "1", "-t", "1",
          str(EXAMPLE), "--rows", "20_001"],
         capture_output=True, text=True, timeout=300, env=environment,
     )  # fmt: skip
@@ -449,8 +449,8 @@ def test_early_plan_serves_the_same_sizes_only(monkeypatch):
     """With NCCL a rank takes the plan for the sizes of the call before while the ranks agree."""
     asked = []
 
-    def ask(planner, sizes, outputs):
-        asked.append((sizes, outputs))
+    def ask(planner, *sizes):
+        asked.append(sizes)
         return object()
 
     def planner(**changes):
@@ -463,13 +463,16 @@ def test_early_plan_serves_the_same_sizes_only(monkeypatch):
     first = planner()
     first.begin()
     assert asked == []
-    first.take([3, 4], [3, 4])
-    for sizes, changes, calls in (([3, 4], {}, 1), ([3, 5], {}, 2), ([3, 5], {"records": 4}, 1), ([4, 5], {}, 1)):
+    first.take([3, 4], [3, 4], 0)
+    for sizes, part, changes, calls in (
+        ([3, 4], 0, {}, 1), ([3, 5], 0, {}, 2), ([3, 5], 65536, {}, 2), ([3, 5], 65536, {"records": 4}, 1),
+        ([4, 5], 65536, {}, 1),
+    ):  # fmt: skip
         asked.clear()
         again = planner(**changes)
         again.begin()
-        again.take(sizes, sizes)
-        assert len(asked) == calls and asked[-1] == (sizes, sizes) and again.early is None
+        again.take(sizes, sizes, part)
+        assert len(asked) == calls and asked[-1] == (sizes, sizes, part) and again.early is None
     broken = planner(error="bad")
     asked.clear()
     broken.begin()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The moves that need GPUs, on the host: threads are the ranks, and a loop over addresses is the kernel.
+"""The moves that need GPUs, on the host: threads are the ranks, and NumPy's copies are the kernels.
 
-nccl_cases.py has the kernel and real peers. These tests have the arithmetic of segments, stages and rounds.
+nccl_cases.py has the kernels and real peers. These tests have the arithmetic of addresses, stages and rounds.
 """
 
 import contextlib
@@ -15,12 +15,24 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from shufd import _kernel_move, _read_move
+from shufd import _kernel_move, _peer_kernels, _peer_moves
 from shufd._kernel_move import StagedMove
-from shufd._plan_lists import Lists, Numbers
-from shufd._read_move import DirectMove, Peers, PulledMove, Stage
+from shufd._peer_moves import DirectMove, WrittenMove
+from shufd._plan import PART_UNIT
+from shufd._plan_lists import Lists, Numbers, Sources
+from shufd._stage import PeerStage, Room, Stage, part_for, room_for
 
 LIMIT_S = 60
+
+
+def memory(address, count, dtype):
+    """The numbers at an address."""
+    bytes = (ctypes.c_uint8 * (count * np.dtype(dtype).itemsize)).from_address(address) if count else bytearray()
+    return np.frombuffer(bytes, dtype)
+
+
+def rows_at(address, count, row):
+    return memory(address, count * row, np.uint8).reshape(count, row)
 
 
 class HostTable:
@@ -28,16 +40,61 @@ class HostTable:
     here is reversed."""
 
     def __init__(self, groups, row_bytes, width, device):
-        self.groups, self.row, self.number = groups, row_bytes, {4: ctypes.c_uint32, 8: ctypes.c_uint64}[width]
+        self.groups, self.row, self.dtype = groups, row_bytes, {4: np.uint32, 8: np.uint64}[width]
 
     def launch(self, group):
-        for segment in reversed(self.groups[group]):
-            for k in range(segment.rows):
-                i, o = (
-                    self.number.from_address(list + k * ctypes.sizeof(self.number)).value if list else k
-                    for list in (segment.source_list, segment.target_list)
-                )
-                ctypes.memmove(segment.target + o * self.row, segment.source + i * self.row, self.row)
+        for s in reversed(self.groups[group]):
+            sources, targets = (
+                memory(list, s.rows, self.dtype) if list else np.arange(s.rows) for list in (s.source_list, s.target_list)
+            )
+            if s.rows:
+                rows = rows_at(s.source, int(sources.max()) + 1, self.row)[sources]
+                rows_at(s.target, int(targets.max()) + 1, self.row)[targets] = rows
+
+
+class HostSender:
+    """Does what send_rows() of _peer_kernels.py does."""
+
+    def __init__(self, leaf, row_bytes, windows, groups):
+        self.leaf, self.row, self.windows, self.groups = leaf, row_bytes, windows, groups
+
+    def launch(self, group, expected):
+        source = self.leaf.numpy().reshape(len(self.leaf), self.row)
+        for request in reversed(self.groups[group]) if self.windows else ():
+            begins = memory(request.begins, self.windows + 1, np.uint32).astype(np.int64)
+            assert (np.diff(begins) >= 0).all()
+            numbers = memory(request.records, int(begins[-1] - begins[0]), np.uint32)
+            rows_at(request.target, int(begins[-1]), self.row)[begins[0] :] = source[numbers]
+
+
+def take_on_host(out, row, plan, owners):
+    """Does what take_rows() of _peer_kernels.py does."""
+    places = np.arange(plan.places)
+    part = places // plan.part
+    parts = max(1, -(-plan.places // plan.part))
+    begins = memory(plan.begins, parts * (plan.windows + 1), np.uint32).reshape(parts, -1)
+    index = memory(plan.indices, plan.places, np.uint32)
+    records = memory(plan.records, plan.places, np.uint32)[part * plan.part + index]
+    owner = sum((index >= begins[part, each.window]).astype(int) for each in owners[1:]) + 0 * index.astype(int)
+    target = out.numpy().reshape(plan.places, row)
+    for rank in set(owner.tolist()):
+        mine = records[owner == rank]
+        target[owner == rank] = rows_at(owners[rank].rows, int(mine.max()) + 1, row)[mine]
+
+
+class HostStream:
+    """Work on the host ends at once."""
+
+    cuda_stream = 0
+
+    def wait_stream(self, other):
+        pass
+
+    def wait_event(self, event):
+        pass
+
+    def record_event(self):
+        return object()
 
 
 class Exchange:
@@ -73,46 +130,57 @@ def lists_of(client, sizes, outputs, rank, **options):
     return lists
 
 
-def prepare_reads(kind, ranks, lists, leaf, out, stages, leaves, budget):
-    """The move of a rank, prepared as _begin() does it before all ranks agree on the rounds."""
-    peers = Peers(
-        [stage.memory.data_ptr() if stage else 0 for stage in stages],
-        [stage.half if stage else 0 for stage in stages],
-        [each.data_ptr() for each in leaves],
+def sources_of(client, sizes, outputs, rank, part, **options):
+    plan = client.exchange_one_sided(
+        sum(sizes), rank=rank, world=len(sizes), part=part, input=sizes, output=outputs, **options
     )
-    move = kind(ranks, lists, leaf, out, stages[ranks.rank], peers)
-    move.prepare(move.count_rounds(budget))
-    ranks.wait_for_all(None)
-    move.prepare_beside(move.count_rounds(budget))
-    return move
+    sources = Sources(plan)
+    sources.numbers = torch.from_numpy(sources.numbers.copy())
+    return sources
+
+
+def stages_of(leaves, outputs, width, budget):
+    """The stages of all ranks, and their places in memory; None for a rank that needs none."""
+    world = len(leaves)
+    rooms = [room_for(len(leaf), places, width, world, budget) for leaf, places in zip(leaves, outputs)]
+    stages = [
+        Stage(room, width, world, "cpu") if len(leaf) + places else None for room, leaf, places in zip(rooms, leaves, outputs)
+    ]
+    peers = [PeerStage(s.memory.data_ptr(), s.room, s.half) if s else PeerStage(0, Room(), 0) for s in stages]
+    return stages, peers
+
+
+def moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **options):
+    """The moves of all ranks, and what they need."""
+    world, width = len(sizes), leaves[0].shape[1]
+    if kind is StagedMove:
+        plans = [lists_of(client, sizes, outputs, rank, **options) for rank in range(world)]
+        return [StagedMove(*arguments) for arguments in zip(ranks, plans, leaves, outs)], plans
+    stages, peers = stages_of(leaves, outputs, width, budget)
+    rooms = [stage.room if stage else Room(1 << 62, 1 << 62) for stage in stages] if kind is WrittenMove else None
+    part = part_for(rooms, sizes, outputs)
+    plans = [sources_of(client, sizes, outputs, rank, part, **options) for rank in range(world)]
+    if kind is WrittenMove:
+        for plan in plans:
+            assert all(count <= stage.room.numbers for count, stage in zip(plan.longest(), stages) if stage)
+        return [WrittenMove(*each, peers, outputs) for each in zip(ranks, plans, leaves, outs)], (plans, stages)
+    tensors = [leaf.data_ptr() for leaf in leaves]
+    return [DirectMove(*each, tensors) for each in zip(ranks, plans, leaves, outs)], plans
 
 
 def exchange_all(client, kind, rows, sizes, outputs, budget, **options):
     """The outputs of all ranks. Each rank is a thread."""
     world = len(sizes)
     exchange = Exchange(world)
-    plans = [lists_of(client, sizes, outputs, rank, **options) for rank in range(world)]
+    ranks = [Ranks(rank, world, exchange) for rank in range(world)]
     leaves = [torch.from_numpy(part.copy()) for part in np.split(rows, np.cumsum(sizes)[:-1])]
     outs = [torch.zeros((size, rows.shape[1]), dtype=torch.uint8) for size in outputs]
-    stages = [Stage([leaf], world, budget) if len(leaf) and kind is not StagedMove else None for leaf in leaves]
-    rounds, errors = [0] * world, []
-
-    def run(rank):
-        ranks, lists = Ranks(rank, world, exchange), plans[rank]
-        if kind is StagedMove:
-            move = StagedMove(ranks, lists, leaves[rank], outs[rank])
-        else:
-            move = prepare_reads(kind, ranks, lists, leaves[rank], outs[rank], stages, leaves, budget)
-        rounds[rank] = move.count_rounds(budget)
-        exchange.barrier.wait()
-        lists.all_to = [each.to for each in plans]
-        if len(set(rounds)) > 1:
-            move.forget_preparation()
-        move.run(max(rounds))
+    moves, needed = moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **options)
+    rounds, errors = max(move.count_rounds(budget) for move in moves), []
 
     def run_safely(rank):
         try:
-            run(rank)
+            moves[rank].run(rounds)
         except BaseException as error:
             errors.append(error)
             exchange.barrier.abort()
@@ -122,66 +190,108 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, **options):
         thread.start()
     for thread in threads:
         thread.join()
+    del needed
     if errors:
         raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
     return np.concatenate([out.numpy() for out in outs])
 
 
 @contextlib.contextmanager
-def on_host(width, is_wide):
-    """A row counts as wide or not, whatever its width. Short rounds overlap, as long ones do."""
-    before = _kernel_move.Table, _kernel_move._SHORTEST_ROUND, _read_move.LEAST_DIRECT_BYTES
-    _kernel_move.Table, _kernel_move._SHORTEST_ROUND = HostTable, 512
-    _read_move.LEAST_DIRECT_BYTES = width if is_wide else width + 1
-    try:
+def on_host():
+    """Short rounds overlap, as long ones do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_kernel_move, "Table", HostTable)
+        patch.setattr(_kernel_move, "_SHORTEST_ROUND", 512)
+        patch.setattr(_peer_moves, "Table", HostTable)
+        patch.setattr(_peer_moves, "Sender", HostSender)
+        patch.setattr(_peer_moves, "_current_stream", lambda device: HostStream())
+        patch.setattr(_peer_moves, "_stream_for_requests", lambda device: HostStream())
+        patch.setattr(_peer_moves, "_copy", lambda ordinal, to, source, size, stream: ctypes.memmove(to, source, size))
+        patch.setattr(_peer_kernels, "take_rows", take_on_host)
         yield
-    finally:
-        _kernel_move.Table, _kernel_move._SHORTEST_ROUND, _read_move.LEAST_DIRECT_BYTES = before
 
 
-KINDS = [StagedMove, PulledMove, DirectMove]
+KINDS = [StagedMove, WrittenMove, DirectMove]
 
 
 def check(client, kind, sizes, outputs, width, budget, inverse=False):
     rows = np.random.default_rng(len(sizes)).integers(0, 256, (sum(sizes), width), np.uint8)
     options = {"seed": 5, "epoch": sum(sizes), "inverse": inverse}
-    with on_host(width, kind is DirectMove):
+    with on_host():
         moved = exchange_all(client, kind, rows, sizes, outputs, budget, **options)
     one = client.unshuffle if inverse else client.shuffle
     assert np.array_equal(moved, np.asarray(one(rows, seed=5, epoch=sum(sizes))))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SIZES = [
+    ([300, 300], [300, 300]),
+    ([1000, 3, 0], [1, 1002, 0]),
+    ([0, 500, 0, 7], [500, 0, 7, 0]),
+    ([1, 0], [0, 1]),
+    ([250, 250, 250, 253], [251, 251, 251, 250]),
+]
+
+
+@pytest.mark.parametrize("budget", [1, 900, 1 << 20])
+@pytest.mark.parametrize("sizes, outputs", SIZES)
+def test_staged_equals_one_shuffle(client, sizes, outputs, budget):
+    check(client, StagedMove, sizes, outputs, 8, budget)
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("kind", [WrittenMove, DirectMove])
 @pytest.mark.parametrize(
     "sizes, outputs",
     [
-        ([300, 300], [300, 300]),
-        ([1000, 3, 0], [1, 1002, 0]),
-        ([0, 500, 0, 7], [500, 0, 7, 0]),
-        ([1, 0], [0, 1]),
-        ([250, 250, 250, 253], [251, 251, 251, 250]),
+        *SIZES,
+        ([PART_UNIT] * 2, [PART_UNIT] * 2),
+        ([400_000, 300_001], [300_000, 400_001]),
+        ([0, 500_000, 20_000], [520_000 - 7, 0, 7]),
+        ([2_500_000, 100_000], [100_000, 2_500_000]),  # two windows
     ],
 )
-@pytest.mark.parametrize("budget", [1, 900, 1 << 20])
-def test_equal_to_one_shuffle(client, kind, sizes, outputs, budget):
-    check(client, kind, sizes, outputs, 8, budget)
+@pytest.mark.parametrize("budget", [5 << 20, 64 << 20])
+def test_one_sided_equals_one_shuffle(client, kind, sizes, outputs, budget, inverse):
+    check(client, kind, sizes, outputs, 3, budget, inverse)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_sizes(client, data):
     world = data.draw(st.integers(2, 5))
-    sizes = data.draw(st.lists(st.integers(0, 120), min_size=world, max_size=world).filter(any))
+    kind = data.draw(st.sampled_from(KINDS))
+    most = 120 if kind is StagedMove else 90_000
+    sizes = data.draw(st.lists(st.integers(0, most), min_size=world, max_size=world).filter(any))
     cuts = sorted(data.draw(st.lists(st.integers(0, sum(sizes)), min_size=world - 1, max_size=world - 1)))
     outputs = np.diff([0, *cuts, sum(sizes)]).tolist()
-    check(
-        client, data.draw(st.sampled_from(KINDS)), sizes, outputs, data.draw(st.integers(1, 20)),
-        data.draw(st.sampled_from([1, 100, 1000, 1 << 20])), data.draw(st.booleans()),
-    )  # fmt: skip
+    budget = data.draw(st.sampled_from([1, 100, 1000, 1 << 20])) if kind is StagedMove else 8 << 20
+    check(client, kind, sizes, outputs, data.draw(st.integers(1, 20)), budget, data.draw(st.booleans()))
 
 
-def test_the_stage_fits_the_budget():
-    leaf = torch.zeros((10_000, 8), dtype=torch.uint8)
-    for budget in (1 << 20, 20_000, 1000):
-        stage = Stage([leaf], 4, budget)
-        assert len(stage.memory) == 2 * stage.half <= budget + 2 * (4 * 8 + 16)
+@settings(deadline=None)
+@given(data=st.data())
+def test_the_stage_fits_the_budget(data):
+    records, places = (data.draw(st.integers(0, 1 << 33)) for _ in range(2))
+    row, world = data.draw(st.integers(1, 63)), data.draw(st.integers(2, 64))
+    budget = data.draw(st.integers(0, 1 << 33))
+    room = room_for(records, places, row, world, budget)
+    if room is None:
+        assert budget < 2 * (PART_UNIT * row + 128 + world * 4 * (PART_UNIT + 640))
+    else:
+        assert 2 * room.bytes_of(row, world) <= budget
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_a_part_fits_the_stages(data):
+    world = data.draw(st.integers(2, 8))
+    sizes = data.draw(st.lists(st.integers(0, 1 << 30), min_size=world, max_size=world).filter(any))
+    cuts = sorted(data.draw(st.lists(st.integers(0, sum(sizes)), min_size=world - 1, max_size=world - 1)))
+    outputs = np.diff([0, *cuts, sum(sizes)]).tolist()
+    rooms = [room_for(size, output, 8, world, 1 << 30) for size, output in zip(sizes, outputs)]
+    part = part_for(rooms, sizes, outputs)
+    assert part % PART_UNIT == 0
+    for room, size, output in zip(rooms, sizes, outputs) if part else ():
+        assert room.rows >= min(part, output)
+        share = part * size / sum(sizes)
+        assert room.numbers >= min(size, part, share + 8 * share**0.5)

@@ -18,7 +18,7 @@ from ._dtype import as_u64
 from ._errors import Busy, Invalid, OutOfMemory, renamed
 from ._lease import Lease
 from ._names import advise_arguments
-from ._plan import Plan
+from ._plan import OneSidedPlan, Plan
 from ._shuf import ffi, lib
 
 _SMALL = 1 << 20  # bytes of a result that needs no check of the room
@@ -317,24 +317,51 @@ class Client(Draws):
         permute().
         """
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
+        numbers = self._take_plan(request[0], device, progress)
+        n, rank, world = request[0].n, request[0].rank, request[0].world
+        return Plan(numbers, world, _sizes(n, world, input)[rank])
+
+    @advise_arguments
+    def exchange_one_sided(
+        self, n: int, seed: int | None = None, epoch: int = 0, *, rank: int, world: int, part: int,
+        input: npt.ArrayLike | None = None, output: npt.ArrayLike | None = None,
+        inverse: bool = False, key: str | None = None, device: Any = None, algorithm: str = "primefold",
+        progress: bool | None = None,
+    ) -> OneSidedPlan:
+        """The plan by which `rank` takes its records of a shuffle from the ranks that have them, in parts: for
+        ranks that read or write the memory of each other. The computation takes less time than that of
+        exchange(). The arguments are those of exchange(), and
+
+        part      the places of a part: a multiple of 65536 up to 2^31
+
+        There are at most 64 ranks, which have at most 2^32 records each.
+        """
+        request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm, part)
+        if request[0].part == 0:
+            raise Invalid("part: 0: expected a multiple of 65536 up to 2^31")
+        numbers = self._take_plan(request[0], device, progress)
+        n, rank, world = request[0].n, request[0].rank, request[0].world
+        sizes = _sizes(n, world, input)
+        places = _sizes(n, world, output if output is not None else input)[rank]
+        return OneSidedPlan(numbers, tuple(sizes), places, request[0].part)
+
+    def _take_plan(self, request: Any, device: Any, progress: bool | None) -> Any:
         device = gpu_of(device)
         where = None if device is None else device_of(device)
-        n, rank, world = request[0].n, request[0].rank, request[0].world
-        lease = self._take(
-            lib.shufpy_take_plan, request[0], n // max(1, world), "exchange", progress, device
-        )
-        own = n // world + (rank < n % world) if input is None else int(np.asarray(input)[rank])
-        return Plan(self._result(lease, lease.dtype, (lease.count,), where), world, own)
+        records = request.n // max(1, request.world)
+        lease = self._take(lib.shufpy_take_plan, request, records, "exchange", progress, device)
+        return self._result(lease, lease.dtype, (lease.count,), where)
 
     @advise_arguments
     def prefetch_exchange(
         self, n: int, seed: int | None = None, epoch: int = 0, *, rank: int, world: int,
         input: npt.ArrayLike | None = None, output: npt.ArrayLike | None = None,
         inverse: bool = False, key: str | None = None, device: Any = None, algorithm: str = "primefold",
+        part: int = 0,
     ) -> None:
-        """Starts the computation of a plan for a later exchange() with equal arguments in this thread,
-        as prefetch() does."""
-        request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
+        """Starts the computation of a plan for a later exchange() or, with `part`, exchange_one_sided() with
+        equal arguments in this thread, as prefetch() does."""
+        request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm, part)
         device = gpu_of(device)
         try:
             self._connection().call(lib.shufpy_exchange_prefetch, request[0], options_for(device))
@@ -365,6 +392,13 @@ class Client(Draws):
 
 def _reconnected(socket: str, reconnect: float) -> Client:
     return Client(socket, reconnect=reconnect)
+
+
+def _sizes(n: int, world: int, sizes: npt.ArrayLike | None) -> list[int]:
+    """The records of each rank; without `sizes` equal parts."""
+    if sizes is None:
+        return [n // world + (rank < n % world) for rank in range(world)]
+    return [int(size) for size in np.asarray(sizes)]
 
 
 def _without_records(source: Array) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import operator
 import threading
 from typing import Any
@@ -21,12 +22,12 @@ from ._arguments import counted
 from ._move import Move
 from ._moves import Offers
 from ._peer_memory import PeerMemory
-from ._plan import Plan
-from ._plan_lists import Lists
+from ._plan import OneSidedPlan, Plan
+from ._plan_lists import Lists, Sources
 from ._process_group import Ranks
-from ._read_move import Stage
+from ._stage import Stage
 
-VERSION = 3  # of the messages between ranks
+VERSION = 4  # of the messages between ranks
 _BUDGET_OF_GPU, _BUDGET_OF_HOST = 1 << 30, 256 << 20
 _ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
@@ -115,8 +116,9 @@ def _describe(
         if (settings["seed"] is None) == (settings["key"] is None):
             raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
         tensors = list(leaves.values())
-        stage = _moves.make_stage(ranks, tensors, _budget_of(budget, tensors))
-        offers = _moves.offers_of(ranks, tensors, stage)
+        places = records if size is None else size
+        stage = _moves.make_stage(ranks, tensors, places, _budget_of(budget, tensors))
+        offers = _moves.offers_of(ranks, tensors, places, stage)
     except Exception as error:  # the other ranks must hear of it, or they would wait
         return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, _text_of(error)), None
     kinds = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
@@ -191,17 +193,19 @@ def _device_of(leaves: list[torch.Tensor]) -> torch.device | None:
 
 
 def _take_plan(
-    client: Any, ranks: Ranks, sizes: list[int], outputs: list[int], device: torch.device | None,
+    client: Any, ranks: Ranks, sizes: list[int], outputs: list[int], part: int, device: torch.device | None,
     settings: dict[str, Any],
-) -> Plan:
-    """The plan of this rank, in the memory of `device` if the daemon computes there and may lend it."""
+) -> Plan | OneSidedPlan:  # fmt: skip
+    """The plan of this rank, in the memory of `device` if the daemon computes there and may lend it. It is
+    one-sided if there is a `part`."""
     from . import connect, default_client
 
     if client is None:
         client = connect() if ranks.world > 1 else default_client()
+    ask = functools.partial(client.exchange_one_sided, part=part) if part else client.exchange
 
-    def take(**where: Any) -> Plan:
-        plan: Plan = client.exchange(
+    def take(**where: Any) -> Plan | OneSidedPlan:
+        plan: Plan | OneSidedPlan = ask(
             sum(sizes), rank=ranks.rank, world=ranks.world, input=sizes, output=outputs, **settings, **where
         )
         return plan
@@ -214,7 +218,7 @@ def _take_plan(
     return take()
 
 
-_Sizes = tuple[list[int], list[int]]  # of all ranks, before and after
+_Sizes = tuple[list[int], list[int], int]  # of all ranks, before and after, and of a part
 _last_sizes: dict[tuple[Any, ...], _Sizes] = {}  # at most one entry; its key is what a rank knows without the others
 
 
@@ -225,7 +229,7 @@ class _Planner:
     def __init__(self, client: Any, ranks: Ranks, own: Arguments, leaves: list[torch.Tensor]) -> None:
         self.client, self.ranks, self.own, self.leaves = client, ranks, own, leaves
         self.key = (ranks.rank, ranks.world, own.records, own.output_size)
-        self.early: tuple[_Sizes, Plan] | None = None
+        self.early: tuple[_Sizes, Plan | OneSidedPlan] | None = None
 
     def begin(self) -> None:
         """Takes the plan for the sizes of the call before. After an error take() asks again, and fails."""
@@ -234,51 +238,42 @@ class _Planner:
             with contextlib.suppress(Exception):
                 self.early = sizes, self._ask(*sizes)
 
-    def take(self, *sizes: list[int]) -> Plan:
+    def take(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
         early, self.early = self.early, None
-        if early and early[0] == sizes:
+        if early and early[0] == (sizes, outputs, part):
             return early[1]
         del early  # its memory may be needed
-        plan = self._ask(*sizes)
+        plan = self._ask(sizes, outputs, part)
         _last_sizes.clear()
-        _last_sizes[self.key] = sizes[0], sizes[1]
+        _last_sizes[self.key] = sizes, outputs, part
         return plan
 
-    def _ask(self, sizes: list[int], outputs: list[int]) -> Plan:
+    def _ask(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
         settings = {name: getattr(self.own, name) for name in ("seed", "key", "epoch", "algorithm", "inverse")}
-        return _take_plan(self.client, self.ranks, sizes, outputs, _device_of(self.leaves), settings)
+        return _take_plan(self.client, self.ranks, sizes, outputs, part, _device_of(self.leaves), settings)
 
 
-def _begin(
-    ranks: Ranks, failure: Exception | None, lists: Lists | None, moves: list[tuple[Move, Move | None]], budget: int
-) -> list[tuple[Move, int]]:
-    """Waits until all ranks have their plans and their memory. Returns the move of each tensor and its
-    number of rounds: the one that reads from peers if every rank has it. Fails on every rank if one has failed."""
-    why = failure and (type(failure).__name__, _text_of(failure))
-    own = [(staged.count_rounds(budget), read.count_rounds(budget) if read else None) for staged, read in moves]
-    to = lists.to if lists and any(read for _, read in moves) else []
-    first = moves[0][1] if moves and not failure else None  # the stage is free for it
+class _Attempt:
+    """The moves of a rank by plans of one kind."""
 
-    def meanwhile() -> None:
-        if first:
-            first.prepare_beside(first.count_rounds(budget))
+    def __init__(self) -> None:
+        self.lists: Lists | Sources | None = None
+        self.moves: list[Move] = []
+        self.failure: Exception | None = None
+        self.is_able = True  # this rank can move its tensors so
 
-    replies = ranks.gather((why, own, to), meanwhile)
-    for rank, (failed, *_) in enumerate(replies):
-        if failed:
-            kind = getattr(_errors, failed[0], _errors.Error)
-            raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
-    assert lists
-    lists.all_to = [to for *_, to in replies]
-    chosen: list[tuple[Move, int]] = []
-    for (staged, read), rounds in zip(moves, zip(*(rounds for _, rounds, _ in replies))):
-        if read is not None and all(of_read for _, of_read in rounds):
-            chosen.append((read, max(of_read for _, of_read in rounds)))
-            if len({of_read for _, of_read in rounds}) > 1:
-                read.forget_preparation()  # on all ranks, which prepared for different rounds
-        else:
-            chosen.append((staged, max(of_staged for of_staged, _ in rounds)))
-    return chosen
+    def agree(self, ranks: Ranks, budget: int) -> list[int] | None:
+        """Waits until all ranks have their plans and their memory. Returns the number of rounds of each tensor; None
+        if a rank is not able. Fails on every rank if one has failed."""
+        why = self.failure and (type(self.failure).__name__, _text_of(self.failure))
+        replies = ranks.gather((why, self.is_able, [move.count_rounds(budget) for move in self.moves]))
+        for rank, (failed, *_) in enumerate(replies):
+            if failed:
+                kind = getattr(_errors, failed[0], _errors.Error)
+                raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
+        if not all(is_able for _, is_able, _ in replies):
+            return None
+        return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
 
 
 def _budget_of(budget: int | None, leaves: list[torch.Tensor]) -> int:
@@ -343,36 +338,54 @@ def global_shuffle(
         raise
     if sum(sizes) == 0:
         return _rebuild(data, [leaf.detach().clone() for leaf in leaves])
-    moves: list[tuple[Move, Move | None]] = []
-    lists: Lists | None = None
-    failure: Exception | None = None
     memory = PeerMemory(leaves[0].device)
     all_offers = [arguments.offers for arguments in all_arguments]
+    budget = _budget_of(budget, leaves)
+    attempt = _Attempt()
+
+    def prepare(part: int) -> None:
+        attempt.lists = _lists_of(planner.take(sizes, outputs, part))
+        outs = [leaf.new_empty((outputs[ranks.rank], *leaf.shape[1:])) for leaf in leaves]
+        if isinstance(attempt.lists, Lists):
+            attempt.moves = [_moves.staged_move(ranks, attempt.lists, *pair) for pair in zip(leaves, outs)]
+            return
+        moves = _moves.one_sided_moves(ranks, attempt.lists, leaves, outs, stage, all_offers, outputs, memory)
+        attempt.moves, attempt.is_able = moves or [], moves is not None
+        if moves and ranks.gathers_by_nccl:
+            moves[0].prepare()
+
     try:
-        try:
-            lists = Lists(planner.take(sizes, outputs))
-            for i, leaf in enumerate(leaves):
-                out = torch.empty((outputs[ranks.rank], *leaf.shape[1:]), dtype=leaf.dtype, device=leaf.device)
-                moves.append(_moves.moves_of(ranks, lists, leaf, out, stage, all_offers, i, sizes, memory))
-            if (first := moves[0][1]) and ranks.gathers_by_nccl:
-                first.prepare(first.count_rounds(_budget_of(budget, leaves)))
-        except Exception as error:  # the other ranks must hear of it, or they would wait
-            failure = error.with_traceback(None)  # its frames would keep the lease
-        chosen = _begin(ranks, failure, lists, moves, _budget_of(budget, leaves))
-        moves.clear()  # those that were not chosen may keep the stage
-        stage = None
-        result = _rebuild(data, [move.run(rounds) for move, rounds in chosen])
+        rounds = None
+        part = _moves.part_of(all_offers, sizes, outputs)
+        while rounds is None:
+            try:
+                prepare(part)
+            except Exception as error:  # the other ranks must hear of it, or they would wait
+                attempt.failure = error.with_traceback(None)  # its frames would keep the lease
+            rounds = attempt.agree(ranks, budget)
+            if rounds is None:
+                _wait(attempt)
+                part, attempt = 0, _Attempt()
+        results = [move.run(of_tensor) for move, of_tensor in zip(attempt.moves, rounds)]
     except BaseException:
-        if lists:
-            lists.wait()
+        _wait(attempt)
         memory.close()
         raise
-    assert lists
-    _end(lists, memory)
-    return result
+    assert attempt.lists
+    _end(attempt.lists, memory)
+    return _rebuild(data, results)
 
 
-def _end(lists: Lists, memory: PeerMemory) -> None:
+def _lists_of(plan: Plan | OneSidedPlan) -> Lists | Sources:
+    return Lists(plan) if isinstance(plan, Plan) else Sources(plan)
+
+
+def _wait(attempt: _Attempt) -> None:
+    if attempt.lists:
+        attempt.lists.wait()
+
+
+def _end(lists: Lists | Sources, memory: PeerMemory) -> None:
     """Gives the plan and the memory of the peers back when the GPU no longer reads them. The caller does not
     wait for this."""
 
@@ -382,7 +395,7 @@ def _end(lists: Lists, memory: PeerMemory) -> None:
         finally:
             memory.close()
 
-    if lists.order.on_host:
+    if lists.on_host:
         end()
         return
     lists.mark()

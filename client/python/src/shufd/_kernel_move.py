@@ -7,7 +7,7 @@ from typing import Callable
 
 import torch
 
-from ._move import Move, lengths
+from ._move import StagedRounds, lengths
 from ._row_kernel import Segment, Table
 
 _OVERLAPPED_ROUNDS = 4  # at least, so that the exchange of a round and the moves of another overlap
@@ -19,7 +19,7 @@ def overlapped(bytes: int) -> int:
     return max(1, min(_OVERLAPPED_ROUNDS, bytes // _SHORTEST_ROUND))
 
 
-class _KernelMove(Move):
+class _KernelMove(StagedRounds):
     """A contiguous tensor on the GPU that has the plan."""
 
     def _table(self, groups: list[list[Segment]]) -> Table:
@@ -39,8 +39,9 @@ class LocalKernelMove(_KernelMove):
         return self.out
 
 
-class PeerMove(_KernelMove):
-    """The own records go directly to their places. Only the others take part in the exchange."""
+class StagedMove(_KernelMove):
+    """Two rounds have buffers. The own records go directly to their places. Only the others take part in the
+    exchange."""
 
     def _own(self) -> Segment:
         rank, lists = self.ranks.rank, self.lists
@@ -61,10 +62,6 @@ class PeerMove(_KernelMove):
         """The records that this rank sends to others and gets from others."""
         lists = self.lists
         return int(lists.order.count + lists.places.count - 2 * lists.to[self.ranks.rank])
-
-
-class StagedMove(PeerMove):
-    """Two rounds have buffers."""
 
     def count_rounds(self, budget: int) -> int:
         needed = self._exchanged() * self.row

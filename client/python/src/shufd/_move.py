@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The exchange of the rows of one tensor by the plans of its ranks.
 
-There are three methods. All work in rounds that fit a budget.
+There are three methods, in rounds that fit a budget. One takes plans of both sides:
 
 *Staged*   Each rank gathers the rows that it sends. The engine of torch.distributed exchanges them. Each rank
-           puts the arrivals in their places.
-*Pulled*   Each rank gathers the rows that it sends in a *stage*, memory that its peers can read. They read
-           the rows there, and put them in their places.
-*Direct*   The stage has the list of the rows to send, and the peers read these rows from the tensor.
+           puts the arrivals in their places. Kernels move the rows, or operations of torch.
+
+Two take one-sided plans, and need GPUs that can read and write the memory of each other:
+
+*Direct*   Each rank reads its rows from the tensors of the others.
+*Written*  Each rank writes into memory of the others which records it takes. They write the rows into memory of
+           this rank, which puts them in their places.
 """
 
 from __future__ import annotations
@@ -29,28 +32,33 @@ def row_bytes(tensor: torch.Tensor) -> int:
 class Move:
     """The exchange of one tensor into another. A method is a subclass."""
 
-    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor) -> None:
-        self.ranks, self.lists, self.leaf, self.out = ranks, lists, leaf, out
+    def __init__(self, ranks: Ranks, leaf: torch.Tensor, out: torch.Tensor) -> None:
+        self.ranks, self.leaf, self.out = ranks, leaf, out
         self.row = row_bytes(leaf)
 
     def count_rounds(self, budget: int) -> int:
         """The rounds that this rank needs; all ranks then use the largest number."""
+        return 1
+
+    def prepare(self) -> None:
+        """Starts what needs no agreement on the rounds. All ranks wait for this work of all before run()."""
+
+    def run(self, rounds: int) -> torch.Tensor:
         raise NotImplementedError
+
+
+class StagedRounds(Move):
+    """The rounds of a plan of both sides."""
+
+    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor) -> None:
+        super().__init__(ranks, leaf, out)
+        self.lists = lists
+
     def _fit(self, needed: int, budget: int, least: int = 1) -> int:
         """Two rounds run at the same time, so each may use half of the budget. If two ranks exchange k
         records at most, there are at most k rounds, because further rounds would be empty."""
         most: int = max(1, *self.lists.to, *self.lists.arriving)
         return min(most, max(least, 1 if needed <= budget else int(-(-2 * needed // budget))))
-
-    def prepare(self, rounds: int) -> None:
-        """Starts what needs no other rank and no agreement, for so many rounds. An agreement follows, in which all
-        ranks wait for this work of all."""
-
-    def prepare_beside(self, rounds: int) -> None:
-        """The same, during the exchange of an agreement."""
-
-    def forget_preparation(self) -> None:
-        """The ranks have prepared different numbers of rounds."""
 
     def slices(self, round: int, rounds: int) -> tuple[list[slice], list[slice]]:
         """The parts of order and places that the ranks exchange in a round."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The choice of the way in which the rows of a tensor move: _move.py names them."""
+"""The choice of the way in which the rows of tensors move: _move.py names them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import NamedTuple, Sequence
 
 import torch
 
-from . import _peer_memory, _row_kernel
+from . import _peer_kernels, _peer_memory, _row_kernel
 from ._kernel_move import LocalKernelMove, StagedMove
 from ._move import Move, row_bytes
 from ._peer_memory import Offer, PeerMemory
-from ._plan_lists import Lists
+from ._peer_moves import DirectMove, WrittenMove, is_wide
+from ._plan_lists import Lists, Sources
 from ._process_group import Ranks
-from ._read_move import NUMBER_BYTES, DirectMove, Peers, PulledMove, Stage, is_wide
+from ._stage import PeerStage, Room, Stage, StageOffer, part_for, room_for
 from ._torch_move import LocalMove, TorchMove
 
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
+_RANKS_ONE_SIDED, _RECORDS_ONE_SIDED = 64, 1 << 32  # the most of a one-sided plan
 
 
 def _fits_kernel(leaf: torch.Tensor) -> bool:
@@ -26,87 +28,118 @@ def _fits_kernel(leaf: torch.Tensor) -> bool:
     )  # fmt: skip
 
 
-def _may_be_read(ranks: Ranks, leaf: torch.Tensor) -> bool:
-    """Whether peers may read the rows of the tensor, there or in a stage."""
-    return ranks.world > 1 and _fits_kernel(leaf) and ranks.uses_nccl(leaf.device)
+# ---- Plans of both sides -------------------------------------------------------------------------
+
+
+def staged_move(ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor) -> Move:
+    arguments = (ranks, lists, leaf.detach(), out)
+    has_kernel = not lists.on_host and _fits_kernel(leaf)
+    if has_kernel:
+        _row_kernel.compile_for(row_bytes(leaf), lists.order.width, leaf.device)
+    if ranks.world == 1:
+        return LocalKernelMove(*arguments) if has_kernel else LocalMove(*arguments)
+    return (StagedMove if has_kernel and ranks.uses_nccl(leaf.device) else TorchMove)(*arguments)
+
+
+# ---- One-sided plans -----------------------------------------------------------------------------
 
 
 class Offers(NamedTuple):
-    """The memory of a rank that its peers may read."""
+    """What a rank has for one-sided moves of all tensors."""
 
-    stage: Offer | None = None
-    half: int = 0  # bytes of a half of the stage
-    tensors: Sequence[Offer | None] = ()  # of each tensor; None for a narrow one
+    is_able: bool = False  # this rank can make them if the others can
+    stage: StageOffer | None = None  # None if all rows are wide, or if this rank has no records and gets none
+    tensors: Sequence[Offer | None] = ()  # of each tensor; None for a narrow one, and without records
 
 
-def make_stage(ranks: Ranks, leaves: list[torch.Tensor], budget: int) -> Stage | None:
-    """The stage for all tensors that peers may read; None without such a tensor, without records or without
-    memory. Then the rows are staged."""
-    readable = [leaf for leaf in leaves if _may_be_read(ranks, leaf)]
-    if not readable or len(leaves[0]) == 0:
+def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: int) -> Stage | None:
+    """The stage for the narrow tensors of a rank that gets so many records. None without such a tensor, if the
+    budget is too small, or without memory. Then the rows are staged."""
+    if ranks.world == 1 or not all(_fits_kernel(leaf) and ranks.uses_nccl(leaf.device) for leaf in leaves):
         return None
+    rows = [row_bytes(leaf) for leaf in leaves if not is_wide(leaf)]
+    if not rows or len(leaves[0]) + places == 0:
+        return None
+    room = room_for(len(leaves[0]), places, max(rows), ranks.world, budget)
     try:
-        return Stage(readable, ranks.world, budget)
+        return Stage(room, max(rows), ranks.world, leaves[0].device) if room else None
     except torch.cuda.OutOfMemoryError:
         return None
 
 
-def offers_of(ranks: Ranks, leaves: list[torch.Tensor], stage: Stage | None) -> Offers:
-    def offer(leaf: torch.Tensor) -> Offer | None:
-        return _peer_memory.offer(leaf) if stage and is_wide(leaf) and _may_be_read(ranks, leaf) else None
+def offers_of(ranks: Ranks, leaves: list[torch.Tensor], places: int, stage: Stage | None) -> Offers:
+    """What this rank offers. It gets so many records."""
+    if not 1 < ranks.world <= _RANKS_ONE_SIDED or len(leaves[0]) > _RECORDS_ONE_SIDED:
+        return Offers()
+    if not all(_fits_kernel(leaf) and ranks.uses_nccl(leaf.device) for leaf in leaves):
+        return Offers()
+    records = len(leaves[0])
+    tensors = [_peer_memory.offer(leaf) if records and is_wide(leaf) else None for leaf in leaves]
+    memory = _peer_memory.offer(stage.memory) if stage else None
+    offer = StageOffer(memory, stage.room, stage.half) if stage and memory else None
+    has_narrow = any(not is_wide(leaf) for leaf in leaves)
+    is_able = all(
+        (tensor is not None or not records) if is_wide(leaf) else True for leaf, tensor in zip(leaves, tensors)
+    ) and (offer is not None or not has_narrow or records + places == 0)
+    return Offers(is_able, offer, tensors)
 
-    tensors = [offer(leaf) for leaf in leaves]
-    return Offers(_peer_memory.offer(stage.memory), stage.half, tensors) if stage else Offers(tensors=tensors)
+
+def part_of(all_offers: list[Offers], sizes: list[int], outputs: list[int]) -> int:
+    """The places of a part for one-sided moves of all ranks, the same on all ranks; 0 if the rows are staged."""
+    machines = {offer.machine for offers in all_offers for offer in offers.tensors if offer}
+    machines |= {offers.stage.memory.machine for offers in all_offers if offers.stage}
+    if not all(offers.is_able for offers in all_offers) or len(machines) > 1:
+        return 0
+    stages = [offers.stage for offers in all_offers]
+    if not any(stages):
+        return part_for(None, sizes, outputs)
+    used = [r for r, stage in enumerate(stages) if stage]
+    rooms = [stage.room for stage in stages if stage]
+    return part_for(rooms, [sizes[r] for r in used], [outputs[r] for r in used])
 
 
-def _open_all(
-    ranks: Ranks, own: torch.Tensor | None, offers: list[Offer | None], counts: list[int], memory: PeerMemory
-) -> list[int] | None:
-    """The addresses of what all ranks offer; None if this rank cannot read a rank that has records."""
-    addresses: list[int] = []
-    for rank, (offer, count) in enumerate(zip(offers, counts)):
-        address = own.data_ptr() if rank == ranks.rank and own is not None else None
-        if address is None and count > 0 and offer is not None:
-            address = memory.open(offer)
-        if address is None and count > 0:
+def _open(own: torch.Tensor | None, is_own: bool, offer: Offer | None, memory: PeerMemory) -> int | None:
+    """The address of what a rank offers: 0 if it offers nothing, None if this rank cannot open it."""
+    if is_own:
+        return own.data_ptr() if own is not None else 0
+    return memory.open(offer) if offer else 0
+
+
+def _addresses(ranks: Ranks, own: torch.Tensor | None, offers: list[Offer | None], memory: PeerMemory) -> list[int] | None:
+    found = [_open(own, rank == ranks.rank, offer, memory) for rank, offer in enumerate(offers)]
+    return None if None in found else [address for address in found if address is not None]
+
+
+def one_sided_moves(
+    ranks: Ranks, sources: Sources, leaves: list[torch.Tensor], outs: list[torch.Tensor], stage: Stage | None,
+    all_offers: list[Offers], outputs: list[int], memory: PeerMemory,
+) -> list[Move] | None:  # fmt: skip
+    """The moves of all tensors, or None if this rank cannot make them. `all_offers` and `outputs` are those of all
+    ranks. The caller closes `memory` when the device has ended its work."""
+    if sources.on_host:
+        return None
+    stages = [offers.stage for offers in all_offers]
+    longest = sources.longest()
+    if any(stage and count > stage.room.numbers for stage, count in zip(stages, longest)):
+        return None
+    own = stage.memory if stage else None
+    addresses = _addresses(ranks, own, [stage.memory if stage else None for stage in stages], memory)
+    moves: list[Move] = []
+    for i, (leaf, out) in enumerate(zip(leaves, outs)):
+        leaf = leaf.detach()
+        _peer_kernels.compile_for(row_bytes(leaf), leaf.device)
+        _row_kernel.compile_for(row_bytes(leaf), 4, leaf.device)
+        if not is_wide(leaf):
+            if addresses is None:
+                return None
+            peers = [
+                PeerStage(address, stage.room, stage.half) if stage else PeerStage(0, Room(), 0)
+                for address, stage in zip(addresses, stages)
+            ]
+            moves.append(WrittenMove(ranks, sources, leaf, out, peers, outputs))
+            continue
+        tensors = _addresses(ranks, leaf, [offers.tensors[i] if offers.tensors else None for offers in all_offers], memory)
+        if tensors is None:
             return None
-        addresses.append(address or 0)
-    return addresses
-
-
-def _read_move(
-    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None, all_offers: list[Offers],
-    index: int, counts: list[int], memory: PeerMemory,
-) -> Move | None:  # fmt: skip
-    """The move that reads from the peers, if this rank can do it."""
-    wide = is_wide(leaf)
-    if wide and lists.order.width != NUMBER_BYTES:
-        return None
-    stage_memory = stage.memory if stage else None
-    stages = _open_all(ranks, stage_memory, [offers.stage for offers in all_offers], counts, memory)
-    tensors: list[int] | None = []
-    if wide:
-        offered = [offers.tensors[index] if offers.tensors else None for offers in all_offers]
-        tensors = _open_all(ranks, leaf, offered, counts, memory)
-    if stages is None or tensors is None:
-        return None
-    peers = Peers(stages, [offers.half for offers in all_offers], tensors)
-    return (DirectMove if wide else PulledMove)(ranks, lists, leaf, out, stage, peers)
-
-
-def moves_of(
-    ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor, stage: Stage | None, all_offers: list[Offers],
-    index: int, counts: list[int], memory: PeerMemory,
-) -> tuple[Move, Move | None]:  # fmt: skip
-    """The ways in which this rank can move tensor number `index`: staged, and one that reads from the peers if it
-    can. `all_offers` and `counts` are those of all ranks. The caller closes `memory` when the device has ended
-    its work."""
-    arguments = (ranks, lists, leaf.detach(), out)
-    has_kernel = not lists.order.on_host and _fits_kernel(leaf)
-    if has_kernel:
-        _row_kernel.compile_for(row_bytes(leaf), lists.order.width, leaf.device)
-    if ranks.world == 1:
-        return LocalKernelMove(*arguments) if has_kernel else LocalMove(*arguments), None
-    if not has_kernel or not ranks.uses_nccl(leaf.device):
-        return TorchMove(*arguments), None
-    return StagedMove(*arguments), _read_move(*arguments, stage, all_offers, index, counts, memory)
+        moves.append(DirectMove(ranks, sources, leaf, out, tensors))
+    return moves

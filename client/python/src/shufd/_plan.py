@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import itertools
+from typing import Any, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,55 @@ class Plan:
     def places(self) -> Numbers:
         """places[k] is the own place for arrival k; first all from rank 0."""
         return self.numbers[2 * self.world + self.sent :]
+
+
+PART_UNIT = 1 << 16  # places
+_WINDOW_BITS, _WINDOWS_MOST = 21, 512
+
+
+def first_windows(sizes: Sequence[int]) -> list[int]:
+    """The number of the first window of each rank, and at the end the number of all windows. The ranks have
+    `sizes` records."""
+    bits = _WINDOW_BITS
+    while sum(-(-size >> bits) for size in sizes) > _WINDOWS_MOST:
+        bits += 1
+    return list(itertools.accumulate((-(-size >> bits) for size in sizes), initial=0))
+
+
+@dataclasses.dataclass(frozen=True)
+class OneSidedPlan:
+    """The records for the places of one rank: read-only arrays of uint32; in device memory, DeviceArrays. The
+    places are divided into parts. In a part, the records are listed by the windows of their ranks."""
+
+    numbers: Numbers  #: all three lists, one after the other
+    sizes: tuple[int, ...]  #: the records that each rank has
+    places: int  #: the records that this rank gets
+    part: int  #: places of a part; the last one may have fewer
+
+    @property
+    def parts(self) -> int:
+        return max(1, -(-self.places // self.part))
+
+    @property
+    def windows(self) -> list[int]:
+        """The number of the first window of each rank, and at the end the number of all windows."""
+        return first_windows(self.sizes)
+
+    @property
+    def begins(self) -> Numbers:
+        """For each part, where the records of each window begin in the list of the part, and the places of
+        the part."""
+        return self.numbers[: self.parts * (self.windows[-1] + 1)]
+
+    @property
+    def records(self) -> Numbers:
+        """The numbers of the records on their ranks, part by part, and in a part window by window."""
+        return self.numbers[len(self.numbers) - 2 * self.places : len(self.numbers) - self.places]
+
+    @property
+    def indices(self) -> Numbers:
+        """For each place, which one of the records of its part it gets."""
+        return self.numbers[len(self.numbers) - self.places :]
 
 
 def slices_of(counts: list[int], index: int, rounds: int) -> list[slice]:

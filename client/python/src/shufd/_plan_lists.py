@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._plan import Plan
+from ._plan import OneSidedPlan, Plan
 
 _INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
 
@@ -65,27 +65,71 @@ def merged(slices: list[slice]) -> list[slice]:
     return parts[1:] if len(parts) > 1 and parts[0].stop == 0 else parts
 
 
-class Lists:
-    """The plan as torch needs it."""
+class _Plan:
+    """The lists of a plan in the memory of a GPU or of the host."""
 
-    def __init__(self, plan: Plan) -> None:
-        numbers: Any = plan.numbers.view(f"i{plan.numbers.dtype.itemsize}")  # torch computes little with unsigned types
-        if not isinstance(numbers, np.ndarray):
-            numbers = torch.from_dlpack(numbers)
-        split, end = 2 * plan.world, 2 * plan.world + plan.sent
-        counts = np.asarray(numbers[:split] if isinstance(numbers, np.ndarray) else numbers[:split].cpu())
-        self.to, self.arriving = counts.view(plan.numbers.dtype).reshape(2, -1).tolist()
-        self.all_to = [self.to]  # of every rank; set when the ranks have agreed
-        self.read: Any = None  # an event of CUDA
-        self.order = Numbers(numbers[split:end], plan.sent)
-        self.places = Numbers(numbers[end:], len(numbers) - end)
+    numbers: Any
+    read: Any = None  # an event of CUDA
+
+    @property
+    def on_host(self) -> bool:
+        return isinstance(self.numbers, np.ndarray)
 
     def mark(self) -> Any:
         """The event after all work that reads the lists: that of the current stream until now."""
-        self.read = torch.cuda.current_stream(self.order.numbers.device).record_event()
+        self.read = torch.cuda.current_stream(self.numbers.device).record_event()
         return self.read
 
     def wait(self) -> None:
         """Waits until the GPU has read the lists, because the lease of the plan may end then."""
-        if not self.order.on_host:
+        if not self.on_host:
             (self.read or self.mark()).synchronize()
+
+
+def _tensor_of(numbers: Any) -> Any:
+    """torch computes little with unsigned types, so the bits of a signed one."""
+    signed: Any = numbers.view(f"i{numbers.dtype.itemsize}")
+    return signed if isinstance(signed, np.ndarray) else torch.from_dlpack(signed)
+
+
+class Sources(_Plan):
+    """A one-sided plan in the memory of a GPU."""
+
+    def __init__(self, plan: OneSidedPlan) -> None:
+        self.plan, self.windows = plan, plan.windows
+        self.numbers = _tensor_of(plan.numbers)
+        self._columns = self.windows[-1] + 1
+        begins = self.numbers[: plan.parts * self._columns]
+        begins = begins if self.on_host else begins.cpu().numpy()
+        #: of each part and window, and the places of each part
+        self.begins: list[list[int]] = begins.view(np.uint32).reshape(-1, self._columns).tolist()
+
+    def longest(self) -> list[int]:
+        """The most records that a part has of each rank."""
+        ranks = list(zip(self.windows, self.windows[1:]))
+        return [max(part[end] - part[first] for part in self.begins) for first, end in ranks]
+
+    def begins_at(self, part: int, window: int) -> int:
+        """An address, as those below."""
+        return self._address(part * self._columns + window)
+
+    def records_at(self, part: int) -> int:
+        return self._address(len(self.numbers) - 2 * self.plan.places + part * self.plan.part)
+
+    def indices_at(self, place: int) -> int:
+        return self._address(len(self.numbers) - self.plan.places + place)
+
+    def _address(self, number: int) -> int:
+        return int(self.numbers.data_ptr() + number * self.numbers.element_size())
+
+
+class Lists(_Plan):
+    """A plan of both sides as torch needs it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.numbers = numbers = _tensor_of(plan.numbers)
+        split, end = 2 * plan.world, 2 * plan.world + plan.sent
+        counts = np.asarray(numbers[:split] if isinstance(numbers, np.ndarray) else numbers[:split].cpu())
+        self.to, self.arriving = counts.view(plan.numbers.dtype).reshape(2, -1).tolist()
+        self.order = Numbers(numbers[split:end], plan.sent)
+        self.places = Numbers(numbers[end:], len(numbers) - end)

@@ -198,6 +198,7 @@ def _sizes(field: str, sizes: npt.ArrayLike | None, world: int) -> Any:
 def ranks(
     n: int, seed: int | None, key: str | None, epoch: int, rank: int, world: int,
     input: npt.ArrayLike | None, output: npt.ArrayLike | None, inverse: bool, algorithm: str,
+    part: int = 0,
 ) -> tuple[Any, ...]:
     """A shuf_ranks, and the arrays that it refers to."""
     request = ffi.new(_RANKS)
@@ -208,6 +209,7 @@ def ranks(
     request.rank, request.world = u64("rank", rank), u64("world", world)
     sizes = _sizes("input", input, request.world), _sizes("output", output, request.world)
     request.input, request.output = sizes
+    request.part = u64("part", part)
     return (request, *sizes)
 
 

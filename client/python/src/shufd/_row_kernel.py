@@ -24,7 +24,6 @@ except ImportError:  # torch for CPUs comes without it
     triton = None
 
 _TILE_WORDS = 1024  # that a program moves at once
-_FIELDS = 5  # of a segment in the table
 
 
 class Segment(NamedTuple):
@@ -71,12 +70,23 @@ def _kernel() -> Any:
     return _define_kernel()
 
 
-def _word_of(row_bytes: int, addresses: Sequence[int]) -> Any:
+def word_of(row_bytes: int, addresses: Sequence[int]) -> Any:
     """The widest word that divides the row and all addresses."""
     bits = row_bytes | 8
     for address in addresses:
         bits |= address
     return {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}[bits & -bits]
+
+
+def tile_of(units: int) -> tuple[int, int]:
+    """The rows of a program, and the words of a row that it moves at once."""
+    words = min(triton.next_power_of_2(units), _TILE_WORDS)
+    return _TILE_WORDS // words, words
+
+
+def to_device(numbers: Sequence[Sequence[int]], device: torch.device) -> torch.Tensor:
+    """A copy from pinned memory, which does not wait for the work of the stream."""
+    return torch.tensor(numbers, dtype=torch.int64, pin_memory=True).to(device, non_blocking=True)
 
 
 class Table:
@@ -86,11 +96,9 @@ class Table:
         """Each group is for one launch. `width` is the bytes of a number of the lists."""
         self.groups, self.width, self.device = groups, width, device
         flat = [segment for group in groups for segment in group]
-        self.word = _word_of(row_bytes, [address for s in flat for address in (s.source, s.target)])
+        self.word = word_of(row_bytes, [address for s in flat for address in (s.source, s.target)])
         self.units = row_bytes * 8 // self.word.primitive_bitwidth
-        rows = [list(s) for s in flat] or [[0] * _FIELDS]
-        # A copy from pinned memory does not wait for the work of the stream.
-        self.table = torch.tensor(rows, dtype=torch.int64, pin_memory=True).to(device, non_blocking=True)
+        self.table = to_device(flat or [Segment(0, 0, 0, 0, 0)], device)
         self.firsts = list(itertools.accumulate((len(group) for group in groups), initial=0))
 
     def launch(self, group: int) -> None:
@@ -106,8 +114,7 @@ class Table:
 
     def _start(self, group: int, most: int) -> None:
         segments = max(1, len(self.groups[group]))
-        words = min(triton.next_power_of_2(self.units), _TILE_WORDS)
-        rows = _TILE_WORDS // words
+        rows, words = tile_of(self.units)
         number = tl.uint32 if self.width == 4 else tl.uint64
         with torch.cuda.device(self.device):
             _kernel()[(max(1, -(-most // rows)) * segments,)](

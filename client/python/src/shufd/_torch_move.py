@@ -7,7 +7,7 @@ from typing import Callable
 
 import torch
 
-from ._move import Move, bytes_of, lengths
+from ._move import StagedRounds, bytes_of, lengths
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 
@@ -17,7 +17,7 @@ def bits_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(_BITS[tensor.element_size()])
 
 
-class TorchMove(Move):
+class TorchMove(StagedRounds):
     """Any tensor on any device, with any engine."""
 
     def count_rounds(self, budget: int) -> int:

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Moves by one-sided plans, on the GPUs of one machine that can read and write the memory of each other."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import torch
+
+from . import _peer_kernels, _streams
+from ._errors import DeviceError
+from ._move import Move, row_bytes
+from ._peer_kernels import Owner, PlanTable, Request, Sender
+from ._plan_lists import Sources
+from ._process_group import Ranks
+from ._row_kernel import Segment, Table
+from ._stage import BEGINS, NUMBER_BYTES, PeerStage
+
+LEAST_DIRECT_BYTES = 64  # of a row, else written; bench/results/2026-11-25-h100-exchange
+
+
+def is_wide(leaf: torch.Tensor) -> bool:
+    return row_bytes(leaf) >= LEAST_DIRECT_BYTES
+
+
+class DirectMove(Move):
+    """Each rank reads its rows from the tensors of the others. Until all ranks have read them, the owners may not
+    change them."""
+
+    def __init__(self, ranks: Ranks, sources: Sources, leaf: torch.Tensor, out: torch.Tensor, tensors: list[int]) -> None:
+        """`tensors` are the addresses of those of all ranks. A rank without records may have none."""
+        super().__init__(ranks, leaf, out)
+        self.sources, self.tensors = sources, tensors
+
+    def run(self, rounds: int) -> torch.Tensor:
+        s = self.sources
+        owners = [Owner(rows, window) for rows, window in zip(self.tensors, s.windows)]
+        table = PlanTable(s.begins_at(0, 0), s.records_at(0), s.indices_at(0), s.plan.places, s.plan.part, s.windows[-1])
+        _peer_kernels.take_rows(self.out, self.row, table, owners)
+        self.ranks.wait_for_all(self.leaf.device)
+        return self.out
+
+
+def _current_stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.current_stream(device)
+
+
+@cache
+def _stream_for_requests(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)
+
+
+def _copy(ordinal: int, target: int, source: int, bytes: int, stream: int) -> None:
+    """By a copy engine, which leaves the processors of the GPU to the kernels."""
+    with _streams.primary_context(ordinal) as cuda:
+        error = cuda is None or cuda.cuMemcpyDtoDAsync_v2(
+            ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(bytes), ctypes.c_void_p(stream)
+        )
+    if error:
+        raise DeviceError(f"global_shuffle: CUDA error {int(error)} in a copy to the memory of a peer")
+
+
+class WrittenMove(Move):
+    """Each rank writes requests into the stages of the others, and they write the rows into its stage. It puts these
+    rows in their places.
+
+    The work of a part on the current stream: send the rows of the part, wait for all ranks, put the rows in
+    their places. Meanwhile another stream writes the requests for the next part. A half of the stages is free
+    again two parts later, because all ranks have waited for each other in between.
+    """
+
+    def __init__(
+        self, ranks: Ranks, sources: Sources, leaf: torch.Tensor, out: torch.Tensor, stages: list[PeerStage],
+        outputs: list[int],
+    ) -> None:  # fmt: skip
+        """`stages` are those of all ranks. A rank without records and places may have none."""
+        super().__init__(ranks, leaf, out)
+        self.sources, self.stages, self.outputs = sources, stages, outputs
+        self.requests = _stream_for_requests(leaf.device)
+        self.has_asked = False  # for the first part
+
+    def _parts_of(self, rank: int) -> int:
+        return -(-self.outputs[rank] // self.sources.plan.part)
+
+    def _ask(self, part: int) -> Any:
+        """Writes the requests for a part. Returns an event after them."""
+        s, rank, world = self.sources, self.ranks.rank, self.ranks.world
+        self.requests.wait_stream(_current_stream(self.leaf.device))
+        for distance in range(1, world if part < self._parts_of(rank) else 1):
+            owner = (rank + distance) % world  # the copy engines are faster if each rank begins with another
+            first, end = s.windows[owner], s.windows[owner + 1]
+            if first == end:
+                continue
+            begin, count = s.begins[part][first], s.begins[part][end] - s.begins[part][first]
+            to = self.stages[owner].request(part, rank, world)
+            self._write(to, s.begins_at(part, first), end - first + 1)
+            self._write(to + BEGINS * NUMBER_BYTES, s.records_at(part) + begin * NUMBER_BYTES, count)
+        return self.requests.record_event()
+
+    def _write(self, target: int, source: int, count: int) -> None:
+        if count:
+            _copy(self.leaf.device.index, target, source, count * NUMBER_BYTES, self.requests.cuda_stream)
+
+    def _request_of(self, receiver: int, part: int) -> Request:
+        """The request of a rank. That of this rank is in its plan."""
+        s, rank, world = self.sources, self.ranks.rank, self.ranks.world
+        rows = self.stages[receiver].rows(part)
+        if receiver != rank:
+            at = self.stages[rank].request(part, receiver, world)
+            return Request(at, at + BEGINS * NUMBER_BYTES, rows)
+        own = s.windows[rank]
+        return Request(s.begins_at(part, own), s.records_at(part) + s.begins[part][own] * NUMBER_BYTES, rows)
+
+    def _sender(self, parts: int) -> Sender:
+        s, rank, world = self.sources, self.ranks.rank, self.ranks.world
+        windows = s.windows[rank + 1] - s.windows[rank]
+        groups = [
+            [self._request_of(receiver, part) for receiver in range(world) if part < self._parts_of(receiver)]
+            for part in range(parts)
+        ]
+        return Sender(self.leaf, self.row, windows, groups)
+
+    def _places(self, parts: int) -> Table:
+        """The segments that put the rows of each part in their places."""
+        s, groups = self.sources, []
+        for part in range(parts):
+            first = part * s.plan.part
+            count = max(0, min(s.plan.part, s.plan.places - first))
+            rows, to = self.stages[self.ranks.rank].rows(part), self.out.data_ptr() + first * self.row
+            groups.append([Segment(rows, to, s.indices_at(first), 0, count)])
+        return Table(groups, self.row, NUMBER_BYTES, self.leaf.device)
+
+    def prepare(self) -> None:
+        """Asks for the first part. An agreement follows, which all ranks reach after this work of all."""
+        _current_stream(self.leaf.device).wait_event(self._ask(0))
+        self.has_asked = True
+
+    def run(self, rounds: int) -> torch.Tensor:
+        stream, device = _current_stream(self.leaf.device), self.leaf.device
+        parts = max(self._parts_of(rank) for rank in range(self.ranks.world))
+        sender, places = self._sender(parts), self._places(parts)
+        expected = self.sources.plan.part // self.sources.windows[-1]
+        if not self.has_asked:
+            self.prepare()
+            self.ranks.wait_for_all(device)
+        for part in range(parts):
+            asked = self._ask(part + 1) if part + 1 < parts else None
+            sender.launch(part, expected)
+            if asked:
+                stream.wait_event(asked)
+            self.ranks.wait_for_all(device)
+            places.launch(part)
+        return self.out

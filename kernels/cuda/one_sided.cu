@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See one_sided.cuh. The rank's places are sorted by the windows from which its records come. A
+ * tile of neighbouring places belongs to one block. There are three steps:
+ *
+ *     find    evaluates the permutation at the places, keeps the number and the window of each
+ *             record, and counts the places of the tile for each window
+ *     sum     adds the counts of all tiles before a tile, window by window in each part, so each
+ *             tile knows where its places go
+ *     sort    sorts the places of a tile in shared memory, and appends each run to its window
+ */
+#include "one_sided.cuh"
+
+#include "exchange_sort.cuh"
+#include "walk.cuh"
+
+#include <cub/block/block_radix_rank.cuh>
+#include <cub/block/radix_rank_sort_operations.cuh>
+
+namespace shuf
+{
+
+namespace
+{
+
+using walk::Positions, walk::Walk, walk::lanes, walk::lane;
+
+constexpr uint32_t tile = walk::warps * tuning::walk_run;
+constexpr uint32_t most = SHUF__WINDOWS_MOST;
+constexpr int window_bits = 9; /* of a window's number */
+static_assert(1 << window_bits == most, "each digit is a window");
+static_assert(SHUF__PART_UNIT % tile == 0, "a tile is in one part");
+
+constexpr int sort_threads = tuning::plan_sort_threads;
+constexpr uint32_t items = tile / sort_threads; /* places of a thread in sort_tiles() */
+static_assert(sort_threads >= most, "a thread for each window");
+
+/* The ranks that have the records. Those without records at the end are left out, because their
+ * first positions may not fit a word. */
+template <typename Word> struct Owners {
+    Word first[SHUF__RANKS_ONE_SIDED];
+    uint32_t window[SHUF__RANKS_ONE_SIDED]; /* the first of each rank */
+    uint32_t count;
+};
+
+struct Windows {
+    uint32_t count, bits;
+};
+
+/* The tiles of the parts. The last part may have fewer. */
+struct Tiles {
+    uint64_t places;
+    uint32_t part; /* places of a part */
+    uint32_t of_part, all;
+};
+
+/* A tile, and its counts. */
+struct Tile {
+    uint64_t part_first; /* place */
+    uint64_t counts;     /* of its first window, in the list of all counts */
+    uint32_t stride;     /* to those of the next window: the tiles of its part */
+
+    __device__ __forceinline__ Tile(const Tiles &tiles, const Windows &windows, uint32_t index)
+    {
+        const uint32_t part = index / tiles.of_part, first = part * tiles.of_part;
+        stride = min(tiles.of_part, tiles.all - first);
+        part_first = uint64_t{part} * tiles.part;
+        counts = uint64_t{first} * windows.count + (index - first);
+    }
+};
+
+/* The owner of a position. */
+template <typename Word>
+__device__ __forceinline__ uint32_t owner_of(const Owners<Word> &owners, Word position)
+{
+    uint32_t first = 0, count = owners.count;
+    while (count > 1) {
+        const uint32_t half = count / 2;
+        first += owners.first[first + half] <= position ? half : 0;
+        count -= half;
+    }
+    return first;
+}
+
+/* Sets numbers[j] and windows_of[j] to the number and the window of the record for place j. */
+template <typename Form>
+__global__ void __launch_bounds__(fold_threads, walk::blocks_per_sm<Form>)
+    find_records(__grid_constant__ const Form f, typename Form::Word step,
+                 __grid_constant__ const Positions positions,
+                 __grid_constant__ const Owners<typename Form::Word> all_owners,
+                 __grid_constant__ const Windows windows, __grid_constant__ const Tiles tiles,
+                 uint32_t *numbers, uint16_t *windows_of, uint64_t *counts)
+{
+    __shared__ Owners<typename Form::Word> owners;
+    __shared__ uint32_t count[most];
+    for (uint32_t w = threadIdx.x; w < most; w += fold_threads)
+        count[w] = 0;
+    if (threadIdx.x < SHUF__RANKS_ONE_SIDED) {
+        owners.first[threadIdx.x] = all_owners.first[threadIdx.x];
+        owners.window[threadIdx.x] = all_owners.window[threadIdx.x];
+        owners.count = all_owners.count;
+    }
+    __syncthreads();
+    Walk<Form> walk(f, step, positions, tuning::walk_run);
+    walk.for_turns(tuning::walk_run, [&] {
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(walk::each<Form>); i++) {
+            if (i * static_cast<int>(lanes) >= walk.left)
+                break;
+            const uint32_t owner = owner_of(owners, walk.value(i));
+            const auto number = static_cast<uint32_t>(walk.value(i) - owners.first[owner]);
+            const uint32_t window = owners.window[owner] + (number >> windows.bits);
+            const uint64_t place = walk.at + i * lanes;
+            numbers[place] = number;
+            windows_of[place] = static_cast<uint16_t>(window);
+            atomicAdd(&count[window], 1);
+        }
+    });
+    __syncthreads();
+    const Tile own(tiles, windows, blockIdx.x);
+    for (uint32_t w = threadIdx.x; w < windows.count; w += fold_threads)
+        counts[own.counts + uint64_t{w} * own.stride] = count[w];
+}
+
+/* The begins of the windows of all parts, and their ends, from the sums. */
+__global__ void __launch_bounds__(fold_threads)
+    write_begins(__grid_constant__ const Windows windows, __grid_constant__ const Tiles tiles,
+                 const uint64_t *sums, uint32_t *begins)
+{
+    const uint32_t part = blockIdx.x;
+    const Tile first(tiles, windows, part * tiles.of_part);
+    const uint64_t rest = tiles.places - first.part_first;
+    uint32_t *const own = begins + uint64_t{part} * (windows.count + 1);
+    for (uint32_t w = threadIdx.x; w < windows.count; w += fold_threads)
+        own[w] = static_cast<uint32_t>(sums[first.counts + uint64_t{w} * first.stride] -
+                                       first.part_first);
+    if (threadIdx.x == 0)
+        own[windows.count] = static_cast<uint32_t>(rest < tiles.part ? rest : tiles.part);
+}
+
+using Rank = cub::BlockRadixRankMatch<sort_threads, window_bits, false>;
+
+/* The shared memory of a block. */
+struct Sorted {
+    union {
+        typename Rank::TempStorage rank;
+        struct {
+            uint32_t number[tile];
+            uint16_t window[tile];
+        } place;
+    };
+    uint32_t less[most]; /* the index of a window's run in the part, less that in the tile */
+};
+
+/* Sorts the places of each tile by window. indices[j] has the number of the record for place j, and
+ * receives the index of the place in its part. */
+__global__ void __launch_bounds__(sort_threads)
+    sort_tiles(__grid_constant__ const Windows windows, __grid_constant__ const Tiles tiles,
+               const uint16_t *windows_of, const uint64_t *sums, uint32_t *numbers,
+               uint32_t *indices)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    Sorted &shared = *reinterpret_cast<Sorted *>(memory);
+    const Tile own(tiles, windows, blockIdx.x);
+    const uint64_t first = uint64_t{blockIdx.x} * tile;
+    const uint64_t rest = tiles.places - first;
+    const uint32_t here = rest < tile ? static_cast<uint32_t>(rest) : tile;
+    const uint32_t mine = threadIdx.x / lanes * (lanes * items) + lane();
+    const auto window_at = [&](uint32_t at) -> uint32_t {
+        return at < here ? windows_of[first + at] : most - 1; /* those past the end stay last */
+    };
+    uint32_t window[items];
+    int rank[items], before[Rank::BINS_TRACKED_PER_THREAD];
+#pragma unroll
+    for (uint32_t i = 0; i < items; i++)
+        window[i] = window_at(mine + i * lanes);
+    Rank(shared.rank)
+        .RankKeys(window, rank, cub::BFEDigitExtractor<uint32_t>(0, window_bits), before);
+    const uint32_t w = threadIdx.x;
+    if (w < windows.count)
+        shared.less[w] =
+            static_cast<uint32_t>(sums[own.counts + uint64_t{w} * own.stride] - own.part_first) -
+            static_cast<uint32_t>(before[0]);
+    __syncthreads();
+#pragma unroll
+    for (uint32_t i = 0; i < items; i++) {
+        const uint32_t at = mine + i * lanes;
+        const uint32_t number = at < here ? indices[first + at] : 0;
+        const uint32_t of = window_at(at); /* read again, because registers are few */
+        shared.place.number[rank[i]] = number;
+        shared.place.window[rank[i]] = static_cast<uint16_t>(of);
+        if (at < here)
+            indices[first + at] = shared.less[of] + static_cast<uint32_t>(rank[i]);
+    }
+    __syncthreads();
+#pragma unroll 4
+    for (uint32_t k = threadIdx.x; k < here; k += sort_threads)
+        numbers[own.part_first + (shared.less[shared.place.window[k]] + k)] =
+            shared.place.number[k];
+}
+
+/* ---- Launching ---- */
+
+constexpr uint64_t alignment = 256;
+
+Windows windows_of(const shuf__plan &plan)
+{
+    const shuf__windows w = shuf__plan_windows(&plan);
+    return {static_cast<uint32_t>(w.count), w.bits};
+}
+
+Tiles tiles_of(const shuf__plan &plan)
+{
+    const uint64_t places = shuf__plan_part(&plan, plan.rank, true).count;
+    return {places, static_cast<uint32_t>(plan.part), static_cast<uint32_t>(plan.part / tile),
+            blocks_for(places, tile)};
+}
+
+template <typename Word> Owners<Word> owners_of(const shuf__plan &plan, const Windows &windows)
+{
+    Owners<Word> owners{};
+    uint32_t window = 0;
+    for (uint64_t r = 0; r < plan.world; r++) {
+        const shuf__range part = shuf__plan_part(&plan, r, false);
+        const uint64_t last = (uint64_t{1} << windows.bits) - 1;
+        if (part.count)
+            owners.count = static_cast<uint32_t>(r + 1);
+        owners.first[r] = static_cast<Word>(part.first);
+        owners.window[r] = window;
+        window += static_cast<uint32_t>((part.count + last) >> windows.bits);
+    }
+    return owners;
+}
+
+/* The arrays of the workspace. */
+struct Arrays {
+    uint16_t *windows_of;
+    uint64_t *counts;
+    void *temporary;
+    uint64_t all;   /* counts */
+    uint64_t bytes; /* of all arrays */
+};
+
+Arrays lay_out(const shuf__plan &plan, char *memory)
+{
+    Arrays a{};
+    char *at = memory;
+    const Tiles tiles = tiles_of(plan);
+    const auto take = [&at](uint64_t bytes) {
+        char *here = at;
+        at += (bytes + alignment - 1) / alignment * alignment;
+        return here;
+    };
+    a.all = uint64_t{tiles.all} * windows_of(plan).count;
+    a.windows_of = reinterpret_cast<uint16_t *>(take(tiles.places * sizeof *a.windows_of));
+    a.counts = reinterpret_cast<uint64_t *>(take(a.all * sizeof *a.counts));
+    a.temporary = take(scan_bytes(a.all) + 1);
+    a.bytes = static_cast<uint64_t>(at - memory);
+    return a;
+}
+
+bool is_cancelled(const shuf__computation &computation, bool *cancelled)
+{
+    *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+    return *cancelled;
+}
+
+cudaError_t find_async(const shuf__plan &plan, const Arrays &a, const Windows &windows,
+                       const Tiles &tiles, uint32_t *numbers, cudaStream_t stream)
+{
+    const shuf__range out = shuf__plan_part(&plan, plan.rank, true);
+    return walk::with_values(plan, [&](const auto &f, auto step) {
+        using Form = std::decay_t<decltype(f)>;
+        const auto owners = owners_of<typename Form::Word>(plan, windows);
+        find_records<<<tiles.all, fold_threads, 0, stream>>>(
+            f, step, Positions{out.first, out.count}, owners, windows, tiles, numbers, a.windows_of,
+            a.counts);
+        return cudaGetLastError();
+    });
+}
+
+cudaError_t sort_async(const Arrays &a, const Windows &windows, const Tiles &tiles,
+                       uint32_t *begins, uint32_t *numbers, uint32_t *indices, cudaStream_t stream)
+{
+    const cudaError_t e = cudaFuncSetAttribute(
+        sort_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Sorted));
+    if (e != cudaSuccess)
+        return e;
+    write_begins<<<blocks_for(tiles.all, tiles.of_part), fold_threads, 0, stream>>>(
+        windows, tiles, a.counts, begins);
+    sort_tiles<<<tiles.all, sort_threads, sizeof(Sorted), stream>>>(windows, tiles, a.windows_of,
+                                                                    a.counts, numbers, indices);
+    return cudaGetLastError();
+}
+
+} // namespace
+
+uint64_t one_sided_bytes(const shuf__plan &plan)
+{
+    return lay_out(plan, nullptr).bytes;
+}
+
+cudaError_t one_sided_async(const shuf__computation &computation, void *out, cudaStream_t stream,
+                            bool *cancelled)
+{
+    const shuf__plan &plan = computation.request.plan;
+    const Windows windows = windows_of(plan);
+    const Tiles tiles = tiles_of(plan);
+    const Arrays a = lay_out(plan, static_cast<char *>(computation.workspace->memory));
+    auto *const begins = static_cast<uint32_t *>(out);
+    uint32_t *const numbers = begins + shuf__plan_parts(&plan) * (windows.count + 1);
+    uint32_t *const indices = numbers + tiles.places;
+    if (computation.workspace->bytes < a.bytes)
+        return cudaErrorInvalidValue;
+    if (tiles.places == 0)
+        return cudaMemsetAsync(begins, 0, (windows.count + 1) * sizeof *begins, stream);
+    if (is_cancelled(computation, cancelled))
+        return cudaSuccess;
+    cudaError_t e = find_async(plan, a, windows, tiles, indices, stream);
+    if (e == cudaSuccess)
+        e = sum_before(a.counts, a.all, a.temporary, scan_bytes(a.all), stream);
+    if (e != cudaSuccess || is_cancelled(computation, cancelled))
+        return e;
+    return sort_async(a, windows, tiles, begins, numbers, indices, stream);
+}
+
+} // namespace shuf
