@@ -2,7 +2,7 @@
  *
  * Plans of exchanges on the GPU, device time for one rank. The number of ranks grows, and the rank
  * keeps its records, so n grows too. For few ranks each method is measured, and the daemon's choice
- * is marked. tuning::select_most and its neighbours come from these rows. The peer is a copy of as
+ * is marked. One-sided plans have one method. tuning::select_most and its neighbours come from these rows. The peer is a copy of as
  * many bytes as the kernels of the plan read and write by the model below. Without sorts the
  * kernels write the plan, and read nothing.
  */
@@ -31,6 +31,7 @@ struct Rank {
     uint64_t records, world;
     shuf_dtype dtype; /* AUTO: the smallest */
     bool inverse;
+    uint64_t part; /* one-sided; 0: both sides */
 };
 
 constexpr uint64_t few = uint64_t{1} << 26, many = uint64_t{1} << 28;
@@ -58,6 +59,14 @@ constexpr Rank ranks[] = {
     {many, 4, SHUF_U64, false},
     {many, 1024, SHUF_U64, false},
     {uint64_t{1} << 30, 1024, SHUF_AUTO, false},
+    {uint64_t{1} << 20, 4, SHUF_AUTO, false, uint64_t{1} << 20},
+    {uint64_t{1} << 24, 4, SHUF_AUTO, false, uint64_t{1} << 24},
+    {few, 4, SHUF_AUTO, false, few},
+    {many, 2, SHUF_AUTO, false, few},
+    {many, 4, SHUF_AUTO, false, few},
+    {many, 4, SHUF_AUTO, true, few},
+    {many, 8, SHUF_AUTO, false, few},
+    {many, 64, SHUF_AUTO, false, few},
 };
 
 unsigned bits_of(uint64_t largest)
@@ -89,6 +98,9 @@ uint64_t bytes_by_keys(unsigned key_bits, uint64_t width)
 
 uint64_t moved_bytes(const shuf__plan &plan, const shuf::Methods &methods, uint64_t width)
 {
+    /* number and window of the record; window twice and number; record and index */
+    if (plan.part)
+        return (4 + 2) + (2 + 2 + 4) + (4 + 4);
     const unsigned bits = bits_of(plan.permutation.n - 1);
     const uint64_t sorted = bits <= 32 ? bytes_by_keys(bits, width) : bytes_by_digits(bits, width);
     return (methods.selects_order ? width : sorted) +
@@ -104,6 +116,7 @@ shuf__computation computation_of(const Rank &rank)
     c.request.plan.world = rank.world;
     c.request.plan.rank = rank.world / 2;
     c.request.plan.inverse = rank.inverse;
+    c.request.plan.part = rank.part;
     if (shuf__exchange_make(&c.request, &error))
         die("plan", error.text);
     if (rank.dtype != SHUF_AUTO)
@@ -115,6 +128,9 @@ shuf__computation computation_of(const Rank &rank)
 std::string label_of(const Rank &rank, const shuf__plan &plan, const shuf::Methods &methods,
                      uint64_t width)
 {
+    if (plan.part)
+        return "one-sided plan of one of " + std::to_string(rank.world) + " ranks" +
+               (rank.inverse ? ", inverse" : "");
     const shuf::Methods best = shuf::exchange_methods(plan);
     const bool chosen =
         best.selects_order == methods.selects_order && best.splits_places == methods.splits_places;
@@ -183,6 +199,8 @@ struct Bench {
 
     void rows(const Rank &rank)
     {
+        if (rank.part)
+            return row(rank, {});
         for (const bool selects : {true, false})
             for (const bool splits : {true, false})
                 if ((!selects || rank.world <= selected) &&

@@ -14,8 +14,7 @@
 #include "exchange_sort.cuh"
 #include "walk.cuh"
 
-#include <cub/block/block_radix_rank.cuh>
-#include <cub/block/radix_rank_sort_operations.cuh>
+#include <cub/block/block_scan.cuh>
 
 namespace shuf
 {
@@ -31,9 +30,13 @@ constexpr int window_bits = 9; /* of a window's number */
 static_assert(1 << window_bits == most, "each digit is a window");
 static_assert(SHUF__PART_UNIT % tile == 0, "a tile is in one part");
 
-constexpr int sort_threads = tuning::plan_sort_threads;
-constexpr uint32_t items = tile / sort_threads; /* places of a thread in sort_tiles() */
-static_assert(sort_threads >= most, "a thread for each window");
+constexpr uint32_t sort_threads = tuning::plan_sort_threads, sort_warps = sort_threads / lanes;
+constexpr uint32_t of_warp = tile / sort_warps;     /* places */
+constexpr uint32_t batch = tuning::plan_sort_batch; /* places that a lane has loaded */
+constexpr uint32_t pairs = most / 2;                /* of windows */
+static_assert(sort_threads == pairs, "a thread for each pair");
+static_assert(of_warp % (batch * lanes) == 0, "batches are whole");
+static_assert(tile <= UINT16_MAX, "a count has 16 bits");
 
 /* The ranks that have the records. Those without records at the end are left out, because their
  * first positions may not fit a word. */
@@ -138,23 +141,102 @@ __global__ void __launch_bounds__(fold_threads)
         own[windows.count] = static_cast<uint32_t>(rest < tiles.part ? rest : tiles.part);
 }
 
-using Rank = cub::BlockRadixRankMatch<sort_threads, window_bits, false>;
+using Scan = cub::BlockScan<uint32_t, sort_threads>;
 
-/* The shared memory of a block. */
+/* The shared memory of a block. Two counts share a word, as no count passes `tile`. */
 struct Sorted {
-    union {
-        typename Rank::TempStorage rank;
-        struct {
-            uint32_t number[tile];
-            uint16_t window[tile];
-        } place;
-    };
-    uint32_t less[most]; /* the index of a window's run in the part, less that in the tile */
+    uint32_t number[tile];            /* of the records, window by window */
+    uint32_t next[sort_warps][pairs]; /* for each warp and window: its next place in the tile */
+    uint32_t less[most];              /* the index of a window's run in the part, less `start` */
+    uint16_t start[most + 1];         /* of a window's run in the tile */
+    typename Scan::TempStorage scan;
 };
 
-/* Sorts the places of each tile by window. indices[j] has the number of the record for place j, and
- * receives the index of the place in its part. */
-__global__ void __launch_bounds__(sort_threads)
+/* Neighbouring places of a warp, every 32nd for each lane. They are loaded together, because the
+ * compiler loads nothing before a store that precedes it. */
+struct Batch {
+    uint32_t at[batch], window[batch];
+    bool is_valid[batch];
+
+    /* Places past the end get the last window, because they come last. */
+    __device__ __forceinline__ Batch(const uint16_t *windows_of, uint32_t from, uint32_t here)
+    {
+#pragma unroll
+        for (uint32_t i = 0; i < batch; i++) {
+            at[i] = from + i * lanes + lane();
+            is_valid[i] = at[i] < here;
+            window[i] = is_valid[i] ? windows_of[at[i]] : most - 1;
+        }
+    }
+};
+
+/* The lanes that have the same window. */
+__device__ __forceinline__ uint32_t peers_of(uint32_t window)
+{
+    uint32_t peers = walk::all_lanes;
+#pragma unroll
+    for (int bit = 0; bit < window_bits; bit++) {
+        const bool is_set = window >> bit & 1;
+        const uint32_t set = __ballot_sync(walk::all_lanes, is_set);
+        peers &= is_set ? set : ~set;
+    }
+    return peers;
+}
+
+/* Counts the places of each warp and window. */
+__device__ __forceinline__ void count_windows(Sorted &shared, const uint16_t *windows_of,
+                                              uint32_t here)
+{
+    const uint32_t warp = threadIdx.x / lanes;
+    for (uint32_t k = threadIdx.x; k < sort_warps * pairs; k += sort_threads)
+        shared.next[k / pairs][k % pairs] = 0;
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t from = warp * of_warp; from < (warp + 1) * of_warp; from += batch * lanes) {
+        const Batch places(windows_of, from, here);
+#pragma unroll
+        for (uint32_t i = 0; i < batch; i++)
+            if (places.is_valid[i])
+                atomicAdd(&shared.next[warp][places.window[i] / 2],
+                          1u << places.window[i] % 2 * 16);
+    }
+    __syncthreads();
+}
+
+/* Turns the counts into places. A thread has two windows. */
+__device__ __forceinline__ void start_runs(Sorted &shared, const Windows &windows, const Tile &own,
+                                           uint32_t here, const uint64_t *sums)
+{
+    const uint32_t pair = threadIdx.x;
+    uint32_t counts = 0, start;
+#pragma unroll
+    for (uint32_t warp = 0; warp < sort_warps; warp++)
+        counts += shared.next[warp][pair];
+    Scan(shared.scan).ExclusiveSum((counts & 0xffff) + (counts >> 16), start);
+    uint32_t next = start | (start + (counts & 0xffff)) << 16;
+#pragma unroll
+    for (uint32_t warp = 0; warp < sort_warps; warp++) {
+        const uint32_t count = shared.next[warp][pair];
+        shared.next[warp][pair] = next;
+        next += count;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        const uint32_t w = 2 * pair + k;
+        const uint32_t at = k ? start + (counts & 0xffff) : start;
+        shared.start[w] = static_cast<uint16_t>(at);
+        if (w < windows.count)
+            shared.less[w] = static_cast<uint32_t>(sums[own.counts + uint64_t{w} * own.stride] -
+                                                   own.part_first) -
+                             at;
+    }
+    if (threadIdx.x == 0)
+        shared.start[most] = static_cast<uint16_t>(here);
+    __syncthreads();
+}
+
+/* A block sorts the places of a tile by window. indices[j] has the number of the record for place
+ * j, and receives the index of the place in its part. */
+__global__ void __launch_bounds__(sort_threads, tuning::plan_sort_blocks_per_sm)
     sort_tiles(__grid_constant__ const Windows windows, __grid_constant__ const Tiles tiles,
                const uint16_t *windows_of, const uint64_t *sums, uint32_t *numbers,
                uint32_t *indices)
@@ -162,41 +244,37 @@ __global__ void __launch_bounds__(sort_threads)
     extern __shared__ __align__(16) unsigned char memory[];
     Sorted &shared = *reinterpret_cast<Sorted *>(memory);
     const Tile own(tiles, windows, blockIdx.x);
-    const uint64_t first = uint64_t{blockIdx.x} * tile;
-    const uint64_t rest = tiles.places - first;
+    const uint64_t first = uint64_t{blockIdx.x} * tile, rest = tiles.places - first;
     const uint32_t here = rest < tile ? static_cast<uint32_t>(rest) : tile;
-    const uint32_t mine = threadIdx.x / lanes * (lanes * items) + lane();
-    const auto window_at = [&](uint32_t at) -> uint32_t {
-        return at < here ? windows_of[first + at] : most - 1; /* those past the end stay last */
-    };
-    uint32_t window[items];
-    int rank[items], before[Rank::BINS_TRACKED_PER_THREAD];
+    const uint32_t warp = threadIdx.x / lanes, lanes_before = (1u << lane()) - 1;
+    auto *const next = reinterpret_cast<uint16_t *>(shared.next[warp]);
+    count_windows(shared, windows_of + first, here);
+    start_runs(shared, windows, own, here, sums);
+#pragma unroll 1
+    for (uint32_t from = warp * of_warp; from < (warp + 1) * of_warp; from += batch * lanes) {
+        const Batch places(windows_of + first, from, here);
+        uint32_t number[batch];
 #pragma unroll
-    for (uint32_t i = 0; i < items; i++)
-        window[i] = window_at(mine + i * lanes);
-    Rank(shared.rank)
-        .RankKeys(window, rank, cub::BFEDigitExtractor<uint32_t>(0, window_bits), before);
-    const uint32_t w = threadIdx.x;
-    if (w < windows.count)
-        shared.less[w] =
-            static_cast<uint32_t>(sums[own.counts + uint64_t{w} * own.stride] - own.part_first) -
-            static_cast<uint32_t>(before[0]);
-    __syncthreads();
+        for (uint32_t i = 0; i < batch; i++)
+            number[i] = places.is_valid[i] ? indices[first + places.at[i]] : 0;
 #pragma unroll
-    for (uint32_t i = 0; i < items; i++) {
-        const uint32_t at = mine + i * lanes;
-        const uint32_t number = at < here ? indices[first + at] : 0;
-        const uint32_t of = window_at(at); /* read again, because registers are few */
-        shared.place.number[rank[i]] = number;
-        shared.place.window[rank[i]] = static_cast<uint16_t>(of);
-        if (at < here)
-            indices[first + at] = shared.less[of] + static_cast<uint32_t>(rank[i]);
+        for (uint32_t i = 0; i < batch; i++) {
+            const uint32_t window = places.window[i], peers = peers_of(window);
+            const uint32_t before = __popc(peers & lanes_before), place = next[window] + before;
+            __syncwarp();
+            if (before == 0)
+                next[window] = static_cast<uint16_t>(place + __popc(peers));
+            __syncwarp();
+            if (places.is_valid[i]) {
+                shared.number[place] = number[i];
+                indices[first + places.at[i]] = shared.less[window] + place;
+            }
+        }
     }
     __syncthreads();
-#pragma unroll 4
-    for (uint32_t k = threadIdx.x; k < here; k += sort_threads)
-        numbers[own.part_first + (shared.less[shared.place.window[k]] + k)] =
-            shared.place.number[k];
+    for (uint32_t w = warp; w < windows.count; w += sort_warps)
+        for (uint32_t k = shared.start[w] + lane(); k < shared.start[w + 1]; k += lanes)
+            numbers[own.part_first + (shared.less[w] + k)] = shared.number[k];
 }
 
 /* ---- Launching ---- */

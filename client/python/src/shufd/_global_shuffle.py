@@ -28,7 +28,7 @@ from ._process_group import Ranks
 from ._stage import Stage
 
 VERSION = 4  # of the messages between ranks
-_BUDGET_OF_GPU, _BUDGET_OF_HOST = 1 << 30, 256 << 20
+_BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
 _ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
 # ---- The tensors ---------------------------------------------------------------------------------
@@ -266,7 +266,8 @@ class _Attempt:
         """Waits until all ranks have their plans and their memory. Returns the number of rounds of each tensor; None
         if a rank is not able. Fails on every rank if one has failed."""
         why = self.failure and (type(self.failure).__name__, _text_of(self.failure))
-        replies = ranks.gather((why, self.is_able, [move.count_rounds(budget) for move in self.moves]))
+        meanwhile = self.moves[0].prepare_beside if self.moves and not self.failure else lambda: None
+        replies = ranks.gather((why, self.is_able, [move.count_rounds(budget) for move in self.moves]), meanwhile)
         for rank, (failed, *_) in enumerate(replies):
             if failed:
                 kind = getattr(_errors, failed[0], _errors.Error)
@@ -313,7 +314,7 @@ def global_shuffle(
     output_size  the number of records that this rank gets; None: as many as it has
     inverse      undoes global_shuffle(); `output_size` is then the number before that shuffle
     algorithm    "primefold"
-    budget       bytes of temporary memory on this rank beside data, result and plan; None: 1 GiB on a
+    budget       bytes of temporary memory on this rank beside data, result and plan; None: 2 GiB on a
                  GPU, else 256 MiB. A round has at least one record for each pair of ranks
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 

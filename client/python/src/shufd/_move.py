@@ -43,6 +43,9 @@ class Move:
     def prepare(self) -> None:
         """Starts what needs no agreement on the rounds. All ranks wait for this work of all before run()."""
 
+    def prepare_beside(self) -> None:
+        """Prepares more during the wait for the agreement."""
+
     def run(self, rounds: int) -> torch.Tensor:
         raise NotImplementedError
 

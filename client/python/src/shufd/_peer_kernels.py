@@ -6,6 +6,7 @@ All addresses are in tables. An argument would be compiled into the kernel if it
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from typing import Any, NamedTuple, Sequence
 
@@ -120,11 +121,13 @@ class Sender:
 
     def __init__(self, leaf: torch.Tensor, row_bytes: int, windows: int, groups: Sequence[Sequence[Request]]) -> None:
         """Each group of requests is for one launch. The tensor has so many windows."""
-        addresses = [leaf.data_ptr(), *(request.target for group in groups for request in group)]
+        flat = [request for group in groups for request in group]
+        source = leaf.data_ptr()
         self.device, self.windows, self.groups = leaf.device, windows, groups
-        self.word = word_of(row_bytes, addresses)
+        self.word = word_of(row_bytes, [source, *(request.target for request in flat)])
         self.units = row_bytes * 8 // self.word.primitive_bitwidth
-        self.tables = [to_device([[leaf.data_ptr(), *request] for request in group], leaf.device) for group in groups]
+        self.table = to_device([[source, *request] for request in flat] or [[0]], leaf.device)
+        self.firsts = list(itertools.accumulate((len(group) for group in groups), initial=0))
 
     def launch(self, group: int, expected: int) -> None:
         """`expected` is about the rows that a request has in a window."""
@@ -135,7 +138,7 @@ class Sender:
         chunks = max(1, -(-expected // rows))
         with torch.cuda.device(self.device):
             _send_kernel()[(self.windows * chunks * count,)](
-                self.tables[group], count, chunks, self.units, self.word, rows, words
+                self.table[self.firsts[group]], count, chunks, self.units, self.word, rows, words
             )
 
 

@@ -79,15 +79,17 @@ class WrittenMove(Move):
         super().__init__(ranks, leaf, out)
         self.sources, self.stages, self.outputs = sources, stages, outputs
         self.requests = _stream_for_requests(leaf.device)
+        self.parts = max(map(self._parts_of, range(ranks.world)))
         self.has_asked = False  # for the first part
+        self.tables: tuple[Sender, Table] | None = None
 
     def _parts_of(self, rank: int) -> int:
         return -(-self.outputs[rank] // self.sources.plan.part)
 
-    def _ask(self, part: int) -> Any:
-        """Writes the requests for a part. Returns an event after them."""
+    def _ask(self, part: int, free: Any) -> Any:
+        """Writes the requests for a part after the event `free`. Returns an event after them."""
         s, rank, world = self.sources, self.ranks.rank, self.ranks.world
-        self.requests.wait_stream(_current_stream(self.leaf.device))
+        self.requests.wait_event(free)
         for distance in range(1, world if part < self._parts_of(rank) else 1):
             owner = (rank + distance) % world  # the copy engines are faster if each rank begins with another
             first, end = s.windows[owner], s.windows[owner + 1]
@@ -113,19 +115,19 @@ class WrittenMove(Move):
         own = s.windows[rank]
         return Request(s.begins_at(part, own), s.records_at(part) + s.begins[part][own] * NUMBER_BYTES, rows)
 
-    def _sender(self, parts: int) -> Sender:
+    def _sender(self) -> Sender:
         s, rank, world = self.sources, self.ranks.rank, self.ranks.world
         windows = s.windows[rank + 1] - s.windows[rank]
         groups = [
             [self._request_of(receiver, part) for receiver in range(world) if part < self._parts_of(receiver)]
-            for part in range(parts)
+            for part in range(self.parts)
         ]
         return Sender(self.leaf, self.row, windows, groups)
 
-    def _places(self, parts: int) -> Table:
+    def _places(self) -> Table:
         """The segments that put the rows of each part in their places."""
         s, groups = self.sources, []
-        for part in range(parts):
+        for part in range(self.parts):
             first = part * s.plan.part
             count = max(0, min(s.plan.part, s.plan.places - first))
             rows, to = self.stages[self.ranks.rank].rows(part), self.out.data_ptr() + first * self.row
@@ -134,22 +136,29 @@ class WrittenMove(Move):
 
     def prepare(self) -> None:
         """Asks for the first part. An agreement follows, which all ranks reach after this work of all."""
-        _current_stream(self.leaf.device).wait_event(self._ask(0))
+        stream = _current_stream(self.leaf.device)
+        stream.wait_event(self._ask(0, stream.record_event()))
         self.has_asked = True
+
+    def prepare_beside(self) -> None:
+        self.tables = self._sender(), self._places()
 
     def run(self, rounds: int) -> torch.Tensor:
         stream, device = _current_stream(self.leaf.device), self.leaf.device
-        parts = max(self._parts_of(rank) for rank in range(self.ranks.world))
-        sender, places = self._sender(parts), self._places(parts)
-        expected = self.sources.plan.part // self.sources.windows[-1]
         if not self.has_asked:
             self.prepare()
             self.ranks.wait_for_all(device)
-        for part in range(parts):
-            asked = self._ask(part + 1) if part + 1 < parts else None
+        if not self.tables:
+            self.prepare_beside()
+        assert self.tables
+        sender, places = self.tables
+        expected = self.sources.plan.part // self.sources.windows[-1]
+        free = stream.record_event()
+        for part in range(self.parts):
             sender.launch(part, expected)
-            if asked:
-                stream.wait_event(asked)
+            if part + 1 < self.parts:
+                stream.wait_event(self._ask(part + 1, free))
             self.ranks.wait_for_all(device)
+            free = stream.record_event()
             places.launch(part)
         return self.out

@@ -23,7 +23,7 @@ try:
 except ImportError:  # torch for CPUs comes without it
     triton = None
 
-_TILE_WORDS = 1024  # that a program moves at once
+_TILE_WORDS, _NARROW_TILE_WORDS = 1024, 4096  # that a program moves at once; of rows of one word
 
 
 class Segment(NamedTuple):
@@ -39,7 +39,7 @@ class Segment(NamedTuple):
 
 
 def _define_kernel() -> Any:
-    @triton.jit  # type: ignore[misc]
+    @triton.jit(do_not_specialize=["segments"])  # type: ignore[misc]
     def move_rows(  # type: ignore[no-untyped-def]
         table, segments, units: tl.constexpr, word: tl.constexpr, number: tl.constexpr, rows: tl.constexpr,
         words: tl.constexpr,
@@ -78,10 +78,10 @@ def word_of(row_bytes: int, addresses: Sequence[int]) -> Any:
     return {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}[bits & -bits]
 
 
-def tile_of(units: int) -> tuple[int, int]:
+def tile_of(units: int, tile: int = _TILE_WORDS) -> tuple[int, int]:
     """The rows of a program, and the words of a row that it moves at once."""
-    words = min(triton.next_power_of_2(units), _TILE_WORDS)
-    return _TILE_WORDS // words, words
+    words = min(triton.next_power_of_2(units), tile)
+    return tile // words, words
 
 
 def to_device(numbers: Sequence[Sequence[int]], device: torch.device) -> torch.Tensor:
@@ -114,11 +114,13 @@ class Table:
 
     def _start(self, group: int, most: int) -> None:
         segments = max(1, len(self.groups[group]))
-        rows, words = tile_of(self.units)
+        is_narrow = self.units == 1  # many loads of few bytes
+        rows, words = tile_of(self.units, _NARROW_TILE_WORDS if is_narrow else _TILE_WORDS)
         number = tl.uint32 if self.width == 4 else tl.uint64
         with torch.cuda.device(self.device):
             _kernel()[(max(1, -(-most // rows)) * segments,)](
-                self.table[self.firsts[group]], segments, self.units, self.word, number, rows, words
+                self.table[self.firsts[group]], segments, self.units, self.word, number, rows, words,
+                num_warps=16 if is_narrow else 4,
             )  # fmt: skip
 
 
