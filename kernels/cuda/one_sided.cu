@@ -35,6 +35,7 @@ constexpr uint32_t of_warp = tile / sort_warps;     /* places */
 constexpr uint32_t batch = tuning::plan_sort_batch; /* places that a lane has loaded */
 constexpr uint32_t pairs = most / 2;                /* of windows */
 static_assert(sort_threads == pairs, "a thread for each pair");
+constexpr uint32_t writers = 16; /* threads that write the run of a window */
 static_assert(of_warp % (batch * lanes) == 0, "batches are whole");
 static_assert(tile <= UINT16_MAX, "a count has 16 bits");
 
@@ -153,37 +154,45 @@ struct Sorted {
 };
 
 /* Neighbouring places of a warp, every 32nd for each lane. They are loaded together, because the
- * compiler loads nothing before a store that precedes it. */
-struct Batch {
-    uint32_t at[batch], window[batch];
-    bool is_valid[batch];
+ * compiler loads nothing before a store that precedes it. With Whole, all places exist. */
+template <bool Whole> struct Batch {
+    uint32_t from, here;
+    uint32_t window[batch];
 
     /* Places past the end get the last window, because they come last. */
     __device__ __forceinline__ Batch(const uint16_t *windows_of, uint32_t from, uint32_t here)
+        : from(from + lane()), here(here)
     {
 #pragma unroll
-        for (uint32_t i = 0; i < batch; i++) {
-            at[i] = from + i * lanes + lane();
-            is_valid[i] = at[i] < here;
-            window[i] = is_valid[i] ? windows_of[at[i]] : most - 1;
-        }
+        for (uint32_t i = 0; i < batch; i++)
+            window[i] = is_valid(i) ? windows_of[at(i)] : most - 1;
+    }
+
+    __device__ __forceinline__ uint32_t at(uint32_t i) const
+    {
+        return from + i * lanes;
+    }
+
+    __device__ __forceinline__ bool is_valid(uint32_t i) const
+    {
+        return Whole || at(i) < here;
     }
 };
 
-/* The lanes that have the same window. */
+/* The lanes of a warp that have the same window as this one. */
 __device__ __forceinline__ uint32_t peers_of(uint32_t window)
 {
     uint32_t peers = walk::all_lanes;
 #pragma unroll
     for (int bit = 0; bit < window_bits; bit++) {
-        const bool is_set = window >> bit & 1;
-        const uint32_t set = __ballot_sync(walk::all_lanes, is_set);
-        peers &= is_set ? set : ~set;
+        const int set = static_cast<int>(window << (31 - bit)) >> 31; /* in all bits */
+        peers &= ~(__ballot_sync(walk::all_lanes, set) ^ static_cast<uint32_t>(set));
     }
     return peers;
 }
 
 /* Counts the places of each warp and window. */
+template <bool Whole>
 __device__ __forceinline__ void count_windows(Sorted &shared, const uint16_t *windows_of,
                                               uint32_t here)
 {
@@ -193,12 +202,12 @@ __device__ __forceinline__ void count_windows(Sorted &shared, const uint16_t *wi
     __syncthreads();
 #pragma unroll 1
     for (uint32_t from = warp * of_warp; from < (warp + 1) * of_warp; from += batch * lanes) {
-        const Batch places(windows_of, from, here);
+        const Batch<Whole> places(windows_of, from, here);
 #pragma unroll
         for (uint32_t i = 0; i < batch; i++)
-            if (places.is_valid[i])
+            if (places.is_valid(i))
                 atomicAdd(&shared.next[warp][places.window[i] / 2],
-                          1u << places.window[i] % 2 * 16);
+                          places.window[i] % 2 ? 1u << 16 : 1u);
     }
     __syncthreads();
 }
@@ -234,29 +243,20 @@ __device__ __forceinline__ void start_runs(Sorted &shared, const Windows &window
     __syncthreads();
 }
 
-/* A block sorts the places of a tile by window. indices[j] has the number of the record for place
- * j, and receives the index of the place in its part. */
-__global__ void __launch_bounds__(sort_threads, tuning::plan_sort_blocks_per_sm)
-    sort_tiles(__grid_constant__ const Windows windows, __grid_constant__ const Tiles tiles,
-               const uint16_t *windows_of, const uint64_t *sums, uint32_t *numbers,
-               uint32_t *indices)
+/* Puts the records of a warp's places in order, and writes the index of each place. */
+template <bool Whole>
+__device__ __forceinline__ void sort_warp(Sorted &shared, const uint16_t *windows_of, uint32_t here,
+                                          uint32_t *indices)
 {
-    extern __shared__ __align__(16) unsigned char memory[];
-    Sorted &shared = *reinterpret_cast<Sorted *>(memory);
-    const Tile own(tiles, windows, blockIdx.x);
-    const uint64_t first = uint64_t{blockIdx.x} * tile, rest = tiles.places - first;
-    const uint32_t here = rest < tile ? static_cast<uint32_t>(rest) : tile;
     const uint32_t warp = threadIdx.x / lanes, lanes_before = (1u << lane()) - 1;
     auto *const next = reinterpret_cast<uint16_t *>(shared.next[warp]);
-    count_windows(shared, windows_of + first, here);
-    start_runs(shared, windows, own, here, sums);
 #pragma unroll 1
     for (uint32_t from = warp * of_warp; from < (warp + 1) * of_warp; from += batch * lanes) {
-        const Batch places(windows_of + first, from, here);
+        const Batch<Whole> places(windows_of, from, here);
         uint32_t number[batch];
 #pragma unroll
         for (uint32_t i = 0; i < batch; i++)
-            number[i] = places.is_valid[i] ? indices[first + places.at[i]] : 0;
+            number[i] = places.is_valid(i) ? indices[places.at(i)] : 0;
 #pragma unroll
         for (uint32_t i = 0; i < batch; i++) {
             const uint32_t window = places.window[i], peers = peers_of(window);
@@ -265,16 +265,38 @@ __global__ void __launch_bounds__(sort_threads, tuning::plan_sort_blocks_per_sm)
             if (before == 0)
                 next[window] = static_cast<uint16_t>(place + __popc(peers));
             __syncwarp();
-            if (places.is_valid[i]) {
+            if (places.is_valid(i)) {
                 shared.number[place] = number[i];
-                indices[first + places.at[i]] = shared.less[window] + place;
+                indices[places.at(i)] = shared.less[window] + place;
             }
         }
     }
+}
+
+/* A block sorts the places of a tile by window, from tile number `first_tile` on. indices[j] has
+ * the number of the record for place j, and receives the index of the place in its part. */
+template <bool Whole>
+__global__ void __launch_bounds__(sort_threads, tuning::plan_sort_blocks_per_sm)
+    sort_tiles(__grid_constant__ const Windows windows, __grid_constant__ const Tiles tiles,
+               uint32_t first_tile, const uint16_t *windows_of, const uint64_t *sums,
+               uint32_t *numbers, uint32_t *indices)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    Sorted &shared = *reinterpret_cast<Sorted *>(memory);
+    const uint32_t index = first_tile + blockIdx.x;
+    const Tile own(tiles, windows, index);
+    const uint64_t first = uint64_t{index} * tile;
+    const uint32_t here = Whole ? tile : static_cast<uint32_t>(tiles.places - first);
+    count_windows<Whole>(shared, windows_of + first, here);
+    start_runs(shared, windows, own, here, sums);
+    sort_warp<Whole>(shared, windows_of + first, here, indices + first);
     __syncthreads();
-    for (uint32_t w = warp; w < windows.count; w += sort_warps)
-        for (uint32_t k = shared.start[w] + lane(); k < shared.start[w + 1]; k += lanes)
-            numbers[own.part_first + (shared.less[w] + k)] = shared.number[k];
+    uint32_t *const out = numbers + own.part_first;
+    for (uint32_t w = threadIdx.x / writers; w < windows.count; w += sort_threads / writers) {
+        const uint32_t end = shared.start[w + 1], less = shared.less[w];
+        for (uint32_t k = shared.start[w] + threadIdx.x % writers; k < end; k += writers)
+            out[less + k] = shared.number[k];
+    }
 }
 
 /* ---- Launching ---- */
@@ -360,15 +382,21 @@ cudaError_t find_async(const shuf__plan &plan, const Arrays &a, const Windows &w
 cudaError_t sort_async(const Arrays &a, const Windows &windows, const Tiles &tiles,
                        uint32_t *begins, uint32_t *numbers, uint32_t *indices, cudaStream_t stream)
 {
-    const cudaError_t e = cudaFuncSetAttribute(
-        sort_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Sorted));
-    if (e != cudaSuccess)
-        return e;
+    const auto whole = static_cast<uint32_t>(tiles.places / tile);
+    cudaError_t e = cudaSuccess;
     write_begins<<<blocks_for(tiles.all, tiles.of_part), fold_threads, 0, stream>>>(
         windows, tiles, a.counts, begins);
-    sort_tiles<<<tiles.all, sort_threads, sizeof(Sorted), stream>>>(windows, tiles, a.windows_of,
-                                                                    a.counts, numbers, indices);
-    return cudaGetLastError();
+    const auto sort = [&](auto kernel, uint32_t first, uint32_t count) {
+        if (e == cudaSuccess)
+            e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     sizeof(Sorted));
+        if (e == cudaSuccess && count)
+            kernel<<<count, sort_threads, sizeof(Sorted), stream>>>(
+                windows, tiles, first, a.windows_of, a.counts, numbers, indices);
+    };
+    sort(sort_tiles<true>, 0, whole);
+    sort(sort_tiles<false>, whole, tiles.all - whole);
+    return e == cudaSuccess ? cudaGetLastError() : e;
 }
 
 } // namespace
