@@ -290,6 +290,7 @@ def _budget_of(budget: int | None, leaves: list[torch.Tensor]) -> int:
 # ---- The whole -----------------------------------------------------------------------------------
 
 
+@torch.inference_mode(False)  # the threads of gloo may not write to tensors made in that mode
 def global_shuffle(
     data: Any,
     group: Any = None,
