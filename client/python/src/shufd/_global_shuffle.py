@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import _errors, _moves
+from . import _errors, _moves, _request
 from ._arguments import counted
 from ._move import Move
 from ._moves import Offers
@@ -101,6 +101,13 @@ class Arguments:
 _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
 
 
+def _checked(seed: Any, key: Any, epoch: Any, algorithm: Any, inverse: Any) -> dict[str, Any]:
+    """The settings as numbers and text, which a rank can send to the others."""
+    _request.bytes_of(_request.whole(1, seed, key, epoch, algorithm))
+    seed = None if seed is None else operator.index(seed)
+    return {"seed": seed, "key": key, "epoch": operator.index(epoch), "algorithm": algorithm, "inverse": bool(inverse)}
+
+
 def _describe(
     ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any
 ) -> tuple[Arguments, Stage | None]:
@@ -111,9 +118,7 @@ def _describe(
         size = None if output_size is None else _positive("output_size", output_size, 0)
         if budget is not None:
             _positive("budget", budget, 1)
-        _positive("epoch", settings["epoch"], 0)
-        if (settings["seed"] is None) == (settings["key"] is None):
-            raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
+        settings = _checked(**settings)
         tensors = list(leaves.values())
         stage = _moves.make_stage(ranks, tensors, _budget_of(budget, tensors))
         offers = _moves.offers_of(ranks, tensors, stage)
@@ -331,7 +336,7 @@ def global_shuffle(
     Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
     ranks = Ranks(group)
-    settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
+    settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": inverse}
     own, stage = _describe(ranks, data, settings, output_size, budget)
     leaves = [] if own.error else list(_leaves(data).values())
     planner = _Planner(client, ranks, own, leaves)
