@@ -295,7 +295,6 @@ def _budget_of(budget: int | None, leaves: list[torch.Tensor]) -> int:
 # ---- The whole -----------------------------------------------------------------------------------
 
 
-@torch.inference_mode(False)  # the threads of gloo may not write to tensors made in that mode
 def global_shuffle(
     data: Any,
     group: Any = None,
@@ -335,8 +334,12 @@ def global_shuffle(
     Mismatch, which names the rank and the field. Other errors: Invalid, those of
     Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
-    ranks = Ranks(group)
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": inverse}
+    with torch.inference_mode(False):  # the threads of gloo may not write to tensors made in that mode
+        return _shuffle(Ranks(group), data, settings, output_size, budget, client)
+
+
+def _shuffle(ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: int | None, client: Any) -> Any:
     own, stage = _describe(ranks, data, settings, output_size, budget)
     leaves = [] if own.error else list(_leaves(data).values())
     planner = _Planner(client, ranks, own, leaves)
