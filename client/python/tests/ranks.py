@@ -104,6 +104,10 @@ def measure_rounds(world, rows, **options):
     return result, most[0], rounds[0]
 
 
+def verify(world, **options):
+    return shufd.verify(_groups[world], **options)
+
+
 def without_daemon(world, rows):
     """As a rank of a machine without a daemon."""
     before = os.environ.get("SHUFD_SOCKET")

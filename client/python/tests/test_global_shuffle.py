@@ -286,6 +286,15 @@ def test_no_leases_remain(job, client):
     assert await_value(lambda: plans_of(client), []) == []
 
 
+def test_verify_of_groups(job, client):
+    """The ranks have called it different numbers of times."""
+    for world in (2, 4, 3, 3):
+        results = job.call("verify", [()] * world, dict(n=np.int64(1000), seed=np.uint8(7), epoch=np.int32(3)))
+        assert results == [client.fingerprint(1000, 7, 3)] * world
+    results = job.call_each("verify", [()] * 3, [dict(seed=7), dict(seed=7, client=5), dict(seed=7)])
+    fails_alike(results, "Error", ": 'int' object has no attribute 'fingerprint'")
+
+
 # ---- One process ---------------------------------------------------------------------------------
 
 
