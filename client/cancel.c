@@ -19,5 +19,7 @@ void shuf__cancel_set_socket(struct shuf__cancel *cancel, int fd)
 {
     pthread_mutex_lock(&cancel->mutex);
     cancel->fd = fd;
+    if (fd >= 0 && cancel->is_cancelled) /* since the call has looked, without a socket then */
+        shutdown(fd, SHUT_RDWR);
     pthread_mutex_unlock(&cancel->mutex);
 }

@@ -18,7 +18,8 @@ struct shuf__cancel {
 /* All later calls on the handle fail too. */
 void shuf__cancel(struct shuf__cancel *cancel);
 
-/* The socket that a cancellation shuts down. -1: none; the caller may then close the socket. */
+/* The socket that a cancellation shuts down, also an earlier one. -1: none; the caller may then
+ * close the socket. */
 void shuf__cancel_set_socket(struct shuf__cancel *cancel, int fd);
 
 #endif

@@ -25,6 +25,8 @@ static uint64_t end_of_denied(const struct shuf__connection *connection)
 static bool may_open_soon(const struct shuf__connection *connection, shuf_status status, int late,
                           uint64_t end)
 {
+    if (connection->cancel.is_cancelled)
+        return false;
     if (connection->came_late)
         return late < MOST_LATE;
     return status == SHUF_DENIED && connection->is_refused && shuf__now_ns() < end &&

@@ -234,6 +234,34 @@ static void late_greeting_is_repeated(void **state)
     }
 }
 
+static shuf *cancelled;
+
+static void cancels_between_greetings(int fd, int connection)
+{
+    if (connection == 1) {
+        next_request(fd, NULL);
+        peer_refuse(fd, 0, SHUF_TIMEOUT, 0);
+        peer_await_close(fd); /* the client pauses before its next greeting */
+        shuf_cancel(cancelled);
+        return;
+    }
+    peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
+    if (connection > 1)
+        peer_await_close(fd); /* without an answer */
+}
+
+/* The client has no socket at that moment. */
+static void cancellation_between_greetings_ends_call(void **state)
+{
+    (void)state;
+    shuf_daemon status;
+    peer_start(cancels_between_greetings);
+    assert_int_equal(shuf_connect(&cancelled, peer_path()), SHUF_OK);
+    assert_int_equal(shuf_daemon_status(cancelled, &status), SHUF_CANCELLED);
+    shuf_close(cancelled);
+    peer_stop();
+}
+
 /* A daemon that ends may have accepted a connection; the next daemon takes its place. */
 static void loss_at_the_greeting_is_repeated(void **state)
 {
@@ -625,6 +653,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_greetings_are_errors),
         cmocka_unit_test(late_greeting_is_repeated),
+        cmocka_unit_test(cancellation_between_greetings_ends_call),
         cmocka_unit_test(loss_at_the_greeting_is_repeated),
         cmocka_unit_test(silent_end_is_no_loss),
         cmocka_unit_test(silent_ends_before_an_answer_are_repeated),

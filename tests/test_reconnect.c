@@ -201,7 +201,7 @@ static void client_retries_at_closed_socket(void **state)
     assert_int_equal(ended, 0);
     assert_int_equal(chmod(harness_shared.socket, 0600), 0);
     shuf_close(handle);
-    /* no daemon was lost, so a denied socket is an error at once */
+    /* no daemon was lost, so the call does not wait for the reconnect time */
     assert_int_equal(seteuid(USER), 0);
     assert_int_equal(shuf_connect(&handle, harness_shared.socket), SHUF_DENIED);
     assert_int_equal(seteuid(0), 0);

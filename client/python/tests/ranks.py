@@ -44,6 +44,11 @@ def shuffle(world, rows, dtype=None, strided=False, **options):
     return bytes_of(shufd.torch.global_shuffle(tensor, _groups[world], **options))
 
 
+def shuffle_in_inference_mode(*arguments, **options):
+    with torch.inference_mode():
+        return shuffle(*arguments, **options)
+
+
 def shuffle_numbers(world, data, **options):
     """Any structure of arrays."""
 
@@ -59,9 +64,11 @@ def shuffle_numbers(world, data, **options):
 
 
 def shuffle_anything(world, data, **options):
-    """Arguments that may be wrong. Makes a sparse tensor here, because it cannot be sent to the rank."""
+    """Arguments that may be wrong. Makes here what cannot be sent to the rank."""
     if isinstance(data, str) and data == "sparse":
         data = torch.zeros(4, 2).to_sparse()
+    if isinstance(options.get("seed"), str) and options["seed"] == "generator":
+        options["seed"] = torch.Generator()
     shufd.torch.global_shuffle(data, _groups[world], **options)
 
 
@@ -95,6 +102,10 @@ def measure_rounds(world, rows, **options):
         _global_shuffle.Ranks.start = start
     assert under_way == [0]
     return result, most[0], rounds[0]
+
+
+def verify(world, **options):
+    return shufd.verify(_groups[world], **options)
 
 
 def without_daemon(world, rows):

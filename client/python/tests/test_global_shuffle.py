@@ -230,6 +230,11 @@ def test_wrong_arguments_of_one_rank(job, client):
     refused(good, "output_size: -1: expected 0 or more", output_size=-1)
     refused(good, "budget: 0: expected 1 or more", budget=0)
     refused(good, "seed: 7, key: 'x': expected one of the two", key="x")
+    refused(good, "seed: '7': expected an integer; convert it with int()", seed="7")
+    refused(good, "seed: ndarray of shape (2,): expected an integer", seed=np.array([7, 8]))
+    refused(good, "seed: <torch._C.Generator object at ", seed="generator")
+    refused(good, "key: b'x': expected the name of the key", seed=None, key=b"x")
+    refused(good, "Boolean value of Tensor", inverse=torch.ones(2))
     results = job.call_each("shuffle", [(rows,)] * 2, [dict(seed=7, output_size=9), dict(seed=7)])
     fails_alike(results, "Invalid", "output_size: [9, 10] of the ranks have the sum 19, expected 20")
     results = job.call_each("shuffle", [(rows,)] * 2, dict(seed=7, algorithm="philox24"))
@@ -281,6 +286,15 @@ def test_no_leases_remain(job, client):
     assert await_value(lambda: plans_of(client), []) == []
 
 
+def test_verify_of_groups(job, client):
+    """The ranks have called it different numbers of times."""
+    for world in (2, 4, 3, 3):
+        results = job.call("verify", [()] * world, dict(n=np.int64(1000), seed=np.uint8(7), epoch=np.int32(3)))
+        assert results == [client.fingerprint(1000, 7, 3)] * world
+    results = job.call_each("verify", [()] * 3, [dict(seed=7), dict(seed=7, client=5), dict(seed=7)])
+    fails_alike(results, "Error", ": 'int' object has no attribute 'fingerprint'")
+
+
 # ---- One process ---------------------------------------------------------------------------------
 
 
@@ -292,6 +306,20 @@ def test_one_process(client):
     assert torch.equal(shufd.torch.global_shuffle(rows, seed=7), shuffled)
     with pytest.raises(shufd.Invalid, match="algorithm philox24: expected primefold"):
         shufd.torch.global_shuffle(rows, seed=7, algorithm="philox24", client=client)
+
+
+def test_inference_mode_of_one_rank(job, client):
+    """The others do not wait for it in vain."""
+    rows, sizes = rows_of(1000), [300, 200, 500]
+    arguments = [(own, "int64", rank == 1) for rank, own in enumerate(cut(rows, sizes))]
+    names = ["shuffle", "shuffle_in_inference_mode", "shuffle"]
+    job.start([(name, (3, *own), dict(seed=7)) for name, own in zip(names, arguments)])
+    results = job.finish(3)
+    assert np.array_equal(np.concatenate(results), client.shuffle(rows, 7)), results
+    with torch.inference_mode():
+        numbers = torch.arange(10)
+        shuffled = shufd.torch.global_shuffle(numbers, seed=7, client=client)
+    assert shuffled.tolist() == client.permute(10, 7).tolist() and not shuffled.is_inference()
 
 
 def test_gradients_do_not_follow(client):

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import _errors, _moves
+from . import _errors, _moves, _request
 from ._arguments import counted
 from ._move import Move
 from ._moves import Offers
@@ -102,6 +102,13 @@ class Arguments:
 _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
 
 
+def _checked(seed: Any, key: Any, epoch: Any, algorithm: Any, inverse: Any) -> dict[str, Any]:
+    """The settings as numbers and text, which a rank can send to the others."""
+    _request.bytes_of(_request.whole(1, seed, key, epoch, algorithm))
+    seed = None if seed is None else operator.index(seed)
+    return {"seed": seed, "key": key, "epoch": operator.index(epoch), "algorithm": algorithm, "inverse": bool(inverse)}
+
+
 def _describe(
     ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any
 ) -> tuple[Arguments, Stage | None]:
@@ -112,9 +119,7 @@ def _describe(
         size = None if output_size is None else _positive("output_size", output_size, 0)
         if budget is not None:
             _positive("budget", budget, 1)
-        _positive("epoch", settings["epoch"], 0)
-        if (settings["seed"] is None) == (settings["key"] is None):
-            raise _errors.Invalid(f"seed: {settings['seed']!r}, key: {settings['key']!r}: expected one of the two")
+        settings = _checked(**settings)
         tensors = list(leaves.values())
         places = records if size is None else size
         stage = _moves.make_stage(ranks, tensors, places, _budget_of(budget, tensors))
@@ -325,8 +330,12 @@ def global_shuffle(
     Mismatch, which names the rank and the field. Other errors: Invalid, those of
     Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
-    ranks = Ranks(group)
-    settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": bool(inverse)}
+    settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": inverse}
+    with torch.inference_mode(False):  # the threads of gloo may not write to tensors made in that mode
+        return _shuffle(Ranks(group), data, settings, output_size, budget, client)
+
+
+def _shuffle(ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: int | None, client: Any) -> Any:
     own, stage = _describe(ranks, data, settings, output_size, budget)
     leaves = [] if own.error else list(_leaves(data).values())
     planner = _Planner(client, ranks, own, leaves)

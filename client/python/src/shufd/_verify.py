@@ -8,10 +8,10 @@ import socket
 from typing import Any
 
 from . import _errors, _ranks
+from ._arguments import integer
 from ._errors import Error, Mismatch
 
 _N = 1_000_003
-_rounds: dict[int, int] = {}  # of a store: verify() was called so many times
 
 
 def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> dict[str, Any]:
@@ -20,9 +20,9 @@ def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> 
     client = client or shufd.default_client()
     return {
         "algorithm": algorithm,
-        "n": n,
-        "seed": seed,
-        "epoch": epoch,
+        "n": integer("n", n),  # the store has text, so no numbers of NumPy
+        "seed": integer("seed", seed),
+        "epoch": integer("epoch", epoch),
         "version": shufd.__version__,
         "fingerprint": client.fingerprint(n, seed, epoch, algorithm=algorithm),
     }
@@ -50,10 +50,10 @@ def verify(
     dist = _ranks.group_of_torch()
     try:
         own = _description(client, n, seed, epoch, algorithm)
-    except Error as error:
+    except Exception as error:
         if dist is None:
             raise
-        own = {"error": [type(error).__name__, str(error)]}  # told to the others, which would wait
+        own = {"error": [type(error).__name__, str(error) or type(error).__name__]}  # told to the others, which would wait
     if dist is not None:
         ranks = list(range(dist.get_world_size())) if group is None else dist.get_process_group_ranks(group)
         _compare(dist, ranks, own)
@@ -62,8 +62,8 @@ def verify(
 
 def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
     store = dist.distributed_c10d._get_default_store()
-    number = _rounds[id(store)] = _rounds.get(id(store), 0) + 1
-    key = f"shufd/verify/{'-'.join(map(str, ranks))}/{number}"
+    group = f"shufd/verify/{'-'.join(map(str, ranks))}"
+    key = f"{group}/{store.add(f'{group}/{dist.get_rank()}', 1)}"  # all ranks of the group call for this time
     mine = {"node": socket.gethostname(), **own}
     store.set(f"{key}/{dist.get_rank()}", json.dumps(mine))
     found = {rank: json.loads(store.get(f"{key}/{rank}")) for rank in ranks}
