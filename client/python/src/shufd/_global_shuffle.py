@@ -380,6 +380,8 @@ def _shuffle(ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any
     except BaseException:
         _wait(attempt)
         memory.close()
+        if stage and attempt.moves:
+            stage.keep()
         raise
     assert attempt.lists
     _end(attempt.lists, memory)

@@ -22,6 +22,9 @@ _ALIGNMENT = 128
 _SPARE = PART_UNIT  # numbers of a list, beside the 1/32 more than its share: it never needs them all
 
 
+_kept: list[torch.Tensor] = []
+
+
 def aligned(bytes: int) -> int:
     return -(-bytes // _ALIGNMENT) * _ALIGNMENT
 
@@ -89,6 +92,10 @@ class Stage:
         """`row` is the bytes of the widest row that arrives in it."""
         self.room, self.half = room, room.bytes_of(row, world)
         self.memory = torch.empty(2 * self.half, dtype=torch.uint8, device=device)
+
+    def keep(self) -> None:
+        """Keeps the memory until the process ends: after an error of this rank, others may still write into it."""
+        _kept.append(self.memory)
 
 
 class StageOffer(NamedTuple):
