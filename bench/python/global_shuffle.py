@@ -28,7 +28,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _global_shuffle, _kernel_move, _moves, _peer_moves, _row_kernel
+from shufd import _kernel_move, _moves, _peer_moves, _planner, _row_kernel
 
 SEED = 7
 
@@ -68,7 +68,7 @@ class Job:
         """A plan as global_shuffle() takes it."""
         self.epoch += 1
         settings = dict(seed=SEED, epoch=self.epoch, rank=self.rank, world=self.world, device=f"cuda:{self.rank}")
-        (_, _, part), = _global_shuffle._last_sizes.values()
+        (_, _, part), = _planner._last_sizes.values()
         if part:
             plan = self.client.exchange_one_sided(self.n, part=part, **settings)
         else:
