@@ -116,12 +116,17 @@ class WrittenMove(Move):
         return Request(s.begins_at(part, own), s.records_at(part) + s.begins[part][own] * NUMBER_BYTES, rows)
 
     def _sender(self) -> Sender:
+        """The requests of the first part, but for that of this rank; those of the other parts; and that one."""
         s, rank, world = self.sources, self.ranks.rank, self.ranks.world
         windows = s.windows[rank + 1] - s.windows[rank]
         groups = [
-            [self._request_of(receiver, part) for receiver in range(world) if part < self._parts_of(receiver)]
+            [
+                self._request_of(receiver, part) for receiver in range(world)
+                if part < self._parts_of(receiver) and (part > 0 or receiver != rank)
+            ]
             for part in range(self.parts)
-        ]
+        ]  # fmt: skip
+        groups.append([self._request_of(rank, 0)] if self._parts_of(rank) else [])
         return Sender(self.leaf, self.row, windows, groups)
 
     def _places(self) -> Table:
@@ -141,7 +146,13 @@ class WrittenMove(Move):
         self.has_asked = True
 
     def prepare_beside(self) -> None:
+        """Sends the own rows of the first part, for which no other rank is needed."""
         self.tables = self._sender(), self._places()
+        self.tables[0].launch(self.parts, self._expected())
+
+    def _expected(self) -> int:
+        """About the rows of a window that a rank asks for in a part."""
+        return self.sources.plan.part // self.sources.windows[-1]
 
     def run(self, rounds: int) -> torch.Tensor:
         stream, device = _current_stream(self.leaf.device), self.leaf.device
@@ -152,10 +163,9 @@ class WrittenMove(Move):
             self.prepare_beside()
         assert self.tables
         sender, places = self.tables
-        expected = self.sources.plan.part // self.sources.windows[-1]
         free = stream.record_event()
         for part in range(self.parts):
-            sender.launch(part, expected)
+            sender.launch(part, self._expected())
             if part + 1 < self.parts:
                 stream.wait_event(self._ask(part + 1, free))
             self.ranks.wait_for_all(device)
