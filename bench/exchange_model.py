@@ -20,11 +20,13 @@ NARROW = 2**31 - 2**23  # from this n on, primefold needs words of 64 bits
 SELECT = {32: 305e9, 64: 189e9}  # positions of the output a second, by the bits of the words
 SPLIT = {32: 336e9, 64: 150e9}  # places a second
 SORT = {32: 1500e9, 64: 1100e9}  # bytes a second that sorts read and write, with the evaluations between them
+ONE_SIDED = 71e9  # places a second of a one-sided plan
 SELECT_GPUS, SPLIT_GPUS = 12, 8  # for more GPUs, sorts make the order, and the places
 NVLINK = 349e9  # bytes a second that NCCL's all-to-all sends over the links of a GPU
 INFINIBAND = 50e9  # bytes a second of a GPU's NDR adapter
 ROUND_BYTES, ROUND_SECONDS = 2**28, 0.12e-3  # the bytes that a rank sends in a round; the least time of a round
 PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory of sorts
+ONE_SIDED_BYTES = 2.5  # for each place: the most scratch memory of a one-sided plan
 GPUS = (1, 2, 4, 8, 64, 1024)
 
 # Plans on one H200: GPUs, records of a GPU, milliseconds.
@@ -42,6 +44,9 @@ MEASURED = [
     (1024, 2**30, 112.2),
 ]
 
+# Plans of both kinds, calculated: GPUs, records of a GPU.
+BOTH_KINDS = [(2, 2**28), (4, 2**28), (8, 2**28)]
+
 
 @dataclasses.dataclass
 class Case:
@@ -52,7 +57,7 @@ class Case:
     records: int  # of a GPU
     move: float  # records a second that a GPU reads or writes in the order of a plan
     gpus: tuple = GPUS
-    peer: float = 0.0  # bytes a second that a kernel reads from a peer; 0: by all-to-all
+    peer: float = 0.0  # bytes a second that a kernel reads from a peer, by a one-sided plan; 0: by all-to-all
 
 
 CASES = [
@@ -97,6 +102,15 @@ def plan_bytes(gpus, records):
     return records * (PLAN_BYTES + (0 if gpus <= min(SELECT_GPUS, SPLIT_GPUS) else SORT_BYTES))
 
 
+def one_sided_seconds(places):
+    return places / ONE_SIDED
+
+
+def one_sided_bytes(places):
+    """The memory of a one-sided plan, while it is computed."""
+    return places * (PLAN_BYTES + ONE_SIDED_BYTES)
+
+
 # ---- The exchange --------------------------------------------------------------------------------
 
 
@@ -127,11 +141,12 @@ def row_of(case, gpus):
     own = case.records * case.width
     near = min(gpus, NODE) - 1
     nvlink, infiniband = own * near / gpus, own * (gpus - 1 - near) / gpus
-    plan = plan_seconds(case.records * gpus, gpus, case.records)
-    memory = plan_bytes(gpus, case.records)
     if case.peer:
+        plan, memory = one_sided_seconds(case.records), one_sided_bytes(case.records)
         from_own = case.records / gpus / case.move
         return Row(gpus, case.records * gpus, plan, from_own, nvlink / case.peer, nvlink, 0, own / gpus, memory)
+    plan = plan_seconds(case.records * gpus, gpus, case.records)
+    memory = plan_bytes(gpus, case.records)
     rounds = 0 if gpus == 1 else math.ceil(own / ROUND_BYTES)
     exchange = rounds * ROUND_SECONDS + max(nvlink / NVLINK, infiniband / INFINIBAND)
     memory = max(memory, case.records * PLAN_BYTES + 4 * ROUND_BYTES)
@@ -179,6 +194,14 @@ PLAN_COLUMNS = [
 ]
 
 
+KIND_COLUMNS = [
+    ("GPUs", lambda row: f"{row[0]}"),
+    ("records of a GPU", lambda row: f"2^{row[1].bit_length() - 1}"),
+    ("plan of both sides, ms", lambda row: ms(plan_seconds(row[0] * row[1], *row))),
+    ("one-sided plan, ms", lambda row: ms(one_sided_seconds(row[1]))),
+]
+
+
 def calculated(row):
     gpus, records, _ = row
     return plan_seconds(gpus * records, gpus, records)
@@ -193,6 +216,7 @@ def table(rows, columns=COLUMNS):
 
 def tables():
     parts = ["### Plans, measured on one H200", "", *table(MEASURED, PLAN_COLUMNS), ""]
+    parts += ["### Plans of both kinds, calculated", "", *table(BOTH_KINDS, KIND_COLUMNS), ""]
     for case in CASES:
         parts += [f"### {case.title}", "", *table([row_of(case, gpus) for gpus in case.gpus]), ""]
     return "\n".join(parts)

@@ -10,7 +10,7 @@ torch: every rank draws torch.randperm() of all rows with the same seed, sorts t
 their owner, and sends the numbers and then the rows by all-to-all. A time is that of the slowest rank
 from a barrier on, the median of SAMPLES. The memory is the most that a call takes of the GPU, in all
 processes, beside input, output and the memory of NCCL. Every result of shufd is compared with the
-permutation. --method sets how the rows move, for comparisons: direct, pulled, staged, or torch for its operations alone.
+permutation. --method sets how the rows move, for comparisons: direct, written, staged, or torch for its operations alone.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _global_shuffle, _kernel_move, _moves, _peer_moves, _row_kernel
+from shufd import _kernel_move, _moves, _peer_moves, _planner, _row_kernel
 
 SEED = 7
 
@@ -68,7 +68,7 @@ class Job:
         """A plan as global_shuffle() takes it."""
         self.epoch += 1
         settings = dict(seed=SEED, epoch=self.epoch, rank=self.rank, world=self.world, device=f"cuda:{self.rank}")
-        (_, _, part), = _global_shuffle._last_sizes.values()
+        (_, _, part), = _planner._last_sizes.values()
         if part:
             plan = self.client.exchange_one_sided(self.n, part=part, **settings)
         else:
@@ -227,7 +227,7 @@ def main():
     parser.add_argument("--bytes", type=int, default=8)
     parser.add_argument("--samples", type=int, default=7)
     parser.add_argument("--budget", type=int, help="MiB, as of global_shuffle()")
-    parser.add_argument("--method", choices=["direct", "pulled", "staged", "torch"])
+    parser.add_argument("--method", choices=["direct", "written", "staged", "torch"])
     parser.add_argument("--rounds", type=int, help="the least rounds of the staged method")
     parser.add_argument("--only", type=lambda text: text.split(","))
     options = parser.parse_args()

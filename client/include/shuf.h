@@ -207,9 +207,16 @@ SHUF_API shuf_status shuf_shuffle_each(shuf *handle, const shuf_records *records
  *                      rank 0, then those from rank 1, ...
  *
  * Sender and receiver have the records between them in the same order, so an all-to-all needs only
- * the counts. Work and memory grow with the records of the rank, not with n. The functions
- * correspond to shuf_permutation_shape() and shuf_permute(), and have the
- * same errors. See also shuf_exchange_lease() and shuf_exchange_prefetch() below. */
+ * the counts. With `part` the plan is one-sided, for ranks that read or write the memory of each
+ * other: three lists of SHUF_U32, which shuf_exchange(3) describes.
+ *
+ *     begins[parts][windows + 1]   where the records of each window begin in those of a part
+ *     records[output]              the numbers of the records on their ranks
+ *     indices[output]              for each place, the index of its record in those of its part
+ *
+ * Work and memory grow with the records of the rank, not with n. The functions correspond to
+ * shuf_permutation_shape() and shuf_permute(), and have the same errors. See also
+ * shuf_exchange_lease() and shuf_exchange_prefetch() below. */
 SHUF_API shuf_status shuf_exchange_shape(const shuf_ranks *ranks, shuf_shape *shape, char *message,
                                          size_t size);
 SHUF_API shuf_status shuf_exchange(shuf *handle, const shuf_ranks *ranks, void *out, size_t bytes,

@@ -73,17 +73,20 @@ struct Tile {
     }
 };
 
-/* The owner of a position. */
-template <typename Word>
-__device__ __forceinline__ uint32_t owner_of(const Owners<Word> &owners, Word position)
+/* The owners of all values of a turn. */
+template <typename Form>
+__device__ __forceinline__ void find_owners(const Owners<typename Form::Word> &owners,
+                                            const Walk<Form> &walk,
+                                            uint32_t (&owner)[walk::each<Form>])
 {
-    uint32_t first = 0, count = owners.count;
-    while (count > 1) {
-        const uint32_t half = count / 2;
-        first += owners.first[first + half] <= position ? half : 0;
-        count -= half;
-    }
-    return first;
+#pragma unroll
+    for (uint32_t i = 0; i < walk::each<Form>; i++)
+        owner[i] = 0;
+#pragma unroll 1
+    for (uint32_t count = owners.count; count > 1; count -= count / 2)
+#pragma unroll
+        for (uint32_t i = 0; i < walk::each<Form>; i++)
+            owner[i] += owners.first[owner[i] + count / 2] <= walk.value(i) ? count / 2 : 0;
 }
 
 /* Sets numbers[j] and windows_of[j] to the number and the window of the record for place j. */
@@ -107,18 +110,25 @@ __global__ void __launch_bounds__(fold_threads, walk::blocks_per_sm<Form>)
     __syncthreads();
     Walk<Form> walk(f, step, positions, tuning::walk_run);
     walk.for_turns(tuning::walk_run, [&] {
+        uint32_t owner[walk::each<Form>];
+        find_owners(owners, walk, owner);
+        const auto put = [&](auto is_whole) {
+            constexpr bool whole = decltype(is_whole)::value; /* all places exist */
 #pragma unroll
-        for (int i = 0; i < static_cast<int>(walk::each<Form>); i++) {
-            if (i * static_cast<int>(lanes) >= walk.left)
-                break;
-            const uint32_t owner = owner_of(owners, walk.value(i));
-            const auto number = static_cast<uint32_t>(walk.value(i) - owners.first[owner]);
-            const uint32_t window = owners.window[owner] + (number >> windows.bits);
-            const uint64_t place = walk.at + i * lanes;
-            numbers[place] = number;
-            windows_of[place] = static_cast<uint16_t>(window);
-            atomicAdd(&count[window], 1);
-        }
+            for (uint32_t i = 0; i < walk::each<Form>; i++) {
+                const auto number = static_cast<uint32_t>(walk.value(i) - owners.first[owner[i]]);
+                const uint32_t window = owners.window[owner[i]] + (number >> windows.bits);
+                if (!whole && static_cast<int>(i * lanes) >= walk.left)
+                    break;
+                numbers[walk.at + i * lanes] = number;
+                windows_of[walk.at + i * lanes] = static_cast<uint16_t>(window);
+                atomicAdd(&count[window], 1);
+            }
+        };
+        if (walk.left > static_cast<int>(walk::turn<Form> - lanes))
+            put(std::true_type{});
+        else
+            put(std::false_type{});
     });
     __syncthreads();
     const Tile own(tiles, windows, blockIdx.x);
@@ -292,8 +302,10 @@ __global__ void __launch_bounds__(sort_threads, tuning::plan_sort_blocks_per_sm)
     sort_warp<Whole>(shared, windows_of + first, here, indices + first);
     __syncthreads();
     uint32_t *const out = numbers + own.part_first;
+#pragma unroll 1
     for (uint32_t w = threadIdx.x / writers; w < windows.count; w += sort_threads / writers) {
         const uint32_t end = shared.start[w + 1], less = shared.less[w];
+#pragma unroll 1
         for (uint32_t k = shared.start[w] + threadIdx.x % writers; k < end; k += writers)
             out[less + k] = shared.number[k];
     }

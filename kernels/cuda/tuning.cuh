@@ -64,7 +64,7 @@ constexpr uint64_t select_most = 13, select_wide_most = 15, select_wide_inverse_
 constexpr int split_ranks = 8;
 
 /* One-sided plans. */
-constexpr int plan_sort_threads = 256, plan_sort_blocks_per_sm = 4, plan_sort_batch = 4;
+constexpr int plan_sort_threads = 256, plan_sort_blocks_per_sm = 4, plan_sort_batch = 8;
 
 /* Streams. In a Gaussian stream a warp computes a superblock of 1024 values at a time. In other
  * streams a thread computes several draws. */

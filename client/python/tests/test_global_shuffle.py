@@ -25,7 +25,7 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _global_shuffle, _moves, _plan_lists, _programs
+from shufd import _agreement, _moves, _plan_lists, _planner, _programs
 from shufd._plan import Plan
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
@@ -359,7 +359,7 @@ def test_an_error_without_a_text(client, monkeypatch):
     def fail(leaves):
         raise MemoryError
 
-    monkeypatch.setattr(_global_shuffle, "_count_records", fail)
+    monkeypatch.setattr(_agreement, "_count_records", fail)
     with pytest.raises(shufd.Error, match="global_shuffle: rank 0: MemoryError"):
         shufd.torch.global_shuffle(torch.arange(10), seed=7, client=client)
 
@@ -473,6 +473,19 @@ def test_example(daemon, has_daemon):
     assert "every rank has its own rows back: True" in result.stdout
 
 
+def test_next_epoch_is_computed_ahead(client):
+    rows = torch.arange(5000)
+    for epoch in range(3):
+        shuffled = shufd.torch.global_shuffle(rows, seed=4, epoch=epoch, next_epoch=epoch + 1, client=client)
+        assert np.array_equal(shuffled.numpy(), client.shuffle(rows.numpy(), seed=4, epoch=epoch))
+        (lease,) = (one for one in client.leases() if one["kind"] == "exchange" and one["seed"] == 4)
+        assert lease["prefetch"] and lease["epoch"] == epoch + 1
+    client.drop()
+    for wrong in (-1, "1"):
+        with pytest.raises(shufd.Invalid, match="rank 0: next_epoch: "):
+            shufd.torch.global_shuffle(rows, seed=4, next_epoch=wrong, client=client)
+
+
 def test_early_plan_serves_the_same_sizes_only(monkeypatch):
     """With NCCL a rank takes the plan for the sizes of the call before while the ranks agree."""
     asked = []
@@ -483,11 +496,11 @@ def test_early_plan_serves_the_same_sizes_only(monkeypatch):
 
     def planner(**changes):
         ranks = types.SimpleNamespace(rank=0, world=2)
-        return _global_shuffle._Planner(None, ranks, dataclasses.replace(own, **changes), [])
+        return _planner.Planner(None, ranks, dataclasses.replace(own, **changes), [])
 
-    own = _global_shuffle.Arguments(0, 7, None, 0, "primefold", False, "tensor", [], 3, None, None)
-    monkeypatch.setattr(_global_shuffle._Planner, "_ask", ask)
-    monkeypatch.setattr(_global_shuffle, "_last_sizes", {})
+    own = _agreement.Arguments(0, 7, None, 0, "primefold", False, "tensor", [], 3, None, None)
+    monkeypatch.setattr(_planner.Planner, "_ask", ask)
+    monkeypatch.setattr(_planner, "_last_sizes", {})
     first = planner()
     first.begin()
     assert asked == []

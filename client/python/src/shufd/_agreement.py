@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""The arguments of global_shuffle() on all ranks: what one rank knows, and whether all ranks agree."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Any
+
+import torch
+
+from . import _errors, _moves, _request
+from ._arguments import counted
+from ._moves import Offers
+from ._process_group import Ranks
+from ._stage import Stage
+
+VERSION = 4  # of the messages between ranks
+_BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
+
+# ---- The tensors ---------------------------------------------------------------------------------
+
+
+def leaves_of(data: Any) -> dict[str, Any]:
+    """The tensors by name, in the same order on every rank."""
+    if isinstance(data, dict):
+        return {repr(key): data[key] for key in sorted(data, key=repr)}
+    if isinstance(data, (list, tuple)):
+        return {str(i): tensor for i, tensor in enumerate(data)}
+    return {"": data}
+
+
+def rebuild(data: Any, leaves: list[torch.Tensor]) -> Any:
+    """The same structure with other tensors."""
+    if isinstance(data, dict):
+        by_key = dict(zip(sorted(data, key=repr), leaves))
+        return {key: by_key[key] for key in data}
+    if isinstance(data, tuple):
+        return type(data)(*leaves) if hasattr(data, "_fields") else tuple(leaves)
+    return leaves if isinstance(data, list) else leaves[0]
+
+
+def _check_leaf(name: str, tensor: Any) -> None:
+    at = f"tensor {name}" if name else "tensor"
+    if not isinstance(tensor, torch.Tensor):
+        raise _errors.Invalid(f"{at}: {type(tensor).__name__}: expected a torch.Tensor")
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        raise _errors.Invalid(f"{at}: layout {tensor.layout}, {tensor.dtype}: expected a dense tensor")
+    if tensor.dim() == 0:
+        raise _errors.Invalid(f"{at}: no dimension; expected records along the first")
+
+
+def _count_records(leaves: dict[str, Any]) -> int:
+    """The number of records, which all tensors have."""
+    if not leaves:
+        raise _errors.Invalid("tensors: none; expected at least one")
+    for name, tensor in leaves.items():
+        _check_leaf(name, tensor)
+    lengths = {name: len(tensor) for name, tensor in leaves.items()}
+    first = next(iter(lengths.values()))
+    for name, length in lengths.items():
+        if length != first:
+            raise _errors.Invalid(f"tensor {name}: {counted(length, 'record')}: expected {first}, as the first tensor has")
+    return first
+
+
+# ---- Agreement -----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+    """The arguments of one rank. All ranks compare them first. The fields before `records` must be
+    equal on all ranks."""
+
+    version: int
+    seed: int | None
+    key: str | None
+    epoch: int
+    algorithm: str
+    inverse: bool
+    structure: str
+    tensors: list[tuple[str, str, list[int], str]]  # name, dtype, shape of a record, device
+    records: int
+    output_size: int | None
+    error: str | None  # of this rank: its arguments are wrong
+    offers: Offers = Offers()
+
+
+_COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
+
+
+def _checked(seed: Any, key: Any, epoch: Any, algorithm: Any, inverse: Any) -> dict[str, Any]:
+    """The settings as numbers and text, which a rank can send to the others."""
+    _request.bytes_of(_request.whole(1, seed, key, epoch, algorithm))
+    seed = None if seed is None else operator.index(seed)
+    return {"seed": seed, "key": key, "epoch": operator.index(epoch), "algorithm": algorithm, "inverse": bool(inverse)}
+
+
+def describe(
+    ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any, next_epoch: Any
+) -> tuple[Arguments, Stage | None]:
+    """The arguments of this rank, and its stage. If they are wrong, `error` says why, so all ranks fail."""
+    try:
+        leaves = leaves_of(data)
+        records = _count_records(leaves)
+        size = None if output_size is None else _check_number("output_size", output_size, 0)
+        if budget is not None:
+            _check_number("budget", budget, 1)
+        if next_epoch is not None:
+            _check_number("next_epoch", next_epoch, 0)
+        settings = _checked(**settings)
+        tensors = list(leaves.values())
+        places = records if size is None else size
+        stage = _moves.make_stage(ranks, tensors, places, budget_of(budget, tensors))
+        offers = _moves.offers_of(ranks, tensors, places, stage)
+    except Exception as error:  # the other ranks must hear of it, or they would wait
+        return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, text_of(error)), None
+    kinds = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
+    structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
+    return Arguments(VERSION, **settings, structure=structure, tensors=kinds, records=records,
+                     output_size=size, error=None, offers=offers), stage  # fmt: skip
+
+
+def text_of(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _check_number(name: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _errors.Invalid(f"{name}: {value!r}: expected an integer") from None
+    if number < least:
+        raise _errors.Invalid(f"{name}: {number}: expected {least} or more")
+    return number
+
+
+def _differences(field: str, own: Any, first: Any) -> tuple[str, Any, Any]:
+    """The name of the field that differs, its value on this rank, and its value on rank 0. For the
+    tensors, those of the first tensor that differs."""
+    if field != "tensors":
+        return field, own, first
+    if len(own) != len(first):
+        return "tensors", len(own), len(first)
+    for mine, other in zip(own, first):
+        for name, a, b in zip(("name", "dtype", "shape", "device"), mine, other):
+            if a != b:
+                return (f"{name} of tensor {other[0]}" if other[0] else name), a, b
+    raise AssertionError
+
+
+def agree(all_arguments: list[Arguments]) -> None:
+    """Fails if the arguments of a rank are wrong, or differ from those of rank 0. Every rank fails
+    with the same text."""
+    for rank, arguments in enumerate(all_arguments):
+        if arguments.error is not None:
+            raise _errors.Invalid(f"global_shuffle: rank {rank}: {arguments.error}")
+    for field in _COMPARED:
+        first = getattr(all_arguments[0], field)
+        for rank, arguments in enumerate(all_arguments):
+            own = getattr(arguments, field)
+            if own != first:
+                name, a, b = _differences(field, own, first)
+                raise _errors.Mismatch(f"global_shuffle: rank {rank}: {name}: {a}: expected {b}, as on rank 0")
+
+
+def sizes_of(all_arguments: list[Arguments]) -> tuple[list[int], list[int]]:
+    """The number of records that each rank has, and the number that it gets."""
+    sizes = [a.records for a in all_arguments]
+    outputs = [a.records if a.output_size is None else a.output_size for a in all_arguments]
+    if sum(outputs) != sum(sizes):
+        raise _errors.Invalid(
+            f"global_shuffle: output_size: {outputs} of the ranks have the sum {sum(outputs)}, expected "
+            f"{sum(sizes)}, the records of all ranks"
+        )
+    return sizes, outputs
+
+
+def budget_of(budget: int | None, leaves: list[torch.Tensor]) -> int:
+    if budget is not None:
+        return budget
+    return _BUDGET_OF_GPU if leaves[0].device.type == "cuda" else _BUDGET_OF_HOST

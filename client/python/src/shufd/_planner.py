@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""The plan of global_shuffle(), from the daemon. Usually all sizes are as in the call before. So a rank asks for that
+plan before it knows the sizes of the others, and has the plan of the next epoch computed during this one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any, Callable
+
+import torch
+
+from . import _errors
+from ._agreement import Arguments
+from ._plan import OneSidedPlan, Plan
+from ._process_group import Ranks
+
+_ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
+
+Sizes = tuple[list[int], list[int], int]  # of all ranks, before and after, and of a part; 0: a plan of both sides
+_last_sizes: dict[tuple[Any, ...], Sizes] = {}  # at most one entry; its key is what a rank knows without the others
+_prefetching: list[Any] = []  # at most one client of the calls without a client
+
+
+def _device_of(leaves: list[torch.Tensor]) -> torch.device | None:
+    """The GPU that has all tensors."""
+    devices = {leaf.device for leaf in leaves}
+    device = devices.pop()
+    return device if device.type == "cuda" and not devices else None
+
+
+class Planner:
+    """The plans of a call. They are in the memory of the GPU that has all tensors, if the daemon computes there and may
+    lend it."""
+
+    def __init__(self, client: Any, ranks: Ranks, own: Arguments, leaves: list[torch.Tensor]) -> None:
+        self.client, self.ranks, self.own, self.leaves = client, ranks, own, leaves
+        self.key = (ranks.rank, ranks.world, own.records, own.output_size)
+        self.early: tuple[Sizes, Plan | OneSidedPlan] | None = None
+
+    def begin(self) -> None:
+        """Takes the plan for the sizes of the call before. After an error take() asks again, and fails."""
+        sizes = _last_sizes.get(self.key)
+        if sizes and not self.own.error:
+            with contextlib.suppress(Exception):
+                self.early = sizes, self._ask(*sizes)
+
+    def take(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
+        early, self.early = self.early, None
+        if early and early[0] == (sizes, outputs, part):
+            return early[1]
+        del early  # its memory may be needed
+        plan = self._ask(sizes, outputs, part)
+        _last_sizes.clear()
+        _last_sizes[self.key] = sizes, outputs, part
+        return plan
+
+    def prefetch(self, epoch: int, sizes: list[int], outputs: list[int], part: int) -> None:
+        """Has the plan of another epoch computed. If the daemon cannot, a later call computes it."""
+        client = self._client()
+        with contextlib.suppress(_errors.Error):
+            self._where(functools.partial(client.prefetch_exchange, part=part), epoch, sizes, outputs)
+            if self.client is None:
+                _prefetching[:] = [client]  # the daemon drops what a closed client has prefetched
+
+    def _ask(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
+        client = self._client()
+        ask = functools.partial(client.exchange_one_sided, part=part) if part else client.exchange
+        plan: Plan | OneSidedPlan = self._where(ask, self.own.epoch, sizes, outputs)
+        return plan
+
+    def _client(self) -> Any:
+        from . import connect, default_client
+
+        if self.client is not None:
+            return self.client
+        if _prefetching and not _prefetching[0]._closed:
+            return _prefetching[0]
+        return connect() if self.ranks.world > 1 else default_client()
+
+    def _where(self, ask: Callable[..., Any], epoch: int, sizes: list[int], outputs: list[int]) -> Any:
+        settings = {name: getattr(self.own, name) for name in ("seed", "key", "algorithm", "inverse")}
+        arguments = dict(
+            settings, epoch=epoch, rank=self.ranks.rank, world=self.ranks.world, input=sizes, output=outputs
+        )
+        device = _device_of(self.leaves)
+        if device is not None:
+            with contextlib.suppress(*_ON_HOST):
+                return ask(sum(sizes), **arguments, device=f"cuda:{device.index}")
+        return ask(sum(sizes), **arguments)
