@@ -348,8 +348,7 @@ static void one_sided_refused(void **state)
     r = (shuf_ranks){.n = UINT64_C(1) << 38, .world = 64, .part = PART};
     const uint64_t all[64] = {UINT64_C(1) << 38};
     r.output = all; /* 2 TiB */
-    client_expect(h, shuf_exchange_lease(h, &r, NULL, &lease), SHUF_NO_MEMORY,
-                  " TiB of ");
+    client_expect(h, shuf_exchange_lease(h, &r, NULL, &lease), SHUF_NO_MEMORY, " TiB of ");
     shuf_close(h);
 }
 
