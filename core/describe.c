@@ -68,11 +68,15 @@ static void describe_shuffle(const struct shuf__request *request, bool all, char
 static void describe_plan(const struct shuf__request *request, bool all, char *text)
 {
     const struct shuf__plan *plan = &request->plan;
-    snprintf(text, SHUF__REQUEST_TEXT, "exchange n %" PRIu64 ", rank %" PRIu64 " of %" PRIu64 "%s%s",
-             plan->permutation.n, plan->rank, plan->world, plan->inverse ? ", inverse" : "",
+    snprintf(text, SHUF__REQUEST_TEXT,
+             "exchange n %" PRIu64 ", rank %" PRIu64 " of %" PRIu64 "%s%s", plan->permutation.n,
+             plan->rank, plan->world, plan->inverse ? ", inverse" : "",
              plan->part ? ", one-sided" : "");
-    if (all)
-        add_permutation(request, text);
+    if (!all)
+        return;
+    add_permutation(request, text);
+    if (plan->part)
+        ADD(text, ", parts of %" PRIu64, plan->part);
 }
 
 const char *shuf__request_describe(const struct shuf__request *request, bool all,

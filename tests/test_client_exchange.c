@@ -2,7 +2,7 @@
  *
  * Plans of exchanges from a real daemon: copies, leases, the cache, prefetches, refused requests,
  * and a daemon that is killed. Here the plan of one rank is compared with look-ups. test_exchange.c
- * compares many plans with the definition.
+ * and test_one_sided.c compare many plans with the definition.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
@@ -223,12 +223,148 @@ static void most_ranks(void **state)
     shuf_close(h);
 }
 
+/* ---- One-sided plans ---- */
+
+enum {
+    PART = 65536,
+    PLACES = 190000, /* 3 parts */
+    WINDOW = 1 << 21,
+    WINDOWS = 2 + 3, /* of rank 0, and of rank 2 */
+    PARTS = 3,
+};
+
+static const uint64_t wide[WORLD] = {WINDOW + 5, 0, 3 * WINDOW - 9};
+static const uint64_t got[WORLD] = {WINDOW, PLACES, 3 * WINDOW - 4 - PLACES};
+static const shuf_ranks one_sided = {.n = 4 * WINDOW - 4,
+                                     .seed = 7,
+                                     .epoch = 3,
+                                     .rank = 1,
+                                     .world = WORLD,
+                                     .input = wide,
+                                     .output = got,
+                                     .part = PART};
+
+/* Compares the parts of `part` places with look-ups. */
+static void check_one_sided(const uint32_t *values, uint64_t part)
+{
+    const uint64_t parts = (PLACES - 1) / part + 1;
+    const uint32_t *records = values + parts * (WINDOWS + 1), *indices = records + PLACES;
+    const shuf_primefold f = shuf_primefold_make(one_sided.n, one_sided.seed, one_sided.epoch);
+    for (uint64_t first = 0; first < PLACES; first += part, values += WINDOWS + 1) {
+        const uint64_t count = PLACES - first < part ? PLACES - first : part;
+        uint32_t next[WINDOWS + 1];
+        memcpy(next, values, sizeof next);
+        assert_true(next[0] == 0 && next[WINDOWS] == count);
+        for (uint64_t place = first; place < first + count; place++) {
+            const uint64_t source = shuf_primefold_forward(&f, got[0] + place);
+            const uint64_t number = source < wide[0] ? source : source - wide[0];
+            const uint64_t window = (source < wide[0] ? 0 : 2) + number / WINDOW;
+            assert_int_equal(indices[place], next[window]++);
+            assert_int_equal(records[first + indices[place]], number);
+        }
+        for (int w = 0; w < WINDOWS; w++)
+            assert_int_equal(next[w], values[w + 1]);
+    }
+}
+
+static void one_sided_copies(void **state)
+{
+    (void)state;
+    shuf *h = client_open();
+    shuf_shape shape;
+    shuf_result result;
+    assert_int_equal(shuf_exchange_shape(&one_sided, &shape, NULL, 0), SHUF_OK);
+    assert_int_equal(shape.count, PARTS * (WINDOWS + 1) + 2 * PLACES);
+    assert_true(shape.rows == 1 && shape.dtype == SHUF_U32 && shape.bytes == 4 * shape.count);
+    uint32_t *values = malloc(shape.bytes);
+    client_expect(h, shuf_exchange(h, &one_sided, values, shape.bytes - 1, NULL), SHUF_INVALID,
+                  "bytes 1520071: expected at least 1520072");
+    client_expect(h, shuf_exchange(h, &one_sided, values, shape.bytes, &result), SHUF_OK, "");
+    assert_string_equal(result.algorithm, "primefold");
+    check_one_sided(values, PART);
+    free(values);
+    shuf_close(h);
+}
+
+/* Over the socket, and in the memory of the daemon. */
+static void one_sided_leases(void **state)
+{
+    (void)state;
+    static const shuf_lease_options copied = {.transports = SHUF_INLINE};
+    shuf *h = client_open(), *other = client_open();
+    shuf_lease *a = NULL, *b = NULL, *c = NULL, *d = NULL, *e = NULL;
+    shuf_ranks request = one_sided;
+    client_expect(h, shuf_exchange_lease(h, &request, &copied, &a), SHUF_OK, "");
+    assert_int_equal(a->result.shape.count, PARTS * (WINDOWS + 1) + 2 * PLACES);
+    check_one_sided(a->data, PART);
+    take(h, &request, &b);
+    check_one_sided(b->data, PART);
+    take(other, &request, &c);
+    assert_true(c->shared && c->block == b->block);
+    request.part = 2 * PART;
+    take(other, &request, &d);
+    assert_true(!d->shared && d->block != b->block);
+    check_one_sided(d->data, 2 * PART);
+    request.part = 0; /* of both sides */
+    take(other, &request, &e);
+    assert_true(!e->shared && e->block != b->block && e->block != d->block);
+    assert_int_equal(e->result.shape.count, 2 * WORLD + PLACES);
+    shuf_close(other);
+    check_one_sided(b->data, PART);
+    shuf_close(h);
+}
+
+static void one_sided_prefetch(void **state)
+{
+    (void)state;
+    shuf *h = client_open();
+    shuf_lease *lease = NULL, *other = NULL;
+    shuf_ranks request = one_sided;
+    request.part = 3 * PART;
+    client_expect(h, shuf_exchange_prefetch(h, &request, NULL), SHUF_OK, "");
+    request.part = 4 * PART;
+    take(h, &request, &other);
+    assert_false(other->shared);
+    request.part = 3 * PART;
+    take(h, &request, &lease);
+    assert_true(lease->shared && lease->block != other->block);
+    check_one_sided(lease->data, request.part);
+    shuf_close(h);
+}
+
+static void one_sided_refused(void **state)
+{
+    (void)state;
+    shuf *h = client_open();
+    shuf_lease *lease = NULL;
+    shuf_ranks r = one_sided;
+    r.part = 1;
+    refuse(h, &r, "part 1: expected a multiple of 65536 up to 2^31, or 0 for a plan of both sides");
+    client_expect(h, shuf_exchange_prefetch(h, &r, NULL), SHUF_INVALID, "part 1: expected");
+    r = (shuf_ranks){.n = 100, .world = 65, .part = PART};
+    refuse(h, &r, "world 65: expected at most 64 for a one-sided plan");
+    r = (shuf_ranks){.n = (UINT64_C(1) << 32) + 1, .world = 1, .part = PART};
+    refuse(h, &r, "input of rank 0, 4294967297 records: expected at most 2^32");
+    r = (shuf_ranks){.n = UINT64_C(1) << 38, .world = 64, .part = PART};
+    const uint64_t all[64] = {UINT64_C(1) << 38};
+    r.output = all; /* 2 TiB */
+    client_expect(h, shuf_exchange_lease(h, &r, NULL, &lease), SHUF_NO_MEMORY, " TiB of ");
+    shuf_close(h);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies),           cmocka_unit_test(leases_are_shared),
-        cmocka_unit_test(prefetched),       cmocka_unit_test(refused),
-        cmocka_unit_test(in_device_memory), cmocka_unit_test(most_ranks),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(leases_are_shared),
+        cmocka_unit_test(prefetched),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(in_device_memory),
+        cmocka_unit_test(most_ranks),
+        cmocka_unit_test(one_sided_copies),
+        cmocka_unit_test(one_sided_leases),
+        cmocka_unit_test(one_sided_prefetch),
+        cmocka_unit_test(one_sided_refused),
         cmocka_unit_test(killed),
     };
     harness_backend = harness_backend_or_skip(argc, argv);

@@ -11,6 +11,7 @@
 #include "shuf/primefold.h"
 
 #include <inttypes.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,18 @@ static void large_n(void **state)
 
 /* ---- The end ---- */
 
+/* OpenMP may start fewer threads than a computation asks for, as with OMP_THREAD_LIMIT=1. */
+static void fewer_threads(void **state)
+{
+    (void)state;
+    const int levels = omp_get_max_active_levels();
+    random_start("fewer_threads");
+    const struct shuf__plan plan = plan_of(300000, 2, false);
+    omp_set_max_active_levels(0); /* one thread */
+    check_world(&plan, 4, SHUF_AUTO);
+    omp_set_max_active_levels(levels);
+}
+
 struct cancel_after {
     unsigned calls, limit;
 };
@@ -301,8 +314,9 @@ static void memory(void **state)
 static int run(const char *name)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges),   cmocka_unit_test(uneven),    cmocka_unit_test(many_windows),
-        cmocka_unit_test(large_n), cmocka_unit_test(cancelled), cmocka_unit_test(memory),
+        cmocka_unit_test(edges),   cmocka_unit_test(uneven),        cmocka_unit_test(many_windows),
+        cmocka_unit_test(large_n), cmocka_unit_test(fewer_threads), cmocka_unit_test(cancelled),
+        cmocka_unit_test(memory),
     };
     struct shuf__error error;
     if (shuf__simd_choose(name, &simd, &error)) {

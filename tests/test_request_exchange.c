@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests for the plan of an exchange: the parts of the ranks, the type of the numbers, and
- * messages that are refused.
+ * Requests for the plan of an exchange, of both sides or one-sided: the parts of the ranks, the
+ * size and the type of the result, the order of requests, and messages that are refused.
  */
 #include "support/cmocka_all.h"
 
@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define SMALL_MOST UINT32_MAX
+#define UNIT UINT64_C(65536)
+#define RANK_MOST (UINT64_C(1) << 32) /* records of a rank in a one-sided plan */
 
 static Shuf__Exchange message(uint64_t n, uint64_t rank, uint64_t world)
 {
@@ -123,12 +125,158 @@ static void refused(void **state)
     expect_refused(&m, "seed 7: expected 0 with key training");
 }
 
+/* ---- One-sided plans ---- */
+
+static Shuf__Exchange one_sided(uint64_t n, uint64_t rank, uint64_t world, uint64_t part)
+{
+    Shuf__Exchange m = message(n, rank, world);
+    m.part = part;
+    return m;
+}
+
+/* For each part the begins of its windows and its end, then two numbers for each place. */
+static void expect_numbers(const Shuf__Exchange *m, uint64_t parts, uint64_t windows,
+                           uint64_t places)
+{
+    const struct shuf__request r = parse(m);
+    const struct shuf__shape shape = shuf__request_shape(&r);
+    assert_int_equal(r.dtype, SHUF_U32);
+    assert_int_equal(shuf__plan_parts(&r.plan), parts);
+    assert_int_equal(shuf__plan_windows(&r.plan).count, windows);
+    assert_int_equal(shape.rows, 1);
+    assert_int_equal(shape.count, parts * (windows + 1) + 2 * places);
+    assert_int_equal(shape.bytes, 4 * shape.count);
+}
+
+static void one_sided_sizes(void **state)
+{
+    (void)state;
+    uint64_t input[] = {(1 << 21) + 1, 0, 5 << 21, 3 * UNIT, 1}, output[5] = {0, 0, 0, UNIT};
+    Shuf__Exchange m = one_sided(10, 0, 1, UNIT);
+    expect_numbers(&m, 1, 1, 10);
+    m = one_sided(10, 63, 64, UNIT); /* no place, and one part */
+    expect_numbers(&m, 1, 10, 0);
+    m = one_sided(2 * UNIT, 0, 1, UNIT);
+    expect_numbers(&m, 2, 1, 2 * UNIT);
+    m.n++;
+    expect_numbers(&m, 3, 1, 2 * UNIT + 1);
+    m = one_sided((6 << 21) + 3 * UNIT + 2, 3, 5, UNIT);
+    m.input = input;
+    m.n_input = 5;
+    expect_numbers(&m, 3, 2 + 0 + 5 + 1 + 1, 3 * UNIT); /* as the input */
+    output[0] = m.n - UNIT;
+    m.output = output;
+    m.n_output = 5;
+    expect_numbers(&m, 1, 9, UNIT);
+    m.rank = 1;
+    expect_numbers(&m, 1, 9, 0);
+}
+
+/* The largest plans: a rank takes its records from all ranks, or it gets all records. */
+static void largest_one_sided(void **state)
+{
+    (void)state;
+    uint64_t input[64], output[64] = {UINT64_C(1) << 38};
+    Shuf__Exchange m = one_sided(UINT64_C(1) << 38, 63, 64, UINT64_C(1) << 31);
+    expect_numbers(&m, 2, 512, RANK_MOST);
+    m.part = UNIT;
+    expect_numbers(&m, 1 << 16, 512, RANK_MOST);
+    m.output = output;
+    m.n_output = 64;
+    expect_numbers(&m, 1, 512, 0);
+    m.rank = 0;
+    expect_numbers(&m, 1 << 22, 512, UINT64_C(1) << 38);
+    for (int r = 0; r < 64; r++)
+        input[r] = RANK_MOST - (uint64_t)r;
+    m.n = output[0] -= 63 * 64 / 2;
+    m.input = input;
+    m.n_input = 64;
+    expect_numbers(&m, 1 << 22, 512, m.n);
+}
+
+static void expect_part_refused(uint64_t part, const char *words)
+{
+    const Shuf__Exchange m = one_sided(10, 0, 1, part);
+    expect_refused(&m, words);
+}
+
+static void one_sided_refused(void **state)
+{
+    (void)state;
+    uint64_t input[] = {3, RANK_MOST + 1, 0}, wraps[] = {11, UINT64_MAX, 0};
+    expect_part_refused(1, "part 1: expected a multiple of 65536 up to 2^31, or 0 for a plan of "
+                           "both sides");
+    expect_part_refused(UNIT + 1, "part 65537: expected a multiple of 65536 up to 2^31");
+    expect_part_refused((UINT64_C(1) << 31) + UNIT, "part 2147549184: expected a multiple of");
+    expect_part_refused(UINT64_C(1) << 63, "part 9223372036854775808: expected a multiple of");
+    expect_part_refused(UINT64_MAX, "part 18446744073709551615: expected a multiple of");
+    Shuf__Exchange m = one_sided(10, 0, 65, UNIT);
+    expect_refused(&m, "world 65: expected at most 64 for a one-sided plan");
+    m.world = 0;
+    expect_refused(&m, "world 0: expected 1 to 1048576");
+    m = one_sided(10, 64, 64, UNIT);
+    expect_refused(&m, "rank 64: expected less than world = 64");
+    m = one_sided((UINT64_C(1) << 38) + 1, 63, 64, UNIT);
+    expect_refused(&m, "input of rank 0, 4294967297 records: expected at most 2^32 for a "
+                       "one-sided plan");
+    m = one_sided(SHUF__N_MAX, 0, 1, UNIT);
+    expect_refused(&m, "input of rank 0, 4611686018427387904 records: expected at most 2^32");
+    m = one_sided(RANK_MOST + 4, 0, 3, UNIT);
+    m.input = input;
+    m.n_input = 3;
+    expect_refused(&m, "input of rank 1, 4294967297 records: expected at most 2^32");
+    m = one_sided(10, 0, 3, UNIT);
+    m.input = wraps; /* their sum mod 2^64 is n */
+    m.n_input = 3;
+    expect_refused(&m, "input[0] 11: expected at most 10, the rest of n = 10");
+}
+
+/* A result is shared only with requests for the same part. */
+static void order(void **state)
+{
+    (void)state;
+    const uint64_t sizes[] = {0, UNIT, 2 * UNIT, UINT64_C(1) << 31};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            const Shuf__Exchange m = one_sided(10, 0, 1, sizes[i]),
+                                 o = one_sided(10, 0, 1, sizes[k]);
+            const struct shuf__request a = parse(&m), b = parse(&o);
+            assert_int_equal(shuf__request_compare(&a, &b), (i > k) - (i < k));
+        }
+}
+
+static void expect_text(const Shuf__Exchange *m, bool all, const char *expected)
+{
+    char text[SHUF__REQUEST_TEXT];
+    const struct shuf__request r = parse(m);
+    assert_string_equal(shuf__request_describe(&r, all, text), expected);
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    Shuf__Exchange m = one_sided(1000, 2, 4, 0);
+    m.seed = 7;
+    expect_text(&m, false, "exchange n 1000, rank 2 of 4");
+    m.part = 2 * UNIT;
+    expect_text(&m, false, "exchange n 1000, rank 2 of 4, one-sided");
+    m.inverse = true;
+    expect_text(&m, true,
+                "exchange n 1000, rank 2 of 4, inverse, one-sided, primefold, seed 7, "
+                "epoch 0, parts of 131072");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts),
         cmocka_unit_test(types),
         cmocka_unit_test(refused),
+        cmocka_unit_test(one_sided_sizes),
+        cmocka_unit_test(largest_one_sided),
+        cmocka_unit_test(one_sided_refused),
+        cmocka_unit_test(order),
+        cmocka_unit_test(texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

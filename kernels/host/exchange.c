@@ -231,6 +231,8 @@ static void order_input(struct run *run)
 #pragma omp parallel num_threads(run->senders)
     {
         const int thread = omp_get_thread_num();
+#pragma omp single
+        run->senders = omp_get_num_threads(); /* OMP_THREAD_LIMIT may permit fewer */
         take_input(run, thread, false);
 #pragma omp barrier
 #pragma omp single
@@ -305,6 +307,8 @@ static void place_arrivals(struct run *run)
 #pragma omp parallel num_threads(run->receivers)
     {
         const int thread = omp_get_thread_num();
+#pragma omp single
+        run->receivers = omp_get_num_threads(); /* as the senders */
         take_output(run, thread, false);
 #pragma omp barrier
 #pragma omp single

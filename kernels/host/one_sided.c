@@ -98,6 +98,8 @@ static void make_part(struct run *run, uint64_t index)
 #pragma omp parallel num_threads(run->threads)
     {
         const int thread = omp_get_thread_num();
+#pragma omp single
+        run->threads = omp_get_num_threads(); /* OMP_THREAD_LIMIT may permit fewer */
         take_places(run, part, thread, false);
 #pragma omp barrier
 #pragma omp single

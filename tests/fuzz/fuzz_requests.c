@@ -51,6 +51,37 @@ static void check_shape(const struct shuf__request *request)
     }
 }
 
+static void check_one_sided(const struct shuf__request *request)
+{
+    const struct shuf__plan *plan = &request->plan;
+    const uint64_t places = shuf__plan_part(plan, plan->rank, true).count;
+    const uint64_t parts = shuf__plan_parts(plan);
+    const struct shuf__windows windows = shuf__plan_windows(plan);
+    fuzz_require(plan->part % SHUF__PART_UNIT == 0 && plan->part <= SHUF__PART_MOST);
+    fuzz_require(plan->world <= SHUF__RANKS_ONE_SIDED && request->dtype == SHUF_U32);
+    for (uint64_t r = 0; r < plan->world; r++)
+        fuzz_require(shuf__plan_part(plan, r, false).count <= SHUF__ONE_SIDED_MOST);
+    fuzz_require(windows.bits >= SHUF__WINDOW_BITS && windows.bits <= 32);
+    fuzz_require(windows.count >= 1 && windows.count <= SHUF__WINDOWS_MOST);
+    fuzz_require(parts >= 1 && parts * plan->part >= places);
+    fuzz_require(parts == 1 || (parts - 1) * plan->part < places);
+}
+
+static void check_plan(const struct shuf__request *request)
+{
+    const struct shuf__plan *plan = &request->plan;
+    const uint64_t n = plan->permutation.n;
+    fuzz_require(plan->rank < plan->world && plan->world <= SHUF__RANKS_EQUAL);
+    for (int output = 0; output < 2; output++) {
+        const struct shuf__range own = shuf__plan_part(plan, plan->rank, output);
+        const struct shuf__range last = shuf__plan_part(plan, plan->world - 1, output);
+        fuzz_require(own.first <= n && own.count <= n - own.first);
+        fuzz_require(last.first + last.count == n);
+    }
+    if (plan->part)
+        check_one_sided(request);
+}
+
 static void check_request(const struct shuf__request *request)
 {
     char text[SHUF__REQUEST_TEXT];
@@ -59,6 +90,8 @@ static void check_request(const struct shuf__request *request)
         check_permutation(p);
     if (request->kind == SHUF__STREAM)
         check_stream(&request->stream);
+    if (request->kind == SHUF__EXCHANGE)
+        check_plan(request);
     if (request->kind != SHUF__LOOK_UP)
         check_shape(request);
     fuzz_require(!request->key.name[0] || shuf__key_name_is_valid(request->key.name));
@@ -82,6 +115,8 @@ static shuf_status parse(const Shuf__Request *message, struct shuf__request *req
         return shuf__parse_index(message->index, request, error);
     case SHUF__REQUEST__BODY_ALLOCATE:
         return shuf__parse_allocate(message->allocate, request, error);
+    case SHUF__REQUEST__BODY_EXCHANGE:
+        return shuf__parse_exchange(message->exchange, request, error);
     default:
         return SHUF_CANCELLED;
     }

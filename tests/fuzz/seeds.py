@@ -49,7 +49,7 @@ def places(*values):
     return b"".join(struct.pack("<Q", v) for v in values)
 
 
-HELLO, PERMUTE, STATUS, RELEASE, LEASES, INDEX, STREAM, ALLOCATE, WRITE, SHUFFLE, DROP, METRICS = range(2, 14)
+HELLO, PERMUTE, STATUS, RELEASE, LEASES, INDEX, STREAM, ALLOCATE, WRITE, SHUFFLE, DROP, METRICS, EXCHANGE = range(2, 15)
 REQUESTS = {
     "hello": {1: 1, HELLO: {1: 1, 2: "fuzz"}},
     "permute": {1: 2, PERMUTE: {2: 1000, 3: 7, 9: [1]}},
@@ -70,6 +70,11 @@ REQUESTS = {
     "allocate": {1: 8, ALLOCATE: {1: 4096, 2: [2]}},
     "write": {1: 9, WRITE: {1: 1, 2: 8, 3: b"values"}},
     "shuffle": {1: 10, SHUFFLE: {1: "philox24", 2: 10, 3: 1, 5: 1, 6: 8, 7: 1, 8: [2]}},
+    "exchange": {1: 10, EXCHANGE: {2: 1000, 3: 7, 6: 2, 7: 3, 10: [2]}},
+    "exchange_sizes": {1: 10, EXCHANGE: {2: 9, 4: 1, 5: 1, 7: 3, 8: places(4, 0, 5), 9: places(8, 1, 0), 11: 1}},
+    "one_sided": {1: 10, EXCHANGE: {2: 1 << 38, 6: 63, 7: 64, 10: [2], 14: 65536}},
+    "one_sided_sizes": {1: 10, EXCHANGE: {2: (1 << 32) + 9, 6: 1, 7: 3, 8: places(9, 1 << 32, 0),
+                                          9: places(0, (1 << 32) + 9, 0), 14: 1 << 31}},
     "drop": {1: 11, DROP: {1: 0}},
     "metrics": {1: 12, METRICS: {1: 1}},
 }
@@ -195,6 +200,7 @@ AT_ONCE = 0x80  # the next step does not wait for the reply
 
 COPY, LEASE, MAP = 32, 64, 128  # flags of a result
 FINGERPRINT, PREFETCH, GIVES_BACK = 1, 6, 24
+ONE_SIDED = 128  # of the rank of an exchange
 
 
 def steps(script, flag=0):
@@ -215,6 +221,10 @@ STATE = {
     "exchange": [("exchange", 0, LEASE | MAP, 12, 200, 1, 0), ("exchange", 0, LEASE, 12, 200, 1, 0),
                  ("exchange", 0, COPY, 206, 255, 2, 9, 50, 60, 70, 1, 2, 3, 0),
                  ("exchange", 0, PREFETCH | LEASE, 80, 99, 0, 40, 50, 60, 70, 80, 129)],
+    "one_sided": [("exchange", 0, LEASE | MAP, 12, 200, ONE_SIDED | 1, 0), ("exchange", 0, LEASE | MAP, 12, 200, 1, 0),
+                  ("exchange", 0, LEASE, 12, 200, ONE_SIDED | 1, 0), ("exchange", 0, LEASE, 12, 200, ONE_SIDED | 6, 0),
+                  ("exchange", 0, COPY, 206, 255, ONE_SIDED | 2, 9, 50, 60, 70, 1, 2, 3, 0),
+                  ("exchange", 0, PREFETCH | LEASE, 80, 99, ONE_SIDED, 40, 50, 60, 70, 80, 129)],
     "shuffle": [("permute", 0, LEASE | MAP, 0, 3, 0, 0), ("shuffle", 0, COPY, 64, 0, 0, 1),
                 ("shuffle", 0, LEASE | MAP, 96, 0, 0, 129), ("shuffle", 0, COPY, 3, 0, 9, 0)],
     "buffer": [("allocate", 0, LEASE | MAP, 30), ("write", 0, 0, 3, 200), ("shuffle", 0, LEASE, 7, 0, 99, 0),

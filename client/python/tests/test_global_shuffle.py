@@ -486,6 +486,19 @@ def test_next_epoch_is_computed_ahead(client):
             shufd.torch.global_shuffle(rows, seed=4, next_epoch=wrong, client=client)
 
 
+def test_no_daemon_for_the_next_epoch(client, monkeypatch):
+    clients = [client]
+
+    def default_client():
+        if not clients:
+            raise shufd.NoDaemon("none")
+        return clients.pop()
+
+    monkeypatch.setattr(shufd, "default_client", default_client)
+    shuffled = shufd.torch.global_shuffle(torch.arange(5000), seed=5, next_epoch=1)
+    assert not clients and np.array_equal(shuffled.numpy(), client.shuffle(np.arange(5000), seed=5))
+
+
 def test_early_plan_serves_the_same_sizes_only(monkeypatch):
     """With NCCL a rank takes the plan for the sizes of the call before while the ranks agree."""
     asked = []

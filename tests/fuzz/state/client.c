@@ -207,7 +207,7 @@ static void check_fingerprint(const struct waiting *w, const struct values *v, u
 {
     uint64_t sum = 0;
     if (!w->fingerprint || v->rows * v->count > FINGERPRINTED || v->kind == VALUES_UNKNOWN ||
-        v->kind == VALUES_PLAN)
+        v->kind == VALUES_PLAN || v->kind == VALUES_ONE_SIDED)
         return;
     for (uint64_t i = 0; i < v->rows * v->count; i++)
         sum += shuf_fingerprint_term(w->fingerprint_index + i, values_at(v, i));

@@ -7,6 +7,7 @@
 enum {
     ALGORITHMS = 3,
     EXCHANGED_MOST = 400,
+    ONE_SIDED = 128, /* of the byte of the rank */
     LARGE = 2100000, /* values of a summary without a block: more than a tile has */
     LARGE_RARE = 16, /* most of these steps do nothing, because a large summary takes long */
 };
@@ -272,6 +273,17 @@ static void draw_sizes(struct fuzz_bytes *bytes, bool even, uint64_t n, uint64_t
     }
 }
 
+/* One of two parts makes the plan one-sided. */
+static void draw_rank(struct fuzz_bytes *bytes, Shuf__Exchange *body, struct values *v)
+{
+    const uint8_t drawn = fuzz_u8(bytes);
+    body->rank = v->rank = drawn % ONE_SIDED % v->world;
+    if (drawn < ONE_SIDED)
+        return;
+    v->kind = VALUES_ONE_SIDED;
+    body->part = (1 + drawn % 2) * UINT64_C(65536);
+}
+
 static void draw_exchange(struct fuzz_bytes *bytes, Shuf__Exchange *body, struct waiting *w)
 {
     const uint8_t kind = fuzz_u8(bytes);
@@ -281,7 +293,7 @@ static void draw_exchange(struct fuzz_bytes *bytes, Shuf__Exchange *body, struct
     body->epoch = v->order.epoch = kind & 1;
     body->inverse = v->order.inverse = kind & 2;
     body->world = v->world = 1 + kind / 4 % VALUES_RANKS;
-    body->rank = v->rank = fuzz_u8(bytes) % v->world;
+    draw_rank(bytes, body, v);
     draw_sizes(bytes, !(kind & 64), v->order.n, v->world, v->input);
     memcpy(v->output, v->input, sizeof v->output); /* without sizes they are the same */
     if (kind & 128)

@@ -99,6 +99,31 @@ static void check_plan(const struct values *v, const void *memory)
     check_direction(v, memory, &receives);
 }
 
+/* The number of the first window of a rank: each rank with records has one window. */
+static uint64_t window_of(const struct values *v, uint64_t rank)
+{
+    uint64_t window = 0;
+    for (uint64_t r = 0; r < rank; r++)
+        window += v->input[r] > 0;
+    return window;
+}
+
+static void check_one_sided(const struct values *v, const void *memory)
+{
+    const uint64_t first = sum(v->output, v->rank), count = v->output[v->rank];
+    const uint64_t records = window_of(v, v->world) + 1, indices = records + count;
+    fuzz_require(v->count == indices + count);
+    fuzz_require(read_value(memory, v->width, records - 1) == count);
+    for (uint64_t i = 0; i < count; i += 1 + count / CHECKED) {
+        const uint64_t source = values_place(&v->order, first + i);
+        const uint64_t rank = rank_of(v->input, source), window = window_of(v, rank);
+        const uint64_t index = read_value(memory, v->width, indices + i);
+        fuzz_require(index >= read_value(memory, v->width, window));
+        fuzz_require(index < read_value(memory, v->width, window + 1));
+        fuzz_require(read_value(memory, v->width, records + index) == source - sum(v->input, rank));
+    }
+}
+
 /* ---- All kinds ---- */
 
 void values_check(const struct values *v, const void *memory)
@@ -108,6 +133,10 @@ void values_check(const struct values *v, const void *memory)
         return;
     if (v->kind == VALUES_PLAN) {
         check_plan(v, memory);
+        return;
+    }
+    if (v->kind == VALUES_ONE_SIDED) {
+        check_one_sided(v, memory);
         return;
     }
     for (uint64_t i = 0; i < total; i += 1 + total / CHECKED)

@@ -17,7 +17,8 @@ enum values_kind {
     VALUES_UNKNOWN, /* not checked */
     VALUES_PERMUTATION,
     VALUES_UNIFORM,
-    VALUES_PLAN, /* of an exchange */
+    VALUES_PLAN,      /* of an exchange */
+    VALUES_ONE_SIDED, /* plan of a single part, for ranks of a single window */
 };
 
 /* One permutation of primefold, or its inverse. n is 0 if there is none. */

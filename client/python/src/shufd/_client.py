@@ -398,7 +398,7 @@ def _sizes(n: int, world: int, sizes: npt.ArrayLike | None) -> list[int]:
     """The records of each rank; without `sizes` equal parts."""
     if sizes is None:
         return [n // world + (rank < n % world) for rank in range(world)]
-    return [int(size) for size in np.asarray(sizes)]
+    return [int(size) for size in np.asarray(sizes).reshape(-1)]
 
 
 def _without_records(source: Array) -> Array:

@@ -57,8 +57,8 @@ class Planner:
 
     def prefetch(self, epoch: int, sizes: list[int], outputs: list[int], part: int) -> None:
         """Has the plan of another epoch computed. If the daemon cannot, a later call computes it."""
-        client = self._client()
         with contextlib.suppress(_errors.Error):
+            client = self._client()
             self._where(functools.partial(client.prefetch_exchange, part=part), epoch, sizes, outputs)
             if self.client is None:
                 _prefetching[:] = [client]  # the daemon drops what a closed client has prefetched
