@@ -49,6 +49,7 @@ static shuf_lease_entry read_entry(const Shuf__LeaseEntry *from)
         .buffer = from->buffer,
         .rank = from->rank,
         .world = from->world,
+        .part = from->part,
     };
     shuf__copy_string(entry.key, sizeof entry.key, from->key);
     shuf__copy_string(entry.algorithm, sizeof entry.algorithm, from->algorithm);

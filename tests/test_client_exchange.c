@@ -103,8 +103,8 @@ static void leases_are_shared(void **state)
 static bool visit(void *context, const shuf_lease_entry *entry)
 {
     unsigned *found = context;
-    *found += entry->world == WORLD && entry->rank == 2 && entry->n == N && !entry->inverse &&
-              strcmp(entry->algorithm, "primefold") == 0;
+    *found += entry->part == 0 && entry->world == WORLD && entry->rank == 2 && entry->n == N &&
+              !entry->inverse && strcmp(entry->algorithm, "primefold") == 0;
     return true;
 }
 

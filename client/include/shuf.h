@@ -402,6 +402,7 @@ typedef struct shuf_lease_entry {
     bool inverse;
     bool buffer;          /* a buffer of `count` bytes */
     uint64_t rank, world; /* of an exchange, which also has `inverse`; else 0 */
+    uint64_t part;        /* of a one-sided plan; else 0 */
 } shuf_lease_entry;
 
 /* Calls `visit` for each lease of this user, or of all users for root and the daemon's user, the

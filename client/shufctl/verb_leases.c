@@ -113,10 +113,10 @@ static void print_shuffle_entry(const shuf_lease_entry *e)
 static void print_exchange_entry(const shuf_lease_entry *e)
 {
     char seed[SHUF__SEED_TEXT];
-    printf("%s, %sexchange of %" PRIu64 " record%s, rank %" PRIu64 " of %" PRIu64
+    printf("%s, %s%sexchange of %" PRIu64 " record%s, rank %" PRIu64 " of %" PRIu64
            ", %s, epoch %" PRIu64 "\n",
-           e->algorithm, e->inverse ? "back, " : "", e->n, shuf__plural(e->n), e->rank, e->world,
-           shuf__seed_text(seed, e->key, e->seed), e->epoch);
+           e->algorithm, e->part ? "one-sided, " : "", e->inverse ? "back, " : "", e->n,
+           shuf__plural(e->n), e->rank, e->world, shuf__seed_text(seed, e->key, e->seed), e->epoch);
 }
 
 static void print_request(const shuf_lease_entry *e)
@@ -172,6 +172,7 @@ static void add_request_fields(json_t *object, const shuf_lease_entry *e)
     if (e->world) {
         shuf__json_integer(object, "rank", e->rank);
         shuf__json_integer(object, "world", e->world);
+        shuf__json_integer(object, "part", e->part);
     } else if (e->record) {
         shuf__json_integer(object, "record", e->record);
     }

@@ -59,6 +59,7 @@ static void fill_request(const struct shuf__request *request, Shuf__LeaseEntry *
         entry->rank = request->plan.rank;
         entry->world = request->plan.world;
         entry->inverse = request->plan.inverse;
+        entry->part = request->plan.part;
     }
 }
 

@@ -124,7 +124,7 @@ typedef struct {
     int dtype;
     uint64_t record;
     bool inverse, buffer;
-    uint64_t rank, world;
+    uint64_t rank, world, part;
     ...;
 } shuf_lease_entry;
 typedef bool (*shuf_lease_visitor)(void *context, const shuf_lease_entry *entry);

@@ -2,6 +2,7 @@
 """shufd.torch.global_shuffle over gloo, with 1 to 8 processes, against one shuffle of all rows."""
 
 import dataclasses
+import datetime
 import os
 import pathlib
 import re
@@ -25,7 +26,7 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _moves, _plan_lists, _planner, _programs
+from shufd import _agreement, _moves, _plan_lists, _planner, _programs, _verify
 from shufd._plan import Plan
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
@@ -293,6 +294,13 @@ def test_verify_of_groups(job, client):
         assert results == [client.fingerprint(1000, 7, 3)] * world
     results = job.call_each("verify", [()] * 3, [dict(seed=7), dict(seed=7, client=5), dict(seed=7)])
     fails_alike(results, "Error", ": 'int' object has no attribute 'fingerprint'")
+
+
+def test_verify_of_a_rank_that_does_not_come():
+    store = torch.distributed.HashStore()
+    store.set_timeout(datetime.timedelta(milliseconds=50))
+    with pytest.raises(shufd.IOFailure, match="verify: rank 3 did not come; it may have ended: "):
+        _verify._await(store, "key/3", 3)
 
 
 # ---- One process ---------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def test_prefetch(client):
     computed = client.status()["computed"]
     client.prefetch_exchange(part=UNIT, **ask)
     (found,) = (lease for lease in client.leases() if lease["seed"] == 12)
-    assert (found["kind"], found["count"], found["prefetch"]) == ("exchange", 2 * 4 + 200_000, True)
+    assert (found["kind"], found["count"], found["part"], found["prefetch"]) == ("exchange", 2 * 4 + 200_000, UNIT, True)
     plan = client.exchange_one_sided(part=UNIT, **ask)
     assert client.status()["computed"] == computed + 1
     assert plan.parts == 2 and plan.places == 100_000

@@ -40,7 +40,8 @@ def _request_of(entry: Any) -> dict[str, Any]:
                 "dtype": _NAMES.get(entry.dtype)}  # fmt: skip
     if entry.world:
         return {"kind": "exchange", "n": entry.n, **origin, "epoch": entry.epoch, "rank": entry.rank,
-                "world": entry.world, "inverse": entry.inverse, "algorithm": _string(entry.algorithm)}  # fmt: skip
+                "world": entry.world, "inverse": entry.inverse, "part": entry.part,
+                "algorithm": _string(entry.algorithm)}  # fmt: skip
     kind = ("unshuffle" if entry.inverse else "shuffle") if entry.record else "permute"
     algorithm = _string(entry.algorithm)
     return {"kind": kind, "n": entry.n, **origin, "epoch": entry.epoch, "algorithm": algorithm}

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _errors, _ranks
 from ._arguments import integer
-from ._errors import Error, Mismatch
+from ._errors import Error, IOFailure, Mismatch
 
 _N = 1_000_003
 
@@ -44,7 +44,8 @@ def verify(
     Returns the fingerprint, as Client.fingerprint(). Fails with Mismatch, which names the nodes that
     differ from the first rank, on every rank. If a rank has no daemon, or its daemon refuses the
     request, every rank fails with the error of this rank. Fails with Invalid if the launcher has
-    several ranks, but torch.distributed is not initialised.
+    several ranks, but torch.distributed is not initialised, and with IOFailure if a rank does not come
+    before the timeout of torch.distributed.
     """
     _ranks.check_group()
     dist = _ranks.group_of_torch()
@@ -60,13 +61,20 @@ def verify(
     return str(own["fingerprint"])
 
 
+def _await(store: Any, key: str, rank: int) -> Any:
+    try:
+        return store.get(key)
+    except RuntimeError as error:  # DistStoreError is one too
+        raise IOFailure(f"verify: rank {rank} did not come; it may have ended: {error}") from error
+
+
 def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
     store = dist.distributed_c10d._get_default_store()
     group = f"shufd/verify/{'-'.join(map(str, ranks))}"
     key = f"{group}/{store.add(f'{group}/{dist.get_rank()}', 1)}"  # all ranks of the group call for this time
     mine = {"node": socket.gethostname(), **own}
     store.set(f"{key}/{dist.get_rank()}", json.dumps(mine))
-    found = {rank: json.loads(store.get(f"{key}/{rank}")) for rank in ranks}
+    found = {rank: json.loads(_await(store, f"{key}/{rank}", rank)) for rank in ranks}
     for rank, other in found.items():
         if "error" in other:
             name, message = other["error"]
