@@ -217,8 +217,13 @@ static void one_sided(void **state)
         plan.part = UNIT * (1 + random_below(4));
         check_plan(&plan, SHUF_AUTO);
     }
-    for (int bits = 30; bits <= 38; bits += 2) {
-        const uint64_t n = (UINT64_C(1) << bits) - random_below(2);
+    static const uint64_t large[] = {
+        (UINT64_C(1) << 30) - 1, (UINT64_C(1) << 31) - 1, (UINT64_C(1) << 31) + 1,
+        UINT64_C(3) << 30,       (UINT64_C(1) << 32) - 5, UINT64_C(1) << 32,
+        UINT64_C(1) << 34,       (UINT64_C(1) << 38) - 1,
+    };
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        const uint64_t n = large[i];
         uint64_t output[MOST] = {0};
         struct shuf__plan plan = plan_of(n, 3, MOST, random_below(2));
         output[0] = n - 300001;

@@ -39,8 +39,7 @@ constexpr uint32_t writers = 16; /* threads that write the run of a window */
 static_assert(of_warp % (batch * lanes) == 0, "batches are whole");
 static_assert(tile <= UINT16_MAX, "a count has 16 bits");
 
-/* The ranks that have the records. Those without records at the end are left out, because their
- * first positions may not fit a word. */
+/* The ranks that have the records. Those without records at the end are left out. */
 template <typename Word> struct Owners {
     Word first[SHUF__RANKS_ONE_SIDED];
     uint32_t window[SHUF__RANKS_ONE_SIDED]; /* the first of each rank */

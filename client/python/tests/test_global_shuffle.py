@@ -26,7 +26,7 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _moves, _plan_lists, _planner, _programs, _verify
+from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _programs, _verify
 from shufd._plan import Plan
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
@@ -479,6 +479,32 @@ def test_example(daemon, has_daemon):
     assert "20,001 rows on 3 ranks" in result.stdout
     assert "every rank holds its rows of the shuffle: True" in result.stdout
     assert "every rank has its own rows back: True" in result.stdout
+
+
+def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monkeypatch):
+    """The first plan and its outputs are gone when the second plan is asked for."""
+    asked, ask = [], _planner.Planner._ask
+
+    def asks(planner, sizes, outputs, part):
+        asked.append((part, [one for one in client.leases() if one["kind"] == "exchange" and one["seed"] == 14]))
+        return ask(planner, sizes, outputs, part)
+
+    monkeypatch.setattr(_planner.Planner, "_ask", asks)
+    monkeypatch.setattr(_moves, "part_of", lambda *sizes: 65536)
+    rows = torch.arange(200_000)
+    shuffled = shufd.torch.global_shuffle(rows, seed=14, client=client)
+    assert np.array_equal(shuffled.numpy(), client.shuffle(rows.numpy(), seed=14))
+    assert asked == [(65536, []), (0, [])]
+
+
+def test_no_rank_moves_after_a_failure():
+    attempt = _global_shuffle._Attempt()
+    attempt.moves = [types.SimpleNamespace(count_rounds=lambda budget: 1, prepare_beside=lambda: None)]
+    failed = (("Busy", "no room"), True, [])
+    ranks = types.SimpleNamespace(gather=lambda own, meanwhile: [own, failed])
+    with pytest.raises(shufd.Busy, match="rank 1: no room"):
+        attempt.agree(ranks, 1)
+    assert attempt.moves == []
 
 
 def test_next_epoch_is_computed_ahead(client):

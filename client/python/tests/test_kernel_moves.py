@@ -168,8 +168,8 @@ def moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **option
     return [DirectMove(*each, tensors) for each in zip(ranks, plans, leaves, outs)], plans
 
 
-def exchange_all(client, kind, rows, sizes, outputs, budget, **options):
-    """The outputs of all ranks. Each rank is a thread."""
+def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options):
+    """The outputs of all ranks. Each rank is a thread. With NCCL it prepares the moves of the first tensor."""
     world = len(sizes)
     exchange = Exchange(world)
     ranks = [Ranks(rank, world, exchange) for rank in range(world)]
@@ -180,6 +180,10 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, **options):
 
     def run_safely(rank):
         try:
+            if prepares:
+                moves[rank].prepare()
+                exchange.barrier.wait()
+                moves[rank].prepare_beside()
             moves[rank].run(rounds)
         except BaseException as error:
             errors.append(error)
@@ -205,7 +209,8 @@ def on_host():
         patch.setattr(_peer_moves, "Table", HostTable)
         patch.setattr(_peer_moves, "Sender", HostSender)
         patch.setattr(_peer_moves, "_current_stream", lambda device: HostStream())
-        patch.setattr(_peer_moves, "_stream_for_requests", lambda device: HostStream())
+        patch.setattr(_peer_moves, "_new_stream", lambda device: HostStream())
+        patch.setattr(_peer_moves, "word_of", lambda row, addresses: 8)
         patch.setattr(_peer_moves, "_copy", lambda ordinal, to, source, size, stream: ctypes.memmove(to, source, size))
         patch.setattr(_peer_kernels, "take_rows", take_on_host)
         yield
@@ -214,11 +219,11 @@ def on_host():
 KINDS = [StagedMove, WrittenMove, DirectMove]
 
 
-def check(client, kind, sizes, outputs, width, budget, inverse=False):
+def check(client, kind, sizes, outputs, width, budget, inverse=False, prepares=True):
     rows = np.random.default_rng(len(sizes)).integers(0, 256, (sum(sizes), width), np.uint8)
     options = {"seed": 5, "epoch": sum(sizes), "inverse": inverse}
     with on_host():
-        moved = exchange_all(client, kind, rows, sizes, outputs, budget, **options)
+        moved = exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options)
     one = client.unshuffle if inverse else client.shuffle
     assert np.array_equal(moved, np.asarray(one(rows, seed=5, epoch=sum(sizes))))
 
@@ -250,9 +255,9 @@ def test_staged_equals_one_shuffle(client, sizes, outputs, budget):
         ([2_500_000, 100_000], [100_000, 2_500_000]),  # two windows
     ],
 )
-@pytest.mark.parametrize("budget", [5 << 20, 64 << 20])
-def test_one_sided_equals_one_shuffle(client, kind, sizes, outputs, budget, inverse):
-    check(client, kind, sizes, outputs, 3, budget, inverse)
+@pytest.mark.parametrize("budget, prepares", [(5 << 20, True), (64 << 20, False)])
+def test_one_sided_equals_one_shuffle(client, kind, sizes, outputs, budget, prepares, inverse):
+    check(client, kind, sizes, outputs, 3, budget, inverse, prepares)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -265,7 +270,8 @@ def test_any_sizes(client, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, sum(sizes)), min_size=world - 1, max_size=world - 1)))
     outputs = np.diff([0, *cuts, sum(sizes)]).tolist()
     budget = data.draw(st.sampled_from([1, 100, 1000, 1 << 20])) if kind is StagedMove else 8 << 20
-    check(client, kind, sizes, outputs, data.draw(st.integers(1, 20)), budget, data.draw(st.booleans()))
+    width, inverse, prepares = data.draw(st.integers(1, 20)), data.draw(st.booleans()), data.draw(st.booleans())
+    check(client, kind, sizes, outputs, width, budget, inverse, prepares)
 
 
 @settings(deadline=None)

@@ -60,7 +60,8 @@ def _count_records(leaves: dict[str, Any]) -> int:
     first = next(iter(lengths.values()))
     for name, length in lengths.items():
         if length != first:
-            raise _errors.Invalid(f"tensor {name}: {counted(length, 'record')}: expected {first}, as the first tensor has")
+            found = counted(length, "record")
+            raise _errors.Invalid(f"tensor {name}: {found}: expected {first}, as the first tensor has")
     return first
 
 

@@ -319,7 +319,8 @@ class Client(Draws):
         request = _request.ranks(n, seed, key, epoch, rank, world, input, output, inverse, algorithm)
         numbers = self._take_plan(request[0], device, progress)
         n, rank, world = request[0].n, request[0].rank, request[0].world
-        return Plan(numbers, world, _sizes(n, world, input)[rank])
+        own = n // world + (rank < n % world) if input is None else _sizes(n, world, input)[rank]
+        return Plan(numbers, world, own)
 
     @advise_arguments
     def exchange_one_sided(

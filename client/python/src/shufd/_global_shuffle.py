@@ -8,6 +8,7 @@ ranks fail with the same message. Otherwise the others would wait for its record
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -42,6 +43,7 @@ class _Attempt:
         for rank, (failed, *_) in enumerate(replies):
             if failed:
                 kind = getattr(_errors, failed[0], _errors.Error)
+                self.moves = []  # no rank writes into the memory of another
                 raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
         if not all(is_able for _, is_able, _ in replies):
             return None
@@ -89,8 +91,8 @@ def global_shuffle(
 
     Returns new tensors in the same structure. With NCCL the host does not wait for the GPU: the work is
     queued on the current CUDA stream. The plan takes 8 bytes a record in the memory of the daemon, and
-    up to another 8 bytes while it is computed; that of `next_epoch` takes as much. It is in the memory of the GPU if all tensors are on the GPU of
-    the daemon, else in host memory. If arguments of the ranks differ, all ranks fail with the same
+    up to another 8 bytes while it is computed; that of `next_epoch` takes as much. It is in the memory of
+    the GPU if all tensors are on the GPU of the daemon, else in host memory. If arguments of the ranks differ, all ranks fail with the same
     Mismatch, which names the rank and the field. Other errors: Invalid, those of
     Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
@@ -116,12 +118,18 @@ class _Call:
         self.budget, self.next_epoch = budget, next_epoch
 
     def run(self) -> Any:
+        """With the device of the tensors as the current one, for whose work gather() waits."""
+        on_gpu = bool(self.leaves) and self.leaves[0].device.type == "cuda"
+        with torch.cuda.device(self.leaves[0].device) if on_gpu else contextlib.nullcontext():
+            return self._run()
+
+    def _run(self) -> Any:
         all_arguments = self.ranks.gather(self.own, self.planner.begin)
         try:
             _agreement.agree(all_arguments)
             sizes, outputs = _agreement.sizes_of(all_arguments)
         except _errors.Error:
-            self.planner.early = None  # the traceback would keep the lease
+            self.planner.early = self.stage = None  # the traceback would keep the lease and the memory
             raise
         if sum(sizes) == 0:
             return _agreement.rebuild(self.data, [leaf.detach().clone() for leaf in self.leaves])
@@ -130,15 +138,17 @@ class _Call:
             part, rounds = self._prepare(all_arguments, sizes, outputs, memory)
             results = [move.run(of_tensor) for move, of_tensor in zip(self.attempt.moves, rounds)]
         except BaseException:
-            self.attempt.wait()
-            memory.close()
             if self.stage and self.attempt.moves:
                 self.stage.keep()
+            try:
+                self.attempt.wait()
+            finally:
+                memory.close()
             raise
-        if self.next_epoch is not None:
-            self.planner.prefetch(self.next_epoch, sizes, outputs, part)
         assert self.attempt.lists
         _end(self.attempt.lists, memory)
+        if self.next_epoch is not None:
+            self.planner.prefetch(self.next_epoch, sizes, outputs, part)
         return _agreement.rebuild(self.data, results)
 
     def _prepare(
@@ -152,14 +162,7 @@ class _Call:
             if not part:
                 self.stage = None  # the rounds need its memory
             try:
-                lists = self.attempt.lists = _lists_of(self.planner.take(sizes, outputs, part))
-                outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
-                if isinstance(lists, Lists):
-                    self.attempt.moves = [
-                        _moves.staged_move(self.ranks, lists, leaf, out) for leaf, out in zip(self.leaves, outs)
-                    ]
-                else:
-                    self._prepare_one_sided(lists, outs, all_offers, outputs, memory)
+                self._make_moves(part, all_offers, sizes, outputs, memory)
             except Exception as error:  # the other ranks must hear of it, or they would wait
                 self.attempt.failure = error.with_traceback(None)  # its frames would keep the lease
             rounds = self.attempt.agree(self.ranks, _agreement.budget_of(self.budget, self.leaves))
@@ -167,6 +170,20 @@ class _Call:
                 return part, rounds
             self.attempt.wait()
             part, self.attempt = 0, _Attempt()
+
+    def _make_moves(
+        self, part: int, all_offers: list[_moves.Offers], sizes: list[int], outputs: list[int], memory: PeerMemory
+    ) -> None:
+        plan = self.planner.take(sizes, outputs, part)
+        if plan is None:  # of a kind that the daemon cannot make on the GPU
+            self.attempt.is_able = False
+            return
+        lists = self.attempt.lists = _lists_of(plan)
+        outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
+        if isinstance(lists, Lists):
+            self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
+        else:
+            self._prepare_one_sided(lists, outs, all_offers, outputs, memory)
 
     def _prepare_one_sided(
         self, sources: Sources, outs: list[torch.Tensor], all_offers: list[_moves.Offers], outputs: list[int],

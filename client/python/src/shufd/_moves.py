@@ -20,6 +20,8 @@ from ._torch_move import LocalMove, TorchMove
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
 _RANKS_ONE_SIDED, _RECORDS_ONE_SIDED = 64, 1 << 32  # the most of a one-sided plan
 
+_closed: set[torch.device] = set()  # devices that could not open the memory of a peer
+
 
 def _fits_kernel(leaf: torch.Tensor) -> bool:
     return bool(
@@ -52,10 +54,14 @@ class Offers(NamedTuple):
     tensors: Sequence[Offer | None] = ()  # of each tensor; None for a narrow one, and without records
 
 
+def _are_readable(ranks: Ranks, leaves: list[torch.Tensor]) -> bool:
+    return all(_fits_kernel(leaf) and ranks.uses_nccl(leaf.device) for leaf in leaves)
+
+
 def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: int) -> Stage | None:
     """The stage for the narrow tensors of a rank that gets so many records. None without such a tensor, if the
     budget is too small, or without memory. Then the rows are staged."""
-    if ranks.world == 1 or not all(_fits_kernel(leaf) and ranks.uses_nccl(leaf.device) for leaf in leaves):
+    if ranks.world == 1 or leaves[0].device in _closed or not _are_readable(ranks, leaves):
         return None
     rows = [row_bytes(leaf) for leaf in leaves if not is_wide(leaf)]
     if not rows or len(leaves[0]) + places == 0:
@@ -69,9 +75,10 @@ def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: in
 
 def offers_of(ranks: Ranks, leaves: list[torch.Tensor], places: int, stage: Stage | None) -> Offers:
     """What this rank offers. It gets so many records."""
-    if not 1 < ranks.world <= _RANKS_ONE_SIDED or len(leaves[0]) > _RECORDS_ONE_SIDED:
+    is_open = leaves[0].device not in _closed
+    if not is_open or not 1 < ranks.world <= _RANKS_ONE_SIDED or len(leaves[0]) > _RECORDS_ONE_SIDED:
         return Offers()
-    if not all(_fits_kernel(leaf) and ranks.uses_nccl(leaf.device) for leaf in leaves):
+    if not _are_readable(ranks, leaves):
         return Offers()
     records = len(leaves[0])
     tensors = [_peer_memory.offer(leaf) if records and is_wide(leaf) else None for leaf in leaves]
@@ -105,9 +112,14 @@ def _open(own: torch.Tensor | None, is_own: bool, offer: Offer | None, memory: P
     return memory.open(offer) if offer else 0
 
 
-def _addresses(ranks: Ranks, own: torch.Tensor | None, offers: list[Offer | None], memory: PeerMemory) -> list[int] | None:
+def _addresses(
+    ranks: Ranks, own: torch.Tensor | None, offers: list[Offer | None], memory: PeerMemory
+) -> list[int] | None:
     found = [_open(own, rank == ranks.rank, offer, memory) for rank, offer in enumerate(offers)]
-    return None if None in found else [address for address in found if address is not None]
+    if None in found:
+        _closed.add(memory.device)
+        return None
+    return [address for address in found if address is not None]
 
 
 def one_sided_moves(
@@ -138,7 +150,8 @@ def one_sided_moves(
             ]
             moves.append(WrittenMove(ranks, sources, leaf, out, peers, outputs))
             continue
-        tensors = _addresses(ranks, leaf, [offers.tensors[i] if offers.tensors else None for offers in all_offers], memory)
+        offered = [offers.tensors[i] if offers.tensors else None for offers in all_offers]
+        tensors = _addresses(ranks, leaf, offered, memory)
         if tensors is None:
             return None
         moves.append(DirectMove(ranks, sources, leaf, out, tensors))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from ._move import Move, row_bytes
 from ._peer_kernels import Owner, PlanTable, Request, Sender
 from ._plan_lists import Sources
 from ._process_group import Ranks
-from ._row_kernel import Segment, Table
+from ._row_kernel import Segment, Table, word_of
 from ._stage import BEGINS, NUMBER_BYTES, PeerStage
 
 LEAST_DIRECT_BYTES = 64  # of a row, else written; bench/results/2026-11-25-h100-exchange
@@ -29,15 +28,26 @@ class DirectMove(Move):
     """Each rank reads its rows from the tensors of the others. Until all ranks have read them, the owners may not
     change them."""
 
-    def __init__(self, ranks: Ranks, sources: Sources, leaf: torch.Tensor, out: torch.Tensor, tensors: list[int]) -> None:
+    def __init__(
+        self, ranks: Ranks, sources: Sources, leaf: torch.Tensor, out: torch.Tensor, tensors: list[int]
+    ) -> None:
         """`tensors` are the addresses of those of all ranks. A rank without records may have none."""
         super().__init__(ranks, leaf, out)
         self.sources, self.tensors = sources, tensors
+        self.is_prepared = False
+
+    def prepare(self) -> None:
+        """The agreement follows the work that fills the tensors."""
+        self.is_prepared = True
 
     def run(self, rounds: int) -> torch.Tensor:
         s = self.sources
+        if not self.is_prepared:
+            self.ranks.wait_for_all(self.leaf.device)
         owners = [Owner(rows, window) for rows, window in zip(self.tensors, s.windows)]
-        table = PlanTable(s.begins_at(0, 0), s.records_at(0), s.indices_at(0), s.plan.places, s.plan.part, s.windows[-1])
+        table = PlanTable(
+            s.begins_at(0, 0), s.records_at(0), s.indices_at(0), s.plan.places, s.plan.part, s.windows[-1]
+        )
         _peer_kernels.take_rows(self.out, self.row, table, owners)
         self.ranks.wait_for_all(self.leaf.device)
         return self.out
@@ -47,8 +57,7 @@ def _current_stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.current_stream(device)
 
 
-@cache
-def _stream_for_requests(device: torch.device) -> torch.cuda.Stream:
+def _new_stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
@@ -78,7 +87,7 @@ class WrittenMove(Move):
         """`stages` are those of all ranks. A rank without records and places may have none."""
         super().__init__(ranks, leaf, out)
         self.sources, self.stages, self.outputs = sources, stages, outputs
-        self.requests = _stream_for_requests(leaf.device)
+        self.requests = _new_stream(leaf.device)  # one for all calls could make two threads wait for each other
         self.parts = max(map(self._parts_of, range(ranks.world)))
         self.has_asked = False  # for the first part
         self.tables: tuple[Sender, Table] | None = None
@@ -86,10 +95,17 @@ class WrittenMove(Move):
     def _parts_of(self, rank: int) -> int:
         return -(-self.outputs[rank] // self.sources.plan.part)
 
-    def _ask(self, part: int, free: Any) -> Any:
-        """Writes the requests for a part after the event `free`. Returns an event after them."""
-        s, rank, world = self.sources, self.ranks.rank, self.ranks.world
+    def _ask(self, part: int, free: Any) -> None:
+        """Writes the requests for a part after the event `free`. The current stream waits for them, also after an
+        error: the plan may end then."""
         self.requests.wait_event(free)
+        try:
+            self._write_requests(part)
+        finally:
+            _current_stream(self.leaf.device).wait_event(self.requests.record_event())
+
+    def _write_requests(self, part: int) -> None:
+        s, rank, world = self.sources, self.ranks.rank, self.ranks.world
         for distance in range(1, world if part < self._parts_of(rank) else 1):
             owner = (rank + distance) % world  # the copy engines are faster if each rank begins with another
             first, end = s.windows[owner], s.windows[owner + 1]
@@ -99,7 +115,6 @@ class WrittenMove(Move):
             to = self.stages[owner].request(part, rank, world)
             self._write(to, s.begins_at(part, first), end - first + 1)
             self._write(to + BEGINS * NUMBER_BYTES, s.records_at(part) + begin * NUMBER_BYTES, count)
-        return self.requests.record_event()
 
     def _write(self, target: int, source: int, count: int) -> None:
         if count:
@@ -141,12 +156,15 @@ class WrittenMove(Move):
 
     def prepare(self) -> None:
         """Asks for the first part. An agreement follows, which all ranks reach after this work of all."""
-        stream = _current_stream(self.leaf.device)
-        stream.wait_event(self._ask(0, stream.record_event()))
+        self._ask(0, _current_stream(self.leaf.device).record_event())
         self.has_asked = True
+        if word_of(self.row, [self.leaf.data_ptr(), self.out.data_ptr()]) != word_of(self.row, []):
+            self.prepare_beside()  # compiles the kernels for these addresses, which may fail
 
     def prepare_beside(self) -> None:
         """Sends the own rows of the first part, for which no other rank is needed."""
+        if self.tables:
+            return
         self.tables = self._sender(), self._places()
         self.tables[0].launch(self.parts, self._expected())
 
@@ -157,17 +175,17 @@ class WrittenMove(Move):
     def run(self, rounds: int) -> torch.Tensor:
         stream, device = _current_stream(self.leaf.device), self.leaf.device
         if not self.has_asked:
+            self.ranks.wait_for_all(device)  # the stages of the others are free
             self.prepare()
             self.ranks.wait_for_all(device)
-        if not self.tables:
-            self.prepare_beside()
+        self.prepare_beside()
         assert self.tables
         sender, places = self.tables
         free = stream.record_event()
         for part in range(self.parts):
             sender.launch(part, self._expected())
             if part + 1 < self.parts:
-                stream.wait_event(self._ask(part + 1, free))
+                self._ask(part + 1, free)
             self.ranks.wait_for_all(device)
             free = stream.record_event()
             places.launch(part)

@@ -45,12 +45,18 @@ class Planner:
             with contextlib.suppress(Exception):
                 self.early = sizes, self._ask(*sizes)
 
-    def take(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
+    def take(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan | None:
+        """None instead of a one-sided plan that is not in the memory of the GPU."""
         early, self.early = self.early, None
         if early and early[0] == (sizes, outputs, part):
             return early[1]
         del early  # its memory may be needed
-        plan = self._ask(sizes, outputs, part)
+        try:
+            plan = self._ask(sizes, outputs, part)
+        except _ON_HOST:
+            if part:
+                return None
+            raise
         _last_sizes.clear()
         _last_sizes[self.key] = sizes, outputs, part
         return plan
@@ -59,14 +65,14 @@ class Planner:
         """Has the plan of another epoch computed. If the daemon cannot, a later call computes it."""
         with contextlib.suppress(_errors.Error):
             client = self._client()
-            self._where(functools.partial(client.prefetch_exchange, part=part), epoch, sizes, outputs)
+            self._where(functools.partial(client.prefetch_exchange, part=part), epoch, sizes, outputs, bool(part))
             if self.client is None:
                 _prefetching[:] = [client]  # the daemon drops what a closed client has prefetched
 
     def _ask(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
         client = self._client()
         ask = functools.partial(client.exchange_one_sided, part=part) if part else client.exchange
-        plan: Plan | OneSidedPlan = self._where(ask, self.own.epoch, sizes, outputs)
+        plan: Plan | OneSidedPlan = self._where(ask, self.own.epoch, sizes, outputs, bool(part))
         return plan
 
     def _client(self) -> Any:
@@ -78,13 +84,18 @@ class Planner:
             return _prefetching[0]
         return connect() if self.ranks.world > 1 else default_client()
 
-    def _where(self, ask: Callable[..., Any], epoch: int, sizes: list[int], outputs: list[int]) -> Any:
+    def _where(
+        self, ask: Callable[..., Any], epoch: int, sizes: list[int], outputs: list[int], only_gpu: bool
+    ) -> Any:
         settings = {name: getattr(self.own, name) for name in ("seed", "key", "algorithm", "inverse")}
         arguments = dict(
             settings, epoch=epoch, rank=self.ranks.rank, world=self.ranks.world, input=sizes, output=outputs
         )
         device = _device_of(self.leaves)
         if device is not None:
-            with contextlib.suppress(*_ON_HOST):
+            try:
                 return ask(sum(sizes), **arguments, device=f"cuda:{device.index}")
+            except _ON_HOST:
+                if only_gpu:
+                    raise
         return ask(sum(sizes), **arguments)

@@ -19,7 +19,7 @@ PART_MOST = 1 << 31
 NUMBER_BYTES = 4
 BEGINS = 544  # numbers before the list of a request: at most 513 begins, and a multiple of 128 bytes
 _ALIGNMENT = 128
-_SPARE = PART_UNIT  # numbers of a list, beside the 1/32 more than its share: it never needs them all
+_SPARE = PART_UNIT  # numbers of a list, beside its share and 1/32 of it: a permutation deviates by far less
 
 
 _kept: list[torch.Tensor] = []
@@ -66,7 +66,8 @@ def room_for(records: int, places: int, row: int, world: int, budget: int) -> Ro
 
 
 def part_for(rooms: Sequence[Room] | None, sizes: list[int], outputs: list[int]) -> int:
-    """The places of a part that the stages of all ranks have room for; without stages all places. 0 if there is none."""
+    """The places of a part that the stages of all ranks have room for; without stages all places. 0 if there is no
+    such part."""
     most = min(PART_MOST, -(-max(outputs) // PART_UNIT) * PART_UNIT)
 
     def fits(part: int) -> bool:
