@@ -49,6 +49,8 @@ def cases(world):
     yield "narrow, to one rank", 4, even, first, {}, "WrittenMove"
     yield "few narrow rows", 8, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "WrittenMove"
     yield "few rows", 128, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "DirectMove"
+    yield "unaligned", 8, even, even, {"offset": 1}, "WrittenMove"
+    yield "unaligned, wide", 80, even, even, {"offset": 4}, "DirectMove"
     yield "not contiguous", 128, even, even, {"strided": True}, "TorchMove"
     yield "written, wide", 256, even, even, {"least": 1 << 40}, "WrittenMove"
     yield "written, images", 150_528, images, images, {"least": 1 << 40}, "WrittenMove"
@@ -62,11 +64,16 @@ def run(case, client, used):
     name, width, before, after, options, expected = case
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
+    offset = options.pop("offset", 0)
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
     rank = dist.get_rank()
     rows = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (sum(before), width), np.uint8)
     own = torch.from_numpy(rows[sum(before[:rank]) : sum(before[: rank + 1])].copy()).cuda()
+    if offset:
+        larger = own.new_empty(own.numel() + offset)
+        larger[offset:] = own.view(-1)
+        own = larger[offset:].view(-1, width)
     if strided:
         larger = own.new_zeros((2 * len(own), width))
         larger[::2] = own

@@ -83,18 +83,28 @@ def take_on_host(out, row, plan, owners):
 
 
 class HostStream:
-    """Work on the host ends at once."""
+    """Work on the host ends at once or, if it is `late`, when another stream waits for it."""
 
-    cuda_stream = 0
+    def __init__(self, late=False):
+        self.late, self.queued = late, []
+        self.cuda_stream = self
 
-    def wait_stream(self, other):
-        pass
+    def do(self, work):
+        self.queued.append(work)
+        if not self.late:
+            self.record_event()()
 
     def wait_event(self, event):
-        pass
+        event()
 
     def record_event(self):
-        return object()
+        queued = self.queued
+
+        def end():
+            while queued:
+                queued.pop(0)()
+
+        return end
 
 
 class Exchange:
@@ -150,8 +160,21 @@ def stages_of(leaves, outputs, width, budget):
     return stages, peers
 
 
+class Pair:
+    """The moves of two tensors, one after the other. The second one has the bytes of each row in reverse."""
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+        self.count_rounds, self.prepare, self.prepare_beside = first.count_rounds, first.prepare, first.prepare_beside
+
+    def run(self, rounds):
+        first, second = self.first.run(rounds), self.second.run(rounds)
+        assert torch.equal(torch.flip(first, [1]), second)
+
+
 def moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **options):
-    """The moves of all ranks, and what they need."""
+    """The moves of all ranks, and what they need. Moves of written rows come with those of another tensor, which uses
+    the same stages."""
     world, width = len(sizes), leaves[0].shape[1]
     if kind is StagedMove:
         plans = [lists_of(client, sizes, outputs, rank, **options) for rank in range(world)]
@@ -163,7 +186,11 @@ def moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **option
     if kind is WrittenMove:
         for plan in plans:
             assert all(count <= stage.room.numbers for count, stage in zip(plan.longest(), stages) if stage)
-        return [WrittenMove(*each, peers, outputs) for each in zip(ranks, plans, leaves, outs)], (plans, stages)
+        again = [(torch.flip(leaf, [1]), torch.zeros_like(out)) for leaf, out in zip(leaves, outs)]
+        return [
+            Pair(WrittenMove(*each, peers, outputs), WrittenMove(*each[:2], *other, peers, outputs))
+            for each, other in zip(zip(ranks, plans, leaves, outs), again)
+        ], (plans, stages)
     tensors = [leaf.data_ptr() for leaf in leaves]
     return [DirectMove(*each, tensors) for each in zip(ranks, plans, leaves, outs)], plans
 
@@ -200,18 +227,22 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options
     return np.concatenate([out.numpy() for out in outs])
 
 
+def copy_on_host(ordinal, target, source, size, stream):
+    stream.do(lambda: ctypes.memmove(target, source, size))
+
+
 @contextlib.contextmanager
-def on_host():
-    """Short rounds overlap, as long ones do."""
+def on_host(late):
+    """Short rounds overlap, as long ones do. `late`: requests are written as late as possible."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_kernel_move, "Table", HostTable)
         patch.setattr(_kernel_move, "_SHORTEST_ROUND", 512)
         patch.setattr(_peer_moves, "Table", HostTable)
         patch.setattr(_peer_moves, "Sender", HostSender)
         patch.setattr(_peer_moves, "_current_stream", lambda device: HostStream())
-        patch.setattr(_peer_moves, "_new_stream", lambda device: HostStream())
+        patch.setattr(_peer_moves, "_new_stream", lambda device: HostStream(late))
         patch.setattr(_peer_moves, "word_of", lambda row, addresses: 8)
-        patch.setattr(_peer_moves, "_copy", lambda ordinal, to, source, size, stream: ctypes.memmove(to, source, size))
+        patch.setattr(_peer_moves, "_copy", copy_on_host)
         patch.setattr(_peer_kernels, "take_rows", take_on_host)
         yield
 
@@ -222,7 +253,7 @@ KINDS = [StagedMove, WrittenMove, DirectMove]
 def check(client, kind, sizes, outputs, width, budget, inverse=False, prepares=True):
     rows = np.random.default_rng(len(sizes)).integers(0, 256, (sum(sizes), width), np.uint8)
     options = {"seed": 5, "epoch": sum(sizes), "inverse": inverse}
-    with on_host():
+    with on_host(late=sum(sizes) % 2):
         moved = exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options)
     one = client.unshuffle if inverse else client.shuffle
     assert np.array_equal(moved, np.asarray(one(rows, seed=5, epoch=sum(sizes))))
