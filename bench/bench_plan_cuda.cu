@@ -2,9 +2,9 @@
  *
  * Plans of exchanges on the GPU, device time for one rank. The number of ranks grows, and the rank
  * keeps its records, so n grows too. For few ranks each method is measured, and the daemon's choice
- * is marked. One-sided plans have one method. tuning::select_most and its neighbours come from these rows. The peer is a copy of as
- * many bytes as the kernels of the plan read and write by the model below. Without sorts the
- * kernels write the plan, and read nothing.
+ * is marked. One-sided plans have one method. tuning::select_most and its neighbours come from
+ * these rows. The peer is a copy of as many bytes as the kernels of the plan read and write by the
+ * model below. Without sorts the kernels write the plan, and read nothing.
  */
 #include "backend.h"
 #include "cuda/exchange.cuh"

@@ -4,10 +4,9 @@
  * are carried out on numbered records, and the outputs are compared with the definition of a
  * shuffle. A world that is too large for that is checked rank by rank, by look-ups.
  */
-#include "support/cmocka_all.h"
+#include "support/host_plans.h"
 #include "support/random.h"
 
-#include "host/exchange.h"
 #include "shuf/primefold.h"
 
 #include <inttypes.h>
@@ -16,9 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, WORLD_MOST = 24, N_MOST = 40000 };
-
-static const struct shuf__simd_ops *simd;
+enum { WORLD_MOST = 24, N_MOST = 40000 };
 
 /* ---- One plan ---- */
 
@@ -34,31 +31,19 @@ static uint64_t read_number(const void *values, unsigned width, uint64_t index)
 
 static struct shuf__computation computation_of(const struct shuf__plan *plan, shuf_dtype dtype)
 {
-    struct shuf__error error;
-    struct shuf__computation c = {.request = {.plan = *plan}};
-    if (shuf__exchange_make(&c.request, &error))
-        fail_msg("%s", error.text);
+    struct shuf__computation c = host_plan_computation(plan);
     if (dtype != SHUF_AUTO)
         c.request.dtype = dtype;
     return c;
 }
 
-/* Computes a plan, and checks that nothing is written beside the result and the workspace. */
 static struct numbers compute(const struct shuf__plan *plan, int threads, shuf_dtype dtype)
 {
-    struct shuf__computation c = computation_of(plan, dtype);
+    const struct shuf__computation c = computation_of(plan, dtype);
     const struct shuf__shape shape = shuf__request_shape(&c.request);
-    const uint64_t needed = shuf__exchange_bytes(threads, plan);
-    uint8_t *out = malloc(shape.bytes + GUARD), *beside = malloc(needed + GUARD);
     struct numbers n = {.memory = malloc((shape.count + 1) * sizeof(uint64_t))};
-    const struct shuf__block workspace = {.memory = beside, .bytes = needed};
-    assert_true(out && beside && n.memory);
-    memset(out + shape.bytes, 0xa5, GUARD);
-    memset(beside, 0x5a, needed + GUARD);
-    c.workspace = &workspace;
-    assert_true(shuf__host_exchange(simd, threads, &c, out));
-    for (int i = 0; i < GUARD; i++)
-        assert_true(out[shape.bytes + (size_t)i] == 0xa5 && beside[needed + (size_t)i] == 0x5a);
+    void *out = host_plan_compute(c, threads);
+    assert_non_null(n.memory);
     for (uint64_t i = 0; i < shape.count; i++)
         n.memory[i] = read_number(out, (unsigned)shape.width, i);
     n.to = n.memory;
@@ -66,7 +51,6 @@ static struct numbers compute(const struct shuf__plan *plan, int threads, shuf_d
     n.order = n.from + plan->world;
     n.places = n.order + shuf__plan_part(plan, plan->rank, false).count;
     free(out);
-    free(beside);
     return n;
 }
 
@@ -262,40 +246,12 @@ static void fewer_threads(void **state)
     omp_set_max_active_levels(levels);
 }
 
-struct cancel_after {
-    unsigned calls, limit;
-};
-
-static bool at_last(void *context)
-{
-    struct cancel_after *cancel_after = context; /* called by any thread */
-    return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
-}
-
-/* Each call of `cancelled`, from the first to the last, ends the computation soon. */
 static void cancelled(void **state)
 {
     (void)state;
-    struct cancel_after cancel_after = {.limit = UINT32_MAX};
     random_start("cancelled");
     const struct shuf__plan plan = plan_of(300000, 2, false);
-    struct shuf__computation c = computation_of(&plan, SHUF_AUTO);
-    struct shuf__block workspace = {.bytes = shuf__exchange_bytes(2, &plan)};
-    void *out = malloc(shuf__request_shape(&c.request).bytes);
-    workspace.memory = malloc(workspace.bytes);
-    c.workspace = &workspace;
-    c.cancelled = at_last;
-    c.cancel_context = &cancel_after;
-    assert_true(shuf__host_exchange(simd, 2, &c, out));
-    const unsigned all = cancel_after.calls;
-    assert_true(all > 100);
-    for (unsigned limit = 1; limit <= all; limit += 13) {
-        cancel_after = (struct cancel_after){.limit = limit};
-        assert_false(shuf__host_exchange(simd, 2, &c, out));
-        assert_in_range(cancel_after.calls, limit, limit + 10);
-    }
-    free(workspace.memory);
-    free(out);
+    host_plan_check_cancel(computation_of(&plan, SHUF_AUTO));
 }
 
 /* Plan and workspace take 16 bytes for each record, and counters. */
@@ -311,22 +267,13 @@ static void memory(void **state)
     assert_in_range(bytes, 16 * records, 16 * records + (16 << 20));
 }
 
-static int run(const char *name)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),   cmocka_unit_test(uneven),        cmocka_unit_test(many_windows),
         cmocka_unit_test(large_n), cmocka_unit_test(fewer_threads), cmocka_unit_test(cancelled),
         cmocka_unit_test(memory),
     };
-    struct shuf__error error;
-    if (shuf__simd_choose(name, &simd, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        return error.status == SHUF_DEVICE ? 0 : 1; /* this processor lacks the instructions */
-    }
-    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
-}
-
-int main(void)
-{
-    return run("scalar") + run("avx2") + run("avx512");
+    return HOST_PLAN_RUN("scalar", tests) + HOST_PLAN_RUN("avx2", tests) +
+           HOST_PLAN_RUN("avx512", tests);
 }

@@ -4,10 +4,9 @@
  * place of a plan, the record is compared with the definition of a shuffle, and the order of the
  * lists with the definition of the plan.
  */
-#include "support/cmocka_all.h"
+#include "support/host_plans.h"
 #include "support/random.h"
 
-#include "host/exchange.h"
 #include "shuf/primefold.h"
 
 #include <inttypes.h>
@@ -16,37 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, UNIT = SHUF__PART_UNIT };
-
-static const struct shuf__simd_ops *simd;
+enum { UNIT = SHUF__PART_UNIT };
 
 static struct shuf__computation computation_of(const struct shuf__plan *plan)
 {
-    struct shuf__error error;
-    struct shuf__computation c = {.request = {.plan = *plan}};
-    if (shuf__exchange_make(&c.request, &error))
-        fail_msg("%s", error.text);
+    const struct shuf__computation c = host_plan_computation(plan);
     assert_int_equal(c.request.dtype, SHUF_U32);
     return c;
-}
-
-/* Computes a plan, and checks that nothing is written beside the result and the workspace. */
-static uint32_t *compute(const struct shuf__plan *plan, int threads)
-{
-    struct shuf__computation c = computation_of(plan);
-    const struct shuf__shape shape = shuf__request_shape(&c.request);
-    const uint64_t needed = shuf__exchange_bytes(threads, plan);
-    uint8_t *out = malloc(shape.bytes + GUARD), *beside = malloc(needed + GUARD);
-    const struct shuf__block workspace = {.memory = beside, .bytes = needed};
-    assert_true(out && beside);
-    memset(out, 0xa5, shape.bytes + GUARD);
-    memset(beside, 0x5a, needed + GUARD);
-    c.workspace = &workspace;
-    assert_true(shuf__host_exchange(simd, threads, &c, out));
-    for (int i = 0; i < GUARD; i++)
-        assert_true(out[shape.bytes + (size_t)i] == 0xa5 && beside[needed + (size_t)i] == 0x5a);
-    free(beside);
-    return (uint32_t *)(void *)out;
 }
 
 /* The window of a record, as docs/cluster.md defines it. */
@@ -104,7 +79,7 @@ static void check_plan(const struct shuf__plan *plan, int threads)
     const uint64_t windows = shuf__plan_windows(plan).count, parts = shuf__plan_parts(plan);
     const uint64_t places = shuf__plan_part(plan, plan->rank, true).count;
     shuf_primefold f = shuf_primefold_make_keyed(p->n, shuf__permutation_key(p), p->epoch);
-    uint32_t *out = compute(plan, threads);
+    uint32_t *out = host_plan_compute(computation_of(plan), threads);
     const uint32_t *numbers = out + parts * (windows + 1), *indices = numbers + places;
     shuf_primefold_make_inverse(&f);
     for (uint64_t i = 0; i < parts; i++) {
@@ -212,41 +187,13 @@ static void windows(void **state)
     assert_int_equal(shuf__plan_windows(&plan).count, 1);
 }
 
-struct cancel_after {
-    unsigned calls, limit;
-};
-
-static bool at_last(void *context)
-{
-    struct cancel_after *cancel_after = context; /* called by any thread */
-    return __atomic_add_fetch(&cancel_after->calls, 1, __ATOMIC_RELAXED) >= cancel_after->limit;
-}
-
-/* Each call of `cancelled`, from the first to the last, ends the computation soon. */
 static void cancelled(void **state)
 {
     (void)state;
-    struct cancel_after cancel_after = {.limit = UINT32_MAX};
     random_start("cancelled");
     struct shuf__plan plan = plan_of(600000, 0, 2, false);
     plan.part = UNIT;
-    struct shuf__computation c = computation_of(&plan);
-    struct shuf__block workspace = {.bytes = shuf__exchange_bytes(2, &plan)};
-    void *out = malloc(shuf__request_shape(&c.request).bytes);
-    workspace.memory = malloc(workspace.bytes);
-    c.workspace = &workspace;
-    c.cancelled = at_last;
-    c.cancel_context = &cancel_after;
-    assert_true(shuf__host_exchange(simd, 2, &c, out));
-    const unsigned all = cancel_after.calls;
-    assert_true(all > 100);
-    for (unsigned limit = 1; limit <= all; limit += 13) {
-        cancel_after = (struct cancel_after){.limit = limit};
-        assert_false(shuf__host_exchange(simd, 2, &c, out));
-        assert_in_range(cancel_after.calls, limit, limit + 10);
-    }
-    free(workspace.memory);
-    free(out);
+    host_plan_check_cancel(computation_of(&plan));
 }
 
 /* A plan takes 8 bytes for each record of the rank, and counters. */
@@ -261,22 +208,13 @@ static void memory(void **state)
     assert_in_range(bytes, UINT64_C(8) << 28, (UINT64_C(8) << 28) + (1 << 20));
 }
 
-static int run(const char *name)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges),         cmocka_unit_test(uneven),  cmocka_unit_test(large_n),
         cmocka_unit_test(fewer_threads), cmocka_unit_test(windows), cmocka_unit_test(cancelled),
         cmocka_unit_test(memory),
     };
-    struct shuf__error error;
-    if (shuf__simd_choose(name, &simd, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        return error.status == SHUF_DEVICE ? 0 : 1; /* this processor lacks the instructions */
-    }
-    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
-}
-
-int main(void)
-{
-    return run("scalar") + run("avx2") + run("avx512");
+    return HOST_PLAN_RUN("scalar", tests) + HOST_PLAN_RUN("avx2", tests) +
+           HOST_PLAN_RUN("avx512", tests);
 }
