@@ -70,7 +70,9 @@ extern "C" {
  * try to connect again (shuf_set_reconnect()). Fails with SHUF_INVALID (the path is too long for a
  * socket), SHUF_NO_DAEMON, SHUF_DENIED, SHUF_VERSION, SHUF_BUSY, SHUF_NO_MEMORY, SHUF_PROTOCOL,
  * SHUF_TIMEOUT (no reply to the handshake in 10 s), SHUF_CANCELLED (shuf_set_interrupt()) or
- * SHUF_IO. */
+ * SHUF_IO. Asks a new socket that denies this user again for up to 2 s, because a service manager
+ * first makes the socket and then gives it to its group. Greets up to 4 times if this process gets
+ * no processor in time. */
 SHUF_API shuf_status shuf_connect(shuf **handle, const char *socket);
 
 /* As shuf_connect(), but sets the timeout of shuf_set_timeout() from the start. If the daemon
