@@ -32,13 +32,12 @@ struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank,
 
 static uint64_t windows_with(const struct shuf__plan *plan, unsigned bits)
 {
-    const uint64_t last = (UINT64_C(1) << bits) - 1;
     uint64_t count = 0;
     for (uint64_t r = 0; r < plan->world; r++) {
         const uint64_t records = plan->input
                                      ? plan->input[r]
                                      : shuf__equal_part(plan->permutation.n, plan->world, r).count;
-        count += (records >> bits) + ((records & last) != 0);
+        count += shuf__windows_of(records, bits);
     }
     return count;
 }

@@ -182,6 +182,12 @@ struct shuf__range shuf__equal_part(uint64_t n, uint64_t parts, uint64_t index);
 /* The positions of a rank in the input (`output` false) or in the output. */
 struct shuf__range shuf__plan_part(const struct shuf__plan *plan, uint64_t rank, bool output);
 
+/* The number of windows of 2^bits records that a rank with so many records has. */
+static inline uint64_t shuf__windows_of(uint64_t records, unsigned bits)
+{
+    return (records >> bits) + ((records & ((UINT64_C(1) << bits) - 1)) != 0);
+}
+
 /* Of a one-sided plan. */
 struct shuf__windows shuf__plan_windows(const struct shuf__plan *plan);
 

@@ -15,6 +15,7 @@ namespace shuf
 namespace
 {
 
+using walk::is_cancelled;
 using walk::Positions;
 using walk::Range;
 using walk::Ranges;
@@ -63,12 +64,6 @@ uint64_t split_counts(const shuf__plan &plan)
 uint64_t counts_bytes(const shuf__plan &plan)
 {
     return (split_counts(plan) * sizeof(uint64_t) + alignment - 1) / alignment * alignment;
-}
-
-bool is_cancelled(const shuf__computation &computation, bool *cancelled)
-{
-    *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
-    return *cancelled;
 }
 
 template <typename Word> Range<Word> range_of(const shuf__range &part)

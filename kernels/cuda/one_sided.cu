@@ -22,7 +22,7 @@ namespace shuf
 namespace
 {
 
-using walk::Positions, walk::Walk, walk::lanes, walk::lane;
+using walk::Positions, walk::Walk, walk::is_cancelled, walk::lanes, walk::lane;
 
 constexpr uint32_t tile = walk::warps * tuning::walk_run;
 constexpr uint32_t most = SHUF__WINDOWS_MOST;
@@ -333,12 +333,11 @@ template <typename Word> Owners<Word> owners_of(const shuf__plan &plan, const Wi
     uint32_t window = 0;
     for (uint64_t r = 0; r < plan.world; r++) {
         const shuf__range part = shuf__plan_part(&plan, r, false);
-        const uint64_t last = (uint64_t{1} << windows.bits) - 1;
         if (part.count)
             owners.count = static_cast<uint32_t>(r + 1);
         owners.first[r] = static_cast<Word>(part.first);
         owners.window[r] = window;
-        window += static_cast<uint32_t>((part.count + last) >> windows.bits);
+        window += static_cast<uint32_t>(shuf__windows_of(part.count, windows.bits));
     }
     return owners;
 }
@@ -368,12 +367,6 @@ Arrays lay_out(const shuf__plan &plan, char *memory)
     a.temporary = take(scan_bytes(a.all) + 1);
     a.bytes = static_cast<uint64_t>(at - memory);
     return a;
-}
-
-bool is_cancelled(const shuf__computation &computation, bool *cancelled)
-{
-    *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
-    return *cancelled;
 }
 
 cudaError_t find_async(const shuf__plan &plan, const Arrays &a, const Windows &windows,

@@ -56,6 +56,13 @@ template <typename Use> cudaError_t with_values(const shuf__plan &plan, Use use)
                         : with_form<Direction::forward>(shape, with);
 }
 
+/* Asks whether the computation of a plan is cancelled, and notes the answer. */
+inline bool is_cancelled(const shuf__computation &computation, bool *cancelled)
+{
+    *cancelled = computation.cancelled && computation.cancelled(computation.cancel_context);
+    return *cancelled;
+}
+
 /* The positions that a launch evaluates. */
 struct Positions {
     uint64_t first, count;

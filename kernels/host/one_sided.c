@@ -120,9 +120,8 @@ static void find_owners(struct run *run)
     uint64_t window = 0;
     for (uint64_t r = 0; r < run->plan->world; r++) {
         const struct shuf__range part = shuf__plan_part(run->plan, r, false);
-        const uint64_t last = (UINT64_C(1) << run->windows.bits) - 1;
         run->owners[r] = (struct owner){part.first, window};
-        window += (part.count + last) >> run->windows.bits;
+        window += shuf__windows_of(part.count, run->windows.bits);
     }
 }
 

@@ -92,9 +92,9 @@ def global_shuffle(
     Returns new tensors in the same structure. With NCCL the host does not wait for the GPU: the work is
     queued on the current CUDA stream. The plan takes 8 bytes a record in the memory of the daemon, and
     up to another 8 bytes while it is computed; that of `next_epoch` takes as much. It is in the memory of
-    the GPU if all tensors are on the GPU of the daemon, else in host memory. If arguments of the ranks differ, all ranks fail with the same
-    Mismatch, which names the rank and the field. Other errors: Invalid, those of
-    Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
+    the GPU if all tensors are on the GPU of the daemon, else in host memory. If arguments of the ranks
+    differ, all ranks fail with the same Mismatch, which names the rank and the field. Other errors:
+    Invalid, those of Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
     """
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": inverse}
     with torch.inference_mode(False):  # the threads of gloo may not write to tensors made in that mode

@@ -20,7 +20,7 @@ from ._torch_move import LocalMove, TorchMove
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
 _RANKS_ONE_SIDED, _RECORDS_ONE_SIDED = 64, 1 << 32  # the most of a one-sided plan
 
-_closed: set[torch.device] = set()  # devices that could not open the memory of a peer
+_cannot_open: set[torch.device] = set()  # devices that could not open the memory of a peer
 
 
 def _fits_kernel(leaf: torch.Tensor) -> bool:
@@ -61,7 +61,7 @@ def _are_readable(ranks: Ranks, leaves: list[torch.Tensor]) -> bool:
 def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: int) -> Stage | None:
     """The stage for the narrow tensors of a rank that gets so many records. None without such a tensor, if the
     budget is too small, or without memory. Then the rows are staged."""
-    if ranks.world == 1 or leaves[0].device in _closed or not _are_readable(ranks, leaves):
+    if ranks.world == 1 or leaves[0].device in _cannot_open or not _are_readable(ranks, leaves):
         return None
     rows = [row_bytes(leaf) for leaf in leaves if not is_wide(leaf)]
     if not rows or len(leaves[0]) + places == 0:
@@ -75,7 +75,7 @@ def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: in
 
 def offers_of(ranks: Ranks, leaves: list[torch.Tensor], places: int, stage: Stage | None) -> Offers:
     """What this rank offers. It gets so many records."""
-    is_open = leaves[0].device not in _closed
+    is_open = leaves[0].device not in _cannot_open
     if not is_open or not 1 < ranks.world <= _RANKS_ONE_SIDED or len(leaves[0]) > _RECORDS_ONE_SIDED:
         return Offers()
     if not _are_readable(ranks, leaves):
@@ -85,10 +85,9 @@ def offers_of(ranks: Ranks, leaves: list[torch.Tensor], places: int, stage: Stag
     memory = _peer_memory.offer(stage.memory) if stage else None
     offer = StageOffer(memory, stage.room, stage.half) if stage and memory else None
     has_narrow = any(not is_wide(leaf) for leaf in leaves)
-    is_able = all(
-        (tensor is not None or not records) if is_wide(leaf) else True for leaf, tensor in zip(leaves, tensors)
-    ) and (offer is not None or not has_narrow or records + places == 0)
-    return Offers(is_able, offer, tensors)
+    shows_tensors = not records or all(tensor or not is_wide(leaf) for leaf, tensor in zip(leaves, tensors))
+    needs_stage = has_narrow and records + places > 0
+    return Offers(shows_tensors and (offer is not None or not needs_stage), offer, tensors)
 
 
 def part_of(all_offers: list[Offers], sizes: list[int], outputs: list[int]) -> int:
@@ -117,7 +116,7 @@ def _addresses(
 ) -> list[int] | None:
     found = [_open(own, rank == ranks.rank, offer, memory) for rank, offer in enumerate(offers)]
     if None in found:
-        _closed.add(memory.device)
+        _cannot_open.add(memory.device)
         return None
     return [address for address in found if address is not None]
 

@@ -18,7 +18,7 @@ from ._process_group import Ranks
 _ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
 Sizes = tuple[list[int], list[int], int]  # of all ranks, before and after, and of a part; 0: a plan of both sides
-_last_sizes: dict[tuple[Any, ...], Sizes] = {}  # at most one entry; its key is what a rank knows without the others
+_last_sizes: dict[tuple[Any, ...], Sizes] = {}  # of the last call; the key is what a rank knows before the agreement
 _prefetching: list[Any] = []  # at most one client of the calls without a client
 
 
@@ -65,14 +65,14 @@ class Planner:
         """Has the plan of another epoch computed. If the daemon cannot, a later call computes it."""
         with contextlib.suppress(_errors.Error):
             client = self._client()
-            self._where(functools.partial(client.prefetch_exchange, part=part), epoch, sizes, outputs, bool(part))
+            self._request(functools.partial(client.prefetch_exchange, part=part), epoch, sizes, outputs, part)
             if self.client is None:
-                _prefetching[:] = [client]  # the daemon drops what a closed client has prefetched
+                _prefetching[:] = [client]  # keeps it open: closing it would end the prefetched result
 
     def _ask(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
         client = self._client()
         ask = functools.partial(client.exchange_one_sided, part=part) if part else client.exchange
-        plan: Plan | OneSidedPlan = self._where(ask, self.own.epoch, sizes, outputs, bool(part))
+        plan: Plan | OneSidedPlan = self._request(ask, self.own.epoch, sizes, outputs, part)
         return plan
 
     def _client(self) -> Any:
@@ -84,9 +84,10 @@ class Planner:
             return _prefetching[0]
         return connect() if self.ranks.world > 1 else default_client()
 
-    def _where(
-        self, ask: Callable[..., Any], epoch: int, sizes: list[int], outputs: list[int], only_gpu: bool
+    def _request(
+        self, ask: Callable[..., Any], epoch: int, sizes: list[int], outputs: list[int], part: int
     ) -> Any:
+        """Asks for a plan in the memory of the GPU or, for a plan of both sides, else in that of the host."""
         settings = {name: getattr(self.own, name) for name in ("seed", "key", "algorithm", "inverse")}
         arguments = dict(
             settings, epoch=epoch, rank=self.ranks.rank, world=self.ranks.world, input=sizes, output=outputs
@@ -96,6 +97,6 @@ class Planner:
             try:
                 return ask(sum(sizes), **arguments, device=f"cuda:{device.index}")
             except _ON_HOST:
-                if only_gpu:
+                if part:
                     raise
         return ask(sum(sizes), **arguments)
