@@ -24,6 +24,14 @@ LAUNCHERS = {  # the variables of a rank and of the number of ranks
 }
 
 
+def skip_fork_under_asan():
+    """Skips a test whose forked processes have parents with threads, such as those of multiprocessing.Queue, in a build
+    with AddressSanitizer. GCC's does not hold the locks of its allocator during fork(), so a child may inherit one that a
+    thread of its parent holds, and wait for ever."""
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("under AddressSanitizer the child of a process with threads can wait for ever")
+
+
 class Daemon:
     """A shufd that can be killed and started again on the same socket."""
 

@@ -10,6 +10,7 @@ import re
 import pytest
 
 import shufd
+from conftest import skip_fork_under_asan
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 DOCS = PACKAGE.parent.parent / "docs"
@@ -68,6 +69,7 @@ def test_streaming_dataset(daemon, tmp_path):
 
 def test_streaming_dataset_with_workers(daemon, tmp_path):
     """The workers need 64-bit numbers: others end them."""
+    skip_fork_under_asan()
     torch_data = pytest.importorskip("torch.utils.data")
     batches = torch_data.DataLoader(streaming_dataset(tmp_path), batch_size=10, num_workers=2)
     assert sorted(int(x) for batch in batches for x in batch["x"]) == list(range(1000))

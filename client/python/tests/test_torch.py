@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from conftest import Daemon, await_value, lease_count
+from conftest import Daemon, await_value, lease_count, skip_fork_under_asan
 
 TorchSampler = torch.utils.data.distributed.DistributedSampler
 
@@ -444,6 +444,8 @@ def test_data_loader(client, workers, method):
         pytest.skip("no process to start")
     if workers == 8 and method == "spawn" and "asan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("under AddressSanitizer torch takes 600 MB a process")
+    if workers and method == "fork":
+        skip_fork_under_asan()
     other = shufd.default_client()
     before = lease_count(other)
     sampler = make_sampler(client, 500, 2, 1, epoch=1)
@@ -464,6 +466,7 @@ def test_data_loader(client, workers, method):
 
 
 def test_used_indices_of_prefetching_loader(client):
+    skip_fork_under_asan()
     sampler = make_sampler(client, 1000, 2, 0, epoch=1)
     loader = torch.utils.data.DataLoader(Numbers(1000), batch_size=10, sampler=sampler, num_workers=2)
     seen = [next(it) for it in [iter(loader)] for _ in range(7)]
@@ -477,6 +480,8 @@ def test_used_indices_of_prefetching_loader(client):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_used_indices_of_a_smaller_last_batch(client, workers):
     """1003 indices on 2 ranks are 502 for each: 10 batches of 50, and one of 2."""
+    if workers:
+        skip_fork_under_asan()
     sampler = make_sampler(client, 1003, 2, 0, epoch=1)
     loader = torch.utils.data.DataLoader(Numbers(1003), batch_size=50, sampler=sampler, num_workers=workers)
     for steps, batch in enumerate(loader, 1):
@@ -496,6 +501,8 @@ def test_used_indices_of_a_smaller_last_batch(client, workers):
 ], ids=str)  # fmt: skip
 def test_stateful_data_loader(client, workers, more, kind):
     loaders = pytest.importorskip("torchdata.stateful_dataloader")
+    if workers and "multiprocessing_context" not in more:
+        skip_fork_under_asan()
 
     def make():
         sampler = make_sampler(client, 600, 3, 1)
@@ -526,6 +533,8 @@ def test_stateful_data_loader(client, workers, more, kind):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_stateful_data_loader_at_the_end_of_an_epoch(client, workers):
     loaders = pytest.importorskip("torchdata.stateful_dataloader")
+    if workers:
+        skip_fork_under_asan()
 
     def make():
         sampler = make_sampler(client, 100, 2, 1)

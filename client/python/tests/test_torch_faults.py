@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from conftest import LAUNCHERS
+from conftest import LAUNCHERS, skip_fork_under_asan
 
 # Trains three epochs with worker processes. The daemon dies before the second epoch, and comes again.
 # n is large, so the request for an epoch runs in a thread.
@@ -62,6 +62,8 @@ if __name__ == "__main__":
 def test_data_loader_iterates_again_after_a_lost_daemon(daemon, tmp_path, kind, n, method):
     """The exception frees the half-made iterator with its workers. Otherwise a worker of the next iteration would
     inherit the old iterator and print tracebacks, and the job could hang."""
+    if method == "fork":
+        skip_fork_under_asan()
     script = tmp_path / "job.py"
     script.write_text(JOB)
     result = subprocess.run(
