@@ -143,10 +143,10 @@ static int warm_up(void)
     struct wire *w = wire_greet(&h);
     wire_lease(w, N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_check_alive(w); /* the daemon has closed its copy of the sent descriptor */
-    const int count = descriptors();
+    const int count = kept_descriptors();
     wire_close(w);
-    await_descriptors(count - 2); /* the socket and the pidfd */
-    return count - 2;
+    await_descriptors(count - 3); /* the socket, the pidfd and the set of the user's sockets */
+    return count - 3;
 }
 
 static void connections_end_in_any_order(void **state)
@@ -156,7 +156,7 @@ static void connections_end_in_any_order(void **state)
     const int before = warm_up();
     open_with_leases(w, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     for (int left = MANY; left > 0; left--) {
-        await_descriptors(before + left + 1);
+        await_descriptors(before + left + 2);
         const uint64_t one = random_below((uint64_t)left);
         wire_close(w[one]);
         w[one] = w[left - 1];
@@ -232,7 +232,7 @@ static void processes_are_refused_before_descriptors_run_out(void **state)
     (void)state;
     struct child child[PROCESSES];
     use_all_connections_of_one_process();
-    const int before = descriptors();
+    const int before = kept_descriptors();
     for (int i = 0; i < PROCESSES; i++) {
         child[i] = child_start(hold_one, NULL);
         child_receive(child[i].channel);
