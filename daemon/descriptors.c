@@ -11,7 +11,8 @@
 #include <sys/resource.h>
 
 enum {
-    RESERVED = 64, /* for the device's driver, the log, a descriptor to be sent, and other files */
+    RESERVED = 80, /* for the device's driver, the log, refused connections, a descriptor to be
+                      sent, and other files */
     HTTP = 40,     /* for the HTTP server and its clients */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
     OF_CLIENT = 3, /* a connection, its process and its user */

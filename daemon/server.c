@@ -23,7 +23,6 @@
 #include "signal_guard.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -294,9 +293,8 @@ static void init_handles(struct shuf__server *server)
 /* Fails only if there are no descriptors or no memory. */
 static shuf_status start_handles(struct shuf__server *server, struct shuf__error *error)
 {
-    int result = 0;
-    if (!shuf__acceptor_init(&server->acceptor, &server->service.sessions, &server->listener))
-        return shuf__fail(error, SHUF_IO, "epoll: %s", strerror(errno));
+    int result =
+        shuf__acceptor_init(&server->acceptor, &server->service.sessions, &server->listener);
     for (int i = 0; i < SIGNALS && result == 0; i++)
         result = uv_signal_init(&server->loop, &server->signals[i]);
     return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;

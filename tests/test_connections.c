@@ -16,15 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
     MANY = 40,
     N = 1000,
-    FILES = 164, /* 100 of them are not reserved: 75 for connections and processes */
+    FILES = 180, /* 100 of them are not reserved: 75 for connections and processes */
     PROCESSES =
         36, /* that fit if each has one connection, beside one user and the listening socket */
-    CONNECTIONS = 60 /* clients of the configuration */
+    CONNECTIONS = 60, /* clients of the configuration */
+    REFUSED = 100     /* more than the daemon refuses at a time */
 };
 
 static struct harness h;
@@ -65,6 +67,13 @@ static int start(void **state)
 {
     (void)state;
     start_with("");
+    return 0;
+}
+
+static int start_with_two(void **state)
+{
+    (void)state;
+    start_with("clients = 2\n");
     return 0;
 }
 
@@ -245,12 +254,54 @@ static void processes_are_refused_before_descriptors_run_out(void **state)
     assert_int_equal(wire_status(&h).leases, 0);
 }
 
+/* Half of them send more than the daemon reads, so they may get a reset after the reply. */
+static void refused_connections_get_their_reply(void **state)
+{
+    struct wire *refused[REFUSED];
+    static const uint8_t bytes[100000];
+    struct wire *used[] = {wire_greet(&h), wire_greet(&h)};
+    const int before = kept_descriptors();
+    (void)state;
+    for (int i = 0; i < REFUSED; i++) {
+        refused[i] = wire_open(&h);
+        if (i % 2)
+            (void)!send(refused[i]->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    for (int i = 0; i < REFUSED; i++) {
+        wire_expect(refused[i], SHUF_BUSY, "clients 2: the most that may be connected");
+        wire_close(refused[i]);
+    }
+    await_descriptors(before);
+    wire_lease(used[1], N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_close(used[0]);
+    wire_close(used[1]);
+}
+
+/* The daemon ends while the thread still has connections to refuse. */
+static void daemon_ends_beside_refused_connections(void **state)
+{
+    struct wire *refused[REFUSED];
+    struct wire *used[] = {wire_greet(&h), wire_greet(&h)};
+    (void)state;
+    for (int i = 0; i < REFUSED; i++)
+        refused[i] = wire_open(&h);
+    assert_true(harness_stop(&h));
+    for (int i = 0; i < REFUSED; i++)
+        wire_close(refused[i]);
+    wire_close(used[0]);
+    wire_close(used[1]);
+    start_with_two(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(killed_process_leaves_nothing, start, stop),
         cmocka_unit_test_setup_teardown(connections_end_in_any_order, start, stop),
         cmocka_unit_test_setup_teardown(failed_descriptor_is_a_failed_lease, start, stop),
+        cmocka_unit_test_setup_teardown(refused_connections_get_their_reply, start_with_two, stop),
+        cmocka_unit_test_setup_teardown(daemon_ends_beside_refused_connections, start_with_two,
+                                        stop),
         cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,
                                         start_with_few_files, stop),
     };

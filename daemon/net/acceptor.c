@@ -4,8 +4,6 @@
  */
 #include "acceptor.h"
 
-#include "refuse.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -99,7 +97,7 @@ static bool is_full(const struct shuf__acceptor *acceptor, const struct ucred *p
 
 static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__error *error)
 {
-    shuf__refuse_connection(fd, error);
+    shuf__refusals_add(&acceptor->refusals, fd, error);
     acceptor->sessions->stats->refused++;
     shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING, "client refused: %s", error->text);
 }
@@ -147,10 +145,23 @@ static void on_event(struct shuf__ready *ready, uint32_t events)
     shuf__ready_add(ready);
 }
 
-/* Accepts one connection. Another one waits for another turn. */
+static void on_room(struct shuf__refusals *refusals)
+{
+    struct shuf__acceptor *acceptor =
+        (struct shuf__acceptor *)((char *)refusals - offsetof(struct shuf__acceptor, refusals));
+    if (acceptor->awaits_room)
+        shuf__acceptor_start(acceptor);
+}
+
+/* Accepts one connection. Another one waits for another turn, or until the refusals have room. */
 static void take_turn(struct shuf__ready *ready)
 {
     struct shuf__acceptor *acceptor = acceptor_of(ready);
+    if (shuf__refusals_are_full(&acceptor->refusals)) {
+        acceptor->awaits_room = true;
+        watch(acceptor, 0);
+        return;
+    }
     const int fd = accept4(acceptor->listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && errno == EAGAIN)
         return;
@@ -163,8 +174,8 @@ static void take_turn(struct shuf__ready *ready)
     shuf__ready_add(ready);
 }
 
-bool shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
-                         const struct shuf__listener *listener)
+int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
+                        const struct shuf__listener *listener)
 {
     acceptor->sessions = sessions;
     acceptor->listener = listener;
@@ -173,7 +184,10 @@ bool shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions 
     acceptor->ready.report = on_event;
     acceptor->ready.serve = take_turn;
     uv_timer_init(sessions->loop, &acceptor->again);
-    return shuf__ready_join(&sessions->ready, &acceptor->ready, SHUF__READY_NOBODY);
+    acceptor->refusals.has_room = on_room;
+    if (!shuf__ready_join(&sessions->ready, &acceptor->ready, SHUF__READY_NOBODY))
+        return uv_translate_sys_error(errno);
+    return shuf__refusals_start(&acceptor->refusals, sessions->loop);
 }
 
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
@@ -186,12 +200,14 @@ void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
 
 void shuf__acceptor_start(struct shuf__acceptor *acceptor)
 {
+    acceptor->awaits_room = false;
     if (!watch(acceptor, EPOLLIN))
         pause_accepting(acceptor);
 }
 
 void shuf__acceptor_stop(struct shuf__acceptor *acceptor)
 {
+    acceptor->awaits_room = false;
     watch(acceptor, 0);
     shuf__ready_remove(&acceptor->ready);
     uv_timer_stop(&acceptor->again);
@@ -204,4 +220,5 @@ void shuf__acceptor_close(struct shuf__acceptor *acceptor)
     shuf__ready_leave(&acceptor->ready);
     acceptor->ready.user = NULL;
     uv_close((uv_handle_t *)&acceptor->again, NULL);
+    shuf__refusals_stop(&acceptor->refusals);
 }

@@ -8,6 +8,7 @@
 
 #include "amount.h"
 #include "listener.h"
+#include "refusals.h"
 #include "session.h"
 
 struct shuf__acceptor {
@@ -18,11 +19,14 @@ struct shuf__acceptor {
     struct shuf__ready ready;
     uint32_t watched; /* the events of the listening socket that `ready` watches */
     uv_timer_t again; /* accepts again, after a shortage of descriptors */
+    struct shuf__refusals refusals;
+    bool awaits_room; /* for a refusal */
 };
 
-/* False: the system has no descriptors or no memory. */
-bool shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
-                         const struct shuf__listener *listener);
+/* Returns 0, or an error number of libuv: the system has no descriptors, no memory or no threads.
+ */
+int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
+                        const struct shuf__listener *listener);
 
 /* Sets the limits. A user who is not privileged may have `of_user` of the sessions that the other
  * users leave, and at least one. A session needs a descriptor, and a process (process.h) too.

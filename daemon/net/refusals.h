@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A thread that refuses connections. To send the reply and to close the socket, the kernel wakes
+ * the client and frees the bytes that it has sent, which can take 100 microseconds. On the loop's
+ * thread a flood of connections would delay the requests of others by this time.
+ */
+#ifndef SHUFD_REFUSALS_H
+#define SHUFD_REFUSALS_H
+
+#include "error.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+enum { SHUF__REFUSALS_MOST = 16 };
+
+struct shuf__refusals {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct {
+        int fd;
+        struct shuf__error error;
+    } refusal[SHUF__REFUSALS_MOST];
+    size_t first, count; /* `count` includes the one that the thread works on */
+    bool is_started, is_stopping, is_full;
+    uv_async_t room;
+    void (*has_room)(struct shuf__refusals *refusals); /* on the loop's thread */
+};
+
+/* Starts the thread. Returns 0, or an error number of libuv. */
+int shuf__refusals_start(struct shuf__refusals *refusals, uv_loop_t *loop);
+
+/* Whether the thread has too much to do. If so, it calls has_room() later. */
+bool shuf__refusals_are_full(struct shuf__refusals *refusals);
+
+/* Refuses a connection as shuf__refuse_connection() does. Takes the socket over. The thread must
+ * have room. */
+void shuf__refusals_add(struct shuf__refusals *refusals, int fd, const struct shuf__error *error);
+
+/* Refuses the connections that wait, and ends the thread and the handle of libuv. Does nothing if
+ * the thread has not started. */
+void shuf__refusals_stop(struct shuf__refusals *refusals);
+
+#endif
