@@ -199,13 +199,10 @@ static void fill_mixed(struct batch *batch, unsigned connection)
 static void fill_garbage(struct batch *batch, unsigned connection)
 {
     uint64_t state = connection + 1;
-    for (; batch->size + FRAME <= sizeof batch->bytes; batch->size += FRAME) {
-        uint8_t *at = batch->bytes + batch->size;
-        shuf__frame_header(at, SHUF__FRAME_MAX);
-        for (size_t i = SHUF__FRAME_HEADER; i < FRAME; i++) {
-            state = state * 6364136223846793005 + 1442695040888963407;
-            at[i] = (uint8_t)(state >> 56);
-        }
+    while (batch->size + FRAME <= sizeof batch->bytes) {
+        shuf__frame_header(batch->bytes + batch->size, SHUF__FRAME_MAX);
+        batch->size += SHUF__FRAME_HEADER;
+        batch_add_random(batch, SHUF__FRAME_MAX, &state);
     }
 }
 

@@ -15,12 +15,15 @@
  * --groups: each user and the daemons have control groups of equal weight, as under systemd.
  * --realtime: the bystander and the loop of its daemon run before all other processes, so only the
  * delays by the daemon remain.
+ *
+ * --peer redis-server: measures Redis in the same way, beside attacks of the same kinds.
  */
 #include "bystander_rows.h"
 #include "clock.h"
 #include "daemon.h"
 #include "expected.h"
 #include "groups.h"
+#include "peer_redis.h"
 #include "process.h"
 
 #include <errno.h>
@@ -181,13 +184,17 @@ static void open_directory(void)
 
 int main(int argc, char **argv)
 {
-    const char *seconds = "3", *apart = NULL, *groups = NULL, *realtime = NULL;
+    const char *seconds = "3", *apart = NULL, *groups = NULL, *realtime = NULL, *peer = NULL;
     struct bench bench = {.backend = "cpu"};
     const struct report_option options[] = {
         {"--seconds", "S", &seconds}, /* of each row */
-        {"--only", "TEXT", &bench.only},       {"--apart", NULL, &apart},
-        {"--groups", NULL, &groups},           {"--realtime", NULL, &realtime},
-        {"--backend", "SPEC", &bench.backend}, {0},
+        {"--only", "TEXT", &bench.only},
+        {"--apart", NULL, &apart},
+        {"--groups", NULL, &groups},
+        {"--realtime", NULL, &realtime},
+        {"--backend", "SPEC", &bench.backend},
+        {"--peer", "PROGRAM", &peer}, /* a redis-server */
+        {0},
     };
     bench.report = report_begin_with("a bystander of attacks", options, argc, argv);
     bench.samples = mmap(NULL, sizeof *bench.samples, PROT_READ | PROT_WRITE,
@@ -206,5 +213,7 @@ int main(int argc, char **argv)
     open_directory();
     all_rows(&bench, attacks, process_file("shufd.log"));
     all_rows(&bench, attacks_on_log, process_unread_file("unread.log"));
+    if (peer)
+        peer_redis_rows(&bench, peer);
     return report_end(bench.report);
 }

@@ -28,6 +28,14 @@ enum {
     GREETING_MS = 10000,
 };
 
+void batch_add_random(struct batch *batch, size_t size, uint64_t *state)
+{
+    for (size_t end = batch->size + size; batch->size < end; batch->size++) {
+        *state = *state * 6364136223846793005 + 1442695040888963407;
+        batch->bytes[batch->size] = (uint8_t)(*state >> 56);
+    }
+}
+
 /* ---- Connections ---- */
 
 struct process {

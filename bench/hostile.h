@@ -19,6 +19,9 @@ struct batch {
     size_t size;
 };
 
+/* Adds random bytes to the batch. `state` is of the generator, and begins with any seed. */
+void batch_add_random(struct batch *batch, size_t size, uint64_t *state);
+
 struct attack {
     const char *name;
     unsigned connections;  /* of all processes together; 0: they compute, and use no server */
