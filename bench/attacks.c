@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The attacks of hostile.h, in a table, and the requests that they send.
+ * The attacks of hostile.h on shufd, in a table, and the requests that they send.
  */
 #include "hostile.h"
 
@@ -9,13 +9,54 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum {
     FRAME = SHUF__FRAME_HEADER + SHUF__FRAME_MAX,
     REQUESTS = 16,  /* in a batch */
+    LEASES = 40,    /* of a connection */
     RELEASED = 200, /* leases in a Release; the last one does not exist */
     PREFETCHES = 4, /* of a connection */
 };
+
+/* ---- Greetings ---- */
+
+static void greet(int fd)
+{
+    Shuf__Hello hello = SHUF__HELLO__INIT;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    uint8_t frame[64];
+    hello.version = SHUF__PROTOCOL_VERSION;
+    request.body_case = SHUF__REQUEST__BODY_HELLO;
+    request.hello = &hello;
+    const size_t size = shuf__message_pack(&request.base, frame, sizeof frame);
+    (void)!send(fd, frame, size, MSG_NOSIGNAL);
+}
+
+static void send_lease(int fd, uint64_t seed)
+{
+    Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_MEMFD;
+    Shuf__Request request = SHUF__REQUEST__INIT;
+    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    uint8_t frame[128];
+    permute.n = 100;
+    permute.seed = seed;
+    permute.accept = &accept;
+    permute.n_accept = 1;
+    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
+    request.permute = &permute;
+    const size_t size = shuf__message_pack(&request.base, frame, sizeof frame);
+    (void)!send(fd, frame, size, MSG_NOSIGNAL);
+}
+
+static void greet_and_lease(int fd)
+{
+    greet(fd);
+    for (uint64_t seed = 0; seed < LEASES; seed++)
+        send_lease(fd, seed);
+}
+
+/* ---- Batches ---- */
 
 static void add(struct batch *batch, Shuf__Request *request)
 {
@@ -158,13 +199,10 @@ static void fill_mixed(struct batch *batch, unsigned connection)
 static void fill_garbage(struct batch *batch, unsigned connection)
 {
     uint64_t state = connection + 1;
-    for (; batch->size + FRAME <= sizeof batch->bytes; batch->size += FRAME) {
-        uint8_t *at = batch->bytes + batch->size;
-        shuf__frame_header(at, SHUF__FRAME_MAX);
-        for (size_t i = SHUF__FRAME_HEADER; i < FRAME; i++) {
-            state = state * 6364136223846793005 + 1442695040888963407;
-            at[i] = (uint8_t)(state >> 56);
-        }
+    while (batch->size + FRAME <= sizeof batch->bytes) {
+        shuf__frame_header(batch->bytes + batch->size, SHUF__FRAME_MAX);
+        batch->size += SHUF__FRAME_HEADER;
+        batch_add_random(batch, SHUF__FRAME_MAX, &state);
     }
 }
 
@@ -176,34 +214,47 @@ static void fill_bad_frame(struct batch *batch, unsigned connection)
     batch->size = 64;
 }
 
+/* ---- Tables ---- */
+
 const struct attack attacks[] = {
     {.name = "busy processes", .connections = 0},
-    {.name = "500 idle connections", .connections = 500},
-    {.name = "500 slow connections", .connections = 500, .fill = fill_small, .drip_ms = 10},
+    {.name = "500 idle connections", .connections = 500, .greet = greet},
+    {.name = "500 slow connections",
+     .connections = 500,
+     .greet = greet,
+     .fill = fill_small,
+     .drip_ms = 10},
     {.name = "500 connections that do not read",
      .connections = 500,
+     .greet = greet,
      .fill = fill_small,
      .reading = NEVER_READS},
-    {.name = "garbage", .connections = 8, .fill = fill_garbage, .closed = RECONNECTS},
-    {.name = "refused connections",
-     .connections = 2000,
+    {.name = "garbage",
+     .connections = 8,
+     .greet = greet,
      .fill = fill_garbage,
      .closed = RECONNECTS},
-    {.name = "Release", .connections = 96, .fill = fill_release, .leases = 40},
-    {.name = "Leases", .connections = 96, .fill = fill_leases, .leases = 40},
-    {.name = "Status", .connections = 96, .fill = fill_status, .leases = 40},
-    {.name = "small results", .connections = 96, .fill = fill_small},
-    {.name = "late values, n = 1e9", .connections = 8, .fill = fill_late},
-    {.name = "late values, n = 2^62", .connections = 8, .fill = fill_endless},
-    {.name = "summaries, n = 1e9", .connections = 8, .fill = fill_summaries},
-    {.name = "prefetches, n = 1e7", .connections = 262, .fill = fill_prefetches},
-    {.name = "mixed jobs", .connections = 96, .fill = fill_mixed},
+    {.name = "refused connections",
+     .connections = 2000,
+     .greet = greet,
+     .fill = fill_garbage,
+     .closed = RECONNECTS},
+    {.name = "Release", .connections = 96, .greet = greet_and_lease, .fill = fill_release},
+    {.name = "Leases", .connections = 96, .greet = greet_and_lease, .fill = fill_leases},
+    {.name = "Status", .connections = 96, .greet = greet_and_lease, .fill = fill_status},
+    {.name = "small results", .connections = 96, .greet = greet, .fill = fill_small},
+    {.name = "late values, n = 1e9", .connections = 8, .greet = greet, .fill = fill_late},
+    {.name = "late values, n = 2^62", .connections = 8, .greet = greet, .fill = fill_endless},
+    {.name = "summaries, n = 1e9", .connections = 8, .greet = greet, .fill = fill_summaries},
+    {.name = "prefetches, n = 1e7", .connections = 262, .greet = greet, .fill = fill_prefetches},
+    {.name = "mixed jobs", .connections = 96, .greet = greet, .fill = fill_mixed},
     {0},
 };
 
 const struct attack attacks_on_log[] = {
     {.name = "bad frames, log not read",
      .connections = 8,
+     .greet = greet,
      .fill = fill_bad_frame,
      .closed = RECONNECTS},
     {0},

@@ -5,7 +5,6 @@
 #include "hostile.h"
 
 #include "clock.h"
-#include "message.h"
 #include "process.h"
 
 #include <errno.h>
@@ -29,6 +28,14 @@ enum {
     GREETING_MS = 10000,
 };
 
+void batch_add_random(struct batch *batch, size_t size, uint64_t *state)
+{
+    for (size_t end = batch->size + size; batch->size < end; batch->size++) {
+        *state = *state * 6364136223846793005 + 1442695040888963407;
+        batch->bytes[batch->size] = (uint8_t)(*state >> 56);
+    }
+}
+
 /* ---- Connections ---- */
 
 struct process {
@@ -44,35 +51,7 @@ struct process {
 
 static struct attack_counts *shared_counts;
 
-static void send_hello(int fd)
-{
-    Shuf__Hello hello = SHUF__HELLO__INIT;
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    uint8_t frame[64];
-    hello.version = SHUF__PROTOCOL_VERSION;
-    request.body_case = SHUF__REQUEST__BODY_HELLO;
-    request.hello = &hello;
-    const size_t size = shuf__message_pack(&request.base, frame, sizeof frame);
-    (void)!send(fd, frame, size, MSG_NOSIGNAL);
-}
-
-static void send_lease(int fd, uint64_t seed)
-{
-    Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_MEMFD;
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    uint8_t frame[128];
-    permute.n = 100;
-    permute.seed = seed;
-    permute.accept = &accept;
-    permute.n_accept = 1;
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
-    const size_t size = shuf__message_pack(&request.base, frame, sizeof frame);
-    (void)!send(fd, frame, size, MSG_NOSIGNAL);
-}
-
-/* Opens a connection. Returns -1 if the daemon's backlog is full. */
+/* Opens a connection. Returns -1 if the server's backlog is full. */
 static int open_connection(struct process *p)
 {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -83,9 +62,8 @@ static int open_connection(struct process *p)
         return -1;
     }
     p->counts->connects++;
-    send_hello(fd);
-    for (unsigned i = 0; i < p->attack->leases; i++)
-        send_lease(fd, i);
+    if (p->attack->greet)
+        p->attack->greet(fd);
     return fd;
 }
 
@@ -104,7 +82,7 @@ static struct batch *batch_of(struct process *p, unsigned i)
     return &p->batches[p->attack->connections > 500 ? 0 : i];
 }
 
-/* Returns false if the daemon has closed the connection. */
+/* Returns false if the server has closed the connection. */
 static bool discard_replies(struct process *p, int fd)
 {
     ssize_t got;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A hostile user of the daemon, for bench_bystander. Its processes hold connections and send the
+ * A hostile user of a server, for bench_bystander. Its processes hold connections and send the
  * bytes of one attack on each of them, without end.
  */
 #ifndef SHUF__BENCH_HOSTILE_H
@@ -19,15 +19,18 @@ struct batch {
     size_t size;
 };
 
+/* Adds random bytes to the batch. `state` is of the generator, and begins with any seed. */
+void batch_add_random(struct batch *batch, size_t size, uint64_t *state);
+
 struct attack {
     const char *name;
-    unsigned connections; /* of all processes together; 0: they compute, and use no daemon */
+    unsigned connections;  /* of all processes together; 0: they compute, and use no server */
+    void (*greet)(int fd); /* sends the first requests of a connection; NULL: there are none */
     /* Fills the batch of a connection; NULL: the connections send nothing. */
     void (*fill)(struct batch *batch, unsigned connection);
-    unsigned leases;  /* leases that each connection takes first */
     unsigned drip_ms; /* time between two bytes; 0: as much as the socket takes */
     enum { READS, NEVER_READS } reading;
-    /* Opens a connection again that the daemon has closed. */
+    /* Opens a connection again that the server has closed. */
     enum { STAYS_CLOSED, RECONNECTS } closed;
 };
 
@@ -36,8 +39,8 @@ struct attack_counts {
     uint64_t sent_bytes, received_bytes, connects, closes;
 };
 
-/* The tables of attacks: with a reader of the daemon's log, and with a log that nobody reads. A
- * table ends with a NULL name. */
+/* The tables of attacks on shufd: with a reader of the daemon's log, and with a log that nobody
+ * reads. A table ends with a NULL name. */
 extern const struct attack attacks[], attacks_on_log[];
 
 /* Starts the processes as the user `uid`, on the processors `cpus` (NULL: any). Returns when all

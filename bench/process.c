@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +113,14 @@ const char *process_file(const char *name)
         die("%s: expected at most %d files and %d bytes of path", path, FILES, PATH - 1);
     memcpy(files[file_count], path, (size_t)length + 1);
     return files[file_count++];
+}
+
+const char *process_unread_file(const char *name)
+{
+    const char *path = process_file(name);
+    if (mkfifo(path, 0600) != 0 || open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK) < 0)
+        die("%s: %s", path, strerror(errno));
+    return path;
 }
 
 /* ---- Processes ---- */

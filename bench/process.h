@@ -19,6 +19,9 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
  * The path is valid until the end. */
 const char *process_file(const char *name);
 
+/* The same for a FIFO that is open for reading, so a program can open it, and that nobody reads. */
+const char *process_unread_file(const char *name);
+
 /* fork() for a child that ends with the benchmark. The child must end by _exit(). */
 pid_t process_fork(void);
 

@@ -9,15 +9,12 @@
 #include "daemon.h"
 #include "load.h"
 #include "process.h"
+#include "redis.h"
 #include "requests.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 enum { ROUNDS = 7 };
 
@@ -52,49 +49,12 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 /* ---- Redis ---- */
 
-struct redis {
-    pid_t pid; /* 0: not installed */
-    const char *socket;
-};
-
-static bool is_listening(const char *path)
+static void start_redis(struct redis *redis, struct report *report)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool connected = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
-    close(fd);
-    return connected;
-}
-
-static bool have(struct report *report, const char *program)
-{
-    const char *argv[] = {program, "--version", NULL};
-    char *version = process_output(argv);
-    if (version)
-        version[strcspn(version, "\n")] = '\0';
-    report_fact(report, program, version ? version : "not installed");
-    free(version);
-    return version != NULL;
-}
-
-static void redis_start(struct redis *redis, struct report *report)
-{
-    const struct timespec pause = {.tv_nsec = 5000000};
-    int status;
+    const char *const no_options[] = {NULL};
     redis->pid = 0;
-    if (!have(report, "redis-benchmark") || !have(report, "redis-server"))
-        return;
-    redis->socket = process_file("redis");
-    const char *argv[] = {"redis-server", "--port", "0", "--unixsocket",
-                          redis->socket,  "--save", "",  "--appendonly",
-                          "no",           NULL};
-    redis->pid = process_start(argv, process_file("redis.log"));
-    while (!is_listening(redis->socket)) {
-        if (process_ended(redis->pid, &status))
-            die("redis-server did not start");
-        nanosleep(&pause, NULL);
-    }
+    if (redis_have(report, "redis-benchmark") && redis_have(report, "redis-server"))
+        redis_start(redis, "redis-server", no_options, process_file("redis.log"));
 }
 
 static double ping_rate(const struct redis *redis, const struct row *row)
@@ -151,7 +111,7 @@ void requests_rate(struct report *report, const char *backend, const char *only)
     daemon_start(&daemon, backend);
     daemon_fact(&daemon, report, "shufd, rate");
     daemon_stop(&daemon);
-    redis_start(&redis, report);
+    start_redis(&redis, report);
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < ROWS; i++)
             if (is_selected(&rows[i], &redis, only))
@@ -160,5 +120,5 @@ void requests_rate(struct report *report, const char *backend, const char *only)
         if (is_selected(&rows[i], &redis, only))
             report_rate(report, rows[i].label, rows[i].load.n, "requests", rates[i], ROUNDS);
     if (redis.pid)
-        process_end(redis.pid, SIGTERM);
+        redis_stop(&redis);
 }
