@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 import time
 import types
 
@@ -499,9 +500,9 @@ def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monke
 
 def test_no_rank_moves_after_a_failure():
     attempt = _global_shuffle._Attempt()
-    attempt.moves = [types.SimpleNamespace(count_rounds=lambda budget: 1, prepare_beside=lambda: None)]
+    attempt.moves = [types.SimpleNamespace(count_rounds=lambda budget: 1)]
     failed = (("Busy", "no room"), True, [])
-    ranks = types.SimpleNamespace(gather=lambda own, meanwhile: [own, failed])
+    ranks = types.SimpleNamespace(gather=lambda own, after: [own, failed])
     with pytest.raises(shufd.Busy, match="rank 1: no room"):
         attempt.agree(ranks, 1)
     assert attempt.moves == []
@@ -533,23 +534,43 @@ def test_no_daemon_for_the_next_epoch(client, monkeypatch):
     assert not clients and np.array_equal(shuffled.numpy(), client.shuffle(np.arange(5000), seed=5))
 
 
+class EarlyClient:
+    """Counts the requests that are cancelled."""
+
+    cancelled = 0
+
+    def _connection(self):
+        return "connection"
+
+    def _with(self, connection, function):
+        assert connection == "connection" and threading.current_thread() is not threading.main_thread()
+        return function()
+
+    def _cancel(self):
+        self.cancelled += 1
+
+
+def planners(monkeypatch, ask):
+    """A function that makes planners, whose requests call `ask`."""
+    own = _agreement.Arguments(0, 7, None, 0, "primefold", False, "tensor", [], 3, None, None)
+    ranks = types.SimpleNamespace(rank=0, world=2)
+    monkeypatch.setattr(_planner.Planner, "_ask", ask)
+    monkeypatch.setattr(_planner, "_last_sizes", {})
+    return lambda **changes: _planner.Planner(EarlyClient(), ranks, dataclasses.replace(own, **changes), [])
+
+
 def test_early_plan_serves_the_same_sizes_only(monkeypatch):
-    """With NCCL a rank takes the plan for the sizes of the call before while the ranks agree."""
+    """A rank asks for the plan for the sizes of the call before while the ranks agree."""
     asked = []
 
     def ask(planner, *sizes):
         asked.append(sizes)
         return object()
 
-    def planner(**changes):
-        ranks = types.SimpleNamespace(rank=0, world=2)
-        return _planner.Planner(None, ranks, dataclasses.replace(own, **changes), [])
-
-    own = _agreement.Arguments(0, 7, None, 0, "primefold", False, "tensor", [], 3, None, None)
-    monkeypatch.setattr(_planner.Planner, "_ask", ask)
-    monkeypatch.setattr(_planner, "_last_sizes", {})
+    planner = planners(monkeypatch, ask)
     first = planner()
     first.begin()
+    first.end()
     assert asked == []
     first.take([3, 4], [3, 4], 0)
     for sizes, part, changes, calls in (
@@ -564,4 +585,49 @@ def test_early_plan_serves_the_same_sizes_only(monkeypatch):
     broken = planner(error="bad")
     asked.clear()
     broken.begin()
+    broken.end()
     assert asked == []
+
+
+def test_early_plan_fails_or_is_not_used(monkeypatch):
+    replies = []
+
+    def ask(planner, *sizes):
+        reply = replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    planner = planners(monkeypatch, ask)
+    replies[:] = ["first", shufd.Busy("no room"), "second", "unused", shufd.Busy("no room"), shufd.Busy("still")]
+    assert planner().take([3, 4], [3, 4], 0) == "first"
+    again = planner()
+    again.begin()
+    assert again.take([3, 4], [3, 4], 0) == "second" and again.client.cancelled == 0
+    unused = planner()
+    unused.begin()
+    unused.end()
+    assert unused.early is None and len(replies) == 2
+    failing = planner()
+    failing.begin()
+    with pytest.raises(shufd.Busy, match="still"):
+        failing.take([3, 4], [3, 4], 0)
+
+
+def test_interrupted_wait_cancels_the_early_plan(monkeypatch):
+    ended = threading.Event()
+    planner = planners(monkeypatch, lambda planner, *sizes: ended.wait(60))
+    _planner._last_sizes[(0, 2, 3, None)] = [3, 4], [3, 4], 0
+    interrupted, left = planner(), planner()
+    interrupted.begin()
+    monkeypatch.setattr(_planner._wait.Work, "wait", raise_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.take([3, 4], [3, 4], 0)
+    left.begin()
+    left.cancel()
+    assert interrupted.client.cancelled == left.client.cancelled == 1
+    ended.set()
+
+
+def raise_interrupt(work):
+    raise KeyboardInterrupt

@@ -196,7 +196,7 @@ def moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **option
 
 
 def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options):
-    """The outputs of all ranks. Each rank is a thread. With NCCL it prepares the moves of the first tensor."""
+    """The outputs of all ranks. Each rank is a thread. It prepares the moves of the first tensor before all ranks agree."""
     world = len(sizes)
     exchange = Exchange(world)
     ranks = [Ranks(rank, world, exchange) for rank in range(world)]
@@ -208,9 +208,11 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options
     def run_safely(rank):
         try:
             if prepares:
-                moves[rank].prepare()
-                exchange.barrier.wait()
+                prepared = moves[rank].prepare()
                 moves[rank].prepare_beside()
+                if prepared:
+                    prepared()
+                exchange.barrier.wait()
             moves[rank].run(rounds)
         except BaseException as error:
             errors.append(error)
@@ -241,7 +243,6 @@ def on_host(late):
         patch.setattr(_peer_moves, "Sender", HostSender)
         patch.setattr(_peer_moves, "_current_stream", lambda device: HostStream())
         patch.setattr(_peer_moves, "_new_stream", lambda device: HostStream(late))
-        patch.setattr(_peer_moves, "word_of", lambda row, addresses: 8)
         patch.setattr(_peer_moves, "_copy", copy_on_host)
         patch.setattr(_peer_kernels, "take_rows", take_on_host)
         yield

@@ -97,10 +97,8 @@ def _checked(seed: Any, key: Any, epoch: Any, algorithm: Any, inverse: Any) -> d
     return {"seed": seed, "key": key, "epoch": operator.index(epoch), "algorithm": algorithm, "inverse": bool(inverse)}
 
 
-def describe(
-    ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any, next_epoch: Any
-) -> tuple[Arguments, Stage | None]:
-    """The arguments of this rank, and its stage. If they are wrong, `error` says why, so all ranks fail."""
+def describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any, next_epoch: Any) -> Arguments:
+    """The arguments of this rank. If they are wrong, `error` says why, so all ranks fail."""
     try:
         leaves = leaves_of(data)
         records = _count_records(leaves)
@@ -110,16 +108,29 @@ def describe(
         if next_epoch is not None:
             _check_number("next_epoch", next_epoch, 0)
         settings = _checked(**settings)
-        tensors = list(leaves.values())
-        places = records if size is None else size
-        stage = _moves.make_stage(ranks, tensors, places, budget_of(budget, tensors))
-        offers = _moves.offers_of(ranks, tensors, places, stage)
+        kinds = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     except Exception as error:  # the other ranks must hear of it, or they would wait
-        return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, text_of(error)), None
-    kinds = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
+        return _wrong(error)
     structure = type(data).__name__ if isinstance(data, (dict, list, tuple)) else "tensor"
-    return Arguments(VERSION, **settings, structure=structure, tensors=kinds, records=records,
-                     output_size=size, error=None, offers=offers), stage  # fmt: skip
+    return Arguments(VERSION, **settings, structure=structure, tensors=kinds, records=records, output_size=size, error=None)
+
+
+def _wrong(error: Exception) -> Arguments:
+    return Arguments(VERSION, None, None, 0, "", False, "", [], 0, None, text_of(error))
+
+
+def with_offers(
+    own: Arguments, ranks: Ranks, leaves: list[torch.Tensor], budget: int | None
+) -> tuple[Arguments, Stage | None]:
+    """The arguments with what this rank offers, and its stage."""
+    if own.error:
+        return own, None
+    places = own.records if own.output_size is None else own.output_size
+    try:
+        stage = _moves.make_stage(ranks, leaves, places, budget_of(budget, leaves))
+        return dataclasses.replace(own, offers=_moves.offers_of(ranks, leaves, places, stage)), stage
+    except Exception as error:  # the other ranks must hear of it, or they would wait
+        return _wrong(error), None
 
 
 def text_of(error: Exception) -> str:

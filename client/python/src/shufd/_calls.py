@@ -71,6 +71,11 @@ class Calls:
         self._connections.add(connection)
         return connection
 
+    def _with(self, connection: Connection, function: Callable[[], Any]) -> Any:
+        """Returns function(). Its calls in this thread use the connection of another thread."""
+        self._local.connection = connection
+        return function()
+
     def _follow(self, other: Calls) -> None:
         """Lets all later calls use the daemon of another client. Calls that run, and arrays, keep their
         connections."""

@@ -33,13 +33,14 @@ class _Attempt:
         self.moves: list[Move] = []
         self.failure: Exception | None = None
         self.is_able = True  # this rank can move its tensors so
+        self.prepared: Any = None  # the event after the work of Move.prepare()
 
     def agree(self, ranks: Ranks, budget: int) -> list[int] | None:
-        """Waits until all ranks have their plans and their memory. Returns the number of rounds of each tensor; None
-        if a rank is not able. Fails on every rank if one has failed."""
+        """Waits until all ranks have their plans and their memory, and the work of Move.prepare() has ended. Returns the
+        number of rounds of each tensor; None if a rank is not able. Fails on every rank if one has failed."""
         why = self.failure and (type(self.failure).__name__, _agreement.text_of(self.failure))
-        meanwhile = self.moves[0].prepare_beside if self.moves and not self.failure else lambda: None
-        replies = ranks.gather((why, self.is_able, [move.count_rounds(budget) for move in self.moves]), meanwhile)
+        rounds = [move.count_rounds(budget) for move in self.moves]
+        replies = ranks.gather((why, self.is_able, rounds), self.prepared)
         for rank, (failed, *_) in enumerate(replies):
             if failed:
                 kind = getattr(_errors, failed[0], _errors.Error)
@@ -109,27 +110,30 @@ class _Call:
         next_epoch: int | None, client: Any,
     ) -> None:  # fmt: skip
         self.ranks, self.data = ranks, data
-        self.own: Arguments
-        self.stage: Stage | None
-        self.own, self.stage = _agreement.describe(ranks, data, settings, output_size, budget, next_epoch)
+        self.own = _agreement.describe(data, settings, output_size, budget, next_epoch)
+        self.stage: Stage | None = None
         self.leaves = [] if self.own.error else list(_agreement.leaves_of(data).values())
         self.planner = Planner(client, ranks, self.own, self.leaves)
         self.attempt = _Attempt()
         self.budget, self.next_epoch = budget, next_epoch
 
     def run(self) -> Any:
-        """With the device of the tensors as the current one, for whose work gather() waits."""
+        """With the device of the tensors as the current one."""
         on_gpu = bool(self.leaves) and self.leaves[0].device.type == "cuda"
         with torch.cuda.device(self.leaves[0].device) if on_gpu else contextlib.nullcontext():
             return self._run()
 
     def _run(self) -> Any:
-        all_arguments = self.ranks.gather(self.own, self.planner.begin)
         try:
+            all_arguments = self._gather_arguments()
             _agreement.agree(all_arguments)
             sizes, outputs = _agreement.sizes_of(all_arguments)
         except _errors.Error:
-            self.planner.early = self.stage = None  # the traceback would keep the lease and the memory
+            self.planner.end()
+            self.stage = None  # the traceback would keep its memory
+            raise
+        except BaseException:
+            self.planner.cancel()
             raise
         if sum(sizes) == 0:
             return _agreement.rebuild(self.data, [leaf.detach().clone() for leaf in self.leaves])
@@ -150,6 +154,14 @@ class _Call:
         if self.next_epoch is not None:
             self.planner.prefetch(self.next_epoch, sizes, outputs, part)
         return _agreement.rebuild(self.data, results)
+
+    def _gather_arguments(self) -> list[Arguments]:
+        """The arguments of all ranks. Afterwards they may write into the stages, whose memory earlier work of the GPU
+        no longer uses."""
+        self.planner.begin()
+        self.own, self.stage = _agreement.with_offers(self.own, self.ranks, self.leaves, self.budget)
+        after = torch.cuda.current_stream().record_event() if self.stage else None
+        return self.ranks.gather(self.own, after)
 
     def _prepare(
         self, all_arguments: list[Arguments], sizes: list[int], outputs: list[int], memory: PeerMemory
@@ -193,8 +205,9 @@ class _Call:
             self.ranks, sources, self.leaves, outs, self.stage, all_offers, outputs, memory
         )
         self.attempt.moves, self.attempt.is_able = moves or [], moves is not None
-        if moves and self.ranks.gathers_by_nccl:
-            moves[0].prepare()
+        if moves:
+            self.attempt.prepared = moves[0].prepare()
+            moves[0].prepare_beside()
 
 
 def _lists_of(plan: Plan | OneSidedPlan) -> Lists | Sources:

@@ -16,7 +16,7 @@ Two take one-sided plans, and need GPUs that can read and write the memory of ea
 from __future__ import annotations
 
 import math
-from typing import Callable
+from typing import Any, Callable
 
 import torch
 
@@ -40,11 +40,12 @@ class Move:
         """The rounds that this rank needs; all ranks then use the largest number."""
         return 1
 
-    def prepare(self) -> None:
-        """Starts what needs no agreement on the rounds. All ranks wait for this work of all before run()."""
+    def prepare(self) -> Any:
+        """Starts what needs no agreement on the rounds. Returns the event after this work. run() follows these events of
+        all ranks."""
 
     def prepare_beside(self) -> None:
-        """Prepares more during the wait for the agreement."""
+        """Starts more, for which other ranks do not wait."""
 
     def run(self, rounds: int) -> torch.Tensor:
         raise NotImplementedError

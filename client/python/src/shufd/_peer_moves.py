@@ -14,7 +14,7 @@ from ._move import Move, row_bytes
 from ._peer_kernels import Owner, PlanTable, Request, Sender
 from ._plan_lists import Sources
 from ._process_group import Ranks
-from ._row_kernel import Segment, Table, word_of
+from ._row_kernel import Segment, Table
 from ._stage import BEGINS, NUMBER_BYTES, PeerStage
 
 LEAST_DIRECT_BYTES = 64  # of a row, else written; bench/results/2026-11-25-h100-exchange
@@ -36,9 +36,10 @@ class DirectMove(Move):
         self.sources, self.tensors = sources, tensors
         self.is_prepared = False
 
-    def prepare(self) -> None:
-        """The agreement follows the work that fills the tensors."""
+    def prepare(self) -> Any:
+        """The event after the work that fills the tensor."""
         self.is_prepared = True
+        return _current_stream(self.leaf.device).record_event()
 
     def run(self, rounds: int) -> torch.Tensor:
         s = self.sources
@@ -154,12 +155,12 @@ class WrittenMove(Move):
             groups.append([Segment(rows, to, s.indices_at(first), 0, count)])
         return Table(groups, self.row, NUMBER_BYTES, self.leaf.device)
 
-    def prepare(self) -> None:
-        """Asks for the first part. An agreement follows, which all ranks reach after this work of all."""
-        self._ask(0, _current_stream(self.leaf.device).record_event())
+    def prepare(self) -> Any:
+        """Asks for the first part."""
+        stream = _current_stream(self.leaf.device)
+        self._ask(0, stream.record_event())
         self.has_asked = True
-        if word_of(self.row, [self.leaf.data_ptr(), self.out.data_ptr()]) != word_of(self.row, []):
-            self.prepare_beside()  # compiles the kernels for these addresses, which may fail
+        return stream.record_event()
 
     def prepare_beside(self) -> None:
         """Sends the own rows of the first part, for which no other rank is needed."""

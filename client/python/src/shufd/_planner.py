@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The plan of global_shuffle(), from the daemon. Usually all sizes are as in the call before. So a rank asks for that
-plan before it knows the sizes of the others, and has the plan of the next epoch computed during this one."""
+plan before it knows the sizes of the others, in another thread, and has the plan of the next epoch computed during this
+one."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import _errors
+from . import _errors, _wait
 from ._agreement import Arguments
 from ._plan import OneSidedPlan, Plan
 from ._process_group import Ranks
@@ -35,22 +36,49 @@ class Planner:
 
     def __init__(self, client: Any, ranks: Ranks, own: Arguments, leaves: list[torch.Tensor]) -> None:
         self.client, self.ranks, self.own, self.leaves = client, ranks, own, leaves
+        self.has_own_client = client is None
         self.key = (ranks.rank, ranks.world, own.records, own.output_size)
-        self.early: tuple[Sizes, Plan | OneSidedPlan] | None = None
+        self.early: tuple[Sizes, _wait.Work] | None = None
 
     def begin(self) -> None:
-        """Takes the plan for the sizes of the call before. After an error take() asks again, and fails."""
+        """Asks for the plan for the sizes of the call before. After an error take() asks again, and fails."""
         sizes = _last_sizes.get(self.key)
-        if sizes and not self.own.error:
-            with contextlib.suppress(Exception):
-                self.early = sizes, self._ask(*sizes)
+        if sizes is None or self.own.error:
+            return
+        with contextlib.suppress(Exception):
+            client = self._client()
+            ask = functools.partial(client._with, client._connection(), functools.partial(self._ask, *sizes))
+            self.early = sizes, _wait.Work(ask)
+
+    def end(self) -> None:
+        """Waits for the plan that begin() has asked for, and gives it back."""
+        with contextlib.suppress(Exception):
+            self._take_early()
+
+    def _take_early(self) -> tuple[Sizes, Plan | OneSidedPlan] | None:
+        early, self.early = self.early, None
+        if early is None:
+            return None
+        sizes, work = early
+        try:
+            work.wait()
+        except BaseException:
+            self._client()._cancel()
+            raise
+        return sizes, work.result()
+
+    def cancel(self) -> None:
+        """Ends the request of begin() without a wait, after an exception such as KeyboardInterrupt."""
+        if self.early:
+            self._client()._cancel()
 
     def take(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan | None:
         """None instead of a one-sided plan that is not in the memory of the GPU."""
-        early, self.early = self.early, None
-        if early and early[0] == (sizes, outputs, part):
-            return early[1]
-        del early  # its memory may be needed
+        with contextlib.suppress(Exception):
+            early = self._take_early()
+            if early and early[0] == (sizes, outputs, part):
+                return early[1]
+            early = None  # its memory may be needed
         try:
             plan = self._ask(sizes, outputs, part)
         except _ON_HOST:
@@ -66,7 +94,7 @@ class Planner:
         with contextlib.suppress(_errors.Error):
             client = self._client()
             self._request(functools.partial(client.prefetch_exchange, part=part), epoch, sizes, outputs, part)
-            if self.client is None:
+            if self.has_own_client:
                 _prefetching[:] = [client]  # keeps it open: closing it would end the prefetched result
 
     def _ask(self, sizes: list[int], outputs: list[int], part: int) -> Plan | OneSidedPlan:
@@ -78,11 +106,11 @@ class Planner:
     def _client(self) -> Any:
         from . import connect, default_client
 
-        if self.client is not None:
-            return self.client
-        if _prefetching and not _prefetching[0]._closed:
-            return _prefetching[0]
-        return connect() if self.ranks.world > 1 else default_client()
+        if self.client is None and _prefetching and not _prefetching[0]._closed:
+            self.client = _prefetching[0]
+        elif self.client is None:
+            self.client = connect() if self.ranks.world > 1 else default_client()
+        return self.client
 
     def _request(
         self, ask: Callable[..., Any], epoch: int, sizes: list[int], outputs: list[int], part: int

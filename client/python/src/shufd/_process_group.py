@@ -11,8 +11,7 @@ import torch.distributed as dist
 
 from . import _errors, _ranks
 from ._arguments import shown
-
-_SHORT = 4096  # bytes that all ranks exchange at once
+from ._board import board_of
 
 
 def _check(group: Any) -> None:
@@ -47,42 +46,25 @@ class Ranks:
                 f"a rank may have ended: {error}"
             ) from error
 
-    @property
-    def gathers_by_nccl(self) -> bool:
-        """Whether gather() follows the order of the current CUDA stream: it ends when the work that all ranks
-        have queued before has ended. Several engines in one group gather on the host."""
-        return bool(self.world > 1 and dist.get_backend(self.group) == "nccl")
+    def gather(self, value: Any, after: Any = None) -> list[Any]:
+        """The values of all ranks. Each rank first waits for the event `after`, so it knows that this event of every
+        rank has occurred."""
+        if after is not None:
+            after.synchronize()
+        if self.world == 1:
+            return [value]
+        if dist.get_backend(self.group) != "nccl":
+            return self._gather_by_engine(value)
+        group = self.group if self.group is not None else dist.distributed_c10d._get_default_group()
+        board = board_of(group, self.rank, self.world, self._gather_by_engine)
+        if board is None:
+            return self._gather_by_engine(value)
+        return [pickle.loads(own) for own in self._call(board.exchange, pickle.dumps(value))]
 
-    def gather(self, value: Any, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
-        """The values of all ranks. If the exchange needs no help of the host, it calls `meanwhile` during it."""
+    def _gather_by_engine(self, value: Any) -> list[Any]:
         values = [value] * self.world
-        if self.gathers_by_nccl:
-            return [pickle.loads(own) for own in self._gather_bytes(pickle.dumps(value), meanwhile)]
-        if self.world > 1:
-            self._call(dist.all_gather_object, values, value, group=self.group)
+        self._call(dist.all_gather_object, values, value, group=self.group)
         return values
-
-    def _gather_bytes(self, own: bytes, meanwhile: Callable[[], None]) -> list[bytes]:
-        """The bytes of all ranks. If they are short, this takes one exchange, where all_gather_object() takes
-        two and a wait of the host between them."""
-        rows = self._gather_rows(own, _SHORT, meanwhile)
-        most = max(int.from_bytes(row[:8], "little") for row in rows)
-        if most > _SHORT:
-            rows = self._gather_rows(own, most)
-        return [row[8 : 8 + int.from_bytes(row[:8], "little")] for row in rows]
-
-    def _gather_rows(self, own: bytes, room: int, meanwhile: Callable[[], None] = lambda: None) -> list[bytes]:
-        """From each rank the length of its bytes, and the first `room` of them. The host waits once."""
-        row = torch.empty(8 + room, dtype=torch.uint8, pin_memory=True)
-        rows = torch.empty(self.world * (8 + room), dtype=torch.uint8, pin_memory=True)
-        row[: 8 + len(own[:room])] = torch.frombuffer(bytearray(len(own).to_bytes(8, "little") + own[:room]), dtype=torch.uint8)
-        there = torch.empty(rows.shape, dtype=torch.uint8, device="cuda")
-        self._call(dist.all_gather_into_tensor, there, row.cuda(non_blocking=True), group=self.group)
-        rows.copy_(there, non_blocking=True)
-        arrived = torch.cuda.current_stream().record_event()
-        meanwhile()
-        arrived.synchronize()
-        return [bytes(numbers) for numbers in rows.view(self.world, -1).numpy()]
 
     def exchanges_on(self, device: torch.device) -> bool:
         """Whether the engine has an all-to-all for tensors on the device. gloo only sends between pairs."""

@@ -45,6 +45,38 @@ def _watch(done: _thread.LockType, title: str, progress: bool | None) -> None:
             bar.close()
 
 
+class Work:
+    """A call of a function in another thread."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._done = _thread.allocate_lock()
+        self._done.acquire()
+        self._functions, self._outcome = [function], list[Any]()
+        _thread.start_new_thread(self._work, ())
+
+    def _work(self) -> None:
+        try:
+            self._outcome.extend((self._functions.pop()(), None))  # the thread may end later and keeps no reference
+        except BaseException as error:  # passed on to the caller, without this frame
+            self._outcome.extend((None, error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)))
+        finally:
+            self._done.release()
+
+    def wait(self, title: str = "", progress: bool | None = False) -> None:
+        _watch(self._done, title, progress)
+
+    def result(self) -> Any:
+        """Returns what the function returned, or raises its exception. Call it once, after wait()."""
+        value, error = self._outcome
+        self._outcome.clear()
+        try:
+            if error is not None:
+                raise error
+            return value
+        finally:
+            del error  # its traceback refers to this frame; a cycle would keep the caller's objects alive
+
+
 def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Callable[[], None]) -> T:
     """Returns function(). After an exception of a signal handler, such as KeyboardInterrupt, calls
     `cancel`. function() then ends in the background, and its result is not used."""
@@ -53,29 +85,10 @@ def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Ca
     if progress and importlib.util.find_spec("tqdm") is None:  # Python shows this warning once
         text = "progress=True: shows nothing without the package tqdm; install tqdm"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
-    done = _thread.allocate_lock()
-    done.acquire()
-    functions, outcome = [function], list[Any]()
-
-    def work() -> None:
-        try:
-            outcome.extend((functions.pop()(), None))  # the thread, which may end later, keeps no reference
-        except BaseException as error:  # passed on to the caller, without this frame, which has `outcome`
-            outcome.extend((None, error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)))
-        finally:
-            done.release()
-
     try:
-        _thread.start_new_thread(work, ())
-        _watch(done, title, progress)
+        work = Work(function)
+        work.wait(title, progress)
     except BaseException:
         cancel()
         raise
-    value, error = outcome
-    outcome.clear()
-    try:
-        if error is not None:
-            raise error
-        return value  # type: ignore[no-any-return]
-    finally:
-        del error  # its traceback refers to this frame; a cycle would keep the caller's objects alive
+    return work.result()  # type: ignore[no-any-return]
