@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _programs, _verify
+from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _programs, _stage, _verify
 from shufd._plan import Plan
+from shufd._stage import Room
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
 MOST = 8
@@ -497,14 +499,56 @@ def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monke
     assert asked == [(65536, []), (0, [])]
 
 
-def test_no_rank_moves_after_a_failure():
+def test_no_stage_is_exposed_after_a_common_failure():
     attempt = _global_shuffle._Attempt()
     attempt.moves = [types.SimpleNamespace(count_rounds=lambda budget: 1, prepare_beside=lambda: None)]
+    assert attempt.is_exposed
     failed = (("Busy", "no room"), True, [])
     ranks = types.SimpleNamespace(gather=lambda own, meanwhile: [own, failed])
     with pytest.raises(shufd.Busy, match="rank 1: no room"):
         attempt.agree(ranks, 1)
-    assert attempt.moves == []
+    assert not attempt.is_exposed
+
+
+@pytest.mark.parametrize("error, kept", [(KeyboardInterrupt, 1), (MemoryError("no room"), 0)])
+def test_the_stage_stays_while_others_may_write_into_it(client, monkeypatch, error, kept):
+    """They may before this rank has moves, if it leaves the call without a word."""
+    stages = []
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(_moves, "make_stage", lambda *arguments: _stage.Stage(Room(1, 32), 8, 1, "cpu"))
+    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
+    monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_stage, "_kept", stages)
+    monkeypatch.setattr(_planner.Planner, "take", fail)
+    with pytest.raises(error if kept else shufd.Error):
+        shufd.torch.global_shuffle(torch.arange(10), seed=7, client=client)
+    assert len(stages) == kept
+
+
+def test_an_error_keeps_no_plan_and_no_stage(client, monkeypatch):
+    """As long as the caller has the error, for example while it tries again with less memory."""
+    made = []
+
+    def make_stage(*arguments):
+        stage = _stage.Stage(Room(1, 32), 8, 1, "cpu")
+        made.append(weakref.ref(stage))
+        return stage
+
+    def fail(*arguments):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(_moves, "make_stage", make_stage)
+    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
+    monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_moves, "one_sided_moves", fail)
+    with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
+        shufd.torch.global_shuffle(torch.arange(20_000), seed=98, client=client)
+    assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 98]
+    assert made[0]() is None
+    del caught
 
 
 def test_next_epoch_is_computed_ahead(client):
