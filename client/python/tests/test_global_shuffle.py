@@ -332,6 +332,26 @@ def test_inference_mode_of_one_rank(job, client):
     assert shuffled.tolist() == client.permute(10, 7).tolist() and not shuffled.is_inference()
 
 
+class Integer:
+    """An integer of another package, which has no arithmetic."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+def test_integers_of_other_packages(client):
+    """A rank that fails in its arithmetic would fail alone."""
+    rows = torch.arange(1000)
+    for kind in (Integer, np.uint64, np.uint16, torch.tensor):
+        shuffled = shufd.torch.global_shuffle(
+            rows, seed=kind(7), epoch=kind(1), output_size=kind(1000), budget=kind(9000), next_epoch=kind(2), client=client
+        )
+        assert np.array_equal(shuffled.numpy(), client.shuffle(rows.numpy(), seed=7, epoch=1))
+
+
 def test_gradients_do_not_follow(client):
     rows = torch.ones(10, 2, requires_grad=True)
     assert not shufd.torch.global_shuffle(rows, seed=7, client=client).requires_grad
@@ -559,7 +579,7 @@ def test_next_epoch_is_computed_ahead(client):
         (lease,) = (one for one in client.leases() if one["kind"] == "exchange" and one["seed"] == 4)
         assert lease["prefetch"] and lease["epoch"] == epoch + 1
     client.drop()
-    for wrong in (-1, "1"):
+    for wrong in (-1, 1 << 64, "1"):
         with pytest.raises(shufd.Invalid, match="rank 0: next_epoch: "):
             shufd.torch.global_shuffle(rows, seed=4, next_epoch=wrong, client=client)
 

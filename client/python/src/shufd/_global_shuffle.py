@@ -113,8 +113,8 @@ class _Call:
     """A call of one rank."""
 
     def __init__(
-        self, ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: int | None,
-        next_epoch: int | None, client: Any,
+        self, ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any,
+        next_epoch: Any, client: Any,
     ) -> None:  # fmt: skip
         self.ranks, self.data = ranks, data
         self.own: Arguments
@@ -123,7 +123,7 @@ class _Call:
         self.leaves = [] if self.own.error else list(_agreement.leaves_of(data).values())
         self.planner = Planner(client, ranks, self.own, self.leaves)
         self.attempt = _Attempt()
-        self.budget, self.next_epoch = budget, next_epoch
+        self.budget, self.next_epoch = _agreement.int_of(budget), _agreement.int_of(next_epoch)
 
     def run(self) -> Any:
         """With the device of the tensors as the current one, for whose work gather() waits."""
