@@ -73,8 +73,8 @@ class Ranks:
 
     def _gather_rows(self, own: bytes, room: int, meanwhile: Callable[[], None] = lambda: None) -> list[bytes]:
         """From each rank the length of its bytes, and the first `room` of them. The host waits once."""
-        row = torch.empty(8 + room, dtype=torch.uint8, pin_memory=True)
-        rows = torch.empty(self.world * (8 + room), dtype=torch.uint8, pin_memory=True)
+        row = torch.empty(8 + room, dtype=torch.uint8, device="cpu", pin_memory=True)
+        rows = torch.empty(self.world * (8 + room), dtype=torch.uint8, device="cpu", pin_memory=True)
         row[: 8 + len(own[:room])] = torch.frombuffer(bytearray(len(own).to_bytes(8, "little") + own[:room]), dtype=torch.uint8)
         there = torch.empty(rows.shape, dtype=torch.uint8, device="cuda")
         self._call(dist.all_gather_into_tensor, there, row.cuda(non_blocking=True), group=self.group)
@@ -99,7 +99,7 @@ class Ranks:
         if self.exchanges_on(sent.device):
             work = [self._call(dist.all_to_all_single, received, sent, arriving, to, self.group, True)]
             return lambda tensors=(received, sent): self._finish(work)
-        there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8)
+        there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8, device="cpu")
         here = sent.cpu()
         work = list(self._send_between_pairs(there, here, arriving, to))
 
