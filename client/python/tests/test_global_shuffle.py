@@ -27,7 +27,7 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _programs, _stage, _verify
+from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _process_group, _programs, _stage, _verify
 from shufd._plan import Plan
 from shufd._stage import Room
 
@@ -595,6 +595,28 @@ def test_no_daemon_for_the_next_epoch(client, monkeypatch):
     monkeypatch.setattr(shufd, "default_client", default_client)
     shuffled = shufd.torch.global_shuffle(torch.arange(5000), seed=5, next_epoch=1)
     assert not clients and np.array_equal(shuffled.numpy(), client.shuffle(np.arange(5000), seed=5))
+
+
+@pytest.mark.parametrize(
+    "name, config, by_nccl, on_gpu, on_host",
+    [
+        ("nccl", "cuda:nccl", True, True, False),
+        ("undefined", "cuda:nccl", True, True, False),  # init_process_group() of torch 2.11 without a name
+        ("undefined", "cpu:gloo,cuda:nccl", False, True, False),  # that of older ones
+        ("cpu:gloo,cuda:nccl", "cpu:gloo,cuda:nccl", False, True, False),
+        ("undefined", "cpu:gloo", False, False, False),
+        ("gloo", "cpu:gloo,cuda:gloo", False, False, False),
+        ("mpi", "cpu:mpi,cuda:mpi", False, True, True),
+    ],
+)
+def test_engines(monkeypatch, name, config, by_nccl, on_gpu, on_host):
+    distributed = types.SimpleNamespace(get_backend=lambda group: name, get_backend_config=lambda group: config)
+    monkeypatch.setattr(_process_group, "dist", distributed)
+    ranks = object.__new__(_process_group.Ranks)
+    ranks.group, ranks.world = None, 2
+    gpu, host = torch.device("cuda", 0), torch.device("cpu")
+    assert (ranks.gathers_by_nccl, ranks.exchanges_on(gpu), ranks.exchanges_on(host)) == (by_nccl, on_gpu, on_host)
+    assert (ranks.uses_nccl(gpu), ranks.uses_nccl(host)) == ("nccl" in config, False)
 
 
 def test_early_plan_serves_the_same_sizes_only(monkeypatch):

@@ -48,10 +48,16 @@ class Ranks:
             ) from error
 
     @property
+    def _engine(self) -> str:
+        """The name of the engine, or those of several by device. init_process_group() may have chosen it."""
+        name = str(dist.get_backend(self.group))
+        return str(dist.get_backend_config(self.group)) if name == "undefined" else name
+
+    @property
     def gathers_by_nccl(self) -> bool:
         """Whether gather() follows the order of the current CUDA stream: it ends when the work that all ranks
         have queued before has ended. Several engines in one group gather on the host."""
-        return bool(self.world > 1 and dist.get_backend(self.group) == "nccl")
+        return bool(self.world > 1 and self._engine in ("nccl", "cuda:nccl"))
 
     def gather(self, value: Any, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
         """The values of all ranks. If the exchange needs no help of the host, it calls `meanwhile` during it."""
@@ -86,12 +92,11 @@ class Ranks:
 
     def exchanges_on(self, device: torch.device) -> bool:
         """Whether the engine has an all-to-all for tensors on the device. gloo only sends between pairs."""
-        engine = dist.get_backend(self.group)
-        return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
+        return self._engine in ("mpi", "ucc") or self.uses_nccl(device)
 
     def uses_nccl(self, device: torch.device) -> bool:
         """Whether NCCL exchanges the tensors of the device. Its work follows the order of CUDA streams."""
-        return device.type == "cuda" and "nccl" in dist.get_backend(self.group)
+        return device.type == "cuda" and "nccl" in self._engine
 
     def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
         """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
