@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """shufd.torch.global_shuffle over gloo, with 1 to 8 processes, against one shuffle of all rows."""
 
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -617,6 +618,31 @@ def test_engines(monkeypatch, name, config, by_nccl, on_gpu, on_host):
     gpu, host = torch.device("cuda", 0), torch.device("cpu")
     assert (ranks.gathers_by_nccl, ranks.exchanges_on(gpu), ranks.exchanges_on(host)) == (by_nccl, on_gpu, on_host)
     assert (ranks.uses_nccl(gpu), ranks.uses_nccl(host)) == ("nccl" in config, False)
+
+
+class TensorOfGpu(torch.Tensor):
+    """On a GPU that is not the current one."""
+
+    device = torch.device("cuda", 3)
+
+
+def test_a_rank_with_wrong_arguments_takes_its_gpu(monkeypatch):
+    """NCCL would wait for ever if it took another one to tell the others."""
+    taken = []
+
+    def device(device):
+        taken.append(device.index)
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(torch.cuda, "device", device)
+    tensor = torch.zeros(3).as_subclass(TensorOfGpu)
+    for data in ([tensor, tensor[:2]], {"a": None, "b": tensor}):
+        with pytest.raises(shufd.Invalid, match="rank 0: tensor "):
+            shufd.torch.global_shuffle(data, seed=7)
+    monkeypatch.setattr(_process_group.Ranks, "gpu", torch.device("cuda", 2))
+    with pytest.raises(shufd.Invalid, match="rank 0: tensor: NoneType"):
+        shufd.torch.global_shuffle(None, seed=7)
+    assert taken == [3, 3, 2]
 
 
 def test_early_plan_serves_the_same_sizes_only(monkeypatch):

@@ -31,6 +31,15 @@ def leaves_of(data: Any) -> dict[str, Any]:
     return {"": data}
 
 
+def gpu_of(data: Any) -> torch.device | None:
+    """The GPU of the first tensor that is on one, also if the arguments are wrong."""
+    with contextlib.suppress(Exception):
+        for leaf in leaves_of(data).values():
+            if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda":
+                return leaf.device
+    return None
+
+
 def rebuild(data: Any, leaves: list[torch.Tensor]) -> Any:
     """The same structure with other tensors."""
     if isinstance(data, dict):

@@ -126,9 +126,10 @@ class _Call:
         self.budget, self.next_epoch = _agreement.int_of(budget), _agreement.int_of(next_epoch)
 
     def run(self) -> Any:
-        """With the device of the tensors as the current one, for whose work gather() waits."""
-        on_gpu = bool(self.leaves) and self.leaves[0].device.type == "cuda"
-        with torch.cuda.device(self.leaves[0].device) if on_gpu else contextlib.nullcontext():
+        """With the device of the tensors as the current one, for whose work gather() waits. NCCL would wait for ever if
+        a rank with wrong arguments came with another device."""
+        device = _agreement.gpu_of(self.data) or self.ranks.gpu
+        with torch.cuda.device(device) if device else contextlib.nullcontext():
             return self._run()
 
     def _run(self) -> Any:

@@ -48,6 +48,14 @@ class Ranks:
             ) from error
 
     @property
+    def gpu(self) -> torch.device | None:
+        """The GPU to which init_process_group() has bound this rank, by its `device_id`."""
+        if self.world == 1:
+            return None
+        device = getattr(dist.group.WORLD if self.group is None else self.group, "bound_device_id", None)
+        return device if device is not None and device.type == "cuda" else None
+
+    @property
     def _engine(self) -> str:
         """The name of the engine, or those of several by device. init_process_group() may have chosen it."""
         name = str(dist.get_backend(self.group))
