@@ -353,6 +353,13 @@ def test_integers_of_other_packages(client):
         assert np.array_equal(shuffled.numpy(), client.shuffle(rows.numpy(), seed=7, epoch=1))
 
 
+def test_keys_with_the_same_name(client):
+    """Ranks know keys by their names."""
+    keys = [type("Key", (), {"__repr__": lambda self: "k"})() for _ in range(2)]
+    with pytest.raises(shufd.Invalid, match="rank 0: tensors: 2 keys with 1 names; expected a name for each key"):
+        shufd.torch.global_shuffle({key: torch.arange(10) for key in keys}, seed=7, client=client)
+
+
 def test_gradients_do_not_follow(client):
     rows = torch.ones(10, 2, requires_grad=True)
     assert not shufd.torch.global_shuffle(rows, seed=7, client=client).requires_grad

@@ -25,7 +25,10 @@ _BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
 def leaves_of(data: Any) -> dict[str, Any]:
     """The tensors by name, in the same order on every rank."""
     if isinstance(data, dict):
-        return {repr(key): data[key] for key in sorted(data, key=repr)}
+        leaves = {repr(key): data[key] for key in sorted(data, key=repr)}
+        if len(leaves) < len(data):
+            raise _errors.Invalid(f"tensors: {len(data)} keys with {len(leaves)} names; expected a name for each key")
+        return leaves
     if isinstance(data, (list, tuple)):
         return {str(i): tensor for i, tensor in enumerate(data)}
     return {"": data}
