@@ -48,10 +48,24 @@ class Ranks:
             ) from error
 
     @property
+    def gpu(self) -> torch.device | None:
+        """The GPU to which init_process_group() has bound this rank, by its `device_id`."""
+        if self.world == 1:
+            return None
+        device = getattr(dist.group.WORLD if self.group is None else self.group, "bound_device_id", None)
+        return device if device is not None and device.type == "cuda" else None
+
+    @property
+    def _engine(self) -> str:
+        """The name of the engine, or those of several by device. init_process_group() may have chosen it."""
+        name = str(dist.get_backend(self.group))
+        return str(dist.get_backend_config(self.group)) if name == "undefined" else name
+
+    @property
     def gathers_by_nccl(self) -> bool:
         """Whether gather() follows the order of the current CUDA stream: it ends when the work that all ranks
         have queued before has ended. Several engines in one group gather on the host."""
-        return bool(self.world > 1 and dist.get_backend(self.group) == "nccl")
+        return bool(self.world > 1 and self._engine in ("nccl", "cuda:nccl"))
 
     def gather(self, value: Any, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
         """The values of all ranks. If the exchange needs no help of the host, it calls `meanwhile` during it."""
@@ -73,8 +87,8 @@ class Ranks:
 
     def _gather_rows(self, own: bytes, room: int, meanwhile: Callable[[], None] = lambda: None) -> list[bytes]:
         """From each rank the length of its bytes, and the first `room` of them. The host waits once."""
-        row = torch.empty(8 + room, dtype=torch.uint8, pin_memory=True)
-        rows = torch.empty(self.world * (8 + room), dtype=torch.uint8, pin_memory=True)
+        row = torch.empty(8 + room, dtype=torch.uint8, device="cpu", pin_memory=True)
+        rows = torch.empty(self.world * (8 + room), dtype=torch.uint8, device="cpu", pin_memory=True)
         row[: 8 + len(own[:room])] = torch.frombuffer(bytearray(len(own).to_bytes(8, "little") + own[:room]), dtype=torch.uint8)
         there = torch.empty(rows.shape, dtype=torch.uint8, device="cuda")
         self._call(dist.all_gather_into_tensor, there, row.cuda(non_blocking=True), group=self.group)
@@ -86,12 +100,11 @@ class Ranks:
 
     def exchanges_on(self, device: torch.device) -> bool:
         """Whether the engine has an all-to-all for tensors on the device. gloo only sends between pairs."""
-        engine = dist.get_backend(self.group)
-        return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
+        return self._engine in ("mpi", "ucc") or self.uses_nccl(device)
 
     def uses_nccl(self, device: torch.device) -> bool:
         """Whether NCCL exchanges the tensors of the device. Its work follows the order of CUDA streams."""
-        return device.type == "cuda" and "nccl" in dist.get_backend(self.group)
+        return device.type == "cuda" and "nccl" in self._engine
 
     def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
         """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
@@ -99,7 +112,7 @@ class Ranks:
         if self.exchanges_on(sent.device):
             work = [self._call(dist.all_to_all_single, received, sent, arriving, to, self.group, True)]
             return lambda tensors=(received, sent): self._finish(work)
-        there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8)
+        there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8, device="cpu")
         here = sent.cpu()
         work = list(self._send_between_pairs(there, here, arriving, to))
 
