@@ -23,10 +23,13 @@ SORT = {32: 1500e9, 64: 1100e9}  # bytes a second that sorts read and write, wit
 ONE_SIDED = 102e9  # places a second of a one-sided plan
 SELECT_GPUS, SPLIT_GPUS = 12, 8  # for more GPUs, sorts make the order, and the places
 NVLINK = 349e9  # bytes a second that NCCL's all-to-all sends over the links of a GPU
+PLACED = 134e9  # written rows of 8 bytes a second that a GPU puts in their places
+REQUEST_BYTES = 4  # for each row that a peer writes
 INFINIBAND = 50e9  # bytes a second of a GPU's NDR adapter
 ROUND_BYTES, ROUND_SECONDS = 2**28, 0.12e-3  # the bytes that a rank sends in a round; the least time of a round
 PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory of sorts
 ONE_SIDED_BYTES = 2.5  # for each place: the most scratch memory of a one-sided plan
+STAGE_BYTES = 2**31  # the rows and requests that peers write, by the default budget
 GPUS = (1, 2, 4, 8, 64, 1024)
 
 # Plans on one H200: GPUs, records of a GPU, milliseconds.
@@ -58,11 +61,13 @@ class Case:
     move: float  # records a second that a GPU reads or writes in the order of a plan
     gpus: tuple = GPUS
     peer: float = 0.0  # bytes a second that a kernel reads from a peer, by a one-sided plan; 0: by all-to-all
+    is_written: bool = False  # by kernels of the peers, by a one-sided plan
 
 
 CASES = [
     Case("Records of 8 bytes, 2^28 a GPU (2 GiB), one by one", 8, 2**28, 34.6e9),
     Case("The same by windows", 8, 2**28, 59e9),
+    Case("The same, written into the memory of the peers", 8, 2**28, PLACED, (2, 4, 8), is_written=True),
     Case("Records of 256 bytes, 2^24 a GPU (4 GiB)", 256, 2**24, 1986e9 / 256),
     Case("The same, read directly from the memory of the peers", 256, 2**24, 1986e9 / 256, (2, 4, 8), 375e9),
     Case("Records of 8 bytes, 2^30 a GPU (8 GiB), by windows: n = 2^40 on 1024 GPUs", 8, 2**30, 59e9, (1024,)),
@@ -127,6 +132,7 @@ class Row:
     infiniband: float
     pair: float  # bytes from one rank to another
     memory: float  # beside input and output
+    has_overlap: bool = True  # of move and exchange
 
     @property
     def in_sequence(self):
@@ -134,7 +140,7 @@ class Row:
 
     @property
     def overlapped(self):
-        return self.plan + max(self.move, self.exchange)
+        return self.plan + max(self.move, self.exchange) if self.has_overlap else self.in_sequence
 
 
 def row_of(case, gpus):
@@ -145,6 +151,11 @@ def row_of(case, gpus):
         plan, memory = one_sided_seconds(case.records), one_sided_bytes(case.records)
         from_own = case.records / gpus / case.move
         return Row(gpus, case.records * gpus, plan, from_own, nvlink / case.peer, nvlink, 0, own / gpus, memory)
+    if case.is_written:
+        plan, sent = one_sided_seconds(case.records), nvlink + case.records * near / gpus * REQUEST_BYTES
+        memory = max(one_sided_bytes(case.records), case.records * PLAN_BYTES + STAGE_BYTES)
+        move = case.records / case.move
+        return Row(gpus, case.records * gpus, plan, move, sent / NVLINK, sent, 0, own / gpus, memory, False)
     plan = plan_seconds(case.records * gpus, gpus, case.records)
     memory = plan_bytes(gpus, case.records)
     rounds = 0 if gpus == 1 else math.ceil(own / ROUND_BYTES)

@@ -84,6 +84,13 @@ class Job:
             self.rows, seed=SEED, epoch=self.epoch, client=self.client, budget=self.budget
         )
 
+    def shuffle_ahead(self):
+        """An epoch of a job: the daemon has computed the plan since the call before."""
+        self.epoch += 1
+        return shufd.torch.global_shuffle(
+            self.rows, seed=SEED, epoch=self.epoch, next_epoch=self.epoch + 1, client=self.client, budget=self.budget
+        )
+
     def torch_alone(self):
         self.epoch += 1
         generator = torch.Generator(self.device).manual_seed(self.epoch)
@@ -129,8 +136,9 @@ class Job:
         dist.all_reduce(value, operation)
         return value.item()
 
-    def time_once(self, work):
+    def time_once(self, work, pause=0):
         torch.cuda.synchronize()
+        time.sleep(pause)
         dist.barrier()
         torch.cuda.synchronize()
         began = time.perf_counter()
@@ -163,13 +171,15 @@ class Job:
         return self.on_all_ranks(before - least - results, dist.ReduceOp.MAX)
 
 
+# Name, title, results of the size of the rows, and seconds of a pause before each call.
 ROWS = [
-    ("copy", "copy of the rows", 0),
-    ("all_to_all", "NCCL's all-to-all of the rows", 0),
-    ("plan", "a new plan", 0),
-    ("shuffle", "global_shuffle(), new plan", 1),
-    ("shuffle_again", "global_shuffle(), plan from the cache", 1),
-    ("torch_alone", "torch alone", 1),
+    ("copy", "copy of the rows", 0, 0),
+    ("all_to_all", "NCCL's all-to-all of the rows", 0, 0),
+    ("plan", "a new plan", 0, 0),
+    ("shuffle", "global_shuffle(), new plan", 1, 0),
+    ("shuffle_again", "global_shuffle(), plan from the cache", 1, 0),
+    ("shuffle_ahead", "global_shuffle(), plan computed ahead", 1, 0.1),
+    ("torch_alone", "torch alone", 1, 0),
 ]
 
 
@@ -187,15 +197,15 @@ def select(options):
 
 def measure(job, options):
     figures = []
-    for name, title, makes_result in ROWS:
+    for name, title, makes_result, pause in ROWS:
         if options.only and name not in options.only:
             continue
         work = getattr(job, name)
         row = {"name": name, "title": title}
         try:
             for _ in range(2):
-                job.time_once(work)
-            row["seconds"] = [job.time_once(work) for _ in range(options.samples)]
+                job.time_once(work, pause)
+            row["seconds"] = [job.time_once(work, pause) for _ in range(options.samples)]
             taken = job.memory_of(work, makes_result * job.rows.nbytes)
             row["bytes_per_row"] = taken / job.m
         except (RuntimeError, torch.cuda.OutOfMemoryError) as error:

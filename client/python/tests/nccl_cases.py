@@ -51,6 +51,7 @@ def cases(world):
     yield "few rows", 128, [1] + [0] * (world - 1), [0] * (world - 1) + [1], {}, "DirectMove"
     yield "unaligned", 8, even, even, {"offset": 1}, "WrittenMove"
     yield "unaligned, wide", 80, even, even, {"offset": 4}, "DirectMove"
+    yield "default device", 8, even, even, {"default": "cuda"}, "WrittenMove"
     yield "not contiguous", 128, even, even, {"strided": True}, "TorchMove"
     yield "written, wide", 256, even, even, {"least": 1 << 40}, "WrittenMove"
     yield "written, images", 150_528, images, images, {"least": 1 << 40}, "WrittenMove"
@@ -64,7 +65,7 @@ def run(case, client, used):
     name, width, before, after, options, expected = case
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
-    offset = options.pop("offset", 0)
+    offset, default = options.pop("offset", 0), options.pop("default", None)
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
     rank = dist.get_rank()
@@ -79,12 +80,14 @@ def run(case, client, used):
         larger[::2] = own
         own = larger[::2]
     usual, _peer_moves.LEAST_DIRECT_BYTES = _peer_moves.LEAST_DIRECT_BYTES, least
+    torch.set_default_device(default)
     used.clear()
     shuffled = shufd.torch.global_shuffle(own, seed=7, epoch=width, output_size=after[rank], client=client, **options)
     methods = set(used)
     back = shufd.torch.global_shuffle(
         shuffled, seed=7, epoch=width, output_size=before[rank], inverse=True, client=client, **options
     )
+    torch.set_default_device(None)
     _peer_moves.LEAST_DIRECT_BYTES = usual
     os.environ.pop("NCCL_P2P_DISABLE", None)
     whole = torch.from_numpy(np.array(client.shuffle(rows, seed=7, epoch=width)))

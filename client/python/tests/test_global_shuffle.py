@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """shufd.torch.global_shuffle over gloo, with 1 to 8 processes, against one shuffle of all rows."""
 
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -27,8 +29,9 @@ import shufd
 import shufd.torch
 from conftest import await_value
 from ranks import Failed, Job, cut
-from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _programs, _verify
+from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _process_group, _programs, _stage, _verify
 from shufd._plan import Plan
+from shufd._stage import Room
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples/global_shuffle.py"
 MOST = 8
@@ -331,6 +334,33 @@ def test_inference_mode_of_one_rank(job, client):
     assert shuffled.tolist() == client.permute(10, 7).tolist() and not shuffled.is_inference()
 
 
+class Integer:
+    """An integer of another package, which has no arithmetic."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+def test_integers_of_other_packages(client):
+    """A rank that fails in its arithmetic would fail alone."""
+    rows = torch.arange(1000)
+    for kind in (Integer, np.uint64, np.uint16, torch.tensor):
+        shuffled = shufd.torch.global_shuffle(
+            rows, seed=kind(7), epoch=kind(1), output_size=kind(1000), budget=kind(9000), next_epoch=kind(2), client=client
+        )
+        assert np.array_equal(shuffled.numpy(), client.shuffle(rows.numpy(), seed=7, epoch=1))
+
+
+def test_keys_with_the_same_name(client):
+    """Ranks know keys by their names."""
+    keys = [type("Key", (), {"__repr__": lambda self: "k"})() for _ in range(2)]
+    with pytest.raises(shufd.Invalid, match="rank 0: tensors: 2 keys with 1 names; expected a name for each key"):
+        shufd.torch.global_shuffle({key: torch.arange(10) for key in keys}, seed=7, client=client)
+
+
 def test_gradients_do_not_follow(client):
     rows = torch.ones(10, 2, requires_grad=True)
     assert not shufd.torch.global_shuffle(rows, seed=7, client=client).requires_grad
@@ -498,14 +528,56 @@ def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monke
     assert asked == [(65536, []), (0, [])]
 
 
-def test_no_rank_moves_after_a_failure():
+def test_no_stage_is_exposed_after_a_common_failure():
     attempt = _global_shuffle._Attempt()
     attempt.moves = [types.SimpleNamespace(count_rounds=lambda budget: 1)]
+    assert attempt.is_exposed
     failed = (("Busy", "no room"), True, [])
     ranks = types.SimpleNamespace(gather=lambda own, after: [own, failed])
     with pytest.raises(shufd.Busy, match="rank 1: no room"):
         attempt.agree(ranks, 1)
-    assert attempt.moves == []
+    assert not attempt.is_exposed
+
+
+@pytest.mark.parametrize("error, kept", [(KeyboardInterrupt, 1), (MemoryError("no room"), 0)])
+def test_the_stage_stays_while_others_may_write_into_it(client, monkeypatch, error, kept):
+    """They may before this rank has moves, if it leaves the call without a word."""
+    stages = []
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(_moves, "make_stage", lambda *arguments: _stage.Stage(Room(1, 32), 8, 1, "cpu"))
+    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
+    monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_stage, "_kept", stages)
+    monkeypatch.setattr(_planner.Planner, "take", fail)
+    with pytest.raises(error if kept else shufd.Error):
+        shufd.torch.global_shuffle(torch.arange(10), seed=7, client=client)
+    assert len(stages) == kept
+
+
+def test_an_error_keeps_no_plan_and_no_stage(client, monkeypatch):
+    """As long as the caller has the error, for example while it tries again with less memory."""
+    made = []
+
+    def make_stage(*arguments):
+        stage = _stage.Stage(Room(1, 32), 8, 1, "cpu")
+        made.append(weakref.ref(stage))
+        return stage
+
+    def fail(*arguments):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(_moves, "make_stage", make_stage)
+    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
+    monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_moves, "one_sided_moves", fail)
+    with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
+        shufd.torch.global_shuffle(torch.arange(20_000), seed=98, client=client)
+    assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 98]
+    assert made[0]() is None
+    del caught
 
 
 def test_next_epoch_is_computed_ahead(client):
@@ -516,7 +588,7 @@ def test_next_epoch_is_computed_ahead(client):
         (lease,) = (one for one in client.leases() if one["kind"] == "exchange" and one["seed"] == 4)
         assert lease["prefetch"] and lease["epoch"] == epoch + 1
     client.drop()
-    for wrong in (-1, "1"):
+    for wrong in (-1, 1 << 64, "1"):
         with pytest.raises(shufd.Invalid, match="rank 0: next_epoch: "):
             shufd.torch.global_shuffle(rows, seed=4, next_epoch=wrong, client=client)
 
@@ -532,6 +604,53 @@ def test_no_daemon_for_the_next_epoch(client, monkeypatch):
     monkeypatch.setattr(shufd, "default_client", default_client)
     shuffled = shufd.torch.global_shuffle(torch.arange(5000), seed=5, next_epoch=1)
     assert not clients and np.array_equal(shuffled.numpy(), client.shuffle(np.arange(5000), seed=5))
+
+
+@pytest.mark.parametrize(
+    "name, config, by_nccl, on_gpu, on_host",
+    [
+        ("nccl", "cuda:nccl", True, True, False),
+        ("undefined", "cuda:nccl", True, True, False),  # init_process_group() of torch 2.11 without a name
+        ("undefined", "cpu:gloo,cuda:nccl", False, True, False),  # that of older ones
+        ("cpu:gloo,cuda:nccl", "cpu:gloo,cuda:nccl", False, True, False),
+        ("undefined", "cpu:gloo", False, False, False),
+        ("gloo", "cpu:gloo,cuda:gloo", False, False, False),
+        ("mpi", "cpu:mpi,cuda:mpi", False, True, True),
+    ],
+)
+def test_engines(monkeypatch, name, config, by_nccl, on_gpu, on_host):
+    distributed = types.SimpleNamespace(get_backend=lambda group: name, get_backend_config=lambda group: config)
+    monkeypatch.setattr(_process_group, "dist", distributed)
+    ranks = object.__new__(_process_group.Ranks)
+    ranks.group, ranks.world = None, 2
+    gpu, host = torch.device("cuda", 0), torch.device("cpu")
+    assert (ranks.has_only_nccl, ranks.exchanges_on(gpu), ranks.exchanges_on(host)) == (by_nccl, on_gpu, on_host)
+    assert (ranks.uses_nccl(gpu), ranks.uses_nccl(host)) == ("nccl" in config, False)
+
+
+class TensorOfGpu(torch.Tensor):
+    """On a GPU that is not the current one."""
+
+    device = torch.device("cuda", 3)
+
+
+def test_a_rank_with_wrong_arguments_takes_its_gpu(monkeypatch):
+    """NCCL would wait for ever if it took another one to tell the others."""
+    taken = []
+
+    def device(device):
+        taken.append(device.index)
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(torch.cuda, "device", device)
+    tensor = torch.zeros(3).as_subclass(TensorOfGpu)
+    for data in ([tensor, tensor[:2]], {"a": None, "b": tensor}):
+        with pytest.raises(shufd.Invalid, match="rank 0: tensor "):
+            shufd.torch.global_shuffle(data, seed=7)
+    monkeypatch.setattr(_process_group.Ranks, "gpu", torch.device("cuda", 2))
+    with pytest.raises(shufd.Invalid, match="rank 0: tensor: NoneType"):
+        shufd.torch.global_shuffle(None, seed=7)
+    assert taken == [3, 3, 2]
 
 
 class EarlyClient:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import operator
 from typing import Any
@@ -24,10 +25,22 @@ _BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
 def leaves_of(data: Any) -> dict[str, Any]:
     """The tensors by name, in the same order on every rank."""
     if isinstance(data, dict):
-        return {repr(key): data[key] for key in sorted(data, key=repr)}
+        leaves = {repr(key): data[key] for key in sorted(data, key=repr)}
+        if len(leaves) < len(data):
+            raise _errors.Invalid(f"tensors: {len(data)} keys with {len(leaves)} names; expected a name for each key")
+        return leaves
     if isinstance(data, (list, tuple)):
         return {str(i): tensor for i, tensor in enumerate(data)}
     return {"": data}
+
+
+def gpu_of(data: Any) -> torch.device | None:
+    """The GPU of the first tensor that is on one, also if the arguments are wrong."""
+    with contextlib.suppress(Exception):
+        for leaf in leaves_of(data).values():
+            if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda":
+                return leaf.device
+    return None
 
 
 def rebuild(data: Any, leaves: list[torch.Tensor]) -> Any:
@@ -106,7 +119,7 @@ def describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any,
         if budget is not None:
             _check_number("budget", budget, 1)
         if next_epoch is not None:
-            _check_number("next_epoch", next_epoch, 0)
+            _check_number("next_epoch", next_epoch, 0, 64)
         settings = _checked(**settings)
         kinds = [(name, str(t.dtype), list(t.shape[1:]), t.device.type) for name, t in leaves.items()]
     except Exception as error:  # the other ranks must hear of it, or they would wait
@@ -137,13 +150,22 @@ def text_of(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _check_number(name: str, value: Any, least: int) -> int:
+def int_of(value: Any) -> int | None:
+    """An integer of any package as an int, with which all arithmetic works. describe() checks it."""
+    with contextlib.suppress(Exception):
+        return operator.index(value)
+    return None
+
+
+def _check_number(name: str, value: Any, least: int, bits: int | None = None) -> int:
     try:
         number = operator.index(value)
     except TypeError:
         raise _errors.Invalid(f"{name}: {value!r}: expected an integer") from None
     if number < least:
         raise _errors.Invalid(f"{name}: {number}: expected {least} or more")
+    if bits is not None and number >> bits:
+        raise _errors.Invalid(f"{name}: {number}: expected {least} to 2^{bits} - 1")
     return number
 
 

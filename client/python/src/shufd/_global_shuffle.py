@@ -34,6 +34,7 @@ class _Attempt:
         self.failure: Exception | None = None
         self.is_able = True  # this rank can move its tensors so
         self.prepared: Any = None  # the event after the work of Move.prepare()
+        self.is_exposed = True  # other ranks may write into the stage of this one
 
     def agree(self, ranks: Ranks, budget: int) -> list[int] | None:
         """Waits until all ranks have their plans and their memory, and the work of Move.prepare() has ended. Returns the
@@ -44,7 +45,7 @@ class _Attempt:
         for rank, (failed, *_) in enumerate(replies):
             if failed:
                 kind = getattr(_errors, failed[0], _errors.Error)
-                self.moves = []  # no rank writes into the memory of another
+                self.is_exposed = False  # all ranks end here, after what they have written
                 raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
         if not all(is_able for _, is_able, _ in replies):
             return None
@@ -54,6 +55,13 @@ class _Attempt:
         """Waits until the GPU has read the plan."""
         if self.lists:
             self.lists.wait()
+
+    def end(self) -> None:
+        """Waits as wait(), and gives up the plan and the memory. A traceback refers to the attempt."""
+        try:
+            self.wait()
+        finally:
+            self.lists, self.moves = None, []
 
 
 def global_shuffle(
@@ -106,8 +114,8 @@ class _Call:
     """A call of one rank."""
 
     def __init__(
-        self, ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: int | None,
-        next_epoch: int | None, client: Any,
+        self, ranks: Ranks, data: Any, settings: dict[str, Any], output_size: Any, budget: Any,
+        next_epoch: Any, client: Any,
     ) -> None:  # fmt: skip
         self.ranks, self.data = ranks, data
         self.own = _agreement.describe(data, settings, output_size, budget, next_epoch)
@@ -115,12 +123,13 @@ class _Call:
         self.leaves = [] if self.own.error else list(_agreement.leaves_of(data).values())
         self.planner = Planner(client, ranks, self.own, self.leaves)
         self.attempt = _Attempt()
-        self.budget, self.next_epoch = budget, next_epoch
+        self.budget, self.next_epoch = _agreement.int_of(budget), _agreement.int_of(next_epoch)
 
     def run(self) -> Any:
-        """With the device of the tensors as the current one."""
-        on_gpu = bool(self.leaves) and self.leaves[0].device.type == "cuda"
-        with torch.cuda.device(self.leaves[0].device) if on_gpu else contextlib.nullcontext():
+        """With the device of the tensors as the current one. NCCL would wait for ever if a rank with wrong arguments came
+        with another device."""
+        device = _agreement.gpu_of(self.data) or self.ranks.gpu
+        with torch.cuda.device(device) if device else contextlib.nullcontext():
             return self._run()
 
     def _run(self) -> Any:
@@ -142,10 +151,11 @@ class _Call:
             part, rounds = self._prepare(all_arguments, sizes, outputs, memory)
             results = [move.run(of_tensor) for move, of_tensor in zip(self.attempt.moves, rounds)]
         except BaseException:
-            if self.stage and self.attempt.moves:
+            if self.stage and self.attempt.is_exposed:
                 self.stage.keep()
+            self.stage = None  # as in end()
             try:
-                self.attempt.wait()
+                self.attempt.end()
             finally:
                 memory.close()
             raise
@@ -160,7 +170,8 @@ class _Call:
         no longer uses."""
         self.planner.begin()
         self.own, self.stage = _agreement.with_offers(self.own, self.ranks, self.leaves, self.budget)
-        after = torch.cuda.current_stream().record_event() if self.stage else None
+        is_written = self.stage is not None and self.leaves[0].device.type == "cuda"
+        after = torch.cuda.current_stream().record_event() if is_written else None
         return self.ranks.gather(self.own, after)
 
     def _prepare(

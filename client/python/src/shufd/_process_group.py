@@ -46,6 +46,25 @@ class Ranks:
                 f"a rank may have ended: {error}"
             ) from error
 
+    @property
+    def gpu(self) -> torch.device | None:
+        """The GPU to which init_process_group() has bound this rank, by its `device_id`."""
+        if self.world == 1:
+            return None
+        device = getattr(dist.group.WORLD if self.group is None else self.group, "bound_device_id", None)
+        return device if device is not None and device.type == "cuda" else None
+
+    @property
+    def _engine(self) -> str:
+        """The name of the engine, or those of several by device. init_process_group() may have chosen it."""
+        name = str(dist.get_backend(self.group))
+        return str(dist.get_backend_config(self.group)) if name == "undefined" else name
+
+    @property
+    def has_only_nccl(self) -> bool:
+        """Other engines exchange values on the host, and soon notice a rank that has ended."""
+        return self._engine in ("nccl", "cuda:nccl")
+
     def gather(self, value: Any, after: Any = None) -> list[Any]:
         """The values of all ranks. Each rank first waits for the event `after`, so it knows that this event of every
         rank has occurred."""
@@ -53,7 +72,7 @@ class Ranks:
             after.synchronize()
         if self.world == 1:
             return [value]
-        if dist.get_backend(self.group) != "nccl":
+        if not self.has_only_nccl:
             return self._gather_by_engine(value)
         group = self.group if self.group is not None else dist.distributed_c10d._get_default_group()
         board = board_of(group, self.rank, self.world, self._gather_by_engine)
@@ -68,12 +87,11 @@ class Ranks:
 
     def exchanges_on(self, device: torch.device) -> bool:
         """Whether the engine has an all-to-all for tensors on the device. gloo only sends between pairs."""
-        engine = dist.get_backend(self.group)
-        return engine in ("mpi", "ucc") or (device.type == "cuda" and "nccl" in engine)
+        return self._engine in ("mpi", "ucc") or self.uses_nccl(device)
 
     def uses_nccl(self, device: torch.device) -> bool:
         """Whether NCCL exchanges the tensors of the device. Its work follows the order of CUDA streams."""
-        return device.type == "cuda" and "nccl" in dist.get_backend(self.group)
+        return device.type == "cuda" and "nccl" in self._engine
 
     def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
         """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
@@ -81,7 +99,7 @@ class Ranks:
         if self.exchanges_on(sent.device):
             work = [self._call(dist.all_to_all_single, received, sent, arriving, to, self.group, True)]
             return lambda tensors=(received, sent): self._finish(work)
-        there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8)
+        there = received if received.device.type == "cpu" else torch.empty(received.shape, dtype=torch.uint8, device="cpu")
         here = sent.cpu()
         work = list(self._send_between_pairs(there, here, arriving, to))
 

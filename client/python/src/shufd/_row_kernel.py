@@ -85,8 +85,9 @@ def tile_of(units: int, tile: int = _TILE_WORDS) -> tuple[int, int]:
 
 
 def to_device(numbers: Sequence[Sequence[int]], device: torch.device) -> torch.Tensor:
-    """A copy from pinned memory, which does not wait for the work of the stream."""
-    return torch.tensor(numbers, dtype=torch.int64, pin_memory=True).to(device, non_blocking=True)
+    """A copy from pinned memory, which does not wait for the work of the stream. Without `device` torch would use the
+    default device of the user."""
+    return torch.tensor(numbers, dtype=torch.int64, device="cpu", pin_memory=True).to(device, non_blocking=True)
 
 
 class Table:
