@@ -241,7 +241,6 @@ def on_host(late):
         patch.setattr(_peer_moves, "Sender", HostSender)
         patch.setattr(_peer_moves, "_current_stream", lambda device: HostStream())
         patch.setattr(_peer_moves, "_new_stream", lambda device: HostStream(late))
-        patch.setattr(_peer_moves, "word_of", lambda row, addresses: 8)
         patch.setattr(_peer_moves, "_copy", copy_on_host)
         patch.setattr(_peer_kernels, "take_rows", take_on_host)
         yield

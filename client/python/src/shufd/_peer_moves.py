@@ -14,7 +14,7 @@ from ._move import Move, row_bytes
 from ._peer_kernels import Owner, PlanTable, Request, Sender
 from ._plan_lists import Sources
 from ._process_group import Ranks
-from ._row_kernel import Segment, Table, word_of
+from ._row_kernel import Segment, Table
 from ._stage import BEGINS, NUMBER_BYTES, PeerStage
 
 LEAST_DIRECT_BYTES = 64  # of a row, else written; bench/results/2026-11-25-h100-exchange
@@ -158,8 +158,6 @@ class WrittenMove(Move):
         """Asks for the first part. An agreement follows, which all ranks reach after this work of all."""
         self._ask(0, _current_stream(self.leaf.device).record_event())
         self.has_asked = True
-        if word_of(self.row, [self.leaf.data_ptr(), self.out.data_ptr()]) != word_of(self.row, []):
-            self.prepare_beside()  # compiles the kernels for these addresses, which may fail
 
     def prepare_beside(self) -> None:
         """Sends the own rows of the first part, for which no other rank is needed."""

@@ -68,7 +68,18 @@ class Ranks:
         return bool(self.world > 1 and self._engine in ("nccl", "cuda:nccl"))
 
     def gather(self, value: Any, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
-        """The values of all ranks. If the exchange needs no help of the host, it calls `meanwhile` during it."""
+        """The values of all ranks, which have one type. If the exchange needs no help of the host, it calls `meanwhile`
+        during it."""
+        values = self._gather(value, meanwhile)
+        for rank, other in enumerate(values):
+            if type(other) is not type(value):
+                raise _errors.IOFailure(
+                    f"global_shuffle: rank {rank} is at another point than rank {self.rank}; a call may have been "
+                    "interrupted on one of them: start all ranks again"
+                )
+        return values
+
+    def _gather(self, value: Any, meanwhile: Callable[[], None]) -> list[Any]:
         values = [value] * self.world
         if self.gathers_by_nccl:
             return [pickle.loads(own) for own in self._gather_bytes(pickle.dumps(value), meanwhile)]
