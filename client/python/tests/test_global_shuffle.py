@@ -628,6 +628,16 @@ def test_engines(monkeypatch, name, config, by_nccl, on_gpu, on_host):
     assert (ranks.uses_nccl(gpu), ranks.uses_nccl(host)) == ("nccl" in config, False)
 
 
+def test_ranks_at_different_points(monkeypatch):
+    """A rank calls again after Ctrl-C, while the others are still in the call before."""
+    ranks = object.__new__(_process_group.Ranks)
+    ranks.rank, ranks.world = 0, 2
+    monkeypatch.setattr(_process_group.Ranks, "_gather", lambda self, value: [value, (None, True, [])])
+    with pytest.raises(shufd.IOFailure, match="rank 1 is at another point than rank 0"):
+        ranks.gather("arguments")
+    assert ranks.gather((None, True, [1])) == [(None, True, [1]), (None, True, [])]
+
+
 class TensorOfGpu(torch.Tensor):
     """On a GPU that is not the current one."""
 

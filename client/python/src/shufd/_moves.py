@@ -14,7 +14,7 @@ from ._peer_memory import Offer, PeerMemory
 from ._peer_moves import DirectMove, WrittenMove, is_wide
 from ._plan_lists import Lists, Sources
 from ._process_group import Ranks
-from ._stage import PeerStage, Room, Stage, StageOffer, part_for, room_for
+from ._stage import NUMBER_BYTES, PeerStage, Room, Stage, StageOffer, part_for, room_for
 from ._torch_move import LocalMove, TorchMove
 
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
@@ -37,7 +37,8 @@ def staged_move(ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tenso
     arguments = (ranks, lists, leaf.detach(), out)
     has_kernel = not lists.on_host and _fits_kernel(leaf)
     if has_kernel:
-        _row_kernel.compile_for(row_bytes(leaf), lists.order.width, leaf.device)
+        offset = _row_kernel.offset_of([leaf.data_ptr(), out.data_ptr()])
+        _row_kernel.compile_for(row_bytes(leaf), offset, lists.order.width, leaf.device)
     if ranks.world == 1:
         return LocalKernelMove(*arguments) if has_kernel else LocalMove(*arguments)
     return (StagedMove if has_kernel and ranks.uses_nccl(leaf.device) else TorchMove)(*arguments)
@@ -137,12 +138,12 @@ def one_sided_moves(
     addresses = _addresses(ranks, own, [stage.memory if stage else None for stage in stages], memory)
     moves: list[Move] = []
     for i, (leaf, out) in enumerate(zip(leaves, outs)):
-        leaf = leaf.detach()
-        _peer_kernels.compile_for(row_bytes(leaf), leaf.device)
-        _row_kernel.compile_for(row_bytes(leaf), 4, leaf.device)
+        leaf, row = leaf.detach(), row_bytes(leaf)
         if not is_wide(leaf):
             if addresses is None:
                 return None
+            _peer_kernels.compile_send(row, _row_kernel.offset_of([leaf.data_ptr()]), leaf.device)
+            _row_kernel.compile_for(row, _row_kernel.offset_of([out.data_ptr()]), NUMBER_BYTES, leaf.device)
             peers = [
                 PeerStage(address, stage.room, stage.half) if stage else PeerStage(0, Room(), 0)
                 for address, stage in zip(addresses, stages)
@@ -153,5 +154,6 @@ def one_sided_moves(
         tensors = _addresses(ranks, leaf, offered, memory)
         if tensors is None:
             return None
+        _peer_kernels.compile_take(row, _row_kernel.offset_of([out.data_ptr(), *tensors]), leaf.device)
         moves.append(DirectMove(ranks, sources, leaf, out, tensors))
     return moves

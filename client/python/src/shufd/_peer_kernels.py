@@ -155,11 +155,18 @@ def take_rows(out: torch.Tensor, row_bytes: int, plan: PlanTable, owners: Sequen
 
 
 @cache
-def compile_for(row_bytes: int, device: torch.device) -> None:
-    """Compiles the kernels for aligned rows of this size, by launches without rows. A failure is then one of this
-    rank before the exchange, not during it."""
+def compile_send(row_bytes: int, offset: int, device: torch.device) -> None:
+    """Compiles the kernel for rows of this size, with the offset_of() their addresses, by a launch without rows. A
+    failure is then one of this rank before the exchange, not during it."""
     nothing = torch.zeros(16, dtype=torch.int64, device=device)
     address = nothing.data_ptr()
-    rows = nothing.view(torch.uint8)[:0]
-    Sender(nothing, row_bytes, 1, [[Request(address, address, address)]]).launch(0, 1)
-    take_rows(rows, row_bytes, PlanTable(address, address, address, 0, 1, 0), [Owner(address, 0)])
+    Sender(nothing, row_bytes, 1, [[Request(address, address, address + offset)]]).launch(0, 1)
+
+
+@cache
+def compile_take(row_bytes: int, offset: int, device: torch.device) -> None:
+    """Does the same as compile_send()."""
+    nothing = torch.zeros(16, dtype=torch.int64, device=device)
+    address = nothing.data_ptr()
+    plan = PlanTable(address, address, address, 0, 1, 0)
+    take_rows(nothing.view(torch.uint8)[:0], row_bytes, plan, [Owner(address + offset, 0)])

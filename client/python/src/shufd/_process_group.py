@@ -66,12 +66,20 @@ class Ranks:
         return self._engine in ("nccl", "cuda:nccl")
 
     def gather(self, value: Any, after: Any = None) -> list[Any]:
-        """The values of all ranks. Each rank first waits for the event `after`, so it knows that this event of every
-        rank has occurred."""
+        """The values of all ranks, which have one type. Each rank first waits for the event `after`, so it knows that
+        this event of every rank has occurred."""
         if after is not None:
             after.synchronize()
-        if self.world == 1:
-            return [value]
+        values = self._gather(value) if self.world > 1 else [value]
+        for rank, other in enumerate(values):
+            if type(other) is not type(value):
+                raise _errors.IOFailure(
+                    f"global_shuffle: rank {rank} is at another point than rank {self.rank}; a call may have been "
+                    "interrupted on one of them: start all ranks again"
+                )
+        return values
+
+    def _gather(self, value: Any) -> list[Any]:
         if not self.has_only_nccl:
             return self._gather_by_engine(value)
         group = self.group if self.group is not None else dist.distributed_c10d._get_default_group()

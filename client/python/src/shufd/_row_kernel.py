@@ -45,7 +45,7 @@ def _define_kernel() -> Any:
         words: tl.constexpr,
     ):  # fmt: skip
         program = tl.program_id(0)
-        segment = table + (program % segments) * 5
+        segment = table + (program % segments) * 6
         source = tl.load(segment).to(tl.pointer_type(word))
         target = tl.load(segment + 1).to(tl.pointer_type(word))
         k = (program // segments).to(tl.int64) * rows + tl.arange(0, rows)
@@ -72,10 +72,16 @@ def _kernel() -> Any:
 
 def word_of(row_bytes: int, addresses: Sequence[int]) -> Any:
     """The widest word that divides the row and all addresses."""
-    bits = row_bytes | 8
-    for address in addresses:
-        bits |= address
+    bits = row_bytes | 8 | offset_of(addresses)
     return {1: tl.uint8, 2: tl.uint16, 4: tl.uint32, 8: tl.uint64}[bits & -bits]
+
+
+def offset_of(addresses: Sequence[int]) -> int:
+    """An offset from a multiple of 8 with the same word as all addresses."""
+    offset = 0
+    for address in addresses:
+        offset |= address % 8
+    return offset
 
 
 def tile_of(units: int, tile: int = _TILE_WORDS) -> tuple[int, int]:
@@ -99,7 +105,8 @@ class Table:
         flat = [segment for group in groups for segment in group]
         self.word = word_of(row_bytes, [address for s in flat for address in (s.source, s.target)])
         self.units = row_bytes * 8 // self.word.primitive_bitwidth
-        self.table = to_device(flat or [Segment(0, 0, 0, 0, 0)], device)
+        # With six numbers each group begins at a multiple of 16 bytes: Triton compiles other kernels for other addresses.
+        self.table = to_device([[*segment, 0] for segment in flat] or [[0] * 6], device)
         self.firsts = list(itertools.accumulate((len(group) for group in groups), initial=0))
 
     def launch(self, group: int) -> None:
@@ -126,10 +133,10 @@ class Table:
 
 
 @cache
-def compile_for(row_bytes: int, width: int, device: torch.device) -> None:
-    """Compiles the kernel for aligned rows of this size and lists of numbers of `width` bytes. A failure is
-    then one of this rank before the exchange, not during it."""
-    Table([[]], row_bytes, width, device).compile()
+def compile_for(row_bytes: int, offset: int, width: int, device: torch.device) -> None:
+    """Compiles the kernel for rows of this size, with the offset_of() their addresses, and lists of numbers of `width`
+    bytes. A failure is then one of this rank before the exchange, not during it."""
+    Table([[Segment(offset, offset, 0, 0, 0)]], row_bytes, width, device).compile()
 
 
 _available: dict[torch.device, bool] = {}
