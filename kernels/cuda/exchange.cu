@@ -20,6 +20,7 @@
 #include "exchange_sort.cuh"
 #include "fold_forms.cuh"
 #include "host/primefold_shape.h"
+#include "layout.cuh"
 #include "one_sided.cuh"
 
 #include <algorithm>
@@ -34,7 +35,6 @@ namespace
 
 constexpr unsigned key_bits = 32, digit_bits = 16;
 constexpr unsigned pass_bits = 8; /* CUB sorts by so many bits in a pass */
-constexpr uint64_t alignment = 256;
 
 /* ---- Memory ---- */
 
@@ -55,30 +55,25 @@ uint64_t records_of(const shuf__plan &plan, bool output)
 }
 
 template <typename Number>
-Arrays<Number> lay_out(const shuf__plan &plan, const Methods &methods, char *memory)
+Arrays<Number> lay_out(const shuf__plan &plan, const Methods &methods, void *memory)
 {
     Arrays<Number> a{};
-    char *at = memory;
-    const auto take = [&at](uint64_t bytes) {
-        char *here = at;
-        at += (bytes + alignment - 1) / alignment * alignment;
-        return here;
-    };
+    Layout layout(memory);
     const uint64_t in = records_of(plan, false), out = records_of(plan, true);
     const bool selects = methods.selects_order, splits = methods.splits_places;
     const uint64_t most = std::max(selects ? 0 : in, splits ? 0 : out);
     const uint64_t ranks = plan.input || plan.output ? plan.world : 0;
     for (int k = 0; k < 2; k++)
-        a.digits[k] = reinterpret_cast<Digit *>(take(most * sizeof(Digit)));
-    a.list = reinterpret_cast<Number *>(take(most * sizeof(Number)));
+        a.digits[k] = layout.take<Digit>(most);
+    a.list = layout.take<Number>(most);
     a.keys[0] = reinterpret_cast<Key *>(memory);
     a.keys[1] = a.keys[0] + most;
     for (int k = 0; k < 2; k++)
-        a.bounds[k] = reinterpret_cast<uint64_t *>(take(ranks * sizeof(uint64_t)));
+        a.bounds[k] = layout.take<uint64_t>(ranks);
     a.temporary_bytes = std::max(selects ? select_bytes(plan) : sort_bytes(static_cast<Number>(in)),
                                  splits ? split_bytes(plan) : sort_bytes(static_cast<Number>(out)));
-    a.temporary = take(a.temporary_bytes);
-    a.bytes = static_cast<uint64_t>(at - memory);
+    a.temporary = layout.take<char>(a.temporary_bytes);
+    a.bytes = layout.bytes();
     return a;
 }
 
@@ -268,8 +263,7 @@ cudaError_t make_plan(const shuf__computation &computation, const Methods &metho
                       cudaStream_t stream, bool *cancelled)
 {
     const shuf__plan &plan = computation.request.plan;
-    const auto a =
-        lay_out<Number>(plan, methods, static_cast<char *>(computation.workspace->memory));
+    const auto a = lay_out<Number>(plan, methods, computation.workspace->memory);
     const Lists<Number> lists(plan, out);
     if (computation.workspace->bytes < a.bytes)
         return cudaErrorInvalidValue;

@@ -6,6 +6,7 @@
 
 #include "exchange_sort.cuh"
 #include "exchange_walk.cuh"
+#include "layout.cuh"
 
 #include <algorithm>
 
@@ -20,8 +21,6 @@ using walk::Positions;
 using walk::Range;
 using walk::Ranges;
 using walk::with_values;
-
-constexpr uint64_t alignment = 256;
 
 shuf__range own_part(const shuf__plan &plan, bool output)
 {
@@ -44,7 +43,7 @@ uint64_t launch_positions(const shuf__plan &plan)
 uint64_t totals_bytes(const shuf__plan &plan)
 {
     const uint64_t launches = plan.permutation.n / tuning::walk_positions + 2;
-    return (launches * sizeof(uint64_t) + alignment - 1) / alignment * alignment;
+    return Layout::rounded(launches * sizeof(uint64_t));
 }
 
 size_t state_bytes(uint64_t tiles)
@@ -63,7 +62,7 @@ uint64_t split_counts(const shuf__plan &plan)
 
 uint64_t counts_bytes(const shuf__plan &plan)
 {
-    return (split_counts(plan) * sizeof(uint64_t) + alignment - 1) / alignment * alignment;
+    return Layout::rounded(split_counts(plan) * sizeof(uint64_t));
 }
 
 template <typename Word> Range<Word> range_of(const shuf__range &part)

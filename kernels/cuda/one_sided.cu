@@ -12,6 +12,7 @@
 #include "one_sided.cuh"
 
 #include "exchange_sort.cuh"
+#include "layout.cuh"
 #include "walk.cuh"
 
 #include <cub/block/block_scan.cuh>
@@ -312,8 +313,6 @@ __global__ void __launch_bounds__(sort_threads, tuning::plan_sort_blocks_per_sm)
 
 /* ---- Launching ---- */
 
-constexpr uint64_t alignment = 256;
-
 Windows windows_of(const shuf__plan &plan)
 {
     const shuf__windows w = shuf__plan_windows(&plan);
@@ -351,21 +350,16 @@ struct Arrays {
     uint64_t bytes; /* of all arrays */
 };
 
-Arrays lay_out(const shuf__plan &plan, char *memory)
+Arrays lay_out(const shuf__plan &plan, void *memory)
 {
     Arrays a{};
-    char *at = memory;
+    Layout layout(memory);
     const Tiles tiles = tiles_of(plan);
-    const auto take = [&at](uint64_t bytes) {
-        char *here = at;
-        at += (bytes + alignment - 1) / alignment * alignment;
-        return here;
-    };
     a.all = uint64_t{tiles.all} * windows_of(plan).count;
-    a.windows_of = reinterpret_cast<uint16_t *>(take(tiles.places * sizeof *a.windows_of));
-    a.counts = reinterpret_cast<uint64_t *>(take(a.all * sizeof *a.counts));
-    a.temporary = take(scan_bytes(a.all) + 1);
-    a.bytes = static_cast<uint64_t>(at - memory);
+    a.windows_of = layout.take<uint16_t>(tiles.places);
+    a.counts = layout.take<uint64_t>(a.all);
+    a.temporary = layout.take<char>(scan_bytes(a.all) + 1);
+    a.bytes = layout.bytes();
     return a;
 }
 
@@ -416,7 +410,7 @@ cudaError_t one_sided_async(const shuf__computation &computation, void *out, cud
     const shuf__plan &plan = computation.request.plan;
     const Windows windows = windows_of(plan);
     const Tiles tiles = tiles_of(plan);
-    const Arrays a = lay_out(plan, static_cast<char *>(computation.workspace->memory));
+    const Arrays a = lay_out(plan, computation.workspace->memory);
     auto *const begins = static_cast<uint32_t *>(out);
     uint32_t *const numbers = begins + shuf__plan_parts(&plan) * (windows.count + 1);
     uint32_t *const indices = numbers + tiles.places;

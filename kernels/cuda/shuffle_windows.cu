@@ -16,6 +16,7 @@
 
 #include "fold_forms.cuh"
 #include "host/primefold_shape.h"
+#include "layout.cuh"
 #include "tuning.cuh"
 
 #include <cub/block/block_scan.cuh>
@@ -343,29 +344,24 @@ __global__ void __launch_bounds__(unpermute_threads)
 
 /* ---- Launching ---- */
 
-/* Divides the memory from `at` on among the arrays. With NULL it computes only `bytes`. */
-Windows lay_out(const shuf__shuffle &s, char *at)
+/* Divides the memory among the arrays. With NULL it computes only `bytes`. */
+Windows lay_out(const shuf__shuffle &s, void *memory)
 {
     Windows w{};
-    const char *const begin = at;
-    const auto take = [&](uint64_t count, uint64_t size) {
-        char *const here = at;
-        at += (count * size + 255) / 256 * 256;
-        return here;
-    };
+    Layout layout(memory);
     w.n = static_cast<uint32_t>(s.permutation.n);
     w.tiles = (w.n + tile - 1) / tile;
     while ((s.record << w.bits) < tuning::window_bytes || (w.n - 1) >> w.bits >= most)
         w.bits++;
     w.count = ((w.n - 1) >> w.bits) + 1;
     const uint64_t runs = uint64_t{w.tiles} * w.count, whole = uint64_t{w.n} + group;
-    w.list = reinterpret_cast<uint32_t *>(take(whole, sizeof *w.list));
-    w.end = reinterpret_cast<uint32_t *>(take(w.count, sizeof *w.end));
-    w.run = reinterpret_cast<uint32_t *>(take(runs, sizeof *w.run));
-    w.start = reinterpret_cast<uint16_t *>(take(runs, sizeof *w.start));
-    w.place = reinterpret_cast<uint16_t *>(take(whole, sizeof *w.place));
-    w.gathered = take(whole, s.record);
-    w.bytes = static_cast<uint64_t>(at - begin);
+    w.list = layout.take<uint32_t>(whole);
+    w.end = layout.take<uint32_t>(w.count);
+    w.run = layout.take<uint32_t>(runs);
+    w.start = layout.take<uint16_t>(runs);
+    w.place = layout.take<uint16_t>(whole);
+    w.gathered = layout.take<char>(whole * s.record);
+    w.bytes = layout.bytes();
     return w;
 }
 
@@ -423,7 +419,7 @@ uint64_t windows_bytes(const shuf__shuffle &s)
 cudaError_t windows_async(const shuf__shuffle &s, const void *in, void *out, void *temporary,
                           cudaStream_t stream)
 {
-    const Windows w = lay_out(s, static_cast<char *>(temporary));
+    const Windows w = lay_out(s, temporary);
     const shuf_primefold_shape shape = shuf__primefold_shape(s.permutation.n);
     const auto use = [&](auto of) {
         if constexpr (sizeof(typename decltype(of)::Form::Word) == 4)
