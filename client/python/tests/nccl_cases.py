@@ -63,6 +63,8 @@ def cases(world):
 
 def run(case, client, used):
     name, width, before, after, options, expected = case
+    if dist.get_world_size() == 1:
+        expected = {"StagedMove": "LocalKernelMove", "TorchMove": "LocalMove"}.get(expected, expected)
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
     offset, default = options.pop("offset", 0), options.pop("default", None)
@@ -102,7 +104,10 @@ def run(case, client, used):
 def watch_methods():
     """A list that gets the name of the method of each move."""
     used = []
-    for kind in (_moves.TorchMove, _moves.StagedMove, _moves.WrittenMove, _moves.DirectMove):
+    for kind in (
+        _moves.LocalMove, _moves.TorchMove, _moves.LocalKernelMove, _moves.StagedMove, _moves.WrittenMove,
+        _moves.DirectMove,
+    ):  # fmt: skip
         def run(self, rounds, kind=kind, own=kind.run):
             used.append(kind.__name__)
             return own(self, rounds)

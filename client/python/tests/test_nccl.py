@@ -17,7 +17,7 @@ CASES = pathlib.Path(__file__).parent / "nccl_cases.py"
 
 
 def worlds():
-    return [world for world in (2, 4, 8) if world <= torch.cuda.device_count()]
+    return [world for world in (1, 2, 4, 8) if world <= torch.cuda.device_count()]
 
 
 @pytest.mark.parametrize("world", worlds())

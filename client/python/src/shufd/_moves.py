@@ -62,7 +62,7 @@ def _are_readable(ranks: Ranks, leaves: list[torch.Tensor]) -> bool:
 def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: int) -> Stage | None:
     """The stage for the narrow tensors of a rank that gets so many records. None without such a tensor, if the
     budget is too small, or without memory. Then the rows are staged."""
-    if ranks.world == 1 or leaves[0].device in _cannot_open or not _are_readable(ranks, leaves):
+    if leaves[0].device in _cannot_open or not _are_readable(ranks, leaves):
         return None
     rows = [row_bytes(leaf) for leaf in leaves if not is_wide(leaf)]
     if not rows or len(leaves[0]) + places == 0:
@@ -77,7 +77,7 @@ def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: in
 def offers_of(ranks: Ranks, leaves: list[torch.Tensor], places: int, stage: Stage | None) -> Offers:
     """What this rank offers. It gets so many records."""
     is_open = leaves[0].device not in _cannot_open
-    if not is_open or not 1 < ranks.world <= _RANKS_ONE_SIDED or len(leaves[0]) > _RECORDS_ONE_SIDED:
+    if not is_open or ranks.world > _RANKS_ONE_SIDED or len(leaves[0]) > _RECORDS_ONE_SIDED:
         return Offers()
     if not _are_readable(ranks, leaves):
         return Offers()

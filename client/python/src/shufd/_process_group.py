@@ -98,8 +98,9 @@ class Ranks:
         return self._engine in ("mpi", "ucc") or self.uses_nccl(device)
 
     def uses_nccl(self, device: torch.device) -> bool:
-        """Whether NCCL exchanges the tensors of the device. Its work follows the order of CUDA streams."""
-        return device.type == "cuda" and "nccl" in self._engine
+        """Whether NCCL exchanges the tensors of the device, or this rank is alone. The work follows the order of CUDA
+        streams."""
+        return device.type == "cuda" and (self.world == 1 or "nccl" in self._engine)
 
     def start(self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]) -> Any:
         """Starts an exchange of bytes. Returns a function that waits for its end, and keeps the tensors
@@ -120,7 +121,8 @@ class Ranks:
 
     def wait_for_all(self, device: torch.device) -> None:
         """The current stream of the device waits until all ranks have come to this point in theirs."""
-        self._call(dist.all_reduce, torch.zeros(1, device=device), group=self.group)
+        if self.world > 1:
+            self._call(dist.all_reduce, torch.zeros(1, device=device), group=self.group)
 
     def _send_between_pairs(
         self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]
