@@ -104,8 +104,8 @@ static void settle(struct shuf__server *server)
     if (!shuf__engine_is_idle(server->engine)) /* on_engine_idle() continues after the frees */
         return;
     server->ended = true;
-    close_handles(server);
     shuf__end_guard_start(FORCED_END_MS, leave_without_device, server);
+    close_handles(server); /* waits for a thread, which may wait for a descriptor of a client */
     shuf__engine_stop(server->engine);
 }
 

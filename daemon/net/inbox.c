@@ -12,7 +12,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Passes no room for control data, so the kernel closes descriptors that a client sends. */
+/* Passes no room for control data, so the kernel closes descriptors that a client sends, where it
+ * cannot refuse them (listener.c). */
 ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
 {
     ssize_t got = recv(fd, inbox->bytes + inbox->end,

@@ -19,6 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 struct ucred shuf__peer_of(int fd)
 {
     struct ucred peer = {0};
@@ -228,6 +232,15 @@ static bool bind_socket(struct shuf__listener *listener)
     return true;
 }
 
+/* No request needs a descriptor. A client could send a socket whose close() takes as long as the
+ * client likes (SO_LINGER), and the daemon would wait for it. The connections inherit the option.
+ * An older kernel has no such option. */
+static void forbid_descriptors(int fd)
+{
+    const int allowed = 0;
+    setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed);
+}
+
 /* No client can connect before listen(), so the group and the mode are set before the first one. */
 static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid_t group,
                                struct shuf__error *error)
@@ -236,6 +249,7 @@ static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0 || !bind_socket(listener))
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
+    forbid_descriptors(listener->fd);
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
         return shuf__fail(error, SHUF_IO, "socket %s: giving it to group %ld: %s", path,
                           (long)group, strerror(errno));
@@ -272,8 +286,10 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     if (shuf__activation_take(&listener->fd, error))
         return error->status;
     listener->is_passed = listener->fd >= 0;
-    if (listener->is_passed)
-        getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
+    if (!listener->is_passed)
+        return SHUF_OK;
+    getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
+    forbid_descriptors(listener->fd);
     return SHUF_OK;
 }
 
