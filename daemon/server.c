@@ -290,7 +290,7 @@ static void init_handles(struct shuf__server *server)
         server->signals[i].data = server;
 }
 
-/* Fails only if there are no descriptors or no memory. */
+/* Fails only if there are no descriptors, no memory or no threads. */
 static shuf_status start_handles(struct shuf__server *server, struct shuf__error *error)
 {
     int result =
