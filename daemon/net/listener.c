@@ -232,10 +232,9 @@ static bool bind_socket(struct shuf__listener *listener)
     return true;
 }
 
-/* No request needs a descriptor. A client could send a socket whose close() takes as long as the
- * client likes (SO_LINGER), and the daemon would wait for it. The connections inherit the option.
- * An older kernel has no such option. */
-static void forbid_descriptors(int fd)
+/* A client could send a socket whose close() takes as long as the client likes (SO_LINGER), and the
+ * daemon would wait for it. The connections inherit the option. */
+void shuf__listener_forbid_descriptors(int fd)
 {
     const int allowed = 0;
     setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed);
@@ -249,7 +248,7 @@ static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0 || !bind_socket(listener))
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
-    forbid_descriptors(listener->fd);
+    shuf__listener_forbid_descriptors(listener->fd);
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
         return shuf__fail(error, SHUF_IO, "socket %s: giving it to group %ld: %s", path,
                           (long)group, strerror(errno));
@@ -289,7 +288,7 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     if (!listener->is_passed)
         return SHUF_OK;
     getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
-    forbid_descriptors(listener->fd);
+    shuf__listener_forbid_descriptors(listener->fd);
     return SHUF_OK;
 }
 
