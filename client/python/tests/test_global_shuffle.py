@@ -356,7 +356,7 @@ def test_integers_of_other_packages(client):
 def test_keys_with_the_same_name(client):
     """Ranks know keys by their names."""
     keys = [type("Key", (), {"__repr__": lambda self: "k"})() for _ in range(2)]
-    with pytest.raises(shufd.Invalid, match="rank 0: tensors: 2 keys with 1 names; expected a name for each key"):
+    with pytest.raises(shufd.Invalid, match="rank 0: tensors: 2 keys with 1 name; expected a name for each key"):
         shufd.torch.global_shuffle({key: torch.arange(10) for key in keys}, seed=7, client=client)
 
 

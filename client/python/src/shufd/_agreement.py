@@ -27,7 +27,8 @@ def leaves_of(data: Any) -> dict[str, Any]:
     if isinstance(data, dict):
         leaves = {repr(key): data[key] for key in sorted(data, key=repr)}
         if len(leaves) < len(data):
-            raise _errors.Invalid(f"tensors: {len(data)} keys with {len(leaves)} names; expected a name for each key")
+            names = counted(len(leaves), "name")
+            raise _errors.Invalid(f"tensors: {len(data)} keys with {names}; expected a name for each key")
         return leaves
     if isinstance(data, (list, tuple)):
         return {str(i): tensor for i, tensor in enumerate(data)}
