@@ -6,6 +6,7 @@
 #include "listener.h"
 
 #include "activation.h"
+#include "peer_socket.h"
 #include "socket.h"
 
 #include <errno.h>
@@ -18,10 +19,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83 /* Linux 6.16 */
-#endif
 
 struct ucred shuf__peer_of(int fd)
 {
@@ -232,14 +229,6 @@ static bool bind_socket(struct shuf__listener *listener)
     return true;
 }
 
-/* A client could send a socket whose close() takes as long as the client likes (SO_LINGER), and the
- * daemon would wait for it. The connections inherit the option. */
-void shuf__listener_forbid_descriptors(int fd)
-{
-    const int allowed = 0;
-    setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed);
-}
-
 /* No client can connect before listen(), so the group and the mode are set before the first one. */
 static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid_t group,
                                struct shuf__error *error)
@@ -248,7 +237,7 @@ static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0 || !bind_socket(listener))
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
-    shuf__listener_forbid_descriptors(listener->fd);
+    shuf__peer_socket_listen(listener->fd, false);
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
         return shuf__fail(error, SHUF_IO, "socket %s: giving it to group %ld: %s", path,
                           (long)group, strerror(errno));
@@ -288,7 +277,7 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     if (!listener->is_passed)
         return SHUF_OK;
     getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
-    shuf__listener_forbid_descriptors(listener->fd);
+    shuf__peer_socket_listen(listener->fd, true);
     return SHUF_OK;
 }
 

@@ -31,10 +31,6 @@ struct shuf__listener {
 shuf_status shuf__listener_open(struct shuf__listener *listener, const char *path, mode_t mode,
                                 const char *group, struct shuf__error *error);
 
-/* The clients of a listening socket cannot send descriptors, which no request needs. Call it before
- * clients connect. Does nothing before Linux 6.16. */
-void shuf__listener_forbid_descriptors(int fd);
-
 /* Checks path, directory and group like shuf__listener_open(), but not whether a daemon uses the
  * path. Changes nothing. */
 shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error);
