@@ -153,7 +153,7 @@ def row_of(case, gpus):
         return Row(gpus, case.records * gpus, plan, from_own, nvlink / case.peer, nvlink, 0, own / gpus, memory)
     if case.is_written:
         plan, sent = one_sided_seconds(case.records), nvlink + case.records * near / gpus * REQUEST_BYTES
-        memory = max(one_sided_bytes(case.records), case.records * PLAN_BYTES + STAGE_BYTES)
+        memory = one_sided_bytes(case.records) + STAGE_BYTES
         move = case.records / case.move
         return Row(gpus, case.records * gpus, plan, move, sent / NVLINK, sent, 0, own / gpus, memory, False)
     plan = plan_seconds(case.records * gpus, gpus, case.records)

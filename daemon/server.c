@@ -104,8 +104,8 @@ static void settle(struct shuf__server *server)
     if (!shuf__engine_is_idle(server->engine)) /* on_engine_idle() continues after the frees */
         return;
     server->ended = true;
-    close_handles(server);
     shuf__end_guard_start(FORCED_END_MS, leave_without_device, server);
+    close_handles(server); /* waits for a thread, which may wait for a descriptor of a client */
     shuf__engine_stop(server->engine);
 }
 
@@ -290,14 +290,22 @@ static void init_handles(struct shuf__server *server)
         server->signals[i].data = server;
 }
 
-/* Fails only if there are no descriptors or no memory. */
+static shuf_status fail_of_system(int result, struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_IO,
+                      "cannot start: %s; expected higher limits of memory (ulimit -v), processes "
+                      "(ulimit -u) and open files (ulimit -n)",
+                      uv_strerror(result));
+}
+
+/* Fails only if there are no descriptors, no memory or no threads. */
 static shuf_status start_handles(struct shuf__server *server, struct shuf__error *error)
 {
     int result =
         shuf__acceptor_init(&server->acceptor, &server->service.sessions, &server->listener);
     for (int i = 0; i < SIGNALS && result == 0; i++)
         result = uv_signal_init(&server->loop, &server->signals[i]);
-    return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;
+    return result == 0 ? SHUF_OK : fail_of_system(result, error);
 }
 
 /* Call after the device is open. Before, the loop does not run, and signals end the process. */
@@ -306,7 +314,7 @@ static shuf_status start_signals(struct shuf__server *server, struct shuf__error
     int result = shuf__signal_guard_start();
     for (int i = 0; i < SIGNALS && result == 0; i++)
         result = uv_signal_start(&server->signals[i], signals[i].handler, signals[i].number);
-    return result ? shuf__fail(error, SHUF_IO, "%s", uv_strerror(result)) : SHUF_OK;
+    return result == 0 ? SHUF_OK : fail_of_system(result, error);
 }
 
 static shuf_status start_engine(struct shuf__server *server, struct shuf__error *error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients that send descriptors which no request needs, and clients that open connections without
- * end. The daemon still serves other clients. Afterwards it has no more descriptors open than
- * before.
+ * Clients that try to send descriptors, which no request needs, and clients that open connections
+ * without end. The daemon still serves other clients. Afterwards it has no more descriptors open
+ * than before.
  */
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -16,6 +16,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
 enum {
     DESCRIPTORS = 250, /* descriptors in a message; the kernel's limit is 253 */
     MESSAGES = 300,
@@ -25,8 +29,7 @@ enum {
 
 static const char *backend;
 
-/* Returns false if the user has reached the kernel's limit of descriptors in flight. */
-static bool send_descriptors(const struct wire *w, const void *bytes, size_t size)
+static ssize_t try_to_send_descriptors(const struct wire *w, const void *bytes, size_t size)
 {
     int descriptors[DESCRIPTORS];
     union {
@@ -43,9 +46,18 @@ static bool send_descriptors(const struct wire *w, const void *bytes, size_t siz
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof control};
-    ssize_t sent = sendmsg(w->fd, &message, MSG_NOSIGNAL);
+    return sendmsg(w->fd, &message, MSG_NOSIGNAL);
+}
+
+/* Sends only the bytes if the kernel refuses descriptors for the daemon. Returns false if the user
+ * has reached the kernel's limit of descriptors in flight. */
+static bool send_descriptors(const struct wire *w, const void *bytes, size_t size)
+{
+    ssize_t sent = try_to_send_descriptors(w, bytes, size);
     if (sent < 0 && errno == ETOOMANYREFS)
         return false;
+    if (sent < 0 && errno == EPERM)
+        sent = send(w->fd, bytes, size, MSG_NOSIGNAL);
     assert_int_equal(sent, size);
     return true;
 }
@@ -149,6 +161,23 @@ static void daemon_survives_floods(void **state)
     assert_true(harness_stop(&h));
 }
 
+static void sent_descriptors_are_refused(void **state)
+{
+    (void)state;
+    int allowed;
+    socklen_t size = sizeof allowed;
+    struct harness h;
+    wire_start(&h, backend, "");
+    struct wire *w = wire_greet(&h);
+    if (getsockopt(w->fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, &size) == 0) {
+        assert_int_equal(try_to_send_descriptors(w, "\x40\0\0\0", 4), -1);
+        assert_int_equal(errno, EPERM);
+    }
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 /* Writes until the daemon has closed the connection. Returns the number of bytes that the socket
  * accepted. */
 static size_t write_without_end(struct wire *w)
@@ -183,6 +212,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(daemon_survives_floods),
+        cmocka_unit_test(sent_descriptors_are_refused),
         cmocka_unit_test(refused_connections_cost_one_read),
     };
     backend = harness_backend_or_skip(argc, argv);

@@ -5,6 +5,7 @@
  */
 #include "wire.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -533,7 +534,10 @@ static void test_unexpected_descriptors_are_closed(void **state)
                                  .msg_iovlen = 1,
                                  .msg_control = &control,
                                  .msg_controllen = sizeof control};
-        assert_int_equal(sendmsg(w->fd, &message, MSG_NOSIGNAL), part.iov_len);
+        const ssize_t sent = sendmsg(w->fd, &message, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EPERM) /* Linux 6.16 and newer; flood.old_kernel has the rest */
+            break;
+        assert_int_equal(sent, part.iov_len);
         wire_expect(w, SHUF_OK, "");
     }
     /* The daemon has closed the client's 30 descriptors. One or two others may belong to

@@ -4,19 +4,19 @@
  */
 #include "inbox.h"
 
+#include "peer_socket.h"
+
 #include <string.h>
-#include <sys/socket.h>
 
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Passes no room for control data, so the kernel closes descriptors that a client sends. */
 ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
 {
-    ssize_t got = recv(fd, inbox->bytes + inbox->end,
-                       least(SHUF__INBOX_CHUNK, sizeof inbox->bytes - inbox->end), 0);
+    const size_t room = least(SHUF__INBOX_CHUNK, sizeof inbox->bytes - inbox->end);
+    const ssize_t got = shuf__peer_socket_receive(fd, inbox->bytes + inbox->end, room);
     if (got > 0)
         inbox->end += (size_t)got;
     return got;
@@ -25,7 +25,7 @@ ssize_t shuf__inbox_receive(struct shuf__inbox *inbox, int fd)
 ssize_t shuf__inbox_discard(struct shuf__inbox *inbox, int fd)
 {
     inbox->begin = inbox->end = 0;
-    return recv(fd, inbox->bytes, SHUF__INBOX_CHUNK, 0);
+    return shuf__peer_socket_receive(fd, inbox->bytes, SHUF__INBOX_CHUNK);
 }
 
 bool shuf__inbox_has_frame(const struct shuf__inbox *inbox)

@@ -6,6 +6,7 @@
 #include "listener.h"
 
 #include "activation.h"
+#include "peer_socket.h"
 #include "socket.h"
 
 #include <errno.h>
@@ -236,6 +237,7 @@ static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0 || !bind_socket(listener))
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
+    shuf__peer_socket_listen(listener->fd, false);
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
         return shuf__fail(error, SHUF_IO, "socket %s: giving it to group %ld: %s", path,
                           (long)group, strerror(errno));
@@ -272,8 +274,10 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     if (shuf__activation_take(&listener->fd, error))
         return error->status;
     listener->is_passed = listener->fd >= 0;
-    if (listener->is_passed)
-        getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
+    if (!listener->is_passed)
+        return SHUF_OK;
+    getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
+    shuf__peer_socket_listen(listener->fd, true);
     return SHUF_OK;
 }
 

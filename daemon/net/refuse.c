@@ -7,6 +7,7 @@
 
 #include "activation.h"
 #include "message.h"
+#include "peer_socket.h"
 
 #include <assert.h>
 #include <string.h>
@@ -29,8 +30,8 @@ void shuf__refuse_connection(int fd, const struct shuf__error *error)
     size_t size = shuf__message_pack(&reply.base, bytes, sizeof bytes);
     assert(size > 0);
     if (send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size)
-        (void)!recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
-    close(fd);
+        (void)!shuf__peer_socket_receive(fd, bytes, sizeof bytes);
+    shuf__peer_socket_close(fd);
 }
 
 /* The status is never INVALID, because a client would look for the mistake in its own request. */

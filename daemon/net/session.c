@@ -5,6 +5,7 @@
  */
 #include "session.h"
 
+#include "peer_socket.h"
 #include "request_events.h"
 #include "session_make.h"
 
@@ -75,7 +76,7 @@ void shuf__session_close(struct shuf__session *session)
     uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
     /* close() removes the socket only if no other process has it. */
     shuf__ready_watch(&session->ready, session->fd, session->watched, 0);
-    close(session->fd);
+    shuf__peer_socket_close(session->fd);
     session->fd = -1;
     LIST_REMOVE(session, link);
     session->all->count--;

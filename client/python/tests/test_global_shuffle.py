@@ -357,7 +357,7 @@ def test_integers_of_other_packages(client):
 def test_keys_with_the_same_name(client):
     """Ranks know keys by their names."""
     keys = [type("Key", (), {"__repr__": lambda self: "k"})() for _ in range(2)]
-    with pytest.raises(shufd.Invalid, match="rank 0: tensors: 2 keys with 1 names; expected a name for each key"):
+    with pytest.raises(shufd.Invalid, match="rank 0: tensors: 2 keys with 1 name; expected a name for each key"):
         shufd.torch.global_shuffle({key: torch.arange(10) for key in keys}, seed=7, client=client)
 
 
@@ -654,13 +654,14 @@ def test_a_rank_with_wrong_arguments_takes_its_gpu(monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "device", device)
     tensor = torch.zeros(3).as_subclass(TensorOfGpu)
-    for data in ([tensor, tensor[:2]], {"a": None, "b": tensor}):
-        with pytest.raises(shufd.Invalid, match="rank 0: tensor "):
+    keys = [type("Key", (), {"__repr__": lambda self: "k"})() for _ in range(2)]
+    for data in ([tensor, tensor[:2]], {"a": None, "b": tensor}, dict.fromkeys(keys, tensor)):
+        with pytest.raises(shufd.Invalid, match="rank 0: tensor"):
             shufd.torch.global_shuffle(data, seed=7)
     monkeypatch.setattr(_process_group.Ranks, "gpu", torch.device("cuda", 2))
     with pytest.raises(shufd.Invalid, match="rank 0: tensor: NoneType"):
         shufd.torch.global_shuffle(None, seed=7)
-    assert taken == [3, 3, 2]
+    assert taken == [3, 3, 3, 2]
 
 
 class EarlyClient:

@@ -27,7 +27,8 @@ def leaves_of(data: Any) -> dict[str, Any]:
     if isinstance(data, dict):
         leaves = {repr(key): data[key] for key in sorted(data, key=repr)}
         if len(leaves) < len(data):
-            raise _errors.Invalid(f"tensors: {len(data)} keys with {len(leaves)} names; expected a name for each key")
+            names = counted(len(leaves), "name")
+            raise _errors.Invalid(f"tensors: {len(data)} keys with {names}; expected a name for each key")
         return leaves
     if isinstance(data, (list, tuple)):
         return {str(i): tensor for i, tensor in enumerate(data)}
@@ -37,7 +38,8 @@ def leaves_of(data: Any) -> dict[str, Any]:
 def gpu_of(data: Any) -> torch.device | None:
     """The GPU of the first tensor that is on one, also if the arguments are wrong."""
     with contextlib.suppress(Exception):
-        for leaf in leaves_of(data).values():
+        is_dict = isinstance(data, dict)  # which may have keys with the same name
+        for leaf in [data[key] for key in sorted(data, key=repr)] if is_dict else leaves_of(data).values():
             if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda":
                 return leaf.device
     return None

@@ -156,8 +156,8 @@ def take_rows(out: torch.Tensor, row_bytes: int, plan: PlanTable, owners: Sequen
 
 @cache
 def compile_send(row_bytes: int, offset: int, device: torch.device) -> None:
-    """Compiles the kernel for rows of this size, with the offset_of() their addresses, by a launch without rows. A
-    failure is then one of this rank before the exchange, not during it."""
+    """Compiles the kernel of Sender for rows of this size at addresses with this offset_of(), by a launch without rows.
+    A failure is then one of this rank before the exchange, not during it."""
     nothing = torch.zeros(16, dtype=torch.int64, device=device)
     address = nothing.data_ptr()
     Sender(nothing, row_bytes, 1, [[Request(address, address, address + offset)]]).launch(0, 1)
@@ -165,7 +165,7 @@ def compile_send(row_bytes: int, offset: int, device: torch.device) -> None:
 
 @cache
 def compile_take(row_bytes: int, offset: int, device: torch.device) -> None:
-    """Does the same as compile_send()."""
+    """Compiles the kernel of take_rows() in the same way."""
     nothing = torch.zeros(16, dtype=torch.int64, device=device)
     address = nothing.data_ptr()
     plan = PlanTable(address, address, address, 0, 1, 0)

@@ -134,7 +134,7 @@ class Table:
 
 @cache
 def compile_for(row_bytes: int, offset: int, width: int, device: torch.device) -> None:
-    """Compiles the kernel for rows of this size, with the offset_of() their addresses, and lists of numbers of `width`
+    """Compiles the kernel for rows of this size at addresses with this offset_of(), and lists of numbers of `width`
     bytes. A failure is then one of this rank before the exchange, not during it."""
     Table([[Segment(offset, offset, 0, 0, 0)]], row_bytes, width, device).compile()
 

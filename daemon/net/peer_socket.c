@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See peer_socket.h.
+ */
+#include "peer_socket.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
+enum { PATIENCE_MS = 10, SIGNAL = SIGURG };
+
+static atomic_bool may_get_descriptors;
+
+/* The timer of this thread, which sends the signal to it. */
+static _Thread_local struct {
+    bool is_made, exists;
+    timer_t timer;
+} own;
+
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+/* Without SA_RESTART the signal ends a wait in the kernel. */
+static void await_signals(void)
+{
+    const struct sigaction action = {.sa_handler = do_nothing};
+    may_get_descriptors = true;
+    sigaction(SIGNAL, &action, NULL);
+}
+
+void shuf__peer_socket_listen(int fd, bool has_clients)
+{
+    const int allowed = 0;
+    if (setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed) != 0 || has_clients)
+        await_signals();
+}
+
+static void make_timer(void)
+{
+    sigset_t signals;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGNAL};
+    event._sigev_un._tid = gettid();
+    own.is_made = true;
+    own.exists = timer_create(CLOCK_MONOTONIC, &event, &own.timer) == 0;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGNAL);
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+}
+
+/* 0: no signal. */
+static void set_timer(long ms)
+{
+    const struct itimerspec time = {.it_value.tv_nsec = ms * 1000000};
+    if (!own.is_made)
+        make_timer();
+    if (own.exists)
+        timer_settime(own.timer, 0, &time, NULL);
+}
+
+ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
+{
+    if (!may_get_descriptors)
+        return recv(fd, bytes, size, MSG_DONTWAIT);
+    set_timer(PATIENCE_MS);
+    const ssize_t got = recv(fd, bytes, size, MSG_DONTWAIT);
+    const int cause = errno;
+    set_timer(0);
+    errno = cause;
+    return got;
+}
+
+void shuf__peer_socket_close(int fd)
+{
+    if (may_get_descriptors)
+        set_timer(PATIENCE_MS);
+    close(fd);
+    if (may_get_descriptors)
+        set_timer(0);
+}
