@@ -11,7 +11,7 @@
 
 /* ---- on the thread ---- */
 
-/* Works without the mutex. */
+/* Releases the mutex while it works. */
 static void refuse_first(struct shuf__refusals *refusals)
 {
     const int fd = refusals->refusal[refusals->first].fd;
