@@ -8,10 +8,10 @@
 #include "log_queue.h"
 
 #include "log_limit.h"
+#include "quiet_thread.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -147,17 +147,6 @@ static void destroy(struct shuf__log_queue *queue)
     free(queue);
 }
 
-/* Blocks signals in the new thread, because the loop's thread handles them. */
-static int start_thread(struct shuf__log_queue *queue)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int result = pthread_create(&queue->thread, NULL, write_lines, queue);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
-}
-
 struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_output output)
 {
     pthread_condattr_t monotonic;
@@ -171,7 +160,7 @@ struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_output output)
     pthread_cond_init(&queue->changed, &monotonic);
     pthread_cond_init(&queue->ended, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (start_thread(queue) == 0)
+    if (shuf__quiet_thread_start(&queue->thread, write_lines, queue) == 0)
         return queue;
     destroy(queue);
     return NULL;

@@ -4,14 +4,14 @@
  */
 #include "refusals.h"
 
+#include "config/quiet_thread.h"
 #include "refuse.h"
 
 #include <assert.h>
-#include <signal.h>
 
 /* ---- on the thread ---- */
 
-/* Works without the mutex. */
+/* Releases the mutex while it works. */
 static void refuse_first(struct shuf__refusals *refusals)
 {
     const int fd = refusals->refusal[refusals->first].fd;
@@ -56,17 +56,6 @@ static void on_room(uv_async_t *room)
     refusals->has_room(refusals);
 }
 
-/* Blocks signals in the new thread, because the loop's thread handles them. */
-static int start_thread(struct shuf__refusals *refusals)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int result = pthread_create(&refusals->thread, NULL, refuse_all, refusals);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
-}
-
 int shuf__refusals_start(struct shuf__refusals *refusals, uv_loop_t *loop)
 {
     refusals->first = refusals->count = 0;
@@ -76,7 +65,7 @@ int shuf__refusals_start(struct shuf__refusals *refusals, uv_loop_t *loop)
     int result = uv_async_init(loop, &refusals->room, on_room);
     if (result != 0)
         return result;
-    result = start_thread(refusals);
+    result = shuf__quiet_thread_start(&refusals->thread, refuse_all, refusals);
     refusals->is_started = result == 0;
     if (!refusals->is_started)
         uv_close((uv_handle_t *)&refusals->room, NULL);
