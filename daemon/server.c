@@ -105,7 +105,7 @@ static void settle(struct shuf__server *server)
         return;
     server->ended = true;
     shuf__end_guard_start(FORCED_END_MS, leave_without_device, server);
-    close_handles(server); /* waits for a thread, which may wait for a descriptor of a client */
+    close_handles(server); /* waits for the thread that refuses connections */
     shuf__engine_stop(server->engine);
 }
 

@@ -8,7 +8,7 @@
 #include "log_queue.h"
 
 #include "log_limit.h"
-#include "quiet_thread.h"
+#include "thread.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -160,7 +160,7 @@ struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_output output)
     pthread_cond_init(&queue->changed, &monotonic);
     pthread_cond_init(&queue->ended, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (shuf__quiet_thread_start(&queue->thread, write_lines, queue) == 0)
+    if (shuf__thread_start(&queue->thread, write_lines, queue) == 0)
         return queue;
     destroy(queue);
     return NULL;

@@ -38,7 +38,7 @@ static bool bind_unix(int fd, const struct shuf__endpoint *endpoint, mode_t mode
 {
     const char *path = endpoint->address.un.sun_path;
     remove_stale(endpoint);
-    shuf__peer_socket_listen(fd, false);
+    shuf__peer_socket_forbid_descriptors(fd, false);
     const mode_t before = umask(0177);
     const int bound = bind(fd, &endpoint->address.any, endpoint->length);
     umask(before);

@@ -237,7 +237,7 @@ static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->fd < 0 || !bind_socket(listener))
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
-    shuf__peer_socket_listen(listener->fd, false);
+    shuf__peer_socket_forbid_descriptors(listener->fd, false);
     if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
         return shuf__fail(error, SHUF_IO, "socket %s: giving it to group %ld: %s", path,
                           (long)group, strerror(errno));
@@ -277,7 +277,7 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     if (!listener->is_passed)
         return SHUF_OK;
     getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
-    shuf__peer_socket_listen(listener->fd, true);
+    shuf__peer_socket_forbid_descriptors(listener->fd, true);
     return SHUF_OK;
 }
 

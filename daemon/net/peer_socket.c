@@ -31,18 +31,18 @@ static void do_nothing(int signal)
 }
 
 /* Without SA_RESTART the signal ends a wait in the kernel. */
-static void await_signals(void)
+static void expect_descriptors(void)
 {
     const struct sigaction action = {.sa_handler = do_nothing};
-    may_get_descriptors = true;
     sigaction(SIGNAL, &action, NULL);
+    may_get_descriptors = true;
 }
 
-void shuf__peer_socket_listen(int fd, bool has_clients)
+void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients)
 {
     const int allowed = 0;
     if (setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed) != 0 || has_clients)
-        await_signals();
+        expect_descriptors();
 }
 
 static void make_timer(void)
@@ -57,10 +57,12 @@ static void make_timer(void)
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
-/* 0: no signal. */
+/* The signal comes after this time; 0: it does not come. */
 static void set_timer(long ms)
 {
     const struct itimerspec time = {.it_value.tv_nsec = ms * 1000000};
+    if (!may_get_descriptors)
+        return;
     if (!own.is_made)
         make_timer();
     if (own.exists)
@@ -69,8 +71,6 @@ static void set_timer(long ms)
 
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
 {
-    if (!may_get_descriptors)
-        return recv(fd, bytes, size, MSG_DONTWAIT);
     set_timer(PATIENCE_MS);
     const ssize_t got = recv(fd, bytes, size, MSG_DONTWAIT);
     const int cause = errno;
@@ -81,9 +81,7 @@ ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
 
 void shuf__peer_socket_close(int fd)
 {
-    if (may_get_descriptors)
-        set_timer(PATIENCE_MS);
+    set_timer(PATIENCE_MS);
     close(fd);
-    if (may_get_descriptors)
-        set_timer(0);
+    set_timer(0);
 }

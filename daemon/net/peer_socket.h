@@ -15,7 +15,7 @@
 /* Lets the clients of a listening socket send no descriptors, which no request needs, if the kernel
  * can refuse them. It does not refuse those of clients that have connected before the call. Call it
  * before other threads use the functions below. */
-void shuf__peer_socket_listen(int fd, bool has_clients);
+void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients);
 
 /* As recv() with MSG_DONTWAIT. */
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size);

@@ -4,7 +4,7 @@
  */
 #include "refusals.h"
 
-#include "config/quiet_thread.h"
+#include "config/thread.h"
 #include "refuse.h"
 
 #include <assert.h>
@@ -65,7 +65,7 @@ int shuf__refusals_start(struct shuf__refusals *refusals, uv_loop_t *loop)
     int result = uv_async_init(loop, &refusals->room, on_room);
     if (result != 0)
         return result;
-    result = shuf__quiet_thread_start(&refusals->thread, refuse_all, refusals);
+    result = shuf__thread_start(&refusals->thread, refuse_all, refusals);
     refusals->is_started = result == 0;
     if (!refusals->is_started)
         uv_close((uv_handle_t *)&refusals->room, NULL);

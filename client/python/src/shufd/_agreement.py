@@ -38,8 +38,8 @@ def leaves_of(data: Any) -> dict[str, Any]:
 def gpu_of(data: Any) -> torch.device | None:
     """The GPU of the first tensor that is on one, also if the arguments are wrong."""
     with contextlib.suppress(Exception):
-        is_dict = isinstance(data, dict)  # which may have keys with the same name
-        for leaf in [data[key] for key in sorted(data, key=repr)] if is_dict else leaves_of(data).values():
+        leaves = data if isinstance(data, dict) else leaves_of(data)  # keys of a dict may have the same name
+        for leaf in leaves.values():
             if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda":
                 return leaf.device
     return None

@@ -45,7 +45,7 @@ class _Attempt:
         for rank, (failed, *_) in enumerate(replies):
             if failed:
                 kind = getattr(_errors, failed[0], _errors.Error)
-                self.is_exposed = False  # all ranks end here, after what they have written
+                self.is_exposed = False  # all ranks fail here, and what they wrote has arrived
                 raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
         if not all(is_able for _, is_able, _ in replies):
             return None
@@ -153,7 +153,7 @@ class _Call:
         except BaseException:
             if self.stage and self.attempt.is_exposed:
                 self.stage.keep()
-            self.stage = None  # as in end()
+            self.stage = None  # the traceback refers to this call
             try:
                 self.attempt.end()
             finally:

@@ -77,7 +77,7 @@ def word_of(row_bytes: int, addresses: Sequence[int]) -> Any:
 
 
 def offset_of(addresses: Sequence[int]) -> int:
-    """An offset from a multiple of 8 with the same word as all addresses."""
+    """An address below 8 for which word_of() gives the same word as for all these addresses."""
     offset = 0
     for address in addresses:
         offset |= address % 8

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * See quiet_thread.h.
+ * See thread.h.
  */
-#include "quiet_thread.h"
+#include "thread.h"
 
 #include <signal.h>
 
-int shuf__quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *context)
+int shuf__thread_start(pthread_t *thread, void *(*run)(void *), void *context)
 {
     sigset_t all, before;
     sigfillset(&all);
