@@ -6,9 +6,11 @@ compared with one shuffle of all rows. Rank 0 prints a line for each case: its m
 its inverse were right.
 """
 
+import contextlib
 import os
 import sys
 import time
+from unittest import mock
 
 import numpy as np
 import torch
@@ -16,7 +18,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _moves, _peer_moves
+from shufd import _moves, _peer_memory, _peer_moves
 
 
 def evenly(n, world):
@@ -59,6 +61,25 @@ def cases(world):
     yield "staged, in rounds", 8, even, even, {"reads": False, "budget": 20_000}, "StagedMove"
     yield "staged, wide", 256, even, even, {"reads": False}, "StagedMove"
     yield "staged, images in rounds", 150_528, images, images, {"reads": False, "budget": 1 << 20}, "StagedMove"
+    if world == 1:
+        return
+    for width in (8, 256):
+        yield f"{width} bytes, a rank cannot open memory", width, even, even, {"fault": "open"}, "StagedMove"
+    yield "a rank has no memory for its stage", 8, even, even, {"fault": "stage"}, "StagedMove"
+    for width in (8, 256):
+        kind = "DirectMove" if width >= 64 else "WrittenMove"
+        yield f"{width} bytes, several engines", width, even, even, {"engines": "cpu:gloo,cuda:nccl"}, kind
+
+
+@contextlib.contextmanager
+def fault(kind):
+    """The last rank cannot open the memory of the others, or has none for its stage."""
+    no_memory = mock.patch.object(_moves, "Stage", side_effect=torch.cuda.OutOfMemoryError("no memory"))
+    cannot_open = mock.patch.object(_peer_memory.PeerMemory, "open", return_value=None)
+    faults = {"stage": no_memory, "open": cannot_open} if dist.get_rank() == dist.get_world_size() - 1 else {}
+    with faults.get(kind, contextlib.nullcontext()):
+        yield
+    _moves._cannot_open.clear()
 
 
 def run(case, client, used):
@@ -68,6 +89,8 @@ def run(case, client, used):
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
     offset, default = options.pop("offset", 0), options.pop("default", None)
+    broken, engines = options.pop("fault", None), options.pop("engines", None)
+    group = dist.new_group(backend=engines) if engines else None
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
     rank = dist.get_rank()
@@ -84,11 +107,11 @@ def run(case, client, used):
     usual, _peer_moves.LEAST_DIRECT_BYTES = _peer_moves.LEAST_DIRECT_BYTES, least
     torch.set_default_device(default)
     used.clear()
-    shuffled = shufd.torch.global_shuffle(own, seed=7, epoch=width, output_size=after[rank], client=client, **options)
-    methods = set(used)
-    back = shufd.torch.global_shuffle(
-        shuffled, seed=7, epoch=width, output_size=before[rank], inverse=True, client=client, **options
-    )
+    options.update(seed=7, epoch=width, client=client)
+    with fault(broken):
+        shuffled = shufd.torch.global_shuffle(own, group, output_size=after[rank], **options)
+        methods = set(used)
+        back = shufd.torch.global_shuffle(shuffled, group, output_size=before[rank], inverse=True, **options)
     torch.set_default_device(None)
     _peer_moves.LEAST_DIRECT_BYTES = usual
     os.environ.pop("NCCL_P2P_DISABLE", None)
