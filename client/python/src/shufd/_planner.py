@@ -48,7 +48,9 @@ class Planner:
         with contextlib.suppress(Exception):
             client = self._client()
             ask = functools.partial(client._with, client._connection(), functools.partial(self._ask, *sizes))
-            self.early = sizes, _wait.Work(ask)
+            work = _wait.Work(ask)
+            self.early = sizes, work
+            work.wait_for_start()  # what the daemon does next takes longer than all that this thread does meanwhile
 
     def end(self) -> None:
         """Waits for the plan that begin() has asked for, and gives it back."""

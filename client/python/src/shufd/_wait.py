@@ -49,18 +49,25 @@ class Work:
     """A call of a function in another thread."""
 
     def __init__(self, function: Callable[[], T]) -> None:
-        self._done = _thread.allocate_lock()
+        self._started, self._done = _thread.allocate_lock(), _thread.allocate_lock()
+        self._started.acquire()
         self._done.acquire()
         self._functions, self._outcome = [function], list[Any]()
         _thread.start_new_thread(self._work, ())
 
     def _work(self) -> None:
+        self._started.release()
         try:
             self._outcome.extend((self._functions.pop()(), None))  # the thread may end later and keeps no reference
         except BaseException as error:  # passed on to the caller, without this frame
             self._outcome.extend((None, error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)))
         finally:
             self._done.release()
+
+    def wait_for_start(self) -> None:
+        """The function then keeps the interpreter until it waits itself. Without this call it may start only when the
+        caller waits."""
+        self._started.acquire()
 
     def wait(self, title: str = "", progress: bool | None = False) -> None:
         _watch(self._done, title, progress)
