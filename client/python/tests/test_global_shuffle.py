@@ -533,9 +533,16 @@ def test_no_stage_is_exposed_after_a_common_failure():
     attempt.moves = [types.SimpleNamespace(count_rounds=lambda budget: 1)]
     assert attempt.is_exposed
     failed = (("Busy", "no room"), True, [])
-    ranks = types.SimpleNamespace(gather=lambda own, after: [own, failed])
+    calls = []
+
+    def gather(own, after=None):
+        calls.append((own, attempt.is_exposed))
+        return [own, failed]
+
+    attempt.wait = lambda: calls.append("wait")
     with pytest.raises(shufd.Busy, match="rank 1: no room"):
-        attempt.agree(ranks, 1)
+        attempt.agree(types.SimpleNamespace(gather=gather), 1)
+    assert calls == [((None, True, [1]), True), "wait", (None, True)]
     assert not attempt.is_exposed
 
 

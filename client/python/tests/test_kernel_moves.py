@@ -165,7 +165,7 @@ class Pair:
 
     def __init__(self, first, second):
         self.first, self.second = first, second
-        self.count_rounds, self.prepare, self.prepare_beside = first.count_rounds, first.prepare, first.prepare_beside
+        self.count_rounds, self.prepare = first.count_rounds, first.prepare
 
     def run(self, rounds):
         first, second = self.first.run(rounds), self.second.run(rounds)
@@ -209,7 +209,6 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options
         try:
             if prepares:
                 prepared = moves[rank].prepare()
-                moves[rank].prepare_beside()
                 if prepared:
                     prepared()
                 exchange.barrier.wait()

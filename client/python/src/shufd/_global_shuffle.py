@@ -33,23 +33,29 @@ class _Attempt:
         self.moves: list[Move] = []
         self.failure: Exception | None = None
         self.is_able = True  # this rank can move its tensors so
-        self.prepared: Any = None  # the event after the work of Move.prepare()
+        self.prepared: Any = None  # the event of Move.prepare()
         self.is_exposed = True  # other ranks may write into the stage of this one
 
     def agree(self, ranks: Ranks, budget: int) -> list[int] | None:
-        """Waits until all ranks have their plans and their memory, and the work of Move.prepare() has ended. Returns the
-        number of rounds of each tensor; None if a rank is not able. Fails on every rank if one has failed."""
+        """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Returns the number
+        of rounds of each tensor; None if a rank is not able. Fails on every rank if one has failed."""
         why = self.failure and (type(self.failure).__name__, _agreement.text_of(self.failure))
         rounds = [move.count_rounds(budget) for move in self.moves]
         replies = ranks.gather((why, self.is_able, rounds), self.prepared)
+        if all(is_able and not failed for failed, is_able, _ in replies):
+            return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
+        self._stop(ranks)
         for rank, (failed, *_) in enumerate(replies):
             if failed:
                 kind = getattr(_errors, failed[0], _errors.Error)
-                self.is_exposed = False  # all ranks fail here, and what they wrote has arrived
                 raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
-        if not all(is_able for _, is_able, _ in replies):
-            return None
-        return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
+        return None
+
+    def _stop(self, ranks: Ranks) -> None:
+        """Waits until no rank writes into the stages of the others. They have agreed on this."""
+        self.wait()
+        ranks.gather(None)
+        self.is_exposed = False
 
     def wait(self) -> None:
         """Waits until the GPU has read the plan."""
@@ -191,7 +197,6 @@ class _Call:
             rounds = self.attempt.agree(self.ranks, _agreement.budget_of(self.budget, self.leaves))
             if rounds is not None:
                 return part, rounds
-            self.attempt.wait()
             part, self.attempt = 0, _Attempt()
 
     def _make_moves(
@@ -218,7 +223,6 @@ class _Call:
         self.attempt.moves, self.attempt.is_able = moves or [], moves is not None
         if moves:
             self.attempt.prepared = moves[0].prepare()
-            moves[0].prepare_beside()
 
 
 def _lists_of(plan: Plan | OneSidedPlan) -> Lists | Sources:

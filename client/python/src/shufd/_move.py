@@ -41,11 +41,7 @@ class Move:
         return 1
 
     def prepare(self) -> Any:
-        """Starts what needs no agreement on the rounds. Returns the event after this work. run() follows these events of
-        all ranks."""
-
-    def prepare_beside(self) -> None:
-        """Starts more, for which other ranks do not wait."""
+        """Starts what needs no agreement on the rounds. May return an event, for which all ranks wait before run()."""
 
     def run(self, rounds: int) -> torch.Tensor:
         raise NotImplementedError

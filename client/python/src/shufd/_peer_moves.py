@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -96,12 +96,13 @@ class WrittenMove(Move):
     def _parts_of(self, rank: int) -> int:
         return -(-self.outputs[rank] // self.sources.plan.part)
 
-    def _ask(self, part: int, free: Any) -> None:
-        """Writes the requests for a part after the event `free`. The current stream waits for them, also after an
-        error: the plan may end then."""
+    def _ask(self, part: int, free: Any, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Writes the requests for a part after the event `free`. What `meanwhile` queues runs beside that. Then the current
+        stream waits for the requests, also after an error: the plan may end then."""
         self.requests.wait_event(free)
         try:
             self._write_requests(part)
+            meanwhile()
         finally:
             _current_stream(self.leaf.device).wait_event(self.requests.record_event())
 
@@ -113,7 +114,7 @@ class WrittenMove(Move):
             if first == end:
                 continue
             begin, count = s.begins[part][first], s.begins[part][end] - s.begins[part][first]
-            to = self.stages[owner].request(part, rank, world)
+            to = self.stages[owner].request(part, distance, world)
             self._write(to, s.begins_at(part, first), end - first + 1)
             self._write(to + BEGINS * NUMBER_BYTES, s.records_at(part) + begin * NUMBER_BYTES, count)
 
@@ -126,7 +127,7 @@ class WrittenMove(Move):
         s, rank, world = self.sources, self.ranks.rank, self.ranks.world
         rows = self.stages[receiver].rows(part)
         if receiver != rank:
-            at = self.stages[rank].request(part, receiver, world)
+            at = self.stages[rank].request(part, (rank - receiver) % world, world)
             return Request(at, at + BEGINS * NUMBER_BYTES, rows)
         own = s.windows[rank]
         return Request(s.begins_at(part, own), s.records_at(part) + s.begins[part][own] * NUMBER_BYTES, rows)
@@ -156,16 +157,11 @@ class WrittenMove(Move):
         return Table(groups, self.row, NUMBER_BYTES, self.leaf.device)
 
     def prepare(self) -> Any:
-        """Asks for the first part."""
-        stream = _current_stream(self.leaf.device)
-        self._ask(0, stream.record_event())
+        """Asks for the first part, and meanwhile sends the own rows of this part, for which no other rank is needed."""
+        self._ask(0, _current_stream(self.leaf.device).record_event(), meanwhile=self._send_own)
         self.has_asked = True
-        return stream.record_event()
 
-    def prepare_beside(self) -> None:
-        """Sends the own rows of the first part, for which no other rank is needed."""
-        if self.tables:
-            return
+    def _send_own(self) -> None:
         self.tables = self._sender(), self._places()
         self.tables[0].launch(self.parts, self._expected())
 
@@ -178,8 +174,7 @@ class WrittenMove(Move):
         if not self.has_asked:
             self.ranks.wait_for_all(device)  # the stages of the others are free
             self.prepare()
-            self.ranks.wait_for_all(device)
-        self.prepare_beside()
+        self.ranks.wait_for_all(device)  # the requests of the others have arrived
         assert self.tables
         sender, places = self.tables
         free = stream.record_event()

@@ -30,6 +30,7 @@ class Ranks:
     def __init__(self, group: Any) -> None:
         self.group = group
         self.rank, self.world = 0, 1
+        self._token: torch.Tensor | None = None
         _check(group)
         _ranks.check_group()
         if group is not None or _ranks.group_of_torch() is not None:
@@ -121,8 +122,11 @@ class Ranks:
 
     def wait_for_all(self, device: torch.device) -> None:
         """The current stream of the device waits until all ranks have come to this point in theirs."""
-        if self.world > 1:
-            self._call(dist.all_reduce, torch.zeros(1, device=device), group=self.group)
+        if self.world == 1:
+            return
+        if self._token is None or self._token.device != device:
+            self._token = torch.zeros(1, device=device)
+        self._call(dist.all_reduce, self._token, group=self.group)
 
     def _send_between_pairs(
         self, received: torch.Tensor, sent: torch.Tensor, arriving: list[int], to: list[int]

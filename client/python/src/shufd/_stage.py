@@ -2,7 +2,7 @@
 """The memory of a rank into which its peers write, and the size of the parts that fit it.
 
 The memory has two halves, for two parts. A half has room for the rows of a part, which arrive from all ranks,
-and for a *request* of each rank: the list of the records that this rank is to send. A request begins with
+and for a *request* of each other rank: the list of the records that this rank is to send. A request begins with
 the begins of the windows of the records.
 """
 
@@ -43,7 +43,7 @@ class Room(NamedTuple):
     numbers: int = 0  # of each request
 
     def bytes_of(self, row: int, world: int) -> int:
-        return aligned(self.rows * row) + world * NUMBER_BYTES * (BEGINS + self.numbers)
+        return aligned(self.rows * row) + (world - 1) * NUMBER_BYTES * (BEGINS + self.numbers)
 
 
 def room_for(records: int, places: int, row: int, world: int, budget: int) -> Room | None:
@@ -118,7 +118,8 @@ class PeerStage(NamedTuple):
         """Where the rows of a part arrive."""
         return self.address + part % 2 * self.half
 
-    def request(self, part: int, rank: int, world: int) -> int:
-        """Where the request of a rank for a part arrives, at the end of the half."""
+    def request(self, part: int, distance: int, world: int) -> int:
+        """Where the request for a part arrives, at the end of the half, if the rank of the stage comes so far behind the
+        one that asks: 1 to world - 1."""
         end = self.address + (part % 2 + 1) * self.half
-        return end - (world - rank) * NUMBER_BYTES * (BEGINS + self.room.numbers)
+        return end - (world - distance) * NUMBER_BYTES * (BEGINS + self.room.numbers)
