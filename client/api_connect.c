@@ -123,6 +123,17 @@ shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds)
     return SHUF_OK;
 }
 
+shuf_status shuf_set_idle_mappings(shuf *handle, uint64_t bytes)
+{
+    SHUF__BEGIN_CALL(call, handle);
+    if (!call)
+        return SHUF_INVALID;
+    if (shuf__handle_is_ours(handle))
+        return shuf__release_above_limit(handle, bytes);
+    handle->mappings.device_limit = bytes;
+    return SHUF_OK;
+}
+
 const char *shuf_version(void)
 {
     return SHUF_VERSION_TEXT;

@@ -152,6 +152,14 @@ size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF
     return unmapped + trim_to(mappings, &mappings->device, 0, 0, blocks + unmapped);
 }
 
+size_t shuf__mappings_set_limit(struct shuf__mappings *mappings, uint64_t bytes,
+                                uint64_t blocks[SHUF__UNMAPPED_MAX])
+{
+    const bool is_less = bytes < mappings->device_limit;
+    mappings->device_limit = bytes;
+    return is_less ? trim_to(mappings, &mappings->device, 0, 0, blocks) : 0;
+}
+
 void shuf__mappings_set_generation(struct shuf__mappings *mappings, uint64_t generation)
 {
     struct shuf__mapping *m;
@@ -258,6 +266,19 @@ shuf_status shuf__mapping_acquire(struct shuf__mappings *mappings,
     return SHUF_OK;
 }
 
+static bool may_stay(const struct shuf__mappings *mappings, const struct shuf__mapping *m)
+{
+    const bool has_limit = !m->host && mappings->device_limit > 0;
+    return !m->writable && (has_limit || m->bytes <= SHUF__MAPPING_SMALL);
+}
+
+static uint64_t idle_bytes(const struct shuf__mappings *mappings, const struct shuf__mapping *m)
+{
+    if (m->host)
+        return SHUF__IDLE_HOST_BYTES;
+    return mappings->device_limit > 0 ? mappings->device_limit : SHUF__IDLE_DEVICE_BYTES;
+}
+
 size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *m, bool keep,
                              uint64_t blocks[SHUF__UNMAPPED_MAX])
 {
@@ -269,9 +290,9 @@ size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mappi
         return 0;
     }
     set_idle(mappings, m);
-    if (keep && !m->writable && m->bytes <= SHUF__MAPPING_SMALL)
-        return trim_to(mappings, idle_of(mappings, m), SHUF__IDLE_MAPPINGS,
-                       m->host ? SHUF__IDLE_HOST_BYTES : SHUF__IDLE_DEVICE_BYTES, blocks);
+    if (keep && may_stay(mappings, m))
+        return trim_to(mappings, idle_of(mappings, m), SHUF__IDLE_MAPPINGS, idle_bytes(mappings, m),
+                       blocks);
     blocks[0] = remove_idle(mappings, m);
     return 1;
 }

@@ -2,9 +2,9 @@
  *
  * The mapped blocks of the daemon's memory. Leases of one block share its mapping, which has a
  * reference count. Small mappings stay in an LRU list after their last lease, so a loop over a few
- * small results does not map them again. These idle mappings take memory of the daemon, so their
- * bytes are limited. Block ids are valid for one connection. The caller reports each unmapped block
- * to the daemon.
+ * small results does not map them again. A program may let larger ones stay too. These idle
+ * mappings take memory of the daemon, so their bytes are limited. Block ids are valid for one
+ * connection. The caller reports each unmapped block to the daemon.
  */
 #ifndef SHUF__MAPPING_H
 #define SHUF__MAPPING_H
@@ -18,13 +18,14 @@
 #include <sys/queue.h>
 
 enum {
-    /* The most memory that stays mapped without a lease. The limit of device memory fits a loop
-     * over small results: the daemon uses 65 blocks of 2 MiB in turn, and to map one takes 80
-     * us. */
+    /* The most memory that stays mapped without a lease, unless the program sets another limit of
+     * device memory. This limit fits a loop over small results: the daemon uses 65 blocks of 2 MiB
+     * in turn, and to map one takes 80 us. */
     SHUF__IDLE_HOST_BYTES = 16 << 20,
     SHUF__IDLE_DEVICE_BYTES = 160 << 20,
-    SHUF__IDLE_MAPPINGS = 100,     /* in host memory, and as many in device memory */
-    SHUF__MAPPING_SMALL = 4 << 20, /* bytes; larger mappings are not kept */
+    SHUF__IDLE_MAPPINGS = 100, /* in host memory, and as many in device memory */
+    SHUF__MAPPING_SMALL =
+        4 << 20, /* bytes; larger mappings are kept only by a limit of the program */
     SHUF__UNMAPPED_MAX =
         2 * SHUF__IDLE_MAPPINGS + 1, /* the most blocks that one function here unmaps */
     SHUF__MAPPING_BUCKETS = 256,
@@ -53,6 +54,7 @@ struct shuf__mappings {
     uint64_t generation; /* of the connection that the block ids are valid for */
     struct shuf__gpu *gpus;
     struct shuf__idle_mappings host, device;
+    uint64_t device_limit; /* bytes of idle mappings, set by the program; 0: none */
     LIST_HEAD(, shuf__mapping) buckets[SHUF__MAPPING_BUCKETS];
 };
 
@@ -75,6 +77,11 @@ shuf_status shuf__mapping_acquire(struct shuf__mappings *mappings,
  * the number of these blocks. `keep` false: unmaps even a small mapping. */
 size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *mapping,
                              bool keep, uint64_t blocks[SHUF__UNMAPPED_MAX]);
+
+/* Sets device_limit. If it is less than before, unmaps all idle mappings of device memory, writes
+ * their ids to `blocks` and returns their number. */
+size_t shuf__mappings_set_limit(struct shuf__mappings *mappings, uint64_t bytes,
+                                uint64_t blocks[SHUF__UNMAPPED_MAX]);
 
 /* Unmaps all idle mappings, writes their ids to `blocks` and returns their number. */
 size_t shuf__mappings_trim(struct shuf__mappings *mappings, uint64_t blocks[SHUF__UNMAPPED_MAX]);

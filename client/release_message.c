@@ -38,16 +38,29 @@ shuf_status shuf__release_send(shuf *h, Shuf__Release *message, struct shuf__err
     return error->status;
 }
 
-bool shuf__release_idle_mappings(shuf *handle)
+/* False if there is nothing to report, or no daemon. The message of a failure is in the handle. */
+static bool report_unmapped(shuf *handle, uint64_t *blocks, size_t count)
 {
     Shuf__Release message = SHUF__RELEASE__INIT;
-    uint64_t blocks[SHUF__UNMAPPED_MAX];
-    message.n_unmapped = shuf__mappings_trim(&handle->mappings, blocks);
+    message.n_unmapped = count;
     message.unmapped = blocks;
-    if (message.n_unmapped == 0 || handle->connection.fd < 0)
+    if (count == 0 || handle->connection.fd < 0)
         return false;
     shuf__release_send(handle, &message, &handle->error);
     return true;
+}
+
+bool shuf__release_idle_mappings(shuf *handle)
+{
+    uint64_t blocks[SHUF__UNMAPPED_MAX];
+    return report_unmapped(handle, blocks, shuf__mappings_trim(&handle->mappings, blocks));
+}
+
+shuf_status shuf__release_above_limit(shuf *handle, uint64_t bytes)
+{
+    uint64_t blocks[SHUF__UNMAPPED_MAX];
+    report_unmapped(handle, blocks, shuf__mappings_set_limit(&handle->mappings, bytes, blocks));
+    return handle->error.status;
 }
 
 void shuf__release_everything(shuf *handle)

@@ -30,6 +30,10 @@ shuf_status shuf__release_send(shuf *handle, Shuf__Release *message, struct shuf
  * memory. False if there is no such mapping. The message of a failure is in the handle. */
 bool shuf__release_idle_mappings(shuf *handle);
 
+/* Sets the limit of idle mappings of device memory (mapping.h), and reports the blocks that this
+ * unmaps. */
+shuf_status shuf__release_above_limit(shuf *handle, uint64_t bytes);
+
 /* Reports that this process has given back all leases and unmapped all blocks. Without this report
  * the daemon keeps its device memory allocated until this process ends. */
 void shuf__release_everything(shuf *handle);

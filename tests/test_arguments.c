@@ -88,6 +88,7 @@ static shuf_status release_if_taken(shuf_status status, shuf_lease *taken)
     X(shuf_set_observer, handle, INVALID, shuf_set_observer(NULL, NULL, NULL))                     \
     X(shuf_set_observer, context, OK, shuf_set_observer(h, NULL, NULL))                            \
     X(shuf_set_timeout, handle, INVALID, shuf_set_timeout(NULL, 1))                                \
+    X(shuf_set_idle_mappings, handle, INVALID, shuf_set_idle_mappings(NULL, 1))                    \
     X(shuf_permutation_shape, permutation, INVALID,                                                \
       shuf_permutation_shape(NULL, &shape, message, sizeof message))                               \
     X(shuf_permutation_shape, shape, INVALID,                                                      \

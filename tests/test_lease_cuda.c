@@ -108,6 +108,33 @@ static void block_is_mapped_by_descriptor(void **state)
     finish(handle, "hello take+ take-1 take-2+ take-3 take-4 take-5+ release-6/7 goodbye");
 }
 
+static void large_blocks_stay_mapped_by_a_limit(void **state)
+{
+    enum { BLOCK = 6 << 20 }; /* of LEASE_SERVER_LARGE values */
+    (void)state;
+    shuf_lease *lease = NULL;
+    shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    assert_int_equal(shuf_set_idle_mappings(handle, 2 * BLOCK), SHUF_OK);
+    for (uint64_t block = 5; block < 8; block++) {
+        lease_server_take(handle, block, LEASE_SERVER_LARGE, &lease);
+        lease_server_release(handle, &lease);
+    }
+    assert_int_equal(cuda->mapped, 2);
+    lease_server_take(handle, 6, LEASE_SERVER_LARGE, &lease);
+    check_lease(handle, lease, 6);
+    assert_int_equal(shuf_set_idle_mappings(handle, 3 * BLOCK), SHUF_OK);
+    assert_int_equal(cuda->mapped, 2);
+    assert_int_equal(shuf_set_idle_mappings(handle, BLOCK), SHUF_OK);
+    assert_int_equal(cuda->mapped, 1);
+    check_lease(handle, lease, 6); /* that of a lease stays */
+    lease_server_release(handle, &lease);
+    assert_int_equal(cuda->mapped, 1);
+    assert_int_equal(shuf_set_idle_mappings(handle, 0), SHUF_OK);
+    assert_int_equal(cuda->mapped, 0);
+    finish(handle, "hello take+ release-1 take+ release-2 take+ release-3/5 take release/7 "
+                   "release-4 release/6 goodbye");
+}
+
 static void block_is_mapped_by_ipc_handle(void **state)
 {
     (void)state;
@@ -489,6 +516,7 @@ int main(int argc, char **argv)
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(block_is_mapped_by_descriptor),
+        cmocka_unit_test(large_blocks_stay_mapped_by_a_limit),
         cmocka_unit_test(block_is_mapped_by_ipc_handle),
         cmocka_unit_test(event_is_awaited_before_read),
         cmocka_unit_test(forked_child_calls_no_cuda),

@@ -275,6 +275,11 @@ static bool begin(shufpy_connection *c)
 #define CALL(c, function, ...) \
     (begin(c) ? unlock(c, (int)function((c)->handle, __VA_ARGS__)) : SHUFPY_CLOSED)
 
+int shufpy_set_idle_mappings(shufpy_connection *c, uint64_t bytes)
+{
+    return CALL(c, shuf_set_idle_mappings, bytes);
+}
+
 int shufpy_summarize(shufpy_connection *c, const shuf_permutation *permutation, shuf_result *result)
 {
     return CALL(c, shuf_summarize, permutation, result);

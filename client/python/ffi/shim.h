@@ -42,6 +42,7 @@ void shufpy_cancel(shufpy_connection *connection);
  */
 void shufpy_disconnect(shufpy_connection *connection);
 
+int shufpy_set_idle_mappings(shufpy_connection *connection, uint64_t bytes);
 int shufpy_summarize(shufpy_connection *connection, const shuf_permutation *permutation,
                      shuf_result *result);
 int shufpy_prefetch(shufpy_connection *connection, const shuf_permutation *permutation,

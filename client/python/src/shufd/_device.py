@@ -212,3 +212,10 @@ class DeviceArray:
     def __repr__(self) -> str:
         state = ", closed" if self._lease is None else ""
         return f"<shufd.DeviceArray {self.shape} {self.dtype} on cuda:{self.device}{state}>"
+
+
+def block_of(array: DeviceArray) -> tuple[int, int]:
+    """The id and the bytes of the daemon's block that has the values."""
+    array._check()
+    assert array._lease is not None
+    return array._lease.block

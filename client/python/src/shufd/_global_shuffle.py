@@ -206,6 +206,7 @@ class _Call:
         if plan is None:  # of a kind that the daemon cannot make on the GPU
             self.attempt.is_able = False
             return
+        self.planner.keep_mapped(plan)
         lists = self.attempt.lists = _lists_of(plan)
         outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
         if isinstance(lists, Lists):

@@ -29,22 +29,27 @@ def array_of_u32(lease: Any, count: int) -> np.ndarray[Any, Any]:
 class Lease:
     """A lease of the daemon's memory in this process. It ends when nothing refers to `address`."""
 
-    __slots__ = ("address", "bytes", "dtype", "_shape")
+    __slots__ = ("address", "bytes", "dtype", "_fields")
 
     def __init__(self, lease: Any) -> None:
-        self._shape = lease.lease.result.shape
+        self._fields = lease.lease
         self.bytes: int = lease.bytes
         self.dtype = BY_NUMBER.get(lease.dtype)
         self.address = _own(lease.data, partial(_end, lease))
 
     @property
     def rows(self) -> int:
-        return int(self._shape.rows)
+        return int(self._fields.result.shape.rows)
 
     @property
     def count(self) -> int:
         """Values in a row."""
-        return int(self._shape.count)
+        return int(self._fields.result.shape.count)
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """The id and the bytes of the daemon's block that has the values."""
+        return int(self._fields.block), int(self._fields.block_bytes)
 
     def release(self) -> None:
         """Ends the lease now. Further calls do nothing."""

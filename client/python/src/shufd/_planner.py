@@ -11,8 +11,9 @@ from typing import Any, Callable
 
 import torch
 
-from . import _errors, _wait
+from . import _errors, _kept_mappings, _wait
 from ._agreement import Arguments
+from ._device import DeviceArray, block_of
 from ._plan import OneSidedPlan, Plan
 from ._process_group import Ranks
 
@@ -90,6 +91,12 @@ class Planner:
         _last_sizes.clear()
         _last_sizes[self.key] = sizes, outputs, part
         return plan
+
+    def keep_mapped(self, plan: Plan | OneSidedPlan) -> None:
+        """Lets the memory of the plan stay mapped for a while, if the daemon uses it for later plans."""
+        if isinstance(plan.numbers, DeviceArray):
+            with contextlib.suppress(_errors.Error):
+                _kept_mappings.keep(self._client()._connection(), *block_of(plan.numbers))
 
     def prefetch(self, epoch: int, sizes: list[int], outputs: list[int], part: int) -> None:
         """Has the plan of another epoch computed. If the daemon cannot, a later call computes it."""

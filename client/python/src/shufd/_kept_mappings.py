@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Device memory of the daemon that stays mapped in this process between the calls of global_shuffle(). To map a block
+of 2 GiB takes 0.4 ms, and longer if the ranks of several GPUs map at the same time.
+
+The daemon cannot free a block that is mapped. So blocks stay mapped only if the daemon uses them again, and are
+unmapped some seconds after the last call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import weakref
+from collections import deque
+from typing import Any
+
+from ._shuf import lib
+
+SECONDS = 10.0
+_BLOCKS = 2  # that the daemon uses in turn
+
+_kept: weakref.WeakKeyDictionary[Any, _Kept] = weakref.WeakKeyDictionary()  # by connection
+
+
+class _Kept:
+    """What stays mapped of a connection."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = weakref.ref(connection)
+        self.lock = threading.Lock()
+        self.seen: deque[int] = deque(maxlen=2 * _BLOCKS)
+        self.limit = 0  # bytes
+        self.last = 0.0  # time of the last call
+        self.has_timer = False
+
+    def use(self, block: int, bytes: int) -> None:
+        with self.lock:
+            self.last = time.monotonic()
+            if block not in self.seen:
+                self.seen.append(block)
+            elif self._start_timer(SECONDS) and self.limit < _BLOCKS * bytes:
+                self._set_limit(_BLOCKS * bytes)
+
+    def _set_limit(self, bytes: int) -> None:
+        connection = self.connection()
+        if connection is not None:
+            connection.call(lib.shufpy_set_idle_mappings, bytes)
+        self.limit = bytes
+
+    def _start_timer(self, seconds: float) -> bool:
+        """Whether a timer runs. No thread may be able to start."""
+        if not self.has_timer:
+            timer = threading.Timer(seconds, self._end)
+            timer.daemon = True
+            with contextlib.suppress(RuntimeError):
+                timer.start()
+                self.has_timer = True
+        return self.has_timer
+
+    def _end(self) -> None:
+        with self.lock:
+            self.has_timer = False
+            rest = self.last + SECONDS - time.monotonic()
+            if rest > 0 and self._start_timer(rest):
+                return
+            with contextlib.suppress(Exception):  # of a daemon that has ended
+                self._set_limit(0)
+
+
+def keep(connection: Any, block: int, bytes: int) -> None:
+    """Lets a block of so many bytes stay mapped after its lease, if it is one that came before. Errors: as of any
+    call."""
+    if connection not in _kept:
+        _kept[connection] = _Kept(connection)
+    _kept[connection].use(block, bytes)
