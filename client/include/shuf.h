@@ -325,7 +325,8 @@ SHUF_API shuf_status shuf_lease_take(shuf *handle, const shuf_permutation *permu
  * know the lease, or if the timeout is over. Even then it frees the lease. The program must not
  * read the values any more: the library may unmap them, and the daemon may overwrite them. The
  * library keeps the mappings of blocks of at most 4 MiB for later leases: at most 16 MiB of host
- * memory and 160 MiB of device memory. The daemon cannot use this memory for other results. If the
+ * memory and 160 MiB of device memory, or as much device memory as shuf_set_idle_mappings() sets.
+ * The daemon cannot use this memory for other results. If the
  * daemon is short of memory, the next call unmaps all of it. `lease` and *lease may be NULL. If the
  * daemon is lost, the call still succeeds. A copy of the pointer is invalid afterwards: calls
  * refuse it with SHUF_INVALID, until a newer lease has the same address. */
