@@ -85,7 +85,7 @@ def fault(kind):
 def run(case, client, used):
     name, width, before, after, options, expected = case
     if dist.get_world_size() == 1:
-        expected = {"StagedMove": "LocalKernelMove", "TorchMove": "LocalMove"}.get(expected, expected)
+        expected = {"StagedMove": "LocalKernelMove", "DirectMove": "LocalKernelMove", "TorchMove": "LocalMove"}.get(expected, expected)
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
     offset, default = options.pop("offset", 0), options.pop("default", None)

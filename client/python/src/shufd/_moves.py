@@ -79,13 +79,13 @@ def offers_of(ranks: Ranks, leaves: list[torch.Tensor], places: int, stage: Stag
     is_open = leaves[0].device not in _cannot_open
     if not is_open or ranks.world > _RANKS_ONE_SIDED or len(leaves[0]) > _RECORDS_ONE_SIDED:
         return Offers()
-    if not _are_readable(ranks, leaves):
-        return Offers()
+    has_narrow = any(not is_wide(leaf) for leaf in leaves)
+    if not _are_readable(ranks, leaves) or ranks.world == 1 and not has_narrow:
+        return Offers()  # a single rank gains only by windows
     records = len(leaves[0])
     tensors = [_peer_memory.offer(leaf) if records and is_wide(leaf) else None for leaf in leaves]
     memory = _peer_memory.offer(stage.memory) if stage else None
     offer = StageOffer(memory, stage.room, stage.half) if stage and memory else None
-    has_narrow = any(not is_wide(leaf) for leaf in leaves)
     shows_tensors = not records or all(tensor or not is_wide(leaf) for leaf, tensor in zip(leaves, tensors))
     needs_stage = has_narrow and records + places > 0
     return Offers(shows_tensors and (offer is not None or not needs_stage), offer, tensors)
