@@ -213,7 +213,8 @@ static void start_daemons(struct report *out)
         char backend[16], name[16];
         snprintf(backend, sizeof backend, "cuda:%d", device);
         snprintf(name, sizeof name, "shufd%d", device);
-        daemon_start_with(&daemons[device], name, backend, "device_memory = 50%\ndevice_cache = 20%\n", log);
+        daemon_start_with(&daemons[device], name, backend,
+                          "device_memory = 50%\ndevice_cache = 20%\n", log);
     }
     daemon_fact(&daemons[0], out, "first daemon");
 }

@@ -85,7 +85,8 @@ def fault(kind):
 def run(case, client, used):
     name, width, before, after, options, expected = case
     if dist.get_world_size() == 1:
-        expected = {"StagedMove": "LocalKernelMove", "DirectMove": "LocalKernelMove", "TorchMove": "LocalMove"}.get(expected, expected)
+        alone = {"StagedMove": "LocalKernelMove", "DirectMove": "LocalKernelMove", "TorchMove": "LocalMove"}
+        expected = alone.get(expected, expected)
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
     offset, default = options.pop("offset", 0), options.pop("default", None)
