@@ -276,7 +276,8 @@ static uint64_t idle_bytes(const struct shuf__mappings *mappings, const struct s
 {
     if (m->host)
         return SHUF__IDLE_HOST_BYTES;
-    return mappings->device_limit > 0 ? mappings->device_limit : SHUF__IDLE_DEVICE_BYTES;
+    return mappings->device_limit > SHUF__IDLE_DEVICE_BYTES ? mappings->device_limit
+                                                            : (uint64_t)SHUF__IDLE_DEVICE_BYTES;
 }
 
 size_t shuf__mapping_release(struct shuf__mappings *mappings, struct shuf__mapping *m, bool keep,

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Ranks of torch.distributed over gloo, for tests: processes that run the functions of this module."""
 
+import contextlib
 import datetime
 import multiprocessing
 import os
 import socket
 import traceback
+from unittest import mock
 
 import numpy as np
 import torch
@@ -13,7 +15,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _global_shuffle, _moves
+from shufd import _agreement, _global_shuffle, _moves, _process_group, _store_gather
 
 _groups = {}  # of the first ranks, by their number
 
@@ -102,6 +104,58 @@ def measure_rounds(world, rows, **options):
         _global_shuffle.Ranks.start = start
     assert under_way == [0]
     return result, most[0], rounds[0]
+
+
+@contextlib.contextmanager
+def by_store(world):
+    """The ranks agree through their store, as with NCCL."""
+    group = _groups[world]
+    with mock.patch.object(_process_group.Ranks, "has_only_nccl", True):
+        yield
+    assert _store_gather._gathers.pop(group) is not None
+
+
+def shuffle_by_store(world, rows, **options):
+    with by_store(world):
+        return shuffle(world, rows, **options)
+
+
+def shuffle_with_version(world, rows, version):
+    with mock.patch.object(_agreement, "VERSION", version):
+        return shuffle(world, rows, seed=7)
+
+
+def interrupted_by_store(world, rows, epochs):
+    """The last rank is interrupted in the second agreement of the first call. Nothing moves: gloo would wait for ever for
+    this rank. Returns the outcomes of the calls."""
+    read, reads, outcomes = _store_gather.StoreGather._read, [0], []
+
+    def interrupted_read(self, keys):
+        reads[0] += 1
+        if dist.get_rank(_groups[world]) == world - 1 and reads[0] == 2:
+            raise KeyboardInterrupt
+        return read(self, keys)
+
+    with by_store(world), mock.patch.object(_store_gather.StoreGather, "_read", interrupted_read), \
+            mock.patch.object(_moves.TorchMove, "run", lambda self, rounds: self.out):  # fmt: skip
+        for epoch in range(epochs):
+            try:
+                shuffle(world, rows, seed=7, epoch=epoch)
+                outcomes.append("done")
+            except BaseException as error:
+                outcomes.append(f"{type(error).__name__}: {error}")
+    return outcomes
+
+
+def shuffle_with_little_memory(world, rows, most, **options):
+    """The last rank has no memory for rounds of more bytes; with 0 for any."""
+
+    def allocate(self, rounds):
+        if (most == 0 or self.count_rounds(most) > rounds) and dist.get_rank(_groups[world]) == world - 1:
+            raise torch.cuda.OutOfMemoryError("no room")
+
+    with mock.patch.object(_moves.TorchMove, "_allocate", allocate):
+        return measure_rounds(world, rows, **options)
 
 
 def verify(world, **options):

@@ -204,6 +204,46 @@ def test_ranks_disagree(job, client, differs, words):
     still_works(job, client)
 
 
+def test_versions_disagree(job, client):
+    results = job.call_each("shuffle_with_version", [(rows_of(10), _agreement.VERSION), (rows_of(10), 1)])
+    fails_alike(results, "Mismatch", f"rank 1: version: 1: expected {_agreement.VERSION}, as on rank 0")
+    still_works(job, client)
+
+
+@pytest.mark.parametrize("world", [2, 5])
+def test_agreement_through_the_store(job, client, world):
+    rows = rows_of(1000)
+    for epoch in range(3):
+        parts = job.call("shuffle_by_store", [(own,) for own in cut(rows, evenly(1000, world))], dict(seed=7, epoch=epoch))
+        assert np.array_equal(np.concatenate(parts), np.asarray(client.shuffle(rows, seed=7, epoch=epoch)))
+    results = job.call_each(
+        "shuffle_by_store", [(rows_of(10),)] * world, [dict(seed=7 + (rank == world - 1)) for rank in range(world)]
+    )
+    fails_alike(results, "Mismatch", f"rank {world - 1}: seed: 8: expected 7")
+    assert all(part.shape == (0, 8) for part in job.call("shuffle_by_store", [(rows_of(0),)] * world, dict(seed=7)))
+
+
+def test_rank_that_is_interrupted_fails_the_later_calls(job, client):
+    """Otherwise the exchanges of different calls could meet."""
+    *others, last = job.call("interrupted_by_store", [(rows_of(10), 3)] * 3)
+    assert last[0] == "KeyboardInterrupt: " and all("start all ranks again" in outcome for outcome in last[1:])
+    for outcomes in others:
+        assert all("start all ranks again" in outcome for outcome in outcomes[1:])
+    still_works(job, client)
+
+
+def test_rank_with_little_memory_takes_more_rounds(job, client):
+    rows, world = rows_of(10_000, 64), 3
+    arguments = [(own, 20_000) for own in cut(rows, evenly(10_000, world))]
+    results = job.call("shuffle_with_little_memory", arguments, dict(seed=7))
+    assert np.array_equal(np.concatenate([result[0] for result in results]), np.asarray(client.shuffle(rows, seed=7)))
+    rounds = [result[2] for result in results]
+    assert min(rounds) == max(rounds) >= 2 * (10_000 // world) * 64 // 20_000
+    results = job.call_each("shuffle_with_little_memory", [(own, 0) for own, _ in arguments], dict(seed=7))
+    fails_alike(results, "OutOfMemory", "global_shuffle: rank 2: no memory on cpu for the rows of")
+    still_works(job, client)
+
+
 def test_tensors_disagree(job, client):
     a, b = np.zeros((4, 2), np.float32), np.zeros((4, 3), np.float32)
 
@@ -530,20 +570,36 @@ def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monke
 
 def test_no_stage_is_exposed_after_a_common_failure():
     attempt = _global_shuffle._Attempt()
-    attempt.moves = [types.SimpleNamespace(count_rounds=lambda budget: 1)]
-    assert attempt.is_exposed
+    attempt.rounds = [1]
     failed = (("Busy", "no room"), True, [])
     calls = []
 
     def gather(own, after=None):
-        calls.append((own, attempt.is_exposed))
+        calls.append((own, attempt.is_common))
         return [own, failed]
 
     attempt.wait = lambda: calls.append("wait")
     with pytest.raises(shufd.Busy, match="rank 1: no room"):
-        attempt.agree(types.SimpleNamespace(gather=gather), 1)
-    assert calls == [((None, True, [1]), True), "wait", (None, True)]
-    assert not attempt.is_exposed
+        attempt.agree(types.SimpleNamespace(gather=gather))
+    assert calls == [((None, True, [1]), False), "wait", (None, False)]
+    assert attempt.is_common
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, shufd.IOFailure("the exchange with the other ranks failed")])
+def test_the_stage_stays_if_the_first_agreement_fails(monkeypatch, error):
+    """The others may have what it offers."""
+    stages = []
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(_moves, "make_stage", lambda *arguments: _stage.Stage(Room(1, 32), 8, 1, "cpu"))
+    monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
+    monkeypatch.setattr(_stage, "_kept", stages)
+    monkeypatch.setattr(_process_group.Ranks, "gather", fail)
+    with pytest.raises((KeyboardInterrupt, shufd.IOFailure)):
+        shufd.torch.global_shuffle(torch.arange(10), seed=7)
+    assert len(stages) == 1
 
 
 @pytest.mark.parametrize("error, kept", [(KeyboardInterrupt, 1), (MemoryError("no room"), 0)])
@@ -706,8 +762,8 @@ def test_early_plan_serves_the_same_sizes_only(monkeypatch):
 
     planner = planners(monkeypatch, ask)
     first = planner()
-    first.begin()
-    first.end()
+    first.request_early()
+    first.drop_early()
     assert asked == []
     first.take([3, 4], [3, 4], 0)
     for sizes, part, changes, calls in (
@@ -716,13 +772,13 @@ def test_early_plan_serves_the_same_sizes_only(monkeypatch):
     ):  # fmt: skip
         asked.clear()
         again = planner(**changes)
-        again.begin()
+        again.request_early()
         again.take(sizes, sizes, part)
         assert len(asked) == calls and asked[-1] == (sizes, sizes, part) and again.early is None
     broken = planner(error="bad")
     asked.clear()
-    broken.begin()
-    broken.end()
+    broken.request_early()
+    broken.drop_early()
     assert asked == []
 
 
@@ -739,14 +795,14 @@ def test_early_plan_fails_or_is_not_used(monkeypatch):
     replies[:] = ["first", shufd.Busy("no room"), "second", "unused", shufd.Busy("no room"), shufd.Busy("still")]
     assert planner().take([3, 4], [3, 4], 0) == "first"
     again = planner()
-    again.begin()
+    again.request_early()
     assert again.take([3, 4], [3, 4], 0) == "second" and again.client.cancelled == 0
     unused = planner()
-    unused.begin()
-    unused.end()
+    unused.request_early()
+    unused.drop_early()
     assert unused.early is None and len(replies) == 2
     failing = planner()
-    failing.begin()
+    failing.request_early()
     with pytest.raises(shufd.Busy, match="still"):
         failing.take([3, 4], [3, 4], 0)
 
@@ -756,12 +812,12 @@ def test_interrupted_wait_cancels_the_early_plan(monkeypatch):
     planner = planners(monkeypatch, lambda planner, *sizes: ended.wait(60))
     _planner._last_sizes[(0, 2, 3, None)] = [3, 4], [3, 4], 0
     interrupted, left = planner(), planner()
-    interrupted.begin()
+    interrupted.request_early()
     monkeypatch.setattr(_planner._wait.Work, "wait", raise_interrupt)
     with pytest.raises(KeyboardInterrupt):
         interrupted.take([3, 4], [3, 4], 0)
-    left.begin()
-    left.cancel()
+    left.request_early()
+    left.cancel_early()
     assert interrupted.client.cancelled == left.client.cancelled == 1
     ended.set()
 

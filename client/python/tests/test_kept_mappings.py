@@ -9,7 +9,7 @@ import pytest
 import shufd
 from shufd import _kept_mappings
 
-BYTES = 1000
+BYTES = 8 << 20
 
 
 class Connection:

@@ -16,7 +16,7 @@ from ._moves import Offers
 from ._process_group import Ranks
 from ._stage import Stage
 
-VERSION = 4  # of the messages between ranks
+VERSION = 5  # of the messages between ranks
 _BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
 
 # ---- The tensors ---------------------------------------------------------------------------------

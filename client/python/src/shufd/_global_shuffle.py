@@ -25,6 +25,9 @@ from ._process_group import Ranks
 from ._stage import Stage
 
 
+_RENAMED = {"OutOfMemoryError": "OutOfMemory", "MemoryError": "OutOfMemory"}  # errors of torch and of Python
+
+
 class _Attempt:
     """The moves of a rank by plans of one kind."""
 
@@ -33,29 +36,30 @@ class _Attempt:
         self.moves: list[Move] = []
         self.failure: Exception | None = None
         self.is_able = True  # this rank can move its tensors so
+        self.rounds: list[int] = []  # that this rank needs for each tensor
         self.prepared: Any = None  # the event of Move.prepare()
-        self.is_exposed = True  # other ranks may write into the stage of this one
+        self.is_common = False  # an error now is one that all ranks raise
 
-    def agree(self, ranks: Ranks, budget: int) -> list[int] | None:
+    def agree(self, ranks: Ranks) -> list[int] | None:
         """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Returns the number
         of rounds of each tensor; None if a rank is not able. Fails on every rank if one has failed."""
         why = self.failure and (type(self.failure).__name__, _agreement.text_of(self.failure))
-        rounds = [move.count_rounds(budget) for move in self.moves]
-        replies = ranks.gather((why, self.is_able, rounds), self.prepared)
+        replies = ranks.gather((why, self.is_able, self.rounds), self.prepared)
         if all(is_able and not failed for failed, is_able, _ in replies):
             return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
         self._stop(ranks)
         for rank, (failed, *_) in enumerate(replies):
             if failed:
-                kind = getattr(_errors, failed[0], _errors.Error)
+                kind = getattr(_errors, _RENAMED.get(failed[0], failed[0]), _errors.Error)
                 raise kind(f"global_shuffle: rank {rank}: {failed[1]}")
+        self.is_common = False
         return None
 
     def _stop(self, ranks: Ranks) -> None:
         """Waits until no rank writes into the stages of the others. They have agreed on this."""
         self.wait()
         ranks.gather(None)
-        self.is_exposed = False
+        self.is_common = True
 
     def wait(self) -> None:
         """Waits until the GPU has read the plan."""
@@ -129,6 +133,8 @@ class _Call:
         self.leaves = [] if self.own.error else list(_agreement.leaves_of(data).values())
         self.planner = Planner(client, ranks, self.own, self.leaves)
         self.attempt = _Attempt()
+        self.all_offers: list[_moves.Offers] = []
+        self.memory: PeerMemory | None = None
         self.budget, self.next_epoch = _agreement.int_of(budget), _agreement.int_of(next_epoch)
 
     def run(self) -> Any:
@@ -140,86 +146,103 @@ class _Call:
 
     def _run(self) -> Any:
         try:
-            all_arguments = self._gather_arguments()
-            _agreement.agree(all_arguments)
-            sizes, outputs = _agreement.sizes_of(all_arguments)
-        except _errors.Error:
-            self.planner.end()
-            self.stage = None  # the traceback would keep its memory
-            raise
-        except BaseException:
-            self.planner.cancel()
-            raise
-        if sum(sizes) == 0:
-            return _agreement.rebuild(self.data, [leaf.detach().clone() for leaf in self.leaves])
-        memory = PeerMemory(self.leaves[0].device)
-        try:
-            part, rounds = self._prepare(all_arguments, sizes, outputs, memory)
+            sizes, outputs = self._compare(self._gather_arguments())
+            if sum(sizes) == 0:
+                self.planner.drop_early()
+                self.ranks.finish()
+                return _agreement.rebuild(self.data, [leaf.detach().clone() for leaf in self.leaves])
+            part, rounds = self._prepare(sizes, outputs)
             results = [move.run(of_tensor) for move, of_tensor in zip(self.attempt.moves, rounds)]
-        except BaseException:
-            if self.stage and self.attempt.is_exposed:
-                self.stage.keep()
-            self.stage = None  # the traceback refers to this call
-            try:
-                self.attempt.end()
-            finally:
-                memory.close()
+        except BaseException as error:
+            self._leave(error)
             raise
-        assert self.attempt.lists
-        _end(self.attempt.lists, memory)
+        assert self.attempt.lists and self.memory
+        _end(self.attempt.lists, self.memory)
         if self.next_epoch is not None:
             self.planner.prefetch(self.next_epoch, sizes, outputs, part)
         return _agreement.rebuild(self.data, results)
 
+    def _leave(self, error: BaseException) -> None:
+        """Gives everything up after an error: the traceback refers to this call. If the others do not have the error,
+        they may still write into the stage, and wait for this rank."""
+        stage, self.stage = self.stage, None
+        try:
+            if not self.attempt.is_common:
+                if stage:
+                    stage.keep()
+                self.ranks.leave()
+            else:
+                self.ranks.finish()
+        finally:
+            try:
+                self.planner.drop_early() if isinstance(error, Exception) else self.planner.cancel_early()
+            finally:
+                try:
+                    self.attempt.end()
+                finally:
+                    if self.memory:
+                        self.memory.close()
+
     def _gather_arguments(self) -> list[Arguments]:
         """The arguments of all ranks. Afterwards they may write into the stages, whose memory earlier work of the GPU
         no longer uses."""
-        self.planner.begin()
+        self.planner.request_early()
         self.own, self.stage = _agreement.with_offers(self.own, self.ranks, self.leaves, self.budget)
-        is_written = self.stage is not None and self.leaves[0].device.type == "cuda"
-        after = torch.cuda.current_stream().record_event() if is_written else None
+        device = self.leaves[0].device if self.stage else None
+        after = torch.cuda.current_stream(device).record_event() if device and device.type == "cuda" else None
         return self.ranks.gather(self.own, after)
 
-    def _prepare(
-        self, all_arguments: list[Arguments], sizes: list[int], outputs: list[int], memory: PeerMemory
-    ) -> tuple[int, list[int]]:
+    def _compare(self, all_arguments: list[Arguments]) -> tuple[list[int], list[int]]:
+        """The sizes of all ranks. All ranks fail here alike, or none."""
+        self.attempt.is_common = True
+        _agreement.agree(all_arguments)
+        sizes = _agreement.sizes_of(all_arguments)
+        self.attempt.is_common = False
+        self.all_offers = [arguments.offers for arguments in all_arguments]
+        return sizes
+
+    def _prepare(self, sizes: list[int], outputs: list[int]) -> tuple[int, list[int]]:
         """Prepares the moves by one-sided plans if all ranks can make them, else by plans of both sides. Returns the
         places of a part, and the number of rounds of each tensor."""
-        all_offers = [arguments.offers for arguments in all_arguments]
-        part = _moves.part_of(all_offers, sizes, outputs)
+        self.memory = PeerMemory(self.leaves[0].device)
+        part = _moves.part_of(self.all_offers, sizes, outputs)
         while True:
             if not part:
                 self.stage = None  # the rounds need its memory
             try:
-                self._make_moves(part, all_offers, sizes, outputs, memory)
+                self._make_moves(part, sizes, outputs)
             except Exception as error:  # the other ranks must hear of it, or they would wait
                 self.attempt.failure = error.with_traceback(None)  # its frames would keep the lease
-            rounds = self.attempt.agree(self.ranks, _agreement.budget_of(self.budget, self.leaves))
+            rounds = self.attempt.agree(self.ranks)
             if rounds is not None:
                 return part, rounds
             part, self.attempt = 0, _Attempt()
 
-    def _make_moves(
-        self, part: int, all_offers: list[_moves.Offers], sizes: list[int], outputs: list[int], memory: PeerMemory
-    ) -> None:
+    def _make_moves(self, part: int, sizes: list[int], outputs: list[int]) -> None:
         plan = self.planner.take(sizes, outputs, part)
         if plan is None:  # of a kind that the daemon cannot make on the GPU
             self.attempt.is_able = False
             return
         self.planner.keep_mapped(plan)
         lists = self.attempt.lists = _lists_of(plan)
-        outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
+        try:
+            outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
+        except torch.cuda.OutOfMemoryError:
+            if self.stage is None:
+                raise
+            self.attempt.is_able = False  # without the stage there may be room
+            return
         if isinstance(lists, Lists):
             self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
         else:
-            self._prepare_one_sided(lists, outs, all_offers, outputs, memory)
+            self._prepare_one_sided(lists, outs, outputs)
+        budget = _agreement.budget_of(self.budget, self.leaves)
+        self.attempt.rounds = [move.reserve(budget) for move in self.attempt.moves]
 
-    def _prepare_one_sided(
-        self, sources: Sources, outs: list[torch.Tensor], all_offers: list[_moves.Offers], outputs: list[int],
-        memory: PeerMemory,
-    ) -> None:  # fmt: skip
+    def _prepare_one_sided(self, sources: Sources, outs: list[torch.Tensor], outputs: list[int]) -> None:
+        assert self.memory
         moves = _moves.one_sided_moves(
-            self.ranks, sources, self.leaves, outs, self.stage, all_offers, outputs, memory
+            self.ranks, sources, self.leaves, outs, self.stage, self.all_offers, outputs, self.memory
         )
         self.attempt.moves, self.attempt.is_able = moves or [], moves is not None
         if moves:

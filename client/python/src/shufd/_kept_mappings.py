@@ -19,6 +19,7 @@ from ._shuf import lib
 
 SECONDS = 10.0
 _BLOCKS = 2  # that the daemon uses in turn
+_SMALL = 4 << 20  # bytes of a block that libshuf keeps mapped by itself
 
 _kept: weakref.WeakKeyDictionary[Any, _Kept] = weakref.WeakKeyDictionary()  # by connection
 
@@ -64,13 +65,16 @@ class _Kept:
             rest = self.last + SECONDS - time.monotonic()
             if rest > 0 and self._start_timer(rest):
                 return
+            self.limit = 0  # also after an error
             with contextlib.suppress(Exception):  # of a daemon that has ended
                 self._set_limit(0)
 
 
 def keep(connection: Any, block: int, bytes: int) -> None:
-    """Lets a block of so many bytes stay mapped after its lease, if it is one that came before. Errors: as of any
-    call."""
+    """Keeps a block of so many bytes mapped after its lease, if the daemon has used it for an earlier plan. Errors: as of
+    any call."""
+    if bytes <= _SMALL:
+        return
     if connection not in _kept:
         _kept[connection] = _Kept(connection)
     _kept[connection].use(block, bytes)

@@ -67,12 +67,15 @@ class StagedMove(_KernelMove):
         needed = self._exchanged() * self.row
         return self._fit(needed, budget, overlapped(needed // 2))
 
-    def _make_buffers(self, parts: list[tuple[list[slice], list[slice]]]) -> None:
+    def _allocate(self, rounds: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """The buffers of one or two rounds, for sent and for received rows."""
+        parts = [self._others(round, rounds) for round in range(rounds)]
+
         def buffer(side: int) -> torch.Tensor:
             most = max(sum(lengths(part[side])) for part in parts)
             return torch.empty(most * self.row, dtype=torch.uint8, device=self.leaf.device)
 
-        self.buffers = [(buffer(0), buffer(1)) for _ in range(min(2, len(parts)))]
+        return [(buffer(0), buffer(1)) for _ in range(min(2, rounds))]
 
     def _gather(self, leaving: list[slice], buffer: torch.Tensor) -> list[Segment]:
         segments, target = [], buffer.data_ptr()
@@ -92,7 +95,7 @@ class StagedMove(_KernelMove):
         if self.row == 0:
             return self.out
         self.parts = [self._others(round, rounds) for round in range(rounds)]
-        self._make_buffers(self.parts)
+        self.buffers = self._allocate(rounds)
         groups = [[self._own()]]
         for round, (leaving, coming) in enumerate(self.parts):
             sent, received = self.buffers[round % 2]

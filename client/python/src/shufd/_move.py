@@ -20,6 +20,7 @@ from typing import Any, Callable
 
 import torch
 
+from ._errors import OutOfMemory
 from ._plan import slices_of
 from ._plan_lists import Lists
 from ._process_group import Ranks
@@ -39,6 +40,26 @@ class Move:
     def count_rounds(self, budget: int) -> int:
         """The rounds that this rank needs; all ranks then use the largest number."""
         return 1
+
+    def reserve(self, budget: int) -> int:
+        """As count_rounds(), but more rounds if the GPU has no memory for so few. Errors: OutOfMemory if it has none for
+        the most rounds."""
+        rounds, most = self.count_rounds(budget), self.count_rounds(1)
+        while not self._can_allocate(rounds):
+            if rounds >= most:
+                raise OutOfMemory(f"no memory on {self.leaf.device} for the rows of {rounds} rounds, the most that there are")
+            rounds = min(2 * rounds, most)
+        return rounds
+
+    def _can_allocate(self, rounds: int) -> bool:
+        try:
+            self._allocate(rounds)
+        except torch.cuda.OutOfMemoryError:
+            return False
+        return True
+
+    def _allocate(self, rounds: int) -> Any:
+        """Returns the temporary memory of so many rounds. The allocator of torch keeps it for run()."""
 
     def prepare(self) -> Any:
         """Starts what needs no agreement on the rounds. May return an event, for which all ranks wait before run()."""

@@ -56,7 +56,8 @@ class Offers(NamedTuple):
 
 
 def _are_readable(ranks: Ranks, leaves: list[torch.Tensor]) -> bool:
-    return all(_fits_kernel(leaf) and ranks.uses_nccl(leaf.device) for leaf in leaves)
+    is_on_one_device = len({leaf.device for leaf in leaves}) == 1
+    return is_on_one_device and all(_fits_kernel(leaf) and ranks.uses_nccl(leaf.device) for leaf in leaves)
 
 
 def make_stage(ranks: Ranks, leaves: list[torch.Tensor], places: int, budget: int) -> Stage | None:

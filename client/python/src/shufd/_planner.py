@@ -17,7 +17,7 @@ from ._device import DeviceArray, block_of
 from ._plan import OneSidedPlan, Plan
 from ._process_group import Ranks
 
-_ON_HOST = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
+_NO_PLAN_ON_GPU = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
 Sizes = tuple[list[int], list[int], int]  # of all ranks, before and after, and of a part; 0: a plan of both sides
 _last_sizes: dict[tuple[Any, ...], Sizes] = {}  # of the last call, by what a rank knows before all agree
@@ -41,7 +41,7 @@ class Planner:
         self.key = (ranks.rank, ranks.world, own.records, own.output_size)
         self.early: tuple[Sizes, _wait.Work] | None = None
 
-    def begin(self) -> None:
+    def request_early(self) -> None:
         """Asks for the plan for the sizes of the call before. After an error take() asks again, and fails."""
         sizes = _last_sizes.get(self.key)
         if sizes is None or self.own.error:
@@ -51,10 +51,10 @@ class Planner:
             ask = functools.partial(client._with, client._connection(), functools.partial(self._ask, *sizes))
             work = _wait.Work(ask)
             self.early = sizes, work
-            work.wait_for_start()  # what the daemon does next takes longer than all that this thread does meanwhile
+            work.wait_for_start()  # the daemon computes for longer than this thread needs for the rest
 
-    def end(self) -> None:
-        """Waits for the plan that begin() has asked for, and gives it back."""
+    def drop_early(self) -> None:
+        """Waits for the plan of request_early(), and gives it back."""
         with contextlib.suppress(Exception):
             self._take_early()
 
@@ -70,8 +70,8 @@ class Planner:
             raise
         return sizes, work.result()
 
-    def cancel(self) -> None:
-        """Ends the request of begin() without a wait, after an exception such as KeyboardInterrupt."""
+    def cancel_early(self) -> None:
+        """Ends the request of request_early() without a wait, after an exception such as KeyboardInterrupt."""
         if self.early:
             self._client()._cancel()
 
@@ -84,7 +84,7 @@ class Planner:
             early = None  # its memory may be needed
         try:
             plan = self._ask(sizes, outputs, part)
-        except _ON_HOST:
+        except _NO_PLAN_ON_GPU:
             if part:
                 return None
             raise
@@ -133,7 +133,7 @@ class Planner:
         if device is not None:
             try:
                 return ask(sum(sizes), **arguments, device=f"cuda:{device.index}")
-            except _ON_HOST:
+            except _NO_PLAN_ON_GPU:
                 if part:
                     raise
         return ask(sum(sizes), **arguments)

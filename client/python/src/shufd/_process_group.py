@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from . import _errors, _ranks
 from ._arguments import shown
-from ._board import board_of
+from ._store_gather import StoreGather, store_gather_of
 
 
 def _check(group: Any) -> None:
@@ -31,6 +31,7 @@ class Ranks:
         self.group = group
         self.rank, self.world = 0, 1
         self._token: torch.Tensor | None = None
+        self._gatherer: StoreGather | None = None  # that of this call
         _check(group)
         _ranks.check_group()
         if group is not None or _ranks.group_of_torch() is not None:
@@ -69,9 +70,11 @@ class Ranks:
     def gather(self, value: Any, after: Any = None) -> list[Any]:
         """The values of all ranks, which have one type. Each rank first waits for the event `after`, so it knows that
         this event of every rank has occurred."""
+        if self.world == 1:
+            return [value]
         if after is not None:
             after.synchronize()
-        values = self._gather(value) if self.world > 1 else [value]
+        values = self._gather(value)
         for rank, other in enumerate(values):
             if type(other) is not type(value):
                 raise _errors.IOFailure(
@@ -84,10 +87,21 @@ class Ranks:
         if not self.has_only_nccl:
             return self._gather_by_engine(value)
         group = self.group if self.group is not None else dist.distributed_c10d._get_default_group()
-        board = board_of(group, self.rank, self.world, self._gather_by_engine)
-        if board is None:
+        self._gatherer = store_gather_of(group, self.rank, self.world, self._gather_by_engine)
+        if self._gatherer is None:
             return self._gather_by_engine(value)
-        return [pickle.loads(own) for own in self._call(board.exchange, pickle.dumps(value))]
+        return [pickle.loads(own) for own in self._call(self._gatherer.gather, pickle.dumps(value))]
+
+    def leave(self) -> None:
+        """After an error that the other ranks may not have. They then fail in this gather() or in the next one, of this
+        call or a later one, where the engine can tell them."""
+        if self._gatherer:
+            self._gatherer.leave()
+
+    def finish(self) -> None:
+        """After the last gather() of a call that all ranks leave here, because their processes may end now."""
+        if self._gatherer:
+            self._gatherer.finish()
 
     def _gather_by_engine(self, value: Any) -> list[Any]:
         values = [value] * self.world

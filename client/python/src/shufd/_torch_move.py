@@ -20,10 +20,17 @@ def bits_of(tensor: torch.Tensor) -> torch.Tensor:
 class TorchMove(StagedRounds):
     """Any tensor on any device, with any engine."""
 
-    def count_rounds(self, budget: int) -> int:
+    def _needed(self) -> int:
         lists = self.lists
-        needed = (lists.order.count + lists.places.count) * (self.row + lists.order.index_bytes)
-        return self._fit(needed, budget)
+        return int((lists.order.count + lists.places.count) * (self.row + lists.order.index_bytes))
+
+    def count_rounds(self, budget: int) -> int:
+        return self._fit(self._needed(), budget)
+
+    def _allocate(self, rounds: int) -> torch.Tensor:
+        """About as much as two rounds."""
+        bytes = self._needed() if rounds == 1 else -(-2 * self._needed() // rounds)
+        return torch.empty(bytes if self.leaf.device.type != "cpu" else 0, dtype=torch.uint8, device=self.leaf.device)
 
     def _start(self, round: int, rounds: int) -> Callable[[], None]:
         lists, device = self.lists, self.leaf.device

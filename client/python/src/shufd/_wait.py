@@ -65,8 +65,8 @@ class Work:
             self._done.release()
 
     def wait_for_start(self) -> None:
-        """The function then keeps the interpreter until it waits itself. Without this call it may start only when the
-        caller waits."""
+        """Waits until the thread runs. The function then runs until it releases Python's global lock. Without this call it
+        may start only when the caller waits."""
         self._started.acquire()
 
     def wait(self, title: str = "", progress: bool | None = False) -> None:
@@ -87,7 +87,7 @@ class Work:
 def run(function: Callable[[], T], title: str, progress: bool | None, cancel: Callable[[], None]) -> T:
     """Returns function(). After an exception of a signal handler, such as KeyboardInterrupt, calls
     `cancel`. function() then ends in the background, and its result is not used."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.get_ident() != threading.main_thread().ident:
         return function()
     if progress and importlib.util.find_spec("tqdm") is None:  # Python shows this warning once
         text = "progress=True: shows nothing without the package tqdm; install tqdm"

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""The all-gather of the ranks of a process group through their store."""
+
+import datetime
+import os
+import signal
+import socket
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+dist = torch.distributed
+if not dist.is_available():
+    pytest.skip("this torch has no distributed package", allow_module_level=True)
+
+from shufd import _errors, _process_group, _store_gather
+
+WORLD, WAIT_S = 4, 60
+
+
+def run_threads(work, world=WORLD):
+    """Returns work(rank) of each rank, which is a thread."""
+    results, errors = [None] * world, []
+
+    def run(rank):
+        try:
+            results[rank] = work(rank)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(world)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
+
+
+@pytest.fixture
+def stores():
+    """A server in memory with a connection for each rank. A read waits for a second."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    wait = datetime.timedelta(seconds=1)
+    server = dist.TCPStore("127.0.0.1", port, None, True, datetime.timedelta(seconds=60), False)
+    clients = [dist.TCPStore("127.0.0.1", port, None, False, datetime.timedelta(seconds=60), False) for _ in range(WORLD)]
+    for client in clients:
+        client.set_timeout(wait)
+    yield clients
+    del clients, server
+
+
+def value_of(rank, turn):
+    return np.random.default_rng([rank, turn]).bytes(0 if (rank + turn) % 5 == 0 else 1 << turn % 18)
+
+
+def test_each_turn_has_the_values_of_all_ranks(stores):
+    def work(rank):
+        own = _store_gather.StoreGather(stores[rank], "name", rank, WORLD, WAIT_S)
+        for turn in range(20):
+            assert own.gather(value_of(rank, turn)) == [value_of(other, turn) for other in range(WORLD)]
+
+    before = stores[0].num_keys()
+    run_threads(work)
+    assert stores[0].num_keys() == before + WORLD  # those of the last turn
+
+
+def test_gathers_of_other_names_are_apart(stores):
+    def work(rank):
+        for name in ("first", "second"):
+            own = _store_gather.StoreGather(stores[rank], name, rank, WORLD, WAIT_S)
+            assert own.gather(f"{name}{rank}".encode()) == [f"{name}{r}".encode() for r in range(WORLD)]
+
+    run_threads(work)
+
+
+def test_rank_that_does_not_come_is_an_error(stores):
+    own = _store_gather.StoreGather(stores[0], "name", 0, 2, 1)
+    with pytest.raises(RuntimeError, match="(?i)time"):
+        own.gather(b"alone")
+
+
+def gathers_of(stores, world, timeout_s=WAIT_S):
+    return [_store_gather.StoreGather(stores[rank], "name", rank, world, timeout_s) for rank in range(world)]
+
+
+def expect_failure(own, words):
+    with pytest.raises(RuntimeError, match=words):
+        own.gather(b"x")
+
+
+@pytest.mark.parametrize("interrupt", [False, True])
+def test_rank_that_leaves_fails_the_others(stores, monkeypatch, interrupt):
+    """It may leave between two rounds, or in one for which it has written. The others fail in this round or in the next
+    one, and nobody takes part any more."""
+    all_own = gathers_of(stores, 3)
+    run_threads(lambda rank: all_own[rank].gather(b"first"), 3)
+
+    def fail(keys):
+        raise KeyboardInterrupt
+
+    def work(rank):
+        if rank != 1:
+            for _ in range(2):
+                all_own[rank].gather(b"x")
+        elif interrupt:
+            monkeypatch.setattr(all_own[1], "_read", fail)
+            with pytest.raises(KeyboardInterrupt):
+                all_own[1].gather(b"x")
+        if rank == 1:
+            all_own[1].leave()
+
+    with pytest.raises(RuntimeError, match="rank 1 has left a call after an error; start all ranks again"):
+        run_threads(work, 3)
+    expect_failure(all_own[1], "this rank has left an earlier call")
+
+
+def test_late_rank_hears_that_the_others_have_left(stores):
+    """Their values are no agreement."""
+    all_own = gathers_of(stores, 3, 1)
+
+    def work(rank):
+        if rank < 2:
+            expect_failure(all_own[rank], "(?i)time")
+            all_own[rank].leave()
+
+    run_threads(work, 3)
+    expect_failure(all_own[2], "rank 0 has left")
+
+
+def test_timeout_is_that_of_the_group(stores):
+    """That of the store is a second."""
+    all_own = gathers_of(stores, 2)
+
+    def work(rank):
+        time.sleep(2.5 * rank)
+        return all_own[rank].gather(b"%d" % rank)
+
+    assert run_threads(work, 2) == [[b"0", b"1"]] * 2
+    began = time.monotonic()
+    expect_failure(_store_gather.StoreGather(stores[0], "alone", 0, 2, 2.5), "(?i)time")
+    assert 2.4 < time.monotonic() - began < 10
+
+
+def test_interrupt_ends_the_wait(stores):
+    own = _store_gather.StoreGather(stores[0], "alone", 0, 2, WAIT_S)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        own.gather(b"x")
+    assert time.monotonic() - began < WAIT_S / 2
+    own.store.set("key", b"value")  # the connection still works
+    assert bytes(own.store.get("key")) == b"value"
+
+
+def test_ranks_wait_for_the_last_one_before_they_end(stores):
+    ended, all_own = [], gathers_of(stores, 3)
+
+    def work(rank):
+        time.sleep(0.3 if rank == 2 else 0)
+        all_own[rank].finish()
+        ended.append((rank, time.monotonic()))
+
+    began = time.monotonic()
+    run_threads(work, 3)
+    assert min(at for _, at in ended) >= began + 0.3
+    all_own[0].name = "other"
+    all_own[0].finish()  # alone: for a short time only
+    assert time.monotonic() - began < WAIT_S / 2
+
+
+def test_store_and_timeout_of_a_group():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    dist.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=0, world_size=1, timeout=datetime.timedelta(seconds=50)
+    )
+    try:
+        group = dist.distributed_c10d._get_default_group()
+        store = _store_gather._store_of(group)
+        assert store is not None
+        assert _store_gather._timeout_of(group, store) == 50
+        own = _store_gather.store_gather_of(group, 0, 1, lambda value: [value])
+        assert own is _store_gather.store_gather_of(group, 0, 1, None)
+        assert own.gather(b"x") == [b"x"]
+        _store_gather._gathers.clear()
+        assert _store_gather.store_gather_of(group, 0, 65, lambda value: [value]) is None
+    finally:
+        dist.destroy_process_group()
+
+
+class Group:
+    def __init__(self, rank):
+        self.rank = rank
+
+
+class Gather:
+    """The engine of a group of threads. Counts its exchanges."""
+
+    def __init__(self):
+        self.barrier, self.values, self.count = threading.Barrier(WORLD, timeout=60), [None] * WORLD, 0
+
+    def __call__(self, rank, value):
+        self.values[rank] = value
+        self.barrier.wait()
+        values = list(self.values)
+        if self.barrier.wait() == 0:
+            self.count += 1
+        return values
+
+
+@pytest.mark.parametrize("without", [None, 2])
+def test_groups_gather_by_their_store_if_all_ranks_have_it(stores, monkeypatch, without):
+    """All ranks take one name, also after a group with the same store."""
+    groups = [Group(rank) for rank in range(WORLD)]
+    monkeypatch.setattr(_store_gather, "_gathers", {})
+    monkeypatch.setattr(_store_gather, "_store_of", lambda group: None if group.rank == without else stores[group.rank])
+    gather = Gather()
+    for _ in range(2):
+        def work(rank):
+            all_own = [_store_gather.store_gather_of(groups[rank], rank, WORLD, lambda value: gather(rank, value)) for _ in range(3)]
+            assert all_own[0] is all_own[1] is all_own[2]
+            return all_own[0]
+
+        all_own = run_threads(work)
+        if without is not None:
+            assert all_own == [None] * WORLD
+            break
+        assert len({own.name for own in all_own}) == 1
+        run_threads(lambda rank: all_own[rank].gather(b"x"))
+        _store_gather._gathers.clear()
+    assert gather.count == (2 if without is None else 1)
+
+
+def test_gather_waits_for_the_event_and_uses_the_store(stores, monkeypatch):
+    waited = []
+    monkeypatch.setattr(_process_group.Ranks, "has_only_nccl", True)
+
+    def work(rank):
+        ranks = object.__new__(_process_group.Ranks)
+        ranks.group, ranks.rank, ranks.world = object(), rank, WORLD
+        after = types.SimpleNamespace(synchronize=lambda: waited.append(rank))
+        return ranks.gather({"rank": rank}, after)
+
+    monkeypatch.setattr(
+        _process_group, "store_gather_of", lambda group, rank, world, gather: _store_gather.StoreGather(stores[rank], "g", rank, world, WAIT_S)
+    )
+    assert run_threads(work) == [[{"rank": rank} for rank in range(WORLD)]] * WORLD
+    assert sorted(waited) == list(range(WORLD))
+
+
+def test_lost_rank_is_named(stores, monkeypatch):
+    monkeypatch.setattr(_process_group.Ranks, "has_only_nccl", True)
+    monkeypatch.setattr(_process_group, "store_gather_of", lambda *arguments: _store_gather.StoreGather(stores[0], "lost", 0, 2, 1))
+    ranks = object.__new__(_process_group.Ranks)
+    ranks.group, ranks.rank, ranks.world = object(), 0, 2
+    with pytest.raises(_errors.IOFailure, match="rank 0 of 2: .*a rank may have ended"):
+        ranks.gather(1)
