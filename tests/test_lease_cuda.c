@@ -108,31 +108,43 @@ static void block_is_mapped_by_descriptor(void **state)
     finish(handle, "hello take+ take-1 take-2+ take-3 take-4 take-5+ release-6/7 goodbye");
 }
 
+static void take_and_release(shuf *handle, uint64_t first, uint64_t count, uint64_t n)
+{
+    shuf_lease *lease = NULL;
+    for (uint64_t block = first; block < first + count; block++) {
+        lease_server_take(handle, block, n, &lease);
+        lease_server_release(handle, &lease);
+    }
+}
+
 static void large_blocks_stay_mapped_by_a_limit(void **state)
 {
-    enum { BLOCK = 6 << 20 }; /* of LEASE_SERVER_LARGE values */
+    enum { MI = 1 << 20, BLOCK = 6 * MI, STAY = 30 }; /* BLOCK: of LEASE_SERVER_LARGE values */
     (void)state;
     shuf_lease *lease = NULL;
     shuf *handle = begin(SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
-    assert_int_equal(shuf_set_idle_mappings(handle, 2 * BLOCK), SHUF_OK);
-    for (uint64_t block = 5; block < 8; block++) {
-        lease_server_take(handle, block, LEASE_SERVER_LARGE, &lease);
-        lease_server_release(handle, &lease);
-    }
-    assert_int_equal(cuda->mapped, 2);
-    lease_server_take(handle, 6, LEASE_SERVER_LARGE, &lease);
-    check_lease(handle, lease, 6);
-    assert_int_equal(shuf_set_idle_mappings(handle, 3 * BLOCK), SHUF_OK);
-    assert_int_equal(cuda->mapped, 2);
+    assert_int_equal(shuf_set_idle_mappings(handle, STAY * BLOCK), SHUF_OK);
+    take_and_release(handle, 1, STAY + 2, LEASE_SERVER_LARGE);
+    assert_int_equal(cuda->mapped, STAY);
+    lease_server_take(handle, STAY, LEASE_SERVER_LARGE, &lease);
+    check_lease(handle, lease, STAY);
+    assert_int_equal(shuf_set_idle_mappings(handle, 2 * STAY * BLOCK), SHUF_OK);
+    assert_int_equal(cuda->mapped, STAY);
     assert_int_equal(shuf_set_idle_mappings(handle, BLOCK), SHUF_OK);
     assert_int_equal(cuda->mapped, 1);
-    check_lease(handle, lease, 6); /* that of a lease stays */
+    check_lease(handle, lease, STAY); /* that of a lease stays */
     lease_server_release(handle, &lease);
     assert_int_equal(cuda->mapped, 1);
+    take_and_release(handle, 101, 65, LEASE_SERVER_SMALL); /* a low limit does not count */
+    assert_int_equal(cuda->mapped, 66);
     assert_int_equal(shuf_set_idle_mappings(handle, 0), SHUF_OK);
     assert_int_equal(cuda->mapped, 0);
-    finish(handle, "hello take+ release-1 take+ release-2 take+ release-3/5 take release/7 "
-                   "release-4 release/6 goodbye");
+    take_and_release(handle, 1, 1, LEASE_SERVER_LARGE);
+    assert_int_equal(cuda->mapped, 0);
+    assert_non_null(strstr(lease_server.log, "/3/4/5/")); /* the daemon hears of each */
+    assert_non_null(strstr(lease_server.log, "/165 take"));
+    lease_server.log[0] = '\0';
+    finish(handle, " goodbye");
 }
 
 static void block_is_mapped_by_ipc_handle(void **state)

@@ -117,14 +117,15 @@ SHUF_API shuf_status shuf_set_timeout(shuf *handle, unsigned milliseconds);
 
 /* Sets the most device memory, in bytes, that stays mapped in this process after its leases have
  * ended. With the default, 0, at most 160 MiB stay, of blocks up to 4 MiB. With another number,
- * blocks of any size stay, up to this number of bytes. A loop over large results then maps each
- * block once: the daemon uses two blocks in turn, if both fit its `device_cache`. To map a block of
- * 2 GiB takes about 0.4 ms, and longer if processes of several GPUs map at the same time.
+ * blocks of any size stay, up to this number of bytes, but at least up to 160 MiB. A loop over
+ * large results then maps each block once: the daemon uses two blocks in turn, if both fit its
+ * `device_cache`. The time to map a block grows with its size, and with the number of processes
+ * that map at the same time.
  *
  * The daemon cannot free memory that stays mapped. If it needs the memory, the handle unmaps all of
- * it at the end of its next call. A program that makes no further call for a while should set the
- * limit to 0. A limit below the one before unmaps all idle device memory, and tells the daemon. If
- * this message fails, the memory is unmapped all the same, and the error is as of any call. */
+ * it at the end of its next call. A program that makes no further call for a while should set 0. A
+ * number below the one before unmaps all idle device memory at once, and tells the daemon. If this
+ * message fails, the memory is unmapped all the same, and the error is as of any call. */
 SHUF_API shuf_status shuf_set_idle_mappings(shuf *handle, uint64_t bytes);
 
 /* ---- Permutations ----------------------------------------------------- */

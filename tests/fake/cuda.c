@@ -16,7 +16,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500, UNKNOWN = 999, MAPPINGS = 16 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500, UNKNOWN = 999, MAPPINGS = 200 };
 
 static struct fake_cuda fake = {.primary = {{0}, {1}}};
 

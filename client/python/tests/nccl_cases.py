@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _moves, _peer_memory, _peer_moves
+from shufd import _moves, _peer_memory, _peer_moves, _store_gather
 
 
 def evenly(n, world):
@@ -66,6 +66,9 @@ def cases(world):
     for width in (8, 256):
         yield f"{width} bytes, a rank cannot open memory", width, even, even, {"fault": "open"}, "StagedMove"
     yield "a rank has no memory for its stage", 8, even, even, {"fault": "stage"}, "StagedMove"
+    for name, n, width in (("narrow", 32_000_017, 8), ("wide", 1_000_003, 256)):
+        rows = evenly(n, world)
+        yield f"little memory, {name}", width, rows, rows, {"memory": 1.5, "reads": name == "narrow"}, "StagedMove"
     for width in (8, 256):
         kind = "DirectMove" if width >= 64 else "WrittenMove"
         yield f"{width} bytes, several engines", width, even, even, {"engines": "cpu:gloo,cuda:nccl"}, kind
@@ -82,6 +85,17 @@ def fault(kind):
     _moves._cannot_open.clear()
 
 
+@contextlib.contextmanager
+def little_memory(own, times):
+    """The last rank may take so many times the bytes of its rows."""
+    if times and dist.get_rank() == dist.get_world_size() - 1:
+        torch.cuda.empty_cache()
+        most = torch.cuda.memory_reserved() + times * own.nbytes
+        torch.cuda.set_per_process_memory_fraction(most / torch.cuda.get_device_properties(0).total_memory)
+    yield
+    torch.cuda.set_per_process_memory_fraction(1.0)
+
+
 def run(case, client, used):
     name, width, before, after, options, expected = case
     if dist.get_world_size() == 1:
@@ -90,7 +104,7 @@ def run(case, client, used):
     options = dict(options)
     strided, least = options.pop("strided", False), options.pop("least", _peer_moves.LEAST_DIRECT_BYTES)
     offset, default = options.pop("offset", 0), options.pop("default", None)
-    broken, engines = options.pop("fault", None), options.pop("engines", None)
+    broken, engines, memory = options.pop("fault", None), options.pop("engines", None), options.pop("memory", None)
     group = dist.new_group(backend=engines) if engines else None
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
@@ -109,7 +123,7 @@ def run(case, client, used):
     torch.set_default_device(default)
     used.clear()
     options.update(seed=7, epoch=width, client=client)
-    with fault(broken):
+    with fault(broken), little_memory(own, memory):
         shuffled = shufd.torch.global_shuffle(own, group, output_size=after[rank], **options)
         methods = set(used)
         back = shufd.torch.global_shuffle(shuffled, group, output_size=before[rank], inverse=True, **options)
@@ -140,6 +154,19 @@ def watch_methods():
     return used
 
 
+def without_memory(client):
+    """The last rank has no memory for its result, so all ranks fail alike."""
+    own = torch.arange(1 << 22, device="cuda")
+    try:
+        with little_memory(own, 0.5):
+            shufd.torch.global_shuffle(own, seed=3, client=client)
+        return False
+    except shufd.OutOfMemory as error:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        words = f"global_shuffle: rank {dist.get_world_size() - 1}: "
+        return words in str(error) and len(shufd.torch.global_shuffle(own, seed=3, client=client)) == len(own)
+
+
 def several_tensors(client, rank, world):
     """Tensors of one allocation, with a method each, share a plan."""
     n = 10_007
@@ -159,6 +186,8 @@ def main():
     used = watch_methods()
     right = [run(case, client, used) for case in cases(dist.get_world_size())]
     right.append(several_tensors(client, dist.get_rank(), dist.get_world_size()))
+    right.append(without_memory(client))
+    right.append(dist.get_world_size() == 1 or None not in _store_gather._gathers.values())
     end = time.monotonic() + 5
     while (leases := client.leases()) and time.monotonic() < end:  # the calls do not wait for the GPU
         time.sleep(0.01)
