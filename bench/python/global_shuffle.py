@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Shuffles over the GPUs of one machine: shufd.torch.global_shuffle() against torch alone.
 
-    torchrun --nproc_per_node 4 global_shuffle.py OUT.json [--rows 2^28] [--bytes 8] [--samples 7]
-                                                  [--budget 256] [--only NAME,...] [--method staged]
+    torchrun --nproc_per_node 4 global_shuffle.py OUT.json [--rows 2^28] [--bytes 8,...] [--samples 7]
+                                                  [--budget 256] [--only NAME,...] [--method NAME,...]
 
 Each rank has a GPU and ROWS rows of BYTES bytes, and the daemon of its GPU. The peer is the usual way in
 torch: every rank draws torch.randperm() of all rows with the same seed, sorts the numbers of its rows by
@@ -39,11 +39,11 @@ def number(text):
 
 
 class Job:
-    def __init__(self, options):
+    def __init__(self, options, bytes):
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.device = torch.device("cuda", self.rank)
         self.client = shufd.connect()
-        self.m, self.columns = options.rows, options.bytes // 8
+        self.m, self.columns = options.rows, bytes // 8
         self.budget = options.budget and options.budget << 20
         self.n = self.m * self.world
         self.epoch = 0
@@ -183,15 +183,15 @@ ROWS = [
 ]
 
 
-def select(options):
+def select(options, method):
     """Sets the method by the constants that choose it."""
     if options.rounds:
         _kernel_move._OVERLAPPED_ROUNDS, _kernel_move._SHORTEST_ROUND = options.rounds, 1
-    if options.method:
-        _peer_moves.LEAST_DIRECT_BYTES = 1 if options.method == "direct" else 1 << 60
-    if options.method == "staged":
+    if method:
+        _peer_moves.LEAST_DIRECT_BYTES = 1 if method == "direct" else 1 << 60
+    if method == "staged":
         _moves.part_of = lambda *offers: 0
-    if options.method == "torch":
+    if method == "torch":
         _row_kernel.is_available = lambda device: False
 
 
@@ -230,46 +230,54 @@ def report(row, job):
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out")
-    parser.add_argument("--rows", type=number, default=1 << 28)
-    parser.add_argument("--bytes", type=int, default=8)
-    parser.add_argument("--samples", type=int, default=7)
-    parser.add_argument("--budget", type=int, help="MiB, as of global_shuffle()")
-    parser.add_argument("--method", choices=["direct", "written", "staged", "torch"])
-    parser.add_argument("--rounds", type=int, help="the least rounds of the staged method")
-    parser.add_argument("--only", type=lambda text: text.split(","))
-    options = parser.parse_args()
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group(
-        "nccl", timeout=datetime.timedelta(seconds=120), device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    )
-    select(options)
-    job = Job(options)
+def run(options, bytes, method):
+    """Measures rows of one width by one method, and returns the record."""
+    select(options, method)
+    job = Job(options, bytes)
     if job.rank == 0:
         print(
-            f"{job.world} x {torch.cuda.get_device_name()}, {job.m} rows of {options.bytes} bytes a GPU, "
-            f"budget {options.budget or 'default'}, method {options.method or 'default'}, torch {torch.__version__}, NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}",
+            f"{job.world} x {torch.cuda.get_device_name()}, {job.m} rows of {bytes} bytes a GPU, "
+            f"budget {options.budget or 'default'}, method {method or 'default'}, torch {torch.__version__}, "
+            f"NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}",
             flush=True,
         )
     right = job.is_right()
     if job.rank == 0:
         print(f"{'equal to the permutation':40} {right}", flush=True)
-    figures = measure(job, options)
-    if job.rank == 0:
-        record = {
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-            "device": torch.cuda.get_device_name(), "world": job.world, "rows": job.m, "bytes": options.bytes,
-            "budget": job.budget, "method": options.method, "rounds": options.rounds, "right": right, "torch": torch.__version__, "figures": figures,
-            "driver": subprocess.run(
-                ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True
-            ).stdout.split("\n")[0],
-        }  # fmt: skip
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name(), "world": job.world, "rows": job.m, "bytes": bytes,
+        "budget": job.budget, "method": method, "rounds": options.rounds, "right": right,
+        "torch": torch.__version__, "figures": measure(job, options),
+        "driver": subprocess.run(
+            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True
+        ).stdout.split("\n")[0],
+    }  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out")
+    parser.add_argument("--rows", type=number, default=1 << 28)
+    parser.add_argument("--bytes", type=lambda text: [int(word) for word in text.split(",")], default=[8])
+    parser.add_argument("--samples", type=int, default=7)
+    parser.add_argument("--budget", type=int, help="MiB, as of global_shuffle()")
+    parser.add_argument("--method", type=lambda text: text.split(","), default=[None])
+    parser.add_argument("--rounds", type=int, help="the least rounds of the staged method")
+    parser.add_argument("--only", type=lambda text: text.split(","))
+    options = parser.parse_args()
+    if len(options.method) > 1 and not {"direct", "written"} >= set(options.method):
+        parser.error("--method: only direct and written can be measured in one run")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(
+        "nccl", timeout=datetime.timedelta(seconds=120), device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    )
+    records = [run(options, bytes, method) for bytes in options.bytes for method in options.method]
+    if dist.get_rank() == 0:
         with open(options.out, "w") as file:
-            json.dump(record, file, indent=1)
+            json.dump(records if len(records) > 1 else records[0], file, indent=1)
     dist.destroy_process_group()
-    sys.exit(0 if right else 1)
+    sys.exit(0 if all(record["right"] for record in records) else 1)
 
 
 if __name__ == "__main__":

@@ -92,8 +92,10 @@ def little_memory(own, times):
         torch.cuda.empty_cache()
         most = torch.cuda.memory_reserved() + times * own.nbytes
         torch.cuda.set_per_process_memory_fraction(most / torch.cuda.get_device_properties(0).total_memory)
-    yield
-    torch.cuda.set_per_process_memory_fraction(1.0)
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 def run(case, client, used):
@@ -123,8 +125,9 @@ def run(case, client, used):
     torch.set_default_device(default)
     used.clear()
     options.update(seed=7, epoch=width, client=client)
-    with fault(broken), little_memory(own, memory):
-        shuffled = shufd.torch.global_shuffle(own, group, output_size=after[rank], **options)
+    with fault(broken):
+        with little_memory(own, memory):
+            shuffled = shufd.torch.global_shuffle(own, group, output_size=after[rank], **options)
         methods = set(used)
         back = shufd.torch.global_shuffle(shuffled, group, output_size=before[rank], inverse=True, **options)
     torch.set_default_device(None)
@@ -162,7 +165,6 @@ def without_memory(client):
             shufd.torch.global_shuffle(own, seed=3, client=client)
         return False
     except shufd.OutOfMemory as error:
-        torch.cuda.set_per_process_memory_fraction(1.0)
         words = f"global_shuffle: rank {dist.get_world_size() - 1}: "
         return words in str(error) and len(shufd.torch.global_shuffle(own, seed=3, client=client)) == len(own)
 

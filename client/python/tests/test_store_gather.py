@@ -227,7 +227,8 @@ def test_groups_gather_by_their_store_if_all_ranks_have_it(stores, monkeypatch, 
     gather = Gather()
     for _ in range(2):
         def work(rank):
-            all_own = [_store_gather.store_gather_of(groups[rank], rank, WORLD, lambda value: gather(rank, value)) for _ in range(3)]
+            own_gather = lambda value: gather(rank, value)
+            all_own = [_store_gather.store_gather_of(groups[rank], rank, WORLD, own_gather) for _ in range(3)]
             assert all_own[0] is all_own[1] is all_own[2]
             return all_own[0]
 
@@ -251,16 +252,18 @@ def test_gather_waits_for_the_event_and_uses_the_store(stores, monkeypatch):
         after = types.SimpleNamespace(synchronize=lambda: waited.append(rank))
         return ranks.gather({"rank": rank}, after)
 
-    monkeypatch.setattr(
-        _process_group, "store_gather_of", lambda group, rank, world, gather: _store_gather.StoreGather(stores[rank], "g", rank, world, WAIT_S)
-    )
+    def of(group, rank, world, gather):
+        return _store_gather.StoreGather(stores[rank], "g", rank, world, WAIT_S)
+
+    monkeypatch.setattr(_process_group, "store_gather_of", of)
     assert run_threads(work) == [[{"rank": rank} for rank in range(WORLD)]] * WORLD
     assert sorted(waited) == list(range(WORLD))
 
 
 def test_lost_rank_is_named(stores, monkeypatch):
     monkeypatch.setattr(_process_group.Ranks, "has_only_nccl", True)
-    monkeypatch.setattr(_process_group, "store_gather_of", lambda *arguments: _store_gather.StoreGather(stores[0], "lost", 0, 2, 1))
+    lost = _store_gather.StoreGather(stores[0], "lost", 0, 2, 1)
+    monkeypatch.setattr(_process_group, "store_gather_of", lambda *arguments: lost)
     ranks = object.__new__(_process_group.Ranks)
     ranks.group, ranks.rank, ranks.world = object(), 0, 2
     with pytest.raises(_errors.IOFailure, match="rank 0 of 2: .*a rank may have ended"):
