@@ -105,11 +105,11 @@ def global_shuffle(
     algorithm    "primefold"
     budget       bytes of temporary memory on this rank beside data, result and plan; None: 2 GiB on a
                  GPU, else 256 MiB. A round has at least one record for each pair of ranks
-    next_epoch   the daemon computes the plan of this epoch during the exchange, for the next call
+    next_epoch   the daemon computes the plan of epoch `next_epoch` for a later call, during the exchange of this one
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 
-    Returns new tensors in the same structure. With NCCL the host does not wait for the GPU: the work is
-    queued on the current CUDA stream. The plan takes 8 bytes a record in the memory of the daemon, and
+    Returns new tensors in the same structure. With NCCL the rows move on the current CUDA stream, and the host does
+    not wait for that. It may wait for earlier work of this stream, before other ranks read or write the tensors. The plan takes 8 bytes a record in the memory of the daemon, and
     up to another 8 bytes while it is computed; that of `next_epoch` takes as much. It is in the memory of
     the GPU if all tensors are on the GPU of the daemon, else in host memory. If arguments of the ranks
     differ, all ranks fail with the same Mismatch, which names the rank and the field. Other errors:

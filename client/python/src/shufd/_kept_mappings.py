@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Device memory of the daemon that stays mapped in this process between the calls of global_shuffle(). To map a block
-of 2 GiB takes 0.4 ms, and longer if the ranks of several GPUs map at the same time.
+"""Device memory of the daemon that stays mapped in this process between the calls of global_shuffle(). Mapping takes
+longer the larger the block is, and the more ranks map at the same time: four ranks with plans of 2 GiB save 0.9 ms
+(bench/results/2026-11-26-h200-shuffle).
 
 The daemon cannot free a block that is mapped. So blocks stay mapped only if the daemon uses them again, and are
 unmapped some seconds after the last call.
