@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One shuffle of records that lie on the ranks of a process group of torch.distributed.
 
-First the ranks compare their arguments. Then each rank takes its plan from the daemon. Then they
-exchange the records in rounds. If one rank fails before the rounds, it tells the others, and all
-ranks fail with the same message. Otherwise the others would wait for its records. _move.py has the rounds.
+First the ranks compare their arguments, while each asks the daemon for its plan. Then they exchange the records. If one
+rank fails before that, it tells the others, and all ranks fail with the same message. Otherwise the others would wait for
+its records. _move.py has the exchange.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The exchange of the rows of one tensor by the plans of its ranks.
 
-There are three methods, in rounds that fit a budget. One takes plans of both sides:
+There are three methods, which take memory up to a budget. One takes plans of both sides:
 
-*Staged*   Each rank gathers the rows that it sends. The engine of torch.distributed exchanges them. Each rank
-           puts the arrivals in their places. Kernels move the rows, or operations of torch.
+*Staged*   In each of several rounds, each rank gathers the rows that it sends, the engine of torch.distributed
+           exchanges them, and each rank puts the arrivals in their places. Kernels move the rows, or operations of torch.
 
 Two take one-sided plans, and need GPUs that can read and write the memory of each other:
 

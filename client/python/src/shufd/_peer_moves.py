@@ -96,13 +96,13 @@ class WrittenMove(Move):
     def _parts_of(self, rank: int) -> int:
         return -(-self.outputs[rank] // self.sources.plan.part)
 
-    def _ask(self, part: int, free: Any, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Writes the requests for a part after the event `free`. What `meanwhile` queues runs beside that. Then the current
-        stream waits for the requests, also after an error: the plan may end then."""
-        self.requests.wait_event(free)
+    def _send_requests(self, part: int, after: Any, beside: Callable[[], None] = lambda: None) -> None:
+        """Writes the requests of a part after the event `after`. `beside` queues work that runs at the same time. The current
+        stream then waits for the requests, also after an error: the plan may end then."""
+        self.requests.wait_event(after)
         try:
             self._write_requests(part)
-            meanwhile()
+            beside()
         finally:
             _current_stream(self.leaf.device).wait_event(self.requests.record_event())
 
@@ -133,7 +133,8 @@ class WrittenMove(Move):
         return Request(s.begins_at(part, own), s.records_at(part) + s.begins[part][own] * NUMBER_BYTES, rows)
 
     def _sender(self) -> Sender:
-        """The requests of the first part, but for that of this rank; those of the other parts; and that one."""
+        """Group k has the requests of part k. The request of this rank for the first part is a group of its own, the last
+        one."""
         s, rank, world = self.sources, self.ranks.rank, self.ranks.world
         windows = s.windows[rank + 1] - s.windows[rank]
         groups = [
@@ -158,12 +159,13 @@ class WrittenMove(Move):
 
     def prepare(self) -> Any:
         """Asks for the first part, and meanwhile sends the own rows of this part, for which no other rank is needed."""
-        self._ask(0, _current_stream(self.leaf.device).record_event(), meanwhile=self._send_own)
+        self._send_requests(0, _current_stream(self.leaf.device).record_event(), beside=self._send_own)
         self.has_asked = True
 
     def _send_own(self) -> None:
+        own_group = self.parts
         self.tables = self._sender(), self._places()
-        self.tables[0].launch(self.parts, self._expected())
+        self.tables[0].launch(own_group, self._expected())
 
     def _expected(self) -> int:
         """About the rows of a window that a rank asks for in a part."""
@@ -181,7 +183,7 @@ class WrittenMove(Move):
         for part in range(self.parts):
             sender.launch(part, self._expected())
             if part + 1 < self.parts:
-                self._ask(part + 1, free)
+                self._send_requests(part + 1, free)
             self.ranks.wait_for_all(device)
             free = stream.record_event()
             places.launch(part)

@@ -119,7 +119,7 @@ class PeerStage(NamedTuple):
         return self.address + part % 2 * self.half
 
     def request(self, part: int, distance: int, world: int) -> int:
-        """Where the request for a part arrives, at the end of the half, if the rank of the stage comes so far behind the
-        one that asks: 1 to world - 1."""
+        """The address of the request of the rank `distance` places before the stage's rank (modulo world), 1 to world - 1.
+        Requests are at the end of the half."""
         end = self.address + (part % 2 + 1) * self.half
         return end - (world - distance) * NUMBER_BYTES * (BEGINS + self.room.numbers)
