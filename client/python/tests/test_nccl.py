@@ -3,6 +3,8 @@
 
 import os
 import pathlib
+import signal
+import socket
 import subprocess
 import sys
 
@@ -14,6 +16,7 @@ if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two GPUs", allow_module_level=True)
 
 CASES = pathlib.Path(__file__).parent / "nccl_cases.py"
+FAULT = pathlib.Path(__file__).parent / "nccl_fault.py"
 
 
 def worlds():
@@ -40,3 +43,37 @@ def test_cases(world, tmp_path):
             daemon.kill()
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_rank_that_ends(when, tmp_path):
+    """Before the agreement the other rank fails after the timeout of the group. After it the call has returned, and the
+    watchdog of torch ends the process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    daemons, ranks = [], []
+    try:
+        for rank in range(2):
+            (tmp_path / str(rank)).mkdir()
+            daemons.append(Daemon(tmp_path / str(rank), "--backend", f"cuda:{rank}"))
+            daemons[-1].start()
+            environment = dict(
+                os.environ, CUDA_DEVICE_ORDER="PCI_BUS_ID", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=str(port), SHUFD_SOCKET=daemons[-1].socket,
+            )  # fmt: skip
+            ranks.append(subprocess.Popen(
+                [sys.executable, FAULT, when], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            ))  # fmt: skip
+        out, errors = ranks[0].communicate(timeout=120)
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()
+        for daemon in daemons:
+            daemon.kill()
+    print(out, ranks[0].returncode)
+    if when == "before":
+        assert out.startswith("IOFailure: global_shuffle: rank 0 of 2: the exchange with the other ranks failed"), errors
+    else:
+        assert out == "returned\n" and ranks[0].returncode == -signal.SIGABRT, out + errors
