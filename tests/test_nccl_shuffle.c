@@ -20,18 +20,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS = 8, MESSAGE = 512, OFFSETS = 3 };
+enum { RANKS = 8, MESSAGE = 512, OFFSETS = 3, LITTLE = 1 << 19 };
 
 /* These are only there with a fake. */
 static void (*break_nccl)(int rank, int call, ncclResult_t error);
-static void (*fail_malloc)(bool fails);
+static void (*limit_malloc)(size_t most);
 static size_t (*count_live)(void);
 static int most_ranks;
 
 static void find_fakes(void)
 {
     *(void **)&break_nccl = dlsym(RTLD_DEFAULT, "fake_nccl_break");
-    *(void **)&fail_malloc = dlsym(RTLD_DEFAULT, "fake_cudart_fail_malloc");
+    *(void **)&limit_malloc = dlsym(RTLD_DEFAULT, "fake_cudart_limit_malloc");
     *(void **)&count_live = dlsym(RTLD_DEFAULT, "fake_cudart_live");
     most_ranks = RANKS;
     if (!break_nccl && (cudaGetDeviceCount(&most_ranks) != cudaSuccess || most_ranks > RANKS))
@@ -41,7 +41,7 @@ static void find_fakes(void)
 /* ---- One call on all ranks ----------------------------------------------------- */
 
 /* What a rank does otherwise than the others. */
-enum oddity { NOTHING, NO_DAEMON, NO_MEMORY, NO_REQUEST, NO_INPUT, OVERLAP };
+enum oddity { NOTHING, NO_DAEMON, NO_MEMORY, LITTLE_MEMORY, NO_REQUEST, NO_INPUT, OVERLAP };
 
 struct job {
     int world;
@@ -119,12 +119,12 @@ static void call(struct rank *r)
     request.input = j->input[r->rank];
     request.output = j->output[r->rank];
     MUST(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking) == cudaSuccess);
-    if (odd == NO_MEMORY)
-        fail_malloc(true);
+    if (odd == NO_MEMORY || odd == LITTLE_MEMORY)
+        limit_malloc(odd == NO_MEMORY ? 0 : LITTLE);
     j->status[r->rank] = shuf_nccl_shuffle(r->handle, r->comm, r->stream,
                                            odd == NO_REQUEST ? NULL : &request, in, out);
-    if (odd == NO_MEMORY)
-        fail_malloc(false);
+    if (odd == NO_MEMORY || odd == LITTLE_MEMORY)
+        limit_malloc(SIZE_MAX);
     snprintf(j->message[r->rank], MESSAGE, "%s", shuf_nccl_message());
     pthread_barrier_wait(&j->all_done);
     if (odd != NO_DAEMON)
@@ -448,11 +448,28 @@ static void refused_by_daemon(void **state)
 static void out_of_memory(void **state)
 {
     (void)state;
-    if (!fail_malloc)
+    if (!limit_malloc)
         skip();
     struct job *j = make_job(1, 1000, 8, EVEN, EVEN);
     j->odd[0] = NO_MEMORY;
     refuse(j, SHUF_NO_MEMORY, "rank 0 of 1: cudaMalloc: out of memory");
+}
+
+/* A rank without memory for its rounds takes shorter ones. The other ranks then take as many. */
+static void little_memory(void **state)
+{
+    (void)state;
+    if (!limit_malloc)
+        skip();
+    random_start("little_memory");
+    for (int world = 2; world <= 3; world++) {
+        struct job *j = make_job(world, 30000, 1000, UNEVEN, EVEN);
+        j->odd[world - 1] = LITTLE_MEMORY;
+        run(j);
+        expect_success(j);
+        expect_shuffle(j);
+        free_job(j);
+    }
 }
 
 /* The calls of a rank: two all-gathers, then the rounds. */
@@ -498,8 +515,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(there_and_back), cmocka_unit_test(no_records),
         cmocka_unit_test(disagreements),  cmocka_unit_test(wrong_arguments),
         cmocka_unit_test(no_request),     cmocka_unit_test(refused_by_daemon),
-        cmocka_unit_test(out_of_memory),  cmocka_unit_test(rank_ends),
-        cmocka_unit_test(rank_is_silent),
+        cmocka_unit_test(out_of_memory),  cmocka_unit_test(little_memory),
+        cmocka_unit_test(rank_ends),      cmocka_unit_test(rank_is_silent),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     find_fakes();

@@ -51,7 +51,8 @@ typedef struct shuf_nccl_request {
  *
  * Temporary memory of the GPU, beside the plan (8 bytes a record, docs/cluster.md): `budget`, and
  * 512 bytes a rank. A round of the exchange moves at least one record between each pair of ranks.
- * So for long records and many ranks it may need more than `budget`.
+ * So for long records and many ranks it may need more than `budget`. If a GPU has less free memory,
+ * all ranks take more and shorter rounds.
  *
  * The ranks first compare their arguments. If these differ, or if one rank cannot get its plan or
  * its memory, all ranks fail with the same status and message, which names the rank. Nothing was

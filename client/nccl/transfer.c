@@ -20,6 +20,11 @@ static uint64_t segment_bytes(const struct shuf__nccl_transfer *t)
     return align(shuf__nccl_segment_count(t->ranks) * sizeof(struct shuf__nccl_segment));
 }
 
+/* The bytes of the buffers of a round. */
+struct sizes {
+    uint64_t sent, received;
+};
+
 static uint64_t buffer_bytes(const struct shuf__nccl_transfer *t,
                              const struct shuf__nccl_segment *segments)
 {
@@ -27,24 +32,44 @@ static uint64_t buffer_bytes(const struct shuf__nccl_transfer *t,
     return align(shuf__nccl_buffer_records(segments, world, t->rounds) * t->record);
 }
 
+/* Sets the rounds for the budget. Returns the bytes of one allocation for all that they need. */
+static uint64_t lay_out(struct shuf__nccl_transfer *t, uint64_t budget, struct sizes *sizes)
+{
+    const struct shuf__nccl_plan *p = t->plan;
+    t->rounds = shuf__nccl_count_rounds(p->leaving, p->coming, (unsigned)t->ranks->world, t->record,
+                                        budget);
+    sizes->sent = buffer_bytes(t, p->leaving);
+    sizes->received = buffer_bytes(t, p->coming);
+    return segment_bytes(t) + 2 * (sizes->sent + sizes->received);
+}
+
+/* Takes more and shorter rounds if the GPU has no memory for longer ones. */
+static shuf_status allocate(struct shuf__nccl_transfer *t, uint64_t budget, struct sizes *sizes)
+{
+    const uint64_t least = lay_out(t, 0, sizes);
+    uint64_t bytes = lay_out(t, budget, sizes);
+    cudaError_t e = cudaMalloc((void **)&t->memory, bytes);
+    while (e == cudaErrorMemoryAllocation && bytes > least) {
+        cudaGetLastError(); /* the failure stays there as an error */
+        budget /= 2;
+        bytes = lay_out(t, budget, sizes);
+        e = cudaMalloc((void **)&t->memory, bytes);
+    }
+    return shuf__nccl_check_cuda(t->ranks, "cudaMalloc", e);
+}
+
 shuf_status shuf__nccl_transfer_prepare(struct shuf__nccl_transfer *transfer, uint64_t budget)
 {
     struct shuf__nccl_ranks *r = transfer->ranks;
-    const struct shuf__nccl_plan *p = transfer->plan;
-    transfer->rounds = shuf__nccl_count_rounds(p->leaving, p->coming, (unsigned)r->world,
-                                               transfer->record, budget);
-    const uint64_t sent = buffer_bytes(transfer, p->leaving);
-    const uint64_t received = buffer_bytes(transfer, p->coming);
-    const uint64_t bytes = segment_bytes(transfer) + 2 * (sent + received);
+    struct sizes sizes;
     if (shuf__nccl_make_event(r, &transfer->moved) ||
         shuf__nccl_make_event(r, &transfer->exchanged[0]) ||
-        shuf__nccl_make_event(r, &transfer->exchanged[1]) ||
-        shuf__nccl_allocate(r, (void **)&transfer->memory, bytes))
+        shuf__nccl_make_event(r, &transfer->exchanged[1]) || allocate(transfer, budget, &sizes))
         return r->error->status;
     char *at = transfer->memory + segment_bytes(transfer);
-    for (int i = 0; i < 2; i++, at += sent + received) {
+    for (int i = 0; i < 2; i++, at += sizes.sent + sizes.received) {
         transfer->sent[i] = at;
-        transfer->received[i] = at + sent;
+        transfer->received[i] = at + sizes.sent;
     }
     return SHUF_OK;
 }

@@ -24,16 +24,16 @@ struct CUevent_st {
 };
 
 static atomic_size_t live;
-static _Thread_local bool malloc_fails;
+static _Thread_local size_t malloc_most = SIZE_MAX;
 
 EXPORT size_t fake_cudart_live(void)
 {
     return live;
 }
 
-EXPORT void fake_cudart_fail_malloc(bool fails)
+EXPORT void fake_cudart_limit_malloc(size_t bytes)
 {
-    malloc_fails = fails;
+    malloc_most = bytes;
 }
 
 /* ---- Device and memory --------------------------------------------------------- */
@@ -74,7 +74,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
-    *memory = malloc_fails ? NULL : aligned_alloc(256, (bytes + 255) / 256 * 256);
+    *memory = bytes > malloc_most ? NULL : aligned_alloc(256, (bytes + 255) / 256 * 256);
     live += *memory != NULL;
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }

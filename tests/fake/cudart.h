@@ -13,7 +13,7 @@
 /* The number of allocations, streams and events that are not freed. */
 size_t fake_cudart_live(void);
 
-/* Whether cudaMalloc() fails in this thread. */
-void fake_cudart_fail_malloc(bool fails);
+/* cudaMalloc() of more bytes fails in this thread. */
+void fake_cudart_limit_malloc(size_t bytes);
 
 #endif
