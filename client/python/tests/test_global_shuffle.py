@@ -240,7 +240,7 @@ def test_rank_with_little_memory_takes_more_rounds(job, client):
     rounds = [result[2] for result in results]
     assert min(rounds) == max(rounds) >= 2 * (10_000 // world) * 64 // 20_000
     results = job.call_each("shuffle_with_little_memory", [(own, 0) for own, _ in arguments], dict(seed=7))
-    fails_alike(results, "OutOfMemory", "global_shuffle: rank 2: no memory on cpu for the rows of")
+    fails_alike(results, "OutOfMemory", "global_shuffle: rank 2: no memory on cpu for the buffers")
     still_works(job, client)
 
 
@@ -579,10 +579,16 @@ def test_no_stage_is_exposed_after_a_common_failure():
         return [own, failed]
 
     attempt.wait = lambda: calls.append("wait")
+    memory = types.SimpleNamespace(close=lambda at_once: calls.append(("close", at_once)))
     with pytest.raises(shufd.Busy, match="rank 1: no room"):
-        attempt.agree(types.SimpleNamespace(gather=gather))
-    assert calls == [((None, True, [1]), False), "wait", (None, False)]
+        attempt.agree(types.SimpleNamespace(gather=gather), memory)
+    assert calls == [((None, True, [1]), False), "wait", ("close", True), (None, False)]
     assert attempt.is_common
+
+
+def single_rank(ranks, group):
+    """Ranks.__init__() of a single rank, without has_told."""
+    ranks.group, ranks.rank, ranks.world = None, 0, 1
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, shufd.IOFailure("the exchange with the other ranks failed")])
@@ -590,16 +596,18 @@ def test_the_stage_stays_if_the_first_agreement_fails(monkeypatch, error):
     """The others may have what it offers."""
     stages = []
 
-    def fail(*arguments):
+    def fail(ranks, *arguments):
+        ranks.has_told = told
         raise error
 
     monkeypatch.setattr(_moves, "make_stage", lambda *arguments: _stage.Stage(Room(1, 32), 8, 1, "cpu"))
     monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
     monkeypatch.setattr(_stage, "_kept", stages)
     monkeypatch.setattr(_process_group.Ranks, "gather", fail)
-    with pytest.raises((KeyboardInterrupt, shufd.IOFailure)):
-        shufd.torch.global_shuffle(torch.arange(10), seed=7)
-    assert len(stages) == 1
+    for told in (True, False, True):
+        with pytest.raises((KeyboardInterrupt, shufd.IOFailure)):
+            shufd.torch.global_shuffle(torch.arange(10), seed=7)
+    assert len(stages) == 2
 
 
 @pytest.mark.parametrize("error, kept", [(KeyboardInterrupt, 1), (MemoryError("no room"), 0)])
@@ -617,7 +625,27 @@ def test_the_stage_stays_while_others_may_write_into_it(client, monkeypatch, err
     monkeypatch.setattr(_planner.Planner, "take", fail)
     with pytest.raises(error if kept else shufd.Error):
         shufd.torch.global_shuffle(torch.arange(10), seed=7, client=client)
+    assert len(stages) == 0  # a single rank has told nobody
+    monkeypatch.setattr(_process_group.Ranks, "has_told", True, raising=False)
+    monkeypatch.setattr(_process_group.Ranks, "__init__", single_rank)
+    with pytest.raises(error if kept else shufd.Error):
+        shufd.torch.global_shuffle(torch.arange(10), seed=7, client=client)
     assert len(stages) == kept
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_error_while_rows_move_keeps_no_plan(client, monkeypatch, error):
+    """As long as the caller has the error."""
+
+    def fail(self, rounds):
+        kept = self.lists
+        raise error(kept)
+
+    monkeypatch.setattr(_moves.LocalMove, "run", fail)
+    with pytest.raises(error) as caught:
+        shufd.torch.global_shuffle(torch.arange(20_000), seed=97, client=client)
+    caught.value.args = ()
+    assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 97]
 
 
 def test_an_error_keeps_no_plan_and_no_stage(client, monkeypatch):

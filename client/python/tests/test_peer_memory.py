@@ -55,6 +55,19 @@ def test_a_mapping_is_used_again_and_closed_when_it_is_idle(driver):
     assert PeerMemory(DEVICE).open(offer_of(b"a")) == 0x3000  # opened again
 
 
+def test_a_mapping_is_closed_at_once_if_nobody_else_uses_it(driver):
+    opened, closed = driver
+    first, second = PeerMemory(DEVICE), PeerMemory(DEVICE)
+    for memory in (first, second):
+        memory.open(offer_of(b"a"))
+    first.close(at_once=True)
+    assert closed == []
+    second.open(offer_of(b"b"))
+    second.close(at_once=True)
+    assert closed == [0x1000, 0x2000]
+    second.close()
+
+
 def test_what_cannot_be_opened(driver):
     memory = PeerMemory(DEVICE)
     assert memory.open(offer_of(b"refused")) is None

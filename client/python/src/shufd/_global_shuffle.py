@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import traceback
 from typing import Any
 
 import torch
@@ -40,14 +41,14 @@ class _Attempt:
         self.prepared: Any = None  # the event of Move.prepare()
         self.is_common = False  # an error now is one that all ranks raise
 
-    def agree(self, ranks: Ranks) -> list[int] | None:
+    def agree(self, ranks: Ranks, memory: PeerMemory) -> list[int] | None:
         """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Returns the number
         of rounds of each tensor; None if a rank is not able. Fails on every rank if one has failed."""
         why = self.failure and (type(self.failure).__name__, _agreement.text_of(self.failure))
         replies = ranks.gather((why, self.is_able, self.rounds), self.prepared)
         if all(is_able and not failed for failed, is_able, _ in replies):
             return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
-        self._stop(ranks)
+        self._stop(ranks, memory)
         for rank, (failed, *_) in enumerate(replies):
             if failed:
                 kind = getattr(_errors, _RENAMED.get(failed[0], failed[0]), _errors.Error)
@@ -55,9 +56,10 @@ class _Attempt:
         self.is_common = False
         return None
 
-    def _stop(self, ranks: Ranks) -> None:
-        """Waits until no rank writes into the stages of the others. They have agreed on this."""
+    def _stop(self, ranks: Ranks, memory: PeerMemory) -> None:
+        """Waits until no rank has the stages of the others any more. They have agreed on this."""
         self.wait()
+        memory.close(at_once=True)
         ranks.gather(None)
         self.is_common = True
 
@@ -65,13 +67,6 @@ class _Attempt:
         """Waits until the GPU has read the plan."""
         if self.lists:
             self.lists.wait()
-
-    def end(self) -> None:
-        """Waits as wait(), and gives up the plan and the memory. A traceback refers to the attempt."""
-        try:
-            self.wait()
-        finally:
-            self.lists, self.moves = None, []
 
 
 def global_shuffle(
@@ -164,24 +159,24 @@ class _Call:
 
     def _leave(self, error: BaseException) -> None:
         """Gives everything up after an error: the traceback refers to this call. If the others do not have the error,
-        they may still write into the stage, and wait for this rank."""
+        they may still write into the stage, and wait for this rank. The GPU may then wait for them too."""
         stage, self.stage = self.stage, None
+        is_common = self.attempt.is_common and isinstance(error, _errors.Error)
         try:
-            if not self.attempt.is_common:
-                if stage:
+            if is_common:
+                self.ranks.finish()
+            else:
+                if stage and self.ranks.has_told:
                     stage.keep()
                 self.ranks.leave()
-            else:
-                self.ranks.finish()
         finally:
+            lists, self.attempt.lists, self.attempt.moves = self.attempt.lists, None, []
+            traceback.clear_frames(error.__traceback__)  # they refer to the plan and the result
             try:
                 self.planner.drop_early() if isinstance(error, Exception) else self.planner.cancel_early()
             finally:
-                try:
-                    self.attempt.end()
-                finally:
-                    if self.memory:
-                        self.memory.close()
+                if lists:
+                    _end(lists, self.memory, waits=is_common)
 
     def _gather_arguments(self) -> list[Arguments]:
         """The arguments of all ranks. Afterwards they may write into the stages, whose memory earlier work of the GPU
@@ -213,7 +208,7 @@ class _Call:
                 self._make_moves(part, sizes, outputs)
             except Exception as error:  # the other ranks must hear of it, or they would wait
                 self.attempt.failure = error.with_traceback(None)  # its frames would keep the lease
-            rounds = self.attempt.agree(self.ranks)
+            rounds = self.attempt.agree(self.ranks, self.memory)
             if rounds is not None:
                 return part, rounds
             part, self.attempt = 0, _Attempt()
@@ -227,15 +222,15 @@ class _Call:
         lists = self.attempt.lists = _lists_of(plan)
         try:
             outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
+            if isinstance(lists, Lists):
+                self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
+            else:
+                self._prepare_one_sided(lists, outs, outputs)
         except torch.cuda.OutOfMemoryError:
             if self.stage is None:
                 raise
             self.attempt.is_able = False  # without the stage there may be room
             return
-        if isinstance(lists, Lists):
-            self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
-        else:
-            self._prepare_one_sided(lists, outs, outputs)
         budget = _agreement.budget_of(self.budget, self.leaves)
         self.attempt.rounds = [move.reserve(budget) for move in self.attempt.moves]
 
@@ -253,20 +248,22 @@ def _lists_of(plan: Plan | OneSidedPlan) -> Lists | Sources:
     return Lists(plan) if isinstance(plan, Plan) else Sources(plan)
 
 
-def _end(lists: Lists | Sources, memory: PeerMemory) -> None:
-    """Gives the plan and the memory of the peers back when the GPU no longer reads them. The caller does not
-    wait for this."""
+def _end(lists: Lists | Sources, memory: PeerMemory | None, waits: bool = False) -> None:
+    """Gives the plan and the memory of the peers back when the GPU no longer reads them. Waits for this only if it
+    `waits`, or if the plan is in host memory."""
 
     def end() -> None:
         try:
             lists.wait()
         finally:
-            memory.close()
+            if memory:
+                memory.close()
 
-    if lists.on_host:
+    if not lists.on_host:
+        lists.mark()
+    if waits or lists.on_host:
         end()
         return
-    lists.mark()
     thread = threading.Thread(target=end, name="shufd-global-shuffle")
     try:
         thread.start()

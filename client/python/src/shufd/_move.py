@@ -30,6 +30,9 @@ def row_bytes(tensor: torch.Tensor) -> int:
     return int(math.prod(tensor.shape[1:]) * tensor.element_size())
 
 
+_LEAST_BUDGET = 4 << 20  # bytes: torch takes at least 2 MiB from the GPU at a time
+
+
 class Move:
     """The exchange of one tensor into another. A method is a subclass."""
 
@@ -44,10 +47,10 @@ class Move:
     def reserve(self, budget: int) -> int:
         """As count_rounds(), but more rounds if the GPU has no memory for so few. Errors: OutOfMemory if it has none for
         the most rounds."""
-        rounds, most = self.count_rounds(budget), self.count_rounds(1)
+        rounds, most = self.count_rounds(budget), self.count_rounds(_LEAST_BUDGET)
         while not self._can_allocate(rounds):
             if rounds >= most:
-                raise OutOfMemory(f"no memory on {self.leaf.device} for the rows of {rounds} rounds, the most that there are")
+                raise OutOfMemory(f"no memory on {self.leaf.device} for the buffers of the shortest rounds")
             rounds = min(2 * rounds, most)
         return rounds
 

@@ -116,11 +116,16 @@ class _Mappings:
             self.by_key[key].users += 1
         return key
 
-    def give_back(self, keys: list[_Key]) -> None:
+    def give_back(self, keys: list[_Key], at_once: bool) -> None:
+        """`at_once`: unmaps what has no other user."""
         with self.lock:
             for key in keys:
-                self.by_key[key].users -= 1
-                self.by_key[key].idle_since = time.monotonic()
+                mapping = self.by_key[key]
+                mapping.users -= 1
+                mapping.idle_since = time.monotonic()
+                if at_once and mapping.users == 0:
+                    del self.by_key[key]
+                    _close(mapping.ordinal, mapping.address)
             if not self.has_timer:
                 self._start_timer(KEPT_S)
 
@@ -172,8 +177,8 @@ class PeerMemory:
         self._keys.append(key)
         return _mappings.by_key[key].address + other.offset
 
-    def close(self) -> None:
-        """The kernels that read the memory have ended."""
+    def close(self, at_once: bool = False) -> None:
+        """The kernels that read the memory have ended. `at_once`: its owners need it for something else."""
         if self._keys:
-            _mappings.give_back(self._keys)
+            _mappings.give_back(self._keys, at_once)
             self._keys = []

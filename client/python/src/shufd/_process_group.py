@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from typing import Any, Callable, Iterator
 
 import torch
@@ -11,7 +12,7 @@ import torch.distributed as dist
 
 from . import _errors, _ranks
 from ._arguments import shown
-from ._store_gather import StoreGather, store_gather_of
+from ._store_gather import StoreGather, known_store_gather_of, store_gather_of
 
 
 def _check(group: Any) -> None:
@@ -31,7 +32,7 @@ class Ranks:
         self.group = group
         self.rank, self.world = 0, 1
         self._token: torch.Tensor | None = None
-        self._gatherer: StoreGather | None = None  # that of this call
+        self.has_told = False  # the others may have a value of this call
         _check(group)
         _ranks.check_group()
         if group is not None or _ranks.group_of_torch() is not None:
@@ -73,7 +74,7 @@ class Ranks:
         if self.world == 1:
             return [value]
         if after is not None:
-            after.synchronize()
+            self._call(self._wait_for, after)
         values = self._gather(value)
         for rank, other in enumerate(values):
             if type(other) is not type(value):
@@ -86,25 +87,46 @@ class Ranks:
     def _gather(self, value: Any) -> list[Any]:
         if not self.has_only_nccl:
             return self._gather_by_engine(value)
-        group = self.group if self.group is not None else dist.distributed_c10d._get_default_group()
-        self._gatherer = store_gather_of(group, self.rank, self.world, self._gather_by_engine)
-        if self._gatherer is None:
+        gatherer = store_gather_of(self._group, self.rank, self.world, self._gather_by_engine)
+        if gatherer is None:
             return self._gather_by_engine(value)
-        return [pickle.loads(own) for own in self._call(self._gatherer.gather, pickle.dumps(value))]
+        self._call(gatherer.check)
+        self.has_told = True
+        return [pickle.loads(own) for own in self._call(gatherer.gather, pickle.dumps(value))]
+
+    @property
+    def _group(self) -> Any:
+        return self.group if self.group is not None else dist.distributed_c10d._get_default_group()
+
+    @property
+    def _gatherer(self) -> StoreGather | None:
+        return known_store_gather_of(self._group) if self.world > 1 else None
+
+    def _wait_for(self, event: Any) -> None:
+        """The event may come after work that waits for a rank that has left."""
+        pause, looked = 10e-6, time.monotonic()
+        while not event.query():
+            time.sleep(pause)
+            pause = min(2 * pause, 200e-6)
+            if time.monotonic() > looked + 1:
+                gatherer, looked = self._gatherer, time.monotonic()
+                if gatherer:
+                    gatherer.check_others()
 
     def leave(self) -> None:
         """After an error that the other ranks may not have. They then fail in this gather() or in the next one, of this
         call or a later one, where the engine can tell them."""
-        if self._gatherer:
-            self._gatherer.leave()
+        if gatherer := self._gatherer:
+            gatherer.leave()
 
     def finish(self) -> None:
         """After the last gather() of a call that all ranks leave here, because their processes may end now."""
-        if self._gatherer:
-            self._gatherer.finish()
+        if gatherer := self._gatherer:
+            gatherer.finish()
 
     def _gather_by_engine(self, value: Any) -> list[Any]:
         values = [value] * self.world
+        self.has_told = True
         self._call(dist.all_gather_object, values, value, group=self.group)
         return values
 

@@ -16,7 +16,10 @@ import torch.distributed as dist
 
 _MOST_RANKS = 64  # each rank reads the values of all others from one server
 _EXTENDED = "has_extended_api"  # of stores that read several values in one call
-_STEP_S = 1.0  # Python handles signals between two waits
+_CHECK = "check"  # of stores that say whether they have a key. For an older torch each entry has a counter
+_COUNT = "/count"
+_WAIT_S = 1.0  # of the first wait. Python handles no signals during it, and torch prints a warning at its end
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 20e-6, 0.01
 _LINGER_S = 2.0
 _VALUE, _LEFT = b"v", b"l"  # the first byte of an entry
 
@@ -34,25 +37,29 @@ class StoreGather:
     def gather(self, value: bytes) -> list[bytes]:
         """The values of all ranks. Waits for them. Errors: RuntimeError after the timeout, of the store, and if a rank
         has left."""
+        self.check()
+        round, self.round = self.round, self.round + 1
+        self._write(round, _VALUE + value)
+        entries = self._read(round)
+        if round:  # all ranks have written to this round, so they have read the one before
+            self._delete(round - 1)
+        return [entries[rank][1:] if rank in entries else value for rank in range(self.world)]
+
+    def check(self) -> None:
+        """Fails if this rank has left."""
         if self.has_left:
             raise RuntimeError("this rank has left an earlier call; start all ranks again")
-        round, self.round = self.round, self.round + 1
-        self.store.set(self._key(round, self.rank), _VALUE + value)
-        others = [rank for rank in range(self.world) if rank != self.rank]
-        entries = dict(zip(others, self._read([self._key(round, rank) for rank in others])))
-        for rank, entry in entries.items():
-            if entry[:1] == _LEFT:
-                raise RuntimeError(f"rank {rank} has left a call after an error; start all ranks again")
-        if round:  # all ranks have written to this round, so they have read the one before
-            self.store.delete_key(self._key(round - 1, self.rank))
-        return [entries[rank][1:] if rank in entries else value for rank in range(self.world)]
+
+    def check_others(self) -> None:
+        """Fails if another rank has left and will not come to the next round."""
+        self._look_for(self.round, {})
 
     def leave(self) -> None:
         """After an error that the other ranks may not have: they fail in this round or in the next one."""
         self.has_left = True
         with contextlib.suppress(Exception):
             for round in range(max(0, self.round - 1), self.round + 1):
-                self.store.set(self._key(round, self.rank), _LEFT)
+                self._write(round, _LEFT)
 
     def finish(self) -> None:
         """Waits until all ranks have read the last round. All ranks call this if they may end now, because one of them
@@ -63,28 +70,68 @@ class StoreGather:
             while count < self.world and time.monotonic() < end:
                 time.sleep(0.002)
                 count = self.store.add(key, 0)
+            if self.rank == 0:  # it may have the server, and the others may still ask
+                time.sleep(0.02)
 
     def _key(self, round: int, rank: int) -> str:
         return f"{self.name}/{round}/{rank}"
 
-    def _read(self, keys: list[str]) -> list[bytes]:
-        self._wait(keys)
-        if hasattr(self.store, _EXTENDED) and self.store.has_extended_api():
-            return [bytes(entry) for entry in self.store.multi_get(keys)]
-        return [bytes(self.store.get(key)) for key in keys]
+    def _read(self, round: int) -> dict[int, bytes]:
+        """The entries of the others."""
+        entries: dict[int, bytes] = {}
+        began, pause = time.monotonic(), _SHORTEST_PAUSE_S
+        if self._can_wait(round):
+            others = [rank for rank in range(self.world) if rank != self.rank]
+            entries.update(zip(others, map(bytes, self.store.multi_get([self._key(round, rank) for rank in others]))))
+        while self._look_for(round, entries):
+            if time.monotonic() >= began + self.timeout_s:
+                missing = sorted(set(range(self.world)) - {self.rank} - set(entries))
+                raise RuntimeError(f"no answer of rank {', '.join(map(str, missing))} within {self.timeout_s:g} s (timeout)")
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        return entries
 
-    def _wait(self, keys: list[str]) -> None:
-        end = time.monotonic() + self.timeout_s
-        while True:
-            began = time.monotonic()
-            step = min(_STEP_S, max(0.001, end - began))
-            try:
-                self.store.wait(keys, datetime.timedelta(seconds=step))
-                return
-            except RuntimeError:
-                now = time.monotonic()
-                if now >= end or now - began < 0.9 * step:  # an error of the store comes earlier
-                    raise
+    def _can_wait(self, round: int) -> bool:
+        """Whether the entries of all others come within a short time. An older torch counts keys wrong after a wait that
+        ended without them."""
+        keys = [self._key(round, rank) for rank in range(self.world) if rank != self.rank]
+        began = time.monotonic()
+        if not keys or not hasattr(self.store, _EXTENDED) or not self.store.has_extended_api():
+            return False
+        try:
+            self.store.wait(keys, datetime.timedelta(seconds=_WAIT_S))
+            return True
+        except RuntimeError:
+            if time.monotonic() < began + _WAIT_S / 2:  # an error of the store
+                raise
+            return False
+
+    def _look_for(self, round: int, entries: dict[int, bytes]) -> bool:
+        """Adds those entries of the others that are there. Fails if one of them says that its rank has left. Returns
+        whether others are missing."""
+        for rank in range(self.world):
+            if rank != self.rank and rank not in entries and self._has(self._key(round, rank)):
+                entries[rank] = bytes(self.store.get(self._key(round, rank)))
+            if entries.get(rank, _VALUE)[:1] == _LEFT:
+                raise RuntimeError(f"rank {rank} has left a call after an error; start all ranks again")
+        return len(entries) < self.world - 1
+
+    def _write(self, round: int, entry: bytes) -> None:
+        key = self._key(round, self.rank)
+        self.store.set(key, entry)
+        if not hasattr(self.store, _CHECK):
+            self.store.add(key + _COUNT, 1)
+
+    def _has(self, key: str) -> bool:
+        if hasattr(self.store, _CHECK):
+            return bool(self.store.check([key]))
+        return int(self.store.add(key + _COUNT, 0)) > 0
+
+    def _delete(self, round: int) -> None:
+        key = self._key(round, self.rank)
+        self.store.delete_key(key)
+        if not hasattr(self.store, _CHECK):
+            self.store.delete_key(key + _COUNT)
 
 
 def _store_of(group: Any) -> Any:
@@ -102,6 +149,11 @@ def _timeout_of(group: Any, store: Any) -> float:
         with contextlib.suppress(Exception):
             return float(group._get_backend(torch.device(device)).options._timeout.total_seconds())
     return float(store.timeout.total_seconds())
+
+
+def known_store_gather_of(group: Any) -> StoreGather | None:
+    """That of a group, if it has had one before."""
+    return _gathers.get(group)
 
 
 def store_gather_of(
