@@ -110,6 +110,8 @@ def run(case, client, used):
     group = dist.new_group(backend=engines) if engines else None
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
+    if memory:
+        torch.cuda.empty_cache()  # the rows take a segment of their own, which has no room beside them
     rank = dist.get_rank()
     rows = np.random.default_rng(sum(map(ord, name))).integers(0, 256, (sum(before), width), np.uint8)
     own = torch.from_numpy(rows[sum(before[:rank]) : sum(before[: rank + 1])].copy()).cuda()
@@ -159,6 +161,7 @@ def watch_methods():
 
 def without_memory(client):
     """The last rank has no memory for its result, so all ranks fail alike."""
+    torch.cuda.empty_cache()
     own = torch.arange(1 << 22, device="cuda")
     try:
         with little_memory(own, 0.5):

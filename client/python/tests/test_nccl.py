@@ -3,7 +3,6 @@
 
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 import sys
@@ -45,10 +44,8 @@ def test_cases(world, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_rank_that_ends(when, tmp_path):
-    """Before the agreement the other rank fails after the timeout of the group. After it the call has returned, and the
-    watchdog of torch ends the process."""
+def test_rank_that_ends(tmp_path):
+    """The other rank fails after the timeout of the group."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -63,7 +60,7 @@ def test_rank_that_ends(when, tmp_path):
                 MASTER_PORT=str(port), SHUFD_SOCKET=daemons[-1].socket,
             )  # fmt: skip
             ranks.append(subprocess.Popen(
-                [sys.executable, FAULT, when], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                [sys.executable, FAULT], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             ))  # fmt: skip
         out, errors = ranks[0].communicate(timeout=120)
     finally:
@@ -72,8 +69,4 @@ def test_rank_that_ends(when, tmp_path):
             process.wait()
         for daemon in daemons:
             daemon.kill()
-    print(out, ranks[0].returncode)
-    if when == "before":
-        assert out.startswith("IOFailure: global_shuffle: rank 0 of 2: the exchange with the other ranks failed"), errors
-    else:
-        assert out == "returned\n" and ranks[0].returncode == -signal.SIGABRT, out + errors
+    assert out.startswith("IOFailure: global_shuffle: rank 0 of 2: the exchange with the other ranks failed"), errors

@@ -17,7 +17,12 @@ from ._process_group import Ranks
 from ._row_kernel import Segment, Table
 from ._stage import BEGINS, NUMBER_BYTES, PeerStage
 
-LEAST_DIRECT_BYTES = 64  # of a row, else written; bench/results/2026-11-25-h100-exchange
+# Rows of at least so many bytes are read directly, others are written. 2^24 rows on each of two H100s, ms
+# (bench/results/2026-11-26-h100-shuffle):
+#     bytes      16   24   32   48   64   96  128
+#     direct    2.8  3.3  2.5  3.7  3.4  4.3  4.6
+#     written   2.7  2.6  3.6  4.1  4.1  5.6  6.3
+LEAST_DIRECT_BYTES = 64
 
 
 def is_wide(leaf: torch.Tensor) -> bool:
