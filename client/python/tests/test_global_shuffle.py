@@ -500,7 +500,7 @@ def test_lists_as_indices(kind, as_lent):
 def test_lists_count(kind, as_lent):
     to, arriving = np.array([5, 0, 2**31 + 7], kind), np.array([2**32 - 1, 3, 0], kind)
     plan = Plan(as_lent(np.array([*to, *arriving, 4, 5, 6], kind)), 3, 2)
-    lists = _plan_lists.Lists(plan)
+    lists = _plan_lists.BothSidesLists(plan)
     assert (lists.to, lists.arriving) == (to.tolist(), arriving.tolist())
     assert (lists.order.numbers.tolist(), lists.places.numbers.tolist()) == ([4, 5], [6])
 

@@ -19,7 +19,7 @@ from shufd import _kernel_move, _peer_kernels, _peer_moves
 from shufd._kernel_move import StagedMove
 from shufd._peer_moves import DirectMove, WrittenMove
 from shufd._plan import PART_UNIT
-from shufd._plan_lists import Lists, Numbers, Sources
+from shufd._plan_lists import BothSidesLists, Numbers, OneSidedLists
 from shufd._stage import PeerStage, Room, Stage, part_for, room_for
 
 LIMIT_S = 60
@@ -134,7 +134,7 @@ class Ranks:
 
 def lists_of(client, sizes, outputs, rank, **options):
     plan = client.exchange(sum(sizes), rank=rank, world=len(sizes), input=sizes, output=outputs, **options)
-    lists = Lists(plan)
+    lists = BothSidesLists(plan)
     for name in ("order", "places"):
         setattr(lists, name, Numbers(torch.from_numpy(getattr(lists, name).numbers.copy())))
     return lists
@@ -144,7 +144,7 @@ def sources_of(client, sizes, outputs, rank, part, **options):
     plan = client.exchange_one_sided(
         sum(sizes), rank=rank, world=len(sizes), part=part, input=sizes, output=outputs, **options
     )
-    sources = Sources(plan)
+    sources = OneSidedLists(plan)
     sources.numbers = torch.from_numpy(sources.numbers.copy())
     return sources
 

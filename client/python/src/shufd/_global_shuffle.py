@@ -20,7 +20,7 @@ from ._agreement import Arguments
 from ._move import Move
 from ._peer_memory import PeerMemory
 from ._plan import OneSidedPlan, Plan
-from ._plan_lists import Lists, Sources
+from ._plan_lists import BothSidesLists, OneSidedLists
 from ._planner import Planner
 from ._process_group import Ranks
 from ._stage import Stage
@@ -33,7 +33,7 @@ class _Attempt:
     """The moves of a rank by plans of one kind."""
 
     def __init__(self) -> None:
-        self.lists: Lists | Sources | None = None
+        self.lists: BothSidesLists | OneSidedLists | None = None
         self.moves: list[Move] = []
         self.failure: Exception | None = None
         self.is_able = True  # this rank can move its tensors so
@@ -104,11 +104,15 @@ def global_shuffle(
     client       by default shufd.connect(), or with a single rank shufd.default_client()
 
     Returns new tensors in the same structure. With NCCL the rows move on the current CUDA stream, and the host does
-    not wait for that. It may wait for earlier work of this stream, before other ranks read or write the tensors. The plan takes 8 bytes a record in the memory of the daemon, and
-    up to another 8 bytes while it is computed; that of `next_epoch` takes as much. It is in the memory of
-    the GPU if all tensors are on the GPU of the daemon, else in host memory. If arguments of the ranks
-    differ, all ranks fail with the same Mismatch, which names the rank and the field. Other errors:
-    Invalid, those of Client.permute(), and IOFailure if the exchange fails, for example because a rank has ended.
+    not wait for that. It may wait for earlier work of this stream, before other ranks read or write the tensors.
+    The plan takes 8 bytes a record in the memory of the daemon, and up to another 8 bytes while it is computed; that
+    of `next_epoch` takes as much. It is in the memory of the GPU if all tensors are on the GPU of the daemon, else in
+    host memory.
+
+    If arguments of the ranks differ, all ranks fail with the same Mismatch, which names the rank and the field. Other
+    errors: Invalid, OutOfMemory, those of Client.permute(), and IOFailure if the exchange fails, for example because
+    a rank has ended. After an error that the other ranks do not have, with NCCL each later call with this group
+    fails with IOFailure on all ranks.
     """
     settings = {"seed": seed, "key": key, "epoch": epoch, "algorithm": algorithm, "inverse": inverse}
     with torch.inference_mode(False):  # the threads of gloo may not write to tensors made in that mode
@@ -222,7 +226,7 @@ class _Call:
         lists = self.attempt.lists = _lists_of(plan)
         try:
             outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
-            if isinstance(lists, Lists):
+            if isinstance(lists, BothSidesLists):
                 self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
             else:
                 self._prepare_one_sided(lists, outs, outputs)
@@ -234,7 +238,7 @@ class _Call:
         budget = _agreement.budget_of(self.budget, self.leaves)
         self.attempt.rounds = [move.reserve(budget) for move in self.attempt.moves]
 
-    def _prepare_one_sided(self, sources: Sources, outs: list[torch.Tensor], outputs: list[int]) -> None:
+    def _prepare_one_sided(self, sources: OneSidedLists, outs: list[torch.Tensor], outputs: list[int]) -> None:
         assert self.memory
         moves = _moves.one_sided_moves(
             self.ranks, sources, self.leaves, outs, self.stage, self.all_offers, outputs, self.memory
@@ -244,11 +248,11 @@ class _Call:
             self.attempt.prepared = moves[0].prepare()
 
 
-def _lists_of(plan: Plan | OneSidedPlan) -> Lists | Sources:
-    return Lists(plan) if isinstance(plan, Plan) else Sources(plan)
+def _lists_of(plan: Plan | OneSidedPlan) -> BothSidesLists | OneSidedLists:
+    return BothSidesLists(plan) if isinstance(plan, Plan) else OneSidedLists(plan)
 
 
-def _end(lists: Lists | Sources, memory: PeerMemory | None, waits: bool = False) -> None:
+def _end(lists: BothSidesLists | OneSidedLists, memory: PeerMemory | None, waits: bool = False) -> None:
     """Gives the plan and the memory of the peers back when the GPU no longer reads them. Waits for this only if it
     `waits`, or if the plan is in host memory."""
 

@@ -22,7 +22,7 @@ import torch
 
 from ._errors import OutOfMemory
 from ._plan import slices_of
-from ._plan_lists import Lists
+from ._plan_lists import BothSidesLists
 from ._process_group import Ranks
 
 
@@ -74,7 +74,7 @@ class Move:
 class StagedRounds(Move):
     """The rounds of a plan of both sides."""
 
-    def __init__(self, ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor) -> None:
+    def __init__(self, ranks: Ranks, lists: BothSidesLists, leaf: torch.Tensor, out: torch.Tensor) -> None:
         super().__init__(ranks, leaf, out)
         self.lists = lists
 

@@ -12,7 +12,7 @@ from ._kernel_move import LocalKernelMove, StagedMove
 from ._move import Move, row_bytes
 from ._peer_memory import Offer, PeerMemory
 from ._peer_moves import DirectMove, WrittenMove, is_wide
-from ._plan_lists import Lists, Sources
+from ._plan_lists import BothSidesLists, OneSidedLists
 from ._process_group import Ranks
 from ._stage import NUMBER_BYTES, PeerStage, Room, Stage, StageOffer, part_for, room_for
 from ._torch_move import LocalMove, TorchMove
@@ -33,7 +33,7 @@ def _fits_kernel(leaf: torch.Tensor) -> bool:
 # ---- Plans of both sides -------------------------------------------------------------------------
 
 
-def staged_move(ranks: Ranks, lists: Lists, leaf: torch.Tensor, out: torch.Tensor) -> Move:
+def staged_move(ranks: Ranks, lists: BothSidesLists, leaf: torch.Tensor, out: torch.Tensor) -> Move:
     arguments = (ranks, lists, leaf.detach(), out)
     has_kernel = not lists.on_host and _fits_kernel(leaf)
     if has_kernel:
@@ -124,7 +124,7 @@ def _addresses(
 
 
 def one_sided_moves(
-    ranks: Ranks, sources: Sources, leaves: list[torch.Tensor], outs: list[torch.Tensor], stage: Stage | None,
+    ranks: Ranks, sources: OneSidedLists, leaves: list[torch.Tensor], outs: list[torch.Tensor], stage: Stage | None,
     all_offers: list[Offers], outputs: list[int], memory: PeerMemory,
 ) -> list[Move] | None:  # fmt: skip
     """The moves of all tensors, or None if this rank cannot make them. `all_offers` and `outputs` are those of all

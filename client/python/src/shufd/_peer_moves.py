@@ -12,7 +12,7 @@ from . import _peer_kernels, _streams
 from ._errors import DeviceError
 from ._move import Move, row_bytes
 from ._peer_kernels import Owner, PlanTable, Request, Sender
-from ._plan_lists import Sources
+from ._plan_lists import OneSidedLists
 from ._process_group import Ranks
 from ._row_kernel import Segment, Table
 from ._stage import BEGINS, NUMBER_BYTES, PeerStage
@@ -34,7 +34,7 @@ class DirectMove(Move):
     change them."""
 
     def __init__(
-        self, ranks: Ranks, sources: Sources, leaf: torch.Tensor, out: torch.Tensor, tensors: list[int]
+        self, ranks: Ranks, sources: OneSidedLists, leaf: torch.Tensor, out: torch.Tensor, tensors: list[int]
     ) -> None:
         """`tensors` are the addresses of those of all ranks. A rank without records may have none."""
         super().__init__(ranks, leaf, out)
@@ -87,7 +87,7 @@ class WrittenMove(Move):
     """
 
     def __init__(
-        self, ranks: Ranks, sources: Sources, leaf: torch.Tensor, out: torch.Tensor, stages: list[PeerStage],
+        self, ranks: Ranks, sources: OneSidedLists, leaf: torch.Tensor, out: torch.Tensor, stages: list[PeerStage],
         outputs: list[int],
     ) -> None:  # fmt: skip
         """`stages` are those of all ranks. A rank without records and places may have none."""

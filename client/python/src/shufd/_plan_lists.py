@@ -92,7 +92,7 @@ def _tensor_of(numbers: Any) -> Any:
     return signed if isinstance(signed, np.ndarray) else torch.from_dlpack(signed)
 
 
-class Sources(_Plan):
+class OneSidedLists(_Plan):
     """A one-sided plan in the memory of a GPU."""
 
     def __init__(self, plan: OneSidedPlan) -> None:
@@ -123,7 +123,7 @@ class Sources(_Plan):
         return int(self.numbers.data_ptr() + number * self.numbers.element_size())
 
 
-class Lists(_Plan):
+class BothSidesLists(_Plan):
     """A plan of both sides as torch needs it."""
 
     def __init__(self, plan: Plan) -> None:
