@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -254,14 +255,17 @@ static void processes_are_refused_before_descriptors_run_out(void **state)
     assert_int_equal(wire_status(&h).leases, 0);
 }
 
-/* Most of them send more than the daemon reads, so they may get a reset after the reply. */
+/* Most of them send more than the daemon reads, so they may get a reset after the reply. The daemon
+ * refuses at most 8 in a millisecond, so a flood does not take its time. */
 static void refused_connections_get_their_reply(void **state)
 {
     struct wire *refused[REFUSED];
     static const uint8_t bytes[100000];
     struct wire *used[] = {wire_greet(&h), wire_greet(&h)};
     const int before = kept_descriptors();
+    struct timespec began, ended;
     (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &began);
     for (int i = 0; i < REFUSED; i++) {
         refused[i] = wire_open(&h);
         if (i % 8)
@@ -271,6 +275,10 @@ static void refused_connections_get_their_reply(void **state)
         wire_expect(refused[i], SHUF_BUSY, "clients 2: the most that may be connected");
         wire_close(refused[i]);
     }
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    const long took_us =
+        (ended.tv_sec - began.tv_sec) * 1000000 + (ended.tv_nsec - began.tv_nsec) / 1000;
+    assert_true(took_us >= (REFUSED / 8 - 1) * 1000);
     await_descriptors(before);
     wire_lease(used[1], N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_close(used[0]);

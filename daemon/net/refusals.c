@@ -8,15 +8,41 @@
 #include "refuse.h"
 
 #include <assert.h>
+#include <stdint.h>
+#include <time.h>
 
 /* ---- on the thread ---- */
 
+enum { MS_NS = 1000000 };
+
+/* The connections that were refused in this millisecond, which began at that time. */
+struct pace {
+    uint64_t began_ns;
+    unsigned count;
+};
+
+/* Waits until another connection may be refused. */
+static void keep_pace(struct pace *pace)
+{
+    const uint64_t now_ns = uv_hrtime(), end_ns = pace->began_ns + MS_NS;
+    if (now_ns < end_ns && pace->count < SHUF__REFUSALS_EACH_MS) {
+        pace->count++;
+        return;
+    }
+    if (now_ns < end_ns)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(end_ns - now_ns)}, NULL);
+    *pace = (struct pace){.began_ns = uv_hrtime(), .count = 1};
+}
+
 /* Releases the mutex while it works. */
-static void refuse_first(struct shuf__refusals *refusals)
+static void refuse_first(struct shuf__refusals *refusals, struct pace *pace)
 {
     const int fd = refusals->refusal[refusals->first].fd;
     const struct shuf__error *error = &refusals->refusal[refusals->first].error;
+    const bool hurries = refusals->is_stopping;
     pthread_mutex_unlock(&refusals->mutex);
+    if (!hurries)
+        keep_pace(pace);
     shuf__refuse_connection(fd, error);
     pthread_mutex_lock(&refusals->mutex);
     refusals->first = (refusals->first + 1) % SHUF__REFUSALS_MOST;
@@ -35,12 +61,13 @@ static void report_room(struct shuf__refusals *refusals)
 static void *refuse_all(void *context)
 {
     struct shuf__refusals *refusals = context;
+    struct pace pace = {0};
     pthread_mutex_lock(&refusals->mutex);
     while (refusals->count > 0 || !refusals->is_stopping) {
         if (refusals->count == 0)
             pthread_cond_wait(&refusals->changed, &refusals->mutex);
         else
-            refuse_first(refusals);
+            refuse_first(refusals, &pace);
         report_room(refusals);
     }
     pthread_mutex_unlock(&refusals->mutex);

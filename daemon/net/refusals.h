@@ -3,6 +3,9 @@
  * A thread that refuses connections. To send the reply and to close the socket, the kernel wakes
  * the client and frees the bytes that it has sent, which can take 100 microseconds. On the loop's
  * thread a flood of connections would delay the requests of others by this time.
+ *
+ * The thread refuses at most SHUF__REFUSALS_EACH_MS connections in a millisecond. Otherwise such a
+ * flood would take two processors, one of them for the loop, which accepts the connections.
  */
 #ifndef SHUFD_REFUSALS_H
 #define SHUFD_REFUSALS_H
@@ -14,7 +17,7 @@
 #include <stddef.h>
 #include <uv.h>
 
-enum { SHUF__REFUSALS_MOST = 16 };
+enum { SHUF__REFUSALS_MOST = 16, SHUF__REFUSALS_EACH_MS = 8 };
 
 struct shuf__refusals {
     pthread_t thread;
