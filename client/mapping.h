@@ -23,9 +23,8 @@ enum {
      * in turn, and to map one takes 80 us. */
     SHUF__IDLE_HOST_BYTES = 16 << 20,
     SHUF__IDLE_DEVICE_BYTES = 160 << 20,
-    SHUF__IDLE_MAPPINGS = 100, /* in host memory, and as many in device memory */
-    SHUF__MAPPING_SMALL =
-        4 << 20, /* bytes; larger mappings are kept only by a limit of the program */
+    SHUF__IDLE_MAPPINGS = 100,     /* in host memory, and as many in device memory */
+    SHUF__MAPPING_SMALL = 4 << 20, /* bytes; larger ones stay only if the program sets a limit */
     SHUF__UNMAPPED_MAX =
         2 * SHUF__IDLE_MAPPINGS + 1, /* the most blocks that one function here unmaps */
     SHUF__MAPPING_BUCKETS = 256,

@@ -50,7 +50,7 @@ static shuf_status allocate(struct shuf__nccl_transfer *t, uint64_t budget, stru
     uint64_t bytes = lay_out(t, budget, sizes);
     cudaError_t e = cudaMalloc((void **)&t->memory, bytes);
     while (e == cudaErrorMemoryAllocation && bytes > least) {
-        cudaGetLastError(); /* the failure stays there as an error */
+        cudaGetLastError(); /* the runtime would report the failure again */
         budget /= 2;
         bytes = lay_out(t, budget, sizes);
         e = cudaMalloc((void **)&t->memory, bytes);
