@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """shufd.torch.global_shuffle over nccl, on a machine with several GPUs: the cases of nccl_cases.py."""
 
+import contextlib
 import os
 import pathlib
 import socket
@@ -18,6 +19,20 @@ CASES = pathlib.Path(__file__).parent / "nccl_cases.py"
 FAULT = pathlib.Path(__file__).parent / "nccl_fault.py"
 
 
+@contextlib.contextmanager
+def daemons(path, count):
+    """A daemon for each of the first GPUs. Gives their sockets."""
+    with contextlib.ExitStack() as stack:
+        sockets = []
+        for gpu in range(count):
+            (path / str(gpu)).mkdir()
+            daemon = Daemon(path / str(gpu), "--backend", f"cuda:{gpu}")
+            stack.callback(daemon.kill)
+            daemon.start()
+            sockets.append(daemon.socket)
+        yield sockets
+
+
 def worlds():
     return [world for world in (1, 2, 4, 8) if world <= torch.cuda.device_count()]
 
@@ -26,20 +41,12 @@ def worlds():
 def test_cases(world, tmp_path):
     """A daemon for each GPU. Torch finds the GPUs in the order of the bus, as the daemons do."""
     environment = dict(os.environ, CUDA_DEVICE_ORDER="PCI_BUS_ID")
-    daemons = []
-    try:
-        for rank in range(world):
-            (tmp_path / str(rank)).mkdir()
-            daemons.append(Daemon(tmp_path / str(rank), "--backend", f"cuda:{rank}"))
-            daemons[-1].start()
-            environment[f"SHUFD_SOCKET_{rank}"] = daemons[-1].socket
+    with daemons(tmp_path, world) as sockets:
+        environment.update({f"SHUFD_SOCKET_{rank}": socket for rank, socket in enumerate(sockets)})
         done = subprocess.run(
             [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(world), CASES],
             env=environment, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
-    finally:
-        for daemon in daemons:
-            daemon.kill()
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -49,24 +56,20 @@ def test_rank_that_ends(tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    daemons, ranks = [], []
-    try:
-        for rank in range(2):
-            (tmp_path / str(rank)).mkdir()
-            daemons.append(Daemon(tmp_path / str(rank), "--backend", f"cuda:{rank}"))
-            daemons[-1].start()
-            environment = dict(
-                os.environ, CUDA_DEVICE_ORDER="PCI_BUS_ID", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
-                MASTER_PORT=str(port), SHUFD_SOCKET=daemons[-1].socket,
-            )  # fmt: skip
-            ranks.append(subprocess.Popen(
-                [sys.executable, FAULT], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            ))  # fmt: skip
-        out, errors = ranks[0].communicate(timeout=120)
-    finally:
-        for process in ranks:
-            process.kill()
-            process.wait()
-        for daemon in daemons:
-            daemon.kill()
+    ranks = []
+    with daemons(tmp_path, 2) as sockets:
+        try:
+            for rank in range(2):
+                environment = dict(
+                    os.environ, CUDA_DEVICE_ORDER="PCI_BUS_ID", RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                    MASTER_PORT=str(port), SHUFD_SOCKET=sockets[rank],
+                )  # fmt: skip
+                ranks.append(subprocess.Popen(
+                    [sys.executable, FAULT], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                ))  # fmt: skip
+            out, errors = ranks[0].communicate(timeout=120)
+        finally:
+            for process in ranks:
+                process.kill()
+                process.wait()
     assert out.startswith("IOFailure: global_shuffle: rank 0 of 2: the exchange with the other ranks failed"), errors

@@ -25,7 +25,6 @@ from ._planner import Planner
 from ._process_group import Ranks
 from ._stage import Stage
 
-
 _RENAMED = {"OutOfMemoryError": "OutOfMemory", "MemoryError": "OutOfMemory"}  # errors of torch and of Python
 
 

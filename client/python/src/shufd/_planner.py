@@ -20,7 +20,7 @@ from ._process_group import Ranks
 _NO_PLAN_ON_GPU = (_errors.Invalid, _errors.Denied, _errors.DeviceError, _errors.OutOfMemory)
 
 Sizes = tuple[list[int], list[int], int]  # of all ranks, before and after, and of a part; 0: a plan of both sides
-_last_sizes: dict[tuple[Any, ...], Sizes] = {}  # of the last call, by what a rank knows before all agree
+_last_sizes: dict[tuple[Any, ...], Sizes] = {}  # of the last call, by rank, world and own sizes
 _prefetching: list[Any] = []  # at most one client of the calls without a client
 
 

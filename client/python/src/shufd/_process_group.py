@@ -103,7 +103,7 @@ class Ranks:
         return known_store_gather_of(self._group) if self.world > 1 else None
 
     def _wait_for(self, event: Any) -> None:
-        """The event may come after work that waits for a rank that has left."""
+        """Waits for the event. Fails if a rank has left: the work before the event may wait for this rank."""
         pause, looked = 10e-6, time.monotonic()
         while not event.query():
             time.sleep(pause)
@@ -114,8 +114,8 @@ class Ranks:
                     gatherer.check_others()
 
     def leave(self) -> None:
-        """After an error that the other ranks may not have. They then fail in this gather() or in the next one, of this
-        call or a later one, where the engine can tell them."""
+        """After an error that the other ranks may not have. If they gather through their store, they fail in this gather()
+        or in the next one."""
         if gatherer := self._gatherer:
             gatherer.leave()
 

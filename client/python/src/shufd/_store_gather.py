@@ -15,9 +15,7 @@ import torch
 import torch.distributed as dist
 
 _MOST_RANKS = 64  # each rank reads the values of all others from one server
-_EXTENDED = "has_extended_api"  # of stores that read several values in one call
-_CHECK = "check"  # of stores that say whether they have a key. For an older torch each entry has a counter
-_COUNT = "/count"
+_COUNT = "/count"  # of a counter beside each entry, where the store of an older torch cannot check for a key
 _WAIT_S = 1.0  # of the first wait. Python handles no signals during it, and torch prints a warning at its end
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 20e-6, 0.01
 _LINGER_S = 2.0
@@ -31,6 +29,9 @@ class StoreGather:
 
     def __init__(self, store: Any, name: str, rank: int, world: int, timeout_s: float) -> None:
         self.store, self.name, self.rank, self.world, self.timeout_s = store, name, rank, world, timeout_s
+        self.others = [other for other in range(world) if other != rank]
+        self.has_check = hasattr(store, "check")
+        self.has_multi_get = hasattr(store, "has_extended_api") and store.has_extended_api()
         self.round = 0  # the next one
         self.has_left = False
 
@@ -80,24 +81,21 @@ class StoreGather:
         """The entries of the others."""
         entries: dict[int, bytes] = {}
         began, pause = time.monotonic(), _SHORTEST_PAUSE_S
-        if self._can_wait(round):
-            others = [rank for rank in range(self.world) if rank != self.rank]
-            entries.update(zip(others, map(bytes, self.store.multi_get([self._key(round, rank) for rank in others]))))
+        keys = [self._key(round, rank) for rank in self.others]
+        if keys and self.has_multi_get and self._come_soon(keys):
+            entries.update(zip(self.others, map(bytes, self.store.multi_get(keys))))
         while self._look_for(round, entries):
             if time.monotonic() >= began + self.timeout_s:
-                missing = sorted(set(range(self.world)) - {self.rank} - set(entries))
-                raise RuntimeError(f"no answer of rank {', '.join(map(str, missing))} within {self.timeout_s:g} s (timeout)")
+                missing = ", ".join(str(rank) for rank in self.others if rank not in entries)
+                raise RuntimeError(f"no answer of rank {missing} within {self.timeout_s:g} s (timeout)")
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         return entries
 
-    def _can_wait(self, round: int) -> bool:
-        """Whether the entries of all others come within a short time. An older torch counts keys wrong after a wait that
-        ended without them."""
-        keys = [self._key(round, rank) for rank in range(self.world) if rank != self.rank]
+    def _come_soon(self, keys: list[str]) -> bool:
+        """Waits for the keys for a short time. Returns whether they have come. Not for an older torch, which counts keys
+        wrong after a wait that ended without them."""
         began = time.monotonic()
-        if not keys or not hasattr(self.store, _EXTENDED) or not self.store.has_extended_api():
-            return False
         try:
             self.store.wait(keys, datetime.timedelta(seconds=_WAIT_S))
             return True
@@ -109,28 +107,28 @@ class StoreGather:
     def _look_for(self, round: int, entries: dict[int, bytes]) -> bool:
         """Adds those entries of the others that are there. Fails if one of them says that its rank has left. Returns
         whether others are missing."""
-        for rank in range(self.world):
-            if rank != self.rank and rank not in entries and self._has(self._key(round, rank)):
+        for rank in self.others:
+            if rank not in entries and self._has(self._key(round, rank)):
                 entries[rank] = bytes(self.store.get(self._key(round, rank)))
             if entries.get(rank, _VALUE)[:1] == _LEFT:
                 raise RuntimeError(f"rank {rank} has left a call after an error; start all ranks again")
-        return len(entries) < self.world - 1
+        return len(entries) < len(self.others)
 
     def _write(self, round: int, entry: bytes) -> None:
         key = self._key(round, self.rank)
         self.store.set(key, entry)
-        if not hasattr(self.store, _CHECK):
+        if not self.has_check:
             self.store.add(key + _COUNT, 1)
 
     def _has(self, key: str) -> bool:
-        if hasattr(self.store, _CHECK):
+        if self.has_check:
             return bool(self.store.check([key]))
         return int(self.store.add(key + _COUNT, 0)) > 0
 
     def _delete(self, round: int) -> None:
         key = self._key(round, self.rank)
         self.store.delete_key(key)
-        if not hasattr(self.store, _CHECK):
+        if not self.has_check:
             self.store.delete_key(key + _COUNT)
 
 
