@@ -610,6 +610,30 @@ def test_the_stage_stays_if_the_first_agreement_fails(monkeypatch, error):
     assert len(stages) == 2
 
 
+@pytest.mark.parametrize("error, expected", [(KeyboardInterrupt(), "leave"), (shufd.Invalid("sizes"), "finish")])
+def test_only_errors_of_the_comparison_are_common(monkeypatch, error, expected):
+    called = []
+
+    def fail(arguments):
+        raise error
+
+    monkeypatch.setattr(_agreement, "sizes_of", fail)
+    for name in ("leave", "finish"):
+        monkeypatch.setattr(_process_group.Ranks, name, lambda ranks, name=name: called.append(name))
+    with pytest.raises(type(error)):
+        shufd.torch.global_shuffle(torch.arange(10), seed=7)
+    assert called == [expected]
+
+
+def test_tensors_on_several_gpus_get_no_stage(monkeypatch):
+    """Their plan would not be in the memory of one GPU."""
+    monkeypatch.setattr(_moves, "_fits_kernel", lambda leaf: True)
+    ranks = types.SimpleNamespace(uses_nccl=lambda device: True)
+    first, second = (types.SimpleNamespace(device=torch.device("cuda", gpu)) for gpu in range(2))
+    assert _moves._are_readable(ranks, [first, first])
+    assert not _moves._are_readable(ranks, [first, second])
+
+
 @pytest.mark.parametrize("error, kept", [(KeyboardInterrupt, 1), (MemoryError("no room"), 0)])
 def test_the_stage_stays_while_others_may_write_into_it(client, monkeypatch, error, kept):
     """They may before this rank has moves, if it leaves the call without a word."""

@@ -97,6 +97,32 @@ def test_a_daemon_that_has_ended_is_no_error(capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_the_limit_is_set_again_after_an_error_at_its_end():
+    connection = Connection()
+    keep_all(connection, [1, 1])
+    call, connection.call = connection.call, None
+    connection.set.clear()
+
+    def fail(function, bytes):
+        connection.limits.append(bytes)
+        connection.set.set()
+        raise shufd.Timeout("the daemon is busy")  # libshuf has set the limit all the same
+
+    connection.call = fail
+    assert connection.set.wait(20)
+    connection.call = call
+    keep_all(connection, [1])
+    assert connection.limits == [2 * BYTES, 0, 2 * BYTES]
+    wait_for_end(connection)
+
+
+def test_small_blocks_leave_the_limit_alone():
+    """libshuf keeps them mapped by itself."""
+    connection = Connection()
+    keep_all(connection, [1, 1, 1], 4 << 20)
+    assert connection.limits == []
+
+
 def test_nothing_stays_mapped_if_no_thread_can_end_it(monkeypatch):
     def fail(self):
         raise RuntimeError("can't start new thread")

@@ -276,8 +276,10 @@ def test_event_that_waits_for_a_rank_that_has_left(stores, monkeypatch):
     run_threads(lambda rank: all_own[rank].gather(b"x"), 2)
     threading.Timer(0.5, all_own[1].leave).start()
     ranks = ranks_with(monkeypatch, all_own[0], 0, 2)
+    end = time.monotonic() + 20
     with pytest.raises(_errors.IOFailure, match="rank 1 has left a call"):
-        ranks.gather(1, types.SimpleNamespace(query=lambda: False))
+        ranks.gather(1, types.SimpleNamespace(query=lambda: time.monotonic() > end))
+    assert time.monotonic() < end
     assert not ranks.has_told
 
 
