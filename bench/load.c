@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,6 @@ enum {
     CONNECTIONS = 64,
     ROOM = 16384,   /* largest reply with its values, in bytes */
     REQUEST = 256,  /* largest request, in bytes */
-    BLOCKS = 65536, /* limit of the ids of blocks */
     QUIET = 4000,   /* so many requests without a new block mean that all blocks are mapped */
     CHECKED = 1000, /* one result in 1000 is compared value by value */
     VARINT_MOST = 10,
@@ -54,8 +54,8 @@ struct generator {
     struct form first, next; /* request without and with a lease to release */
     int poll;
     uint64_t requests, last_epoch;
-    uint64_t quiet;               /* requests since the last descriptor */
-    const uint8_t *views[BLOCKS]; /* by block id, for all connections */
+    uint64_t quiet; /* requests since the last descriptor */
+    void *views;    /* tsearch(3): the mapped blocks of all connections */
     struct shuf__arena arena;
     struct connection connections[CONNECTIONS];
 };
@@ -153,25 +153,41 @@ static int receive(struct connection *c)
     return fd;
 }
 
-/* Maps a block at its first reply, once for all connections. */
-static const uint8_t *view(struct generator *g, const Shuf__ResultReply *p, int fd)
+struct view {
+    uint64_t block;
+    const uint8_t *memory;
+};
+
+static int compare_views(const void *a, const void *b)
 {
-    if (p->block == 0 || p->block >= BLOCKS)
-        die("reply: block %" PRIu64 ": expected 1 to %d", p->block, BLOCKS - 1);
-    const uint8_t **memory = &g->views[p->block];
-    if (p->descriptor != (fd >= 0) || (!*memory && fd < 0))
+    const struct view *x = a, *y = b;
+    return (x->block > y->block) - (x->block < y->block);
+}
+
+static const uint8_t *map_block(struct generator *g, const Shuf__ResultReply *p, int fd)
+{
+    struct view *view = malloc(sizeof *view);
+    void *at = mmap(NULL, p->block_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (!view || at == MAP_FAILED)
+        die("block %" PRIu64 ": %s", p->block, strerror(errno));
+    *view = (struct view){p->block, at};
+    if (!tsearch(view, &g->views, compare_views))
+        die("block %" PRIu64 ": no memory", p->block);
+    return at;
+}
+
+/* Maps a block at its first reply, once for all connections. */
+static const uint8_t *values_of(struct generator *g, const Shuf__ResultReply *p, int fd)
+{
+    struct view *const *found = tfind(&(struct view){.block = p->block}, &g->views, compare_views);
+    if (p->descriptor != (fd >= 0) || (!found && fd < 0))
         die("reply: block %" PRIu64 ": expected a descriptor with its first reply only", p->block);
-    if (!*memory) {
-        void *at = mmap(NULL, p->block_bytes, PROT_READ, MAP_SHARED, fd, 0);
-        if (at == MAP_FAILED)
-            die("mmap: %s", strerror(errno));
-        *memory = at;
-    }
+    const uint8_t *memory = found ? (*found)->memory : map_block(g, p, fd);
     if (fd >= 0) {
         close(fd);
         g->quiet = 0;
     }
-    return *memory + p->offset;
+    return memory + p->offset;
 }
 
 static const Shuf__ResultReply *open_reply(struct generator *g, const struct connection *c,
@@ -215,7 +231,7 @@ static bool take_reply(struct generator *g, struct connection *c, int fd, size_t
         return false;
     }
     const Shuf__ResultReply *p = open_reply(g, c, length);
-    const uint8_t *bytes = payload ? c->in + *size - payload : view(g, p, fd);
+    const uint8_t *bytes = payload ? c->in + *size - payload : values_of(g, p, fd);
     if (!payload && p->lease == 0)
         die("reply: no lease");
     c->lease = p->lease;
