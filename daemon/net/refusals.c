@@ -13,36 +13,24 @@
 
 /* ---- on the thread ---- */
 
-enum { MS_NS = 1000000 };
-
-/* The connections that were refused in this millisecond, which began at that time. */
-struct pace {
-    uint64_t began_ns;
-    unsigned count;
-};
-
-/* Waits until another connection may be refused. */
-static void keep_pace(struct pace *pace)
+/* Waits until another connection may be refused, and returns the time. */
+static uint64_t keep_pace(uint64_t last_ns)
 {
-    const uint64_t now_ns = uv_hrtime(), end_ns = pace->began_ns + MS_NS;
-    if (now_ns < end_ns && pace->count < SHUF__REFUSALS_EACH_MS) {
-        pace->count++;
-        return;
-    }
-    if (now_ns < end_ns)
-        nanosleep(&(struct timespec){.tv_nsec = (long)(end_ns - now_ns)}, NULL);
-    *pace = (struct pace){.began_ns = uv_hrtime(), .count = 1};
+    const uint64_t due_ns = last_ns + SHUF__REFUSAL_NS, now_ns = uv_hrtime();
+    if (now_ns < due_ns)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(due_ns - now_ns)}, NULL);
+    return uv_hrtime();
 }
 
 /* Releases the mutex while it works. */
-static void refuse_first(struct shuf__refusals *refusals, struct pace *pace)
+static void refuse_first(struct shuf__refusals *refusals, uint64_t *last_ns)
 {
     const int fd = refusals->refusal[refusals->first].fd;
     const struct shuf__error *error = &refusals->refusal[refusals->first].error;
     const bool hurries = refusals->is_stopping;
     pthread_mutex_unlock(&refusals->mutex);
     if (!hurries)
-        keep_pace(pace);
+        *last_ns = keep_pace(*last_ns);
     shuf__refuse_connection(fd, error);
     pthread_mutex_lock(&refusals->mutex);
     refusals->first = (refusals->first + 1) % SHUF__REFUSALS_MOST;
@@ -61,13 +49,13 @@ static void report_room(struct shuf__refusals *refusals)
 static void *refuse_all(void *context)
 {
     struct shuf__refusals *refusals = context;
-    struct pace pace = {0};
+    uint64_t last_ns = 0;
     pthread_mutex_lock(&refusals->mutex);
     while (refusals->count > 0 || !refusals->is_stopping) {
         if (refusals->count == 0)
             pthread_cond_wait(&refusals->changed, &refusals->mutex);
         else
-            refuse_first(refusals, &pace);
+            refuse_first(refusals, &last_ns);
         report_room(refusals);
     }
     pthread_mutex_unlock(&refusals->mutex);

@@ -4,8 +4,9 @@
  * the client and frees the bytes that it has sent, which can take 100 microseconds. On the loop's
  * thread a flood of connections would delay the requests of others by this time.
  *
- * The thread refuses at most SHUF__REFUSALS_EACH_MS connections in a millisecond. Otherwise such a
- * flood would take two processors, one of them for the loop, which accepts the connections.
+ * The thread refuses a connection each SHUF__REFUSAL_NS at most. Otherwise such a flood would take
+ * two processors, one of them for the loop, which accepts the connections. A pause after each one
+ * delays other threads of the same processor less than a longer pause after several.
  */
 #ifndef SHUFD_REFUSALS_H
 #define SHUFD_REFUSALS_H
@@ -17,7 +18,7 @@
 #include <stddef.h>
 #include <uv.h>
 
-enum { SHUF__REFUSALS_MOST = 16, SHUF__REFUSALS_EACH_MS = 8 };
+enum { SHUF__REFUSALS_MOST = 16, SHUF__REFUSAL_NS = 125000 };
 
 struct shuf__refusals {
     pthread_t thread;
