@@ -66,6 +66,8 @@ def test_each_turn_has_the_values_of_all_ranks(stores):
         own = _store_gather.StoreGather(stores[rank], "name", rank, WORLD, WAIT_S)
         for turn in range(20):
             assert own.gather(value_of(rank, turn)) == [value_of(other, turn) for other in range(WORLD)]
+            if turn % 3 == 0 or turn == 19:
+                own.tidy()
 
     before = stores[0].num_keys()
     run_threads(work)

@@ -156,6 +156,7 @@ class _Call:
             raise
         assert self.attempt.lists and self.memory
         _end(self.attempt.lists, self.memory)
+        self.ranks.tidy()
         if self.next_epoch is not None:
             self.planner.prefetch(self.next_epoch, sizes, outputs, part)
         return _agreement.rebuild(self.data, results)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import time
 from typing import Any, Callable, Iterator
@@ -118,6 +119,12 @@ class Ranks:
         or in the next one."""
         if gatherer := self._gatherer:
             gatherer.leave()
+
+    def tidy(self) -> None:
+        """After a call, while the GPU works. An error of the store comes again with the next call."""
+        if gatherer := self._gatherer:
+            with contextlib.suppress(RuntimeError):
+                gatherer.tidy()
 
     def finish(self) -> None:
         """After the last gather() of a call that all ranks leave here, because their processes may end now."""

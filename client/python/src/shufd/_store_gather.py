@@ -33,6 +33,7 @@ class StoreGather:
         self.has_check = hasattr(store, "check")
         self.has_multi_get = hasattr(store, "has_extended_api") and store.has_extended_api()
         self.round = 0  # the next one
+        self.kept = 0  # the oldest round whose entry of this rank is in the store
         self.has_left = False
 
     def gather(self, value: bytes) -> list[bytes]:
@@ -42,9 +43,13 @@ class StoreGather:
         round, self.round = self.round, self.round + 1
         self._write(round, _VALUE + value)
         entries = self._read(round)
-        if round:  # all ranks have written to this round, so they have read the one before
-            self._delete(round - 1)
         return [entries[rank][1:] if rank in entries else value for rank in range(self.world)]
+
+    def tidy(self) -> None:
+        """Deletes entries of this rank that all ranks have read. Call it when nobody waits for this rank."""
+        while self.kept < self.round - 1:  # all ranks have written to the last round, so they have read those before
+            self._delete(self.kept)
+            self.kept += 1
 
     def check(self) -> None:
         """Fails if this rank has left."""
