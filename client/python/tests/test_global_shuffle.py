@@ -4,7 +4,6 @@
 import contextlib
 import dataclasses
 import datetime
-import functools
 import os
 import pathlib
 import re
@@ -569,55 +568,22 @@ def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monke
     assert asked == [(65536, []), (0, [])]
 
 
-class OtherRank:
-    """A group of two ranks. Notes what rank 0 does."""
-
-    def __init__(self, other, calls):
-        self.other, self.calls = other, calls
-
-    def tell(self, own, after=None):
-        self.own = own
-        self.calls.append(("tell", own, after))
-
-    def hear(self):
-        self.calls.append("hear")
-        return [self.own, self.other]
-
-    def gather(self, own):
-        self.calls.append(("gather", own))
-        return [own, self.other]
-
-
 def test_no_stage_is_exposed_after_a_common_failure():
-    attempt, calls = _global_shuffle._Attempt(), []
+    attempt = _global_shuffle._Attempt()
     attempt.rounds = [1]
     failed = (("Busy", "no room"), True, [])
-    attempt.wait = lambda: calls.append(("wait", attempt.is_common))
+    calls = []
+
+    def gather(own, after=None):
+        calls.append((own, attempt.is_common))
+        return [own, failed]
+
+    attempt.wait = lambda: calls.append("wait")
     memory = types.SimpleNamespace(close=lambda at_once: calls.append(("close", at_once)))
     with pytest.raises(shufd.Busy, match="rank 1: no room"):
-        attempt.agree(OtherRank(failed, calls), memory)
-    assert calls == [
-        ("tell", (None, True, [1]), None), "hear", ("wait", False), ("close", True), ("gather", None),
-    ]  # fmt: skip
+        attempt.agree(types.SimpleNamespace(gather=gather), memory)
+    assert calls == [((None, True, [1]), False), "wait", ("close", True), (None, False)]
     assert attempt.is_common
-
-
-@pytest.mark.parametrize("failure, is_able", [(None, True), (None, False), (shufd.Busy("no room"), True)])
-def test_first_move_begins_while_the_ranks_agree(failure, is_able):
-    """But only on a rank that has told the others that it can move its tensors."""
-    attempt, calls = _global_shuffle._Attempt(), []
-    attempt.rounds, attempt.prepared, attempt.failure, attempt.is_able = [1, 2], "event", failure, is_able
-    attempt.moves = [
-        types.SimpleNamespace(begin=functools.partial(calls.append, f"begin {number}")) for number in range(2)
-    ]
-    attempt.wait = lambda: None
-    memory = types.SimpleNamespace(close=lambda at_once: None)
-    with contextlib.suppress(shufd.Busy):
-        rounds = attempt.agree(OtherRank((None, True, [3, 1]), calls), memory)
-        assert rounds == ([3, 2] if is_able else None)
-    begins = ["begin 0"] if is_able and not failure else []
-    why = failure and ("Busy", "no room")
-    assert calls[: 2 + len(begins)] == [("tell", (why, is_able, [1, 2]), "event"), *begins, "hear"]
 
 
 def single_rank(ranks, group):
@@ -781,8 +747,7 @@ def test_ranks_at_different_points(monkeypatch):
     """A rank calls again after Ctrl-C, while the others are still in the call before."""
     ranks = object.__new__(_process_group.Ranks)
     ranks.rank, ranks.world = 0, 2
-    monkeypatch.setattr(_process_group.Ranks, "has_only_nccl", False)
-    monkeypatch.setattr(_process_group.Ranks, "_hear", lambda self, value: [value, (None, True, [])])
+    monkeypatch.setattr(_process_group.Ranks, "_gather", lambda self, value: [value, (None, True, [])])
     with pytest.raises(shufd.IOFailure, match="rank 1 is at another point than rank 0"):
         ranks.gather("arguments")
     assert ranks.gather((None, True, [1])) == [(None, True, [1]), (None, True, [])]

@@ -165,7 +165,7 @@ class Pair:
 
     def __init__(self, first, second):
         self.first, self.second = first, second
-        self.count_rounds, self.prepare, self.begin = first.count_rounds, first.prepare, first.begin
+        self.count_rounds, self.prepare = first.count_rounds, first.prepare
 
     def run(self, rounds):
         first, second = self.first.run(rounds), self.second.run(rounds)
@@ -211,7 +211,6 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options
                 prepared = moves[rank].prepare()
                 if prepared:
                     prepared()
-                moves[rank].begin()
                 exchange.barrier.wait()
             moves[rank].run(rounds)
         except BaseException as error:

@@ -41,14 +41,10 @@ class _Attempt:
         self.is_common = False  # an error now is one that all ranks raise
 
     def agree(self, ranks: Ranks, memory: PeerMemory) -> list[int] | None:
-        """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Begins the first
-        move meanwhile. Returns the number of rounds of each tensor; None if a rank is not able. Fails on every rank if one
-        has failed."""
+        """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Returns the number
+        of rounds of each tensor; None if a rank is not able. Fails on every rank if one has failed."""
         why = self.failure and (type(self.failure).__name__, _agreement.text_of(self.failure))
-        ranks.tell((why, self.is_able, self.rounds), self.prepared)
-        if self.moves and self.is_able and not self.failure:
-            self.moves[0].begin()
-        replies = ranks.hear()
+        replies = ranks.gather((why, self.is_able, self.rounds), self.prepared)
         if all(is_able and not failed for failed, is_able, _ in replies):
             return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
         self._stop(ranks, memory)
@@ -222,16 +218,14 @@ class _Call:
             part, self.attempt = 0, _Attempt()
 
     def _make_moves(self, part: int, sizes: list[int], outputs: list[int]) -> None:
+        plan = self.planner.take(sizes, outputs, part)
+        if plan is None:  # of a kind that the daemon cannot make on the GPU
+            self.attempt.is_able = False
+            return
+        self.planner.keep_mapped(plan)
+        lists = self.attempt.lists = _lists_of(plan)
         try:
             outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
-            if part:
-                self.ranks.make_token(self.leaves[0].device)
-            plan = self.planner.take(sizes, outputs, part)
-            if plan is None:  # of a kind that the daemon cannot make on the GPU
-                self.attempt.is_able = False
-                return
-            self.planner.keep_mapped(plan)
-            lists = self.attempt.lists = _lists_of(plan)
             if isinstance(lists, BothSidesLists):
                 self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
             else:

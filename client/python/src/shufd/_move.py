@@ -65,11 +65,7 @@ class Move:
         """Returns the temporary memory of so many rounds. The allocator of torch keeps it for run()."""
 
     def prepare(self) -> Any:
-        """Allocates what begin() needs. May return an event, for which all ranks wait before run()."""
-
-    def begin(self) -> None:
-        """Starts what needs no agreement on the rounds. The other ranks may know already that this rank is ready, so it
-        may fail only if its device has failed."""
+        """Starts what needs no agreement on the rounds. May return an event, for which all ranks wait before run()."""
 
     def run(self, rounds: int) -> torch.Tensor:
         raise NotImplementedError

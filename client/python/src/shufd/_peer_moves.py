@@ -163,16 +163,13 @@ class WrittenMove(Move):
         return Table(groups, self.row, NUMBER_BYTES, self.leaf.device)
 
     def prepare(self) -> Any:
-        self.tables = self._sender(), self._places()
-
-    def begin(self) -> None:
         """Asks for the first part, and meanwhile sends the own rows of this part, for which no other rank is needed."""
         self._send_requests(0, _current_stream(self.leaf.device).record_event(), beside=self._send_own)
         self.has_asked = True
 
     def _send_own(self) -> None:
-        assert self.tables
         own_group = self.parts
+        self.tables = self._sender(), self._places()
         self.tables[0].launch(own_group, self._expected())
 
     def _expected(self) -> int:
@@ -184,7 +181,6 @@ class WrittenMove(Move):
         if not self.has_asked:
             self.ranks.wait_for_all(device)  # the stages of the others are free
             self.prepare()
-            self.begin()
         self.ranks.wait_for_all(device)  # the requests of the others have arrived
         assert self.tables
         sender, places = self.tables

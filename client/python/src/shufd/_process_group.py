@@ -33,8 +33,6 @@ class Ranks:
         self.group = group
         self.rank, self.world = 0, 1
         self._token: torch.Tensor | None = None
-        self._told: Any = None  # the value of tell()
-        self._used_store: StoreGather | None = None  # by tell()
         self.has_told = False  # the others may have a value of this call
         _check(group)
         _ranks.check_group()
@@ -74,24 +72,11 @@ class Ranks:
     def gather(self, value: Any, after: Any = None) -> list[Any]:
         """The values of all ranks, which have one type. Each rank first waits for the event `after`, so it knows that
         this event of every rank has occurred."""
-        self.tell(value, after)
-        return self.hear()
-
-    def tell(self, value: Any, after: Any = None) -> None:
-        """The first half of gather(). If the ranks gather through their store, the others can read the value from now on."""
-        self._told = value
-        if self.world > 1 and after is not None:
+        if self.world == 1:
+            return [value]
+        if after is not None:
             self._call(self._wait_for, after)
-        self._used_store = self._store
-        if self._used_store:
-            self._call(self._used_store.check)
-            self.has_told = True
-            self._call(self._used_store.tell, pickle.dumps(value))
-
-    def hear(self) -> list[Any]:
-        """The second half, which waits for the others."""
-        value = self._told
-        values = self._hear(value) if self.world > 1 else [value]
+        values = self._gather(value)
         for rank, other in enumerate(values):
             if type(other) is not type(value):
                 raise _errors.IOFailure(
@@ -100,16 +85,15 @@ class Ranks:
                 )
         return values
 
-    def _hear(self, value: Any) -> list[Any]:
-        if self._used_store:
-            return [pickle.loads(own) for own in self._call(self._used_store.hear)]
-        return self._gather_by_engine(value)
-
-    @property
-    def _store(self) -> StoreGather | None:
-        if self.world == 1 or not self.has_only_nccl:
-            return None
-        return store_gather_of(self._group, self.rank, self.world, self._gather_by_engine)
+    def _gather(self, value: Any) -> list[Any]:
+        if not self.has_only_nccl:
+            return self._gather_by_engine(value)
+        gatherer = store_gather_of(self._group, self.rank, self.world, self._gather_by_engine)
+        if gatherer is None:
+            return self._gather_by_engine(value)
+        self._call(gatherer.check)
+        self.has_told = True
+        return [pickle.loads(own) for own in self._call(gatherer.gather, pickle.dumps(value))]
 
     @property
     def _group(self) -> Any:
@@ -179,16 +163,12 @@ class Ranks:
 
         return finish
 
-    def make_token(self, device: torch.device) -> None:
-        """Allocates the memory that wait_for_all() needs."""
-        if self.world > 1 and (self._token is None or self._token.device != device):
-            self._token = torch.zeros(1, device=device)
-
     def wait_for_all(self, device: torch.device) -> None:
         """The current stream of the device waits until all ranks have come to this point in theirs."""
         if self.world == 1:
             return
-        self.make_token(device)
+        if self._token is None or self._token.device != device:
+            self._token = torch.zeros(1, device=device)
         self._call(dist.all_reduce, self._token, group=self.group)
 
     def _send_between_pairs(

@@ -33,26 +33,17 @@ class StoreGather:
         self.has_check = hasattr(store, "check")
         self.has_multi_get = hasattr(store, "has_extended_api") and store.has_extended_api()
         self.round = 0  # the next one
-        self.told = b""  # the value of this rank in the last round
         self.kept = 0  # the oldest round whose entry of this rank is in the store
         self.has_left = False
 
     def gather(self, value: bytes) -> list[bytes]:
         """The values of all ranks. Waits for them. Errors: RuntimeError after the timeout, of the store, and if a rank
         has left."""
-        self.tell(value)
-        return self.hear()
-
-    def tell(self, value: bytes) -> None:
-        """The first half of gather(), without a wait: the others can read the value."""
         self.check()
-        round, self.round, self.told = self.round, self.round + 1, value
+        round, self.round = self.round, self.round + 1
         self._write(round, _VALUE + value)
-
-    def hear(self) -> list[bytes]:
-        """The second half."""
-        entries = self._read(self.round - 1)
-        return [entries[rank][1:] if rank in entries else self.told for rank in range(self.world)]
+        entries = self._read(round)
+        return [entries[rank][1:] if rank in entries else value for rank in range(self.world)]
 
     def tidy(self) -> None:
         """Deletes entries of this rank that all ranks have read. Call it when nobody waits for this rank."""
