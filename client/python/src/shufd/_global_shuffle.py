@@ -240,6 +240,7 @@ class _Call:
 
     def _prepare_one_sided(self, sources: OneSidedLists, outs: list[torch.Tensor], outputs: list[int]) -> None:
         assert self.memory
+        self.ranks.make_token(self.leaves[0].device)  # before the ranks agree, because only this one may have no memory
         moves = _moves.one_sided_moves(
             self.ranks, sources, self.leaves, outs, self.stage, self.all_offers, outputs, self.memory
         )

@@ -163,12 +163,16 @@ class Ranks:
 
         return finish
 
+    def make_token(self, device: torch.device) -> None:
+        """Allocates the memory that wait_for_all() needs."""
+        if self.world > 1 and (self._token is None or self._token.device != device):
+            self._token = torch.zeros(1, device=device)
+
     def wait_for_all(self, device: torch.device) -> None:
         """The current stream of the device waits until all ranks have come to this point in theirs."""
         if self.world == 1:
             return
-        if self._token is None or self._token.device != device:
-            self._token = torch.zeros(1, device=device)
+        self.make_token(device)
         self._call(dist.all_reduce, self._token, group=self.group)
 
     def _send_between_pairs(
