@@ -7,13 +7,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <sysexits.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct {
+    pthread_mutex_t mutex; /* of `leave` and `context` */
     uint64_t ms;
     void (*leave)(void *context);
     void *context;
-} guard;
+} guard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void *wait_and_leave(void *unused)
 {
@@ -22,8 +25,10 @@ static void *wait_and_leave(void *unused)
     (void)unused;
     while (nanosleep(&left, &left) != 0 && errno == EINTR) /* a signal of the process */
         continue;
-    guard.leave(guard.context);
-    return NULL;
+    pthread_mutex_lock(&guard.mutex); /* until the process has ended */
+    if (guard.leave)
+        guard.leave(guard.context);
+    _exit(EX_SOFTWARE);
 }
 
 void shuf__end_guard_start(uint64_t ms, void (*leave)(void *context), void *context)
@@ -34,4 +39,11 @@ void shuf__end_guard_start(uint64_t ms, void (*leave)(void *context), void *cont
     guard.context = context;
     if (pthread_create(&thread, NULL, wait_and_leave, NULL) == 0)
         pthread_detach(thread);
+}
+
+void shuf__end_guard_forget(void)
+{
+    pthread_mutex_lock(&guard.mutex);
+    guard.leave = NULL;
+    pthread_mutex_unlock(&guard.mutex);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A limit for the time in which the daemon closes its device. The loop's thread then waits for the
- * driver and for the threads of lanes, so a timer of the loop could not end the wait.
+ * A limit for the time in which the daemon closes its device and its process ends. The loop's
+ * thread then waits for the driver and for the threads of lanes, so a timer of the loop could not
+ * end the wait. A driver may also hang when its library is unloaded.
  */
 #ifndef SHUFD_END_GUARD_H
 #define SHUFD_END_GUARD_H
@@ -11,5 +12,8 @@
 /* Calls leave(context) on a thread of its own after this time, unless the process has ended before.
  * leave() must end the process. Call it once. Does nothing if no thread can be created. */
 void shuf__end_guard_start(uint64_t ms, void (*leave)(void *context), void *context);
+
+/* Call before `context` is freed. After the time, the process then ends with EX_SOFTWARE only. */
+void shuf__end_guard_forget(void);
 
 #endif

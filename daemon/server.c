@@ -403,6 +403,7 @@ static int run(struct shuf__server *server)
         uv_walk(&server->loop, close_every_handle, NULL);
     }
     uv_run(&server->loop, UV_RUN_DEFAULT);
+    shuf__end_guard_forget(); /* the server is freed before the process has ended */
     int busy = uv_loop_close(&server->loop);
     assert(busy == 0);
     (void)busy;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The limit for the end of the daemon. Each test is a child process, because the limit ends it.
+ */
+#include "end_guard.h"
+
+#include "support/cmocka_all.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum { LEFT = 17, LIMIT_MS = 20 };
+
+static void leave(void *context)
+{
+    const int *status = context;
+    _exit(*status);
+}
+
+static int status_of(void (*child)(void))
+{
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        child();
+        _exit(EX_OK);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int *new_status(void)
+{
+    int *status = malloc(sizeof *status);
+    if (!status)
+        _exit(EX_OSERR);
+    *status = LEFT;
+    return status;
+}
+
+static void hang_before_the_end(void)
+{
+    shuf__end_guard_start(LIMIT_MS, leave, new_status());
+    for (;;)
+        pause();
+}
+
+/* As a library that hangs when the process unloads it. */
+static void hang_after_the_end(void)
+{
+    int *status = new_status();
+    shuf__end_guard_start(LIMIT_MS, leave, status);
+    shuf__end_guard_forget();
+    *status = 1;
+    free(status);
+    for (;;)
+        pause();
+}
+
+static void end_in_time(void)
+{
+    shuf__end_guard_start(60000, leave, new_status());
+    shuf__end_guard_forget();
+}
+
+static void end_without_a_guard(void)
+{
+    shuf__end_guard_forget();
+}
+
+static void process_leaves_after_the_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(hang_before_the_end), LEFT);
+}
+
+static void forgotten_context_is_not_used(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(hang_after_the_end), EX_SOFTWARE);
+}
+
+static void process_that_ends_in_time_does_not_notice(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(end_in_time), EX_OK);
+    assert_int_equal(status_of(end_without_a_guard), EX_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(process_leaves_after_the_limit),
+        cmocka_unit_test(forgotten_context_is_not_used),
+        cmocka_unit_test(process_that_ends_in_time_does_not_notice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
