@@ -5,6 +5,7 @@
 #include "end_guard.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sysexits.h>
@@ -18,6 +19,15 @@ static struct {
     void *context;
 } guard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* The log may have ended. A reader of standard error that has stopped must not hold the process. */
+static void write_cause(void)
+{
+    static const char cause[] =
+        "shufd: a library does not end with the process; leaving without it\n";
+    if (poll(&(struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT}, 1, 0) == 1)
+        (void)!write(STDERR_FILENO, cause, sizeof cause - 1);
+}
+
 static void *wait_and_leave(void *unused)
 {
     struct timespec left = {.tv_sec = (time_t)(guard.ms / 1000),
@@ -25,9 +35,11 @@ static void *wait_and_leave(void *unused)
     (void)unused;
     while (nanosleep(&left, &left) != 0 && errno == EINTR) /* a signal of the process */
         continue;
-    pthread_mutex_lock(&guard.mutex); /* until the process has ended */
+    pthread_mutex_lock(&guard.mutex); /* stays locked, so leave() has its context until the end */
     if (guard.leave)
         guard.leave(guard.context);
+    else
+        write_cause();
     _exit(EX_SOFTWARE);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A limit for the time in which the daemon closes its device and its process ends. The loop's
- * thread then waits for the driver and for the threads of lanes, so a timer of the loop could not
- * end the wait. A driver may also hang when its library is unloaded.
+ * A limit for the time in which a daemon that has drained closes its device, and its process ends.
+ * The loop's thread then waits for the driver and for the threads of lanes, so a timer of the loop
+ * could not end the wait. A driver may also hang when its library is unloaded. A daemon that cannot
+ * start has no limit.
  */
 #ifndef SHUFD_END_GUARD_H
 #define SHUFD_END_GUARD_H
@@ -10,10 +11,12 @@
 #include <stdint.h>
 
 /* Calls leave(context) on a thread of its own after this time, unless the process has ended before.
- * leave() must end the process. Call it once. Does nothing if no thread can be created. */
+ * Then ends the process with EX_SOFTWARE. Call it once. Does nothing if no thread can be created.
+ */
 void shuf__end_guard_start(uint64_t ms, void (*leave)(void *context), void *context);
 
-/* Call before `context` is freed. After the time, the process then ends with EX_SOFTWARE only. */
+/* Call before `context` is freed. After the time the process then ends without leave(), with a line
+ * on standard error. */
 void shuf__end_guard_forget(void);
 
 #endif

@@ -4,14 +4,18 @@
  */
 #include "end_guard.h"
 
+#include "harness.h"
 #include "support/cmocka_all.h"
+#include "support/shufd.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { LEFT = 17, LIMIT_MS = 20 };
+enum { LEFT = 17, LIMIT_MS = 1000 };
 
 static void leave(void *context)
 {
@@ -92,12 +96,36 @@ static void process_that_ends_in_time_does_not_notice(void **state)
     assert_int_equal(status_of(end_without_a_guard), EX_OK);
 }
 
+/* The daemon's own use of the limit. */
+static void daemon_leaves_a_library_that_hangs(void **state)
+{
+    struct harness h;
+    char log[8192] = "";
+    const char *library = getenv("SHUF_HANG_AT_EXIT");
+    (void)state;
+    if (!library)
+        skip(); /* a sanitizer must be the first library of a process */
+    assert_int_equal(setenv("LD_PRELOAD", library, 1), 0);
+    const bool started = harness_start(&h, "cpu", NULL);
+    assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+    assert_true(started);
+    const int status = harness_kill(&h, SIGTERM);
+    shufd_read(h.log, log, sizeof log);
+    harness_stop(&h);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EX_SOFTWARE);
+    const char *ended = strstr(log, "ended, 0 results served");
+    assert_non_null(ended);
+    assert_non_null(strstr(ended, "shufd: a library does not end with the process"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(process_leaves_after_the_limit),
         cmocka_unit_test(forgotten_context_is_not_used),
         cmocka_unit_test(process_that_ends_in_time_does_not_notice),
+        cmocka_unit_test(daemon_leaves_a_library_that_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,8 @@
  */
 #include "session.h"
 
-/* A reply after a longer request has a turn of its own. A request of 1000 values takes 4 us, and
- * 13 us if the caches have the memory of others. It must not need two turns. */
+/* The reply after a longer request has a turn of its own. A request of 1000 values takes 4 us, and
+ * 10 to 13 us if other programs have used the caches. It and its reply must fit one turn. */
 enum { LONG_REQUEST_NS = 50000 };
 
 static void on_more(uv_idle_t *idle)
@@ -15,7 +15,7 @@ static void on_more(uv_idle_t *idle)
 
 /* If several sessions of a user have requests, all are handled first, and then their replies are
  * sent together. A client that waits for several of these replies wakes up only once. The reply to
- * a user with only one ready session is sent at once, unless its request took long. */
+ * a user with only one ready session is sent at once, unless its request took LONG_REQUEST_NS. */
 static void take_turn(struct shuf__session *session)
 {
     const uint64_t end = uv_hrtime() + LONG_REQUEST_NS;

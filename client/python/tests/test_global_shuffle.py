@@ -568,6 +568,16 @@ def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monke
     assert asked == [(65536, []), (0, [])]
 
 
+def test_entries_are_deleted_after_the_prefetch(client, monkeypatch):
+    """The daemon computes the next plan meanwhile."""
+    calls = []
+    monkeypatch.setattr(_process_group.Ranks, "tidy", lambda ranks: calls.append("tidy"))
+    monkeypatch.setattr(_planner.Planner, "prefetch", lambda planner, *_: calls.append("prefetch"))
+    shufd.torch.global_shuffle(torch.arange(100), seed=14, client=client, next_epoch=1)
+    shufd.torch.global_shuffle(torch.arange(100), seed=14, client=client)
+    assert calls == ["prefetch", "tidy", "tidy"]
+
+
 def test_no_stage_is_exposed_after_a_common_failure():
     attempt = _global_shuffle._Attempt()
     attempt.rounds = [1]

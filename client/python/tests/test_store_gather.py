@@ -313,3 +313,25 @@ def test_lost_rank_is_named(stores, monkeypatch):
     with pytest.raises(_errors.IOFailure, match="rank 0 of 2: .*a rank may have ended: no answer of rank 1 within 1 s"):
         ranks.gather(1)
     assert ranks.has_told
+
+
+def test_end_of_a_call_deletes_the_entries(stores, monkeypatch):
+    """Of a call that ends well, and of one that all ranks leave alike."""
+    monkeypatch.setattr(_process_group.Ranks, "has_only_nccl", True)
+    all_own = gathers_of(stores, WORLD)
+    monkeypatch.setattr(_process_group, "store_gather_of", lambda group, rank, *_: all_own[rank])
+    monkeypatch.setattr(_process_group, "known_store_gather_of", lambda rank: all_own[rank])
+    monkeypatch.setattr(_process_group.Ranks, "_group", property(lambda ranks: ranks.rank))
+    before = stores[0].num_keys()
+    entries_of_a_round = WORLD * (1 if hasattr(stores[0], "check") else 2)
+    for end, others in (("tidy", 0), ("finish", 1)):  # finish() has a counter
+
+        def work(rank, end=end):
+            ranks = object.__new__(_process_group.Ranks)
+            ranks.group, ranks.rank, ranks.world = object(), rank, WORLD
+            for turn in range(10):
+                assert ranks.gather(turn) == [turn] * WORLD
+            getattr(ranks, end)()
+
+        run_threads(work)
+        assert stores[0].num_keys() == before + entries_of_a_round + others

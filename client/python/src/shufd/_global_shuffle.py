@@ -156,9 +156,9 @@ class _Call:
             raise
         assert self.attempt.lists and self.memory
         _end(self.attempt.lists, self.memory)
-        self.ranks.tidy()
         if self.next_epoch is not None:
             self.planner.prefetch(self.next_epoch, sizes, outputs, part)
+        self.ranks.tidy()
         return _agreement.rebuild(self.data, results)
 
     def _leave(self, error: BaseException) -> None:
@@ -240,7 +240,7 @@ class _Call:
 
     def _prepare_one_sided(self, sources: OneSidedLists, outs: list[torch.Tensor], outputs: list[int]) -> None:
         assert self.memory
-        self.ranks.make_token(self.leaves[0].device)  # before the ranks agree, because only this one may have no memory
+        self.ranks.make_token(self.leaves[0].device)  # before the ranks agree: only this rank may lack memory
         moves = _moves.one_sided_moves(
             self.ranks, sources, self.leaves, outs, self.stage, self.all_offers, outputs, self.memory
         )

@@ -121,13 +121,14 @@ class Ranks:
             gatherer.leave()
 
     def tidy(self) -> None:
-        """After a call, while the GPU works. An error of the store comes again with the next call."""
+        """After a call, while the GPU works. If the store fails now, the next call will notice."""
         if gatherer := self._gatherer:
             with contextlib.suppress(RuntimeError):
                 gatherer.tidy()
 
     def finish(self) -> None:
         """After the last gather() of a call that all ranks leave here, because their processes may end now."""
+        self.tidy()
         if gatherer := self._gatherer:
             gatherer.finish()
 

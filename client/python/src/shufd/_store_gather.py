@@ -33,7 +33,7 @@ class StoreGather:
         self.has_check = hasattr(store, "check")
         self.has_multi_get = hasattr(store, "has_extended_api") and store.has_extended_api()
         self.round = 0  # the next one
-        self.kept = 0  # the oldest round whose entry of this rank is in the store
+        self.kept = 0  # the oldest round whose entry of this rank may be in the store
         self.has_left = False
 
     def gather(self, value: bytes) -> list[bytes]:
