@@ -2,6 +2,7 @@
 """The all-gather of the ranks of a process group through their store."""
 
 import datetime
+import gc
 import os
 import signal
 import socket
@@ -54,7 +55,9 @@ def stores():
     for client in clients:
         client.set_timeout(wait)
     yield clients
-    del clients, server
+    clients.clear()  # before the server: a thread of a client of torch 1.13 ends the process after a reset
+    gc.collect()
+    del server
 
 
 def value_of(rank, turn):
