@@ -279,7 +279,7 @@ static void refused_connections_get_their_reply(void **state)
 }
 
 /* The daemon refuses at most one in 125 microseconds, so a flood does not take its time. Without
- * this pause it refuses 500 in 10 milliseconds. */
+ * this pause it refuses 500 in about 10 milliseconds. */
 static void refusals_have_pauses(void **state)
 {
     struct wire *refused[REFUSED];

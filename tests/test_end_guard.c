@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limit for the end of the daemon. Each test is a child process, because the limit ends it.
+ * The limit for the end of the daemon. Each test has a child process, which the limit ends.
  */
 #include "end_guard.h"
 

@@ -7,7 +7,7 @@
  * The thread refuses at most one connection in each SHUF__REFUSAL_NS. Otherwise such a flood would
  * take two processors, one of them for the loop, which accepts the connections. A pause before each
  * one delays other threads of the same processor less than a longer pause before several. With the
- * kernel's timers a pause takes about 0.2 ms, so there are about 5000 refusals in a second.
+ * kernel's timers a pause takes about 0.2 ms, so it refuses about 5000 in a second.
  */
 #ifndef SHUFD_REFUSALS_H
 #define SHUFD_REFUSALS_H
