@@ -168,6 +168,30 @@ def test_private_daemon_start_failure(tmp_path):
         assert run_python(text).stdout.startswith(f"shufd did not start: backend {reason}")
 
 
+def test_private_daemon_start_failure_told_to_a_connection(tmp_path):
+    """A daemon that cannot start refuses the connections that it has not accepted yet."""
+    skip_with_default_daemon()
+    text = """
+import shufd, shufd._serve as serve
+start, client = serve._start, serve.Client
+
+def refuse(*arguments, **options):
+    serve.Client = client
+    raise shufd.DeviceError("the daemon cannot start: backend abacus")
+
+def start_refusing(*arguments):
+    start(*arguments)
+    serve.Client = refuse
+
+serve._start = start_refusing
+try: shufd.serve(backend="abacus")
+except shufd.NoDaemon as e: print(e, serve.Client is client)
+"""
+    result = run_python(text)
+    assert result.stdout.startswith("shufd did not start: backend abacus: expected auto, cpu or cuda")
+    assert result.stdout.endswith(" True\n")
+
+
 def test_several_gpus_need_a_choice(tmp_path):
     gpus = tmp_path / "GPU-1.sock", tmp_path / "GPU-2.sock"
     for path in gpus:

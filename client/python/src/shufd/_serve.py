@@ -19,7 +19,7 @@ import time
 
 from . import _lifeline, _options
 from ._client import Client
-from ._errors import NoDaemon, must_choose
+from ._errors import DeviceError, NoDaemon, must_choose
 from ._programs import path_of
 
 _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
@@ -102,7 +102,7 @@ def _await(directory: str, reconnect: float, before: int = 0, log_begin: int = 0
             client = Client(socket, reconnect=reconnect)
             if client.status()["pid"] != before:
                 return client
-        except NoDaemon:
+        except (NoDaemon, DeviceError):  # DeviceError: it refuses connections because it cannot start
             pass
         lines = _log(directory, log_begin).splitlines()
         failed = [line.partition(_FAILED)[2] or line for line in lines if "error" in line]
