@@ -8,13 +8,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
 static struct {
     pthread_mutex_t mutex; /* of `leave` and `context` */
     uint64_t ms;
+    int exit_code;
     void (*leave)(void *context);
     void *context;
 } guard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -40,13 +40,14 @@ static void *wait_and_leave(void *unused)
         guard.leave(guard.context);
     else
         write_cause();
-    _exit(EX_SOFTWARE);
+    _exit(guard.exit_code);
 }
 
-void shuf__end_guard_start(uint64_t ms, void (*leave)(void *context), void *context)
+void shuf__end_guard_start(uint64_t ms, int exit_code, void (*leave)(void *context), void *context)
 {
     pthread_t thread;
     guard.ms = ms;
+    guard.exit_code = exit_code;
     guard.leave = leave;
     guard.context = context;
     if (pthread_create(&thread, NULL, wait_and_leave, NULL) == 0)

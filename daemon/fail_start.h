@@ -9,8 +9,9 @@
 
 #include "config/config.h"
 
-/* Logs the error, and returns the exit code. listening: the daemon's socket, or -1 for the one that
- * the service manager has passed, if there is one. */
+/* Logs the error, and returns the exit code. The caller then ends the process with it; a library
+ * that does not let it end is left after some seconds (end_guard.h). listening: the daemon's
+ * socket, or -1 for the one that the service manager has passed, if there is one. */
 int shuf__fail_start(const struct shuf__config *config, const struct shuf__log *log, int listening,
                      int exit_code, struct shuf__error *error);
 

@@ -104,7 +104,7 @@ static void settle(struct shuf__server *server)
     if (!shuf__engine_is_idle(server->engine)) /* on_engine_idle() continues after the frees */
         return;
     server->ended = true;
-    shuf__end_guard_start(FORCED_END_MS, leave_without_device, server);
+    shuf__end_guard_start(FORCED_END_MS, EX_SOFTWARE, leave_without_device, server);
     close_handles(server); /* waits for the thread that refuses connections */
     shuf__engine_stop(server->engine);
 }

@@ -49,7 +49,7 @@ static int *new_status(void)
 
 static void hang_before_the_end(void)
 {
-    shuf__end_guard_start(LIMIT_MS, leave, new_status());
+    shuf__end_guard_start(LIMIT_MS, EX_SOFTWARE, leave, new_status());
     for (;;)
         pause();
 }
@@ -58,7 +58,7 @@ static void hang_before_the_end(void)
 static void hang_after_the_end(void)
 {
     int *status = new_status();
-    shuf__end_guard_start(LIMIT_MS, leave, status);
+    shuf__end_guard_start(LIMIT_MS, EX_SOFTWARE, leave, status);
     shuf__end_guard_forget();
     *status = 1;
     free(status);
@@ -68,7 +68,7 @@ static void hang_after_the_end(void)
 
 static void end_in_time(void)
 {
-    shuf__end_guard_start(60000, leave, new_status());
+    shuf__end_guard_start(60000, EX_SOFTWARE, leave, new_status());
     shuf__end_guard_forget();
 }
 
@@ -119,6 +119,22 @@ static void daemon_leaves_a_library_that_hangs(void **state)
     assert_non_null(strstr(ended, "shufd: a library does not end with the process"));
 }
 
+/* With the exit code of the failure, on which the service manager decides. */
+static void daemon_that_cannot_start_leaves_a_library_that_hangs(void **state)
+{
+    const char *library = getenv("SHUF_HANG_AT_EXIT");
+    (void)state;
+    if (!library)
+        skip();
+    assert_int_equal(setenv("LD_PRELOAD", library, 1), 0);
+    shufd_expect_exit(
+        (const char *const[]){"--no-config", "--socket", "/tmp/none", "--backend", "abacus", NULL},
+        EX_USAGE, "shufd: a library does not end with the process");
+    shufd_expect_exit((const char *const[]){"--no-config", "--socket", "/nonexistent/s", NULL},
+                      EX_CANTCREAT, "shufd: a library does not end with the process");
+    assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +142,7 @@ int main(void)
         cmocka_unit_test(forgotten_context_is_not_used),
         cmocka_unit_test(process_that_ends_in_time_does_not_notice),
         cmocka_unit_test(daemon_leaves_a_library_that_hangs),
+        cmocka_unit_test(daemon_that_cannot_start_leaves_a_library_that_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
