@@ -86,6 +86,7 @@ static void close_handles(struct shuf__server *server)
 static void leave_without_device(void *context)
 {
     struct shuf__server *server = context;
+    shuf__log_sum_up(server->log);
     shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
     shuf__listener_unlock(&server->listener); /* else the file of the lock would stay */
     shuf__keyring_close(&server->service.keyring);
@@ -386,6 +387,7 @@ static void close_every_handle(uv_handle_t *handle, void *context)
 
 static void log_end(const struct shuf__server *server)
 {
+    shuf__log_sum_up(server->log);
     if (server->exit_code == EX_OK)
         shuf__log(server->log, SHUF__LOG_INFO,
                   "ended, %" PRIu64 " result%s served, %" PRIu64 " client%s cut off",

@@ -137,7 +137,8 @@ static void stopped_reader_does_not_block_daemon(void **state)
 
 /* ---- the rate ---- */
 
-/* The log reports every line, one by one or in a sum. The last sum comes at the end. */
+/* The log reports every line, one by one or in a sum. The last sum comes at the end, before the
+ * line that names the cause of the end. */
 static void every_line_is_logged_or_counted(void **state)
 {
     (void)state;
@@ -145,6 +146,7 @@ static void every_line_is_logged_or_counted(void **state)
     static const char refused[] = ": PROTOCOL: frame length";
     struct harness h;
     uint64_t single = 0, summed = 0, more;
+    const char *last = NULL;
     char *log = malloc(TEXT);
     assert_non_null(log);
     wire_start(&h, backend, "");
@@ -154,6 +156,7 @@ static void every_line_is_logged_or_counted(void **state)
     shufd_read(h.log, log, TEXT);
     for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n")) {
         const char *text = strstr(line, "info: ");
+        last = text;
         if (!text || !strstr(text, refused))
             continue;
         if (sscanf(text, "info: %" SCNu64 " more of these in ", &more) == 1)
@@ -163,6 +166,8 @@ static void every_line_is_logged_or_counted(void **state)
     }
     assert_int_equal(single + summed, TIMES);
     assert_in_range(single, 1, TIMES / 4);
+    assert_non_null(last);
+    assert_memory_equal(last, "info: ended, ", strlen("info: ended, "));
     free(log);
     assert_true(harness_stop(&h));
 }

@@ -83,6 +83,12 @@ void shuf__log_request(const struct shuf__log *log, enum shuf__log_level level,
     add_line(log, &line, format);
 }
 
+void shuf__log_sum_up(const struct shuf__log *log)
+{
+    if (log->queue)
+        shuf__log_queue_sum_up(log->queue);
+}
+
 struct shuf__log_losses shuf__log_losses(const struct shuf__log *log)
 {
     return log->queue ? shuf__log_queue_losses(log->queue) : (struct shuf__log_losses){0};

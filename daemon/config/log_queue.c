@@ -179,6 +179,13 @@ void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_l
     pthread_mutex_unlock(&queue->mutex);
 }
 
+void shuf__log_queue_sum_up(struct shuf__log_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    sum_up(queue, UINT64_MAX);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
 struct shuf__log_losses shuf__log_queue_losses(struct shuf__log_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);

@@ -26,6 +26,9 @@ struct shuf__log_queue *shuf__log_queue_start(struct shuf__log_output output);
 void shuf__log_queue_add(struct shuf__log_queue *queue, const struct shuf__log_line *line,
                          const char *key, uint64_t rate);
 
+/* Adds the lines that sum up the held lines, before the end of their windows. */
+void shuf__log_queue_sum_up(struct shuf__log_queue *queue);
+
 struct shuf__log_losses shuf__log_queue_losses(struct shuf__log_queue *queue);
 
 /* Waits up to a second until all lines are written. The queue must not be used afterwards. */
