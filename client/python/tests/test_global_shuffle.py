@@ -7,6 +7,7 @@ import datetime
 import os
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -27,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import shufd
 import shufd.torch
-from conftest import await_value
+from conftest import Daemon, await_value
 from ranks import Failed, Job, cut
 from shufd import _agreement, _global_shuffle, _moves, _plan_lists, _planner, _process_group, _programs, _stage, _verify
 from shufd._plan import Plan
@@ -530,26 +531,75 @@ def test_lists_as_indices_without_a_conversion(kind, as_lent):
         assert index.tolist() == wide.tolist() == values.tolist()
 
 
+def run_example(environment, program=EXAMPLE, world=3):
+    result = subprocess.run(
+        # Debian's torchrun fails without a redirection of the output: its Python is newer than torch's.
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(world), "-r", "1", "-t", "1",
+         str(program), "--rows", "20_001", "--device", "cpu"],
+        capture_output=True, text=True, timeout=300, env={**environment, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"20,001 rows on {world} ranks" in result.stdout
+    assert "every rank holds its rows of the shuffle: True" in result.stdout
+    assert "every rank has its own rows back: True" in result.stdout
+    sockets = re.findall(r"rank (\d): cpu, gloo, daemon: cpu \(.*\) on (.*)$", result.stdout, re.MULTILINE)
+    assert [int(rank) for rank, _ in sockets] == list(range(world)), result.stdout
+    return [pathlib.Path(path) for _, path in sockets], result.stderr.count("started a private daemon")
+
+
 @pytest.mark.parametrize("has_daemon", [True, False], ids=["daemon", "none"])
 def test_example(daemon, has_daemon):
     """Without a daemon, the first rank starts one for all ranks."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = dict(os.environ)
     if not has_daemon:
         if os.path.exists("/run/shufd/shufd.sock"):
             pytest.skip("a daemon of this machine is running")
         environment["XDG_RUNTIME_DIR"] = "/nonexistent"
         del environment["SHUFD_SOCKET"]
-    result = subprocess.run(
-        # Debian's torchrun fails without a redirection of the output: its Python is newer than torch's.
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "3", "-r", "1", "-t", "1",
-         str(EXAMPLE), "--rows", "20_001"],
-        capture_output=True, text=True, timeout=300, env=environment,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert result.stderr.count("started a private daemon") + has_daemon == 1
-    assert "20,001 rows on 3 ranks" in result.stdout
-    assert "every rank holds its rows of the shuffle: True" in result.stdout
-    assert "every rank has its own rows back: True" in result.stdout
+    sockets, started = run_example(environment)
+    assert len(set(sockets)) == 1 and started == (not has_daemon)
+    assert not has_daemon or str(sockets[0]) == daemon.socket
+
+
+OF_ITS_GPU = """
+import os, runpy, sys
+os.environ["CUDA_VISIBLE_DEVICES"] = "GPU-" + os.environ["LOCAL_RANK"]
+runpy.run_path({example!r}, run_name="__main__")
+"""
+
+
+def test_example_with_a_daemon_for_each_gpu(tmp_path):
+    """Each rank takes the daemon of its GPU. The GPU of the first rank has none, so this rank takes that of another one."""
+    daemons = []
+    for gpu in (1, 2):
+        (tmp_path / str(gpu)).mkdir()
+        daemons.append(Daemon(tmp_path / str(gpu)))
+        daemons[-1].socket = str(tmp_path / f"GPU-{gpu}.sock")
+    (tmp_path / "rank.py").write_text(OF_ITS_GPU.format(example=str(EXAMPLE)))
+    environment = {name: value for name, value in os.environ.items() if name != "SHUFD_SOCKET"}
+    environment.update(SHUFD_RUNTIME_DIR=str(tmp_path), XDG_RUNTIME_DIR="/nonexistent")
+    try:
+        for daemon in daemons:
+            daemon.start()
+        sockets, started = run_example(environment, tmp_path / "rank.py")
+    finally:
+        for daemon in daemons:
+            daemon.kill()
+    assert [path.name for path in sockets] == ["GPU-1.sock", "GPU-1.sock", "GPU-2.sock"] and started == 0
+
+
+def test_example_never_replaces_gpus_by_cpus(monkeypatch):
+    """Unless the caller asks for them."""
+    device_of = runpy.run_path(str(EXAMPLE))["device_of"]
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    for gpus, wanted, device in ((0, None, "cpu"), (0, "cpu", "cpu"), (2, "cpu", "cpu"), (4, None, "cuda:1"), (8, "cuda", "cuda:1")):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+        assert device_of(wanted) == torch.device(device)
+    for gpus, wanted in ((3, None), (3, "cuda"), (0, "cuda")):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+        with pytest.raises(SystemExit, match=f"GPUs: {gpus} for 4 ranks of this machine: expected one for each rank"):
+            device_of(wanted)
 
 
 def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monkeypatch):
