@@ -210,6 +210,18 @@ for command in install uninstall test demo package format; do
     [ ! -e build/commands ]
 done
 
+# Without network ./dev test goes on without Ray, unless DEV_REQUIRE_RAY is set.
+printf '#!/bin/sh\necho "no network" >&2\nexit 1\n' >bin/python3
+chmod +x bin/python3
+if BREAK=1 ./dev test >output 2>&1; then exit 1; fi
+expect "no network"
+expect "dev: Ray could not be installed: ctest skips the test python_ray"
+expect "dev: building dev"
+if DEV_REQUIRE_RAY=1 ./dev test >output 2>&1; then exit 1; fi
+expect "dev: Ray could not be installed, and DEV_REQUIRE_RAY is set"
+expect_not "dev: building dev"
+rm bin/python3
+
 # A build by pip needs the headers of Python. Without them and without apt-get, ./dev names the packages.
 printf '#!/bin/sh\ncase $* in *python3*) exit 1 ;; esac\necho "ii "\n' >bin/dpkg-query
 for command in apt-get sudo; do
