@@ -3,6 +3,7 @@
 
 import contextlib
 import datetime
+import math
 import multiprocessing
 import os
 import socket
@@ -23,27 +24,32 @@ _groups = {}  # of the first ranks, by their number
 # ---- The work of a rank ---------------------------------------------------------------------------
 
 
-def tensor_of(rows, dtype):
-    """Rows of bytes as a tensor of that type."""
+def tensor_of(rows, dtype, shape=None):
+    """Rows of bytes as a tensor of that type, whose rows have that shape."""
     kind = torch.uint8 if dtype is None else getattr(torch, dtype)
     if len(rows) == 0:  # torch 1.13 does not view such bytes as another type
-        return torch.empty((0, rows.shape[1] // torch.empty(0, dtype=kind).element_size()), dtype=kind)
-    return torch.from_numpy(rows.copy()).view(kind)
+        tensor = torch.empty((0, rows.shape[1] // torch.empty(0, dtype=kind).element_size()), dtype=kind)
+    else:
+        tensor = torch.from_numpy(rows.copy()).view(kind)
+    return tensor if shape is None else tensor.reshape(len(rows), *shape)
 
 
 def bytes_of(tensor):
-    return tensor.contiguous().view(torch.uint8).numpy()
+    flat = tensor.reshape(len(tensor), math.prod(tensor.shape[1:]))
+    return flat.contiguous().view(torch.uint8).numpy()
 
 
-def shuffle(world, rows, dtype=None, strided=False, **options):
+def shuffle(world, rows, dtype=None, strided=False, shape=None, **options):
     """Rows of bytes, shuffled as a tensor of `dtype`. strided: every second row of a larger tensor."""
-    tensor = tensor_of(rows, dtype)
+    tensor = tensor_of(rows, dtype, shape)
     if strided:
         larger = tensor.new_zeros((2 * len(tensor), *tensor.shape[1:]))
         larger[::2] = tensor
         tensor = larger[::2]
         assert len(tensor) < 2 or not tensor.is_contiguous()
-    return bytes_of(shufd.torch.global_shuffle(tensor, _groups[world], **options))
+    shuffled = shufd.torch.global_shuffle(tensor, _groups[world], **options)
+    assert (shuffled.dtype, shuffled.shape[1:]) == (tensor.dtype, tensor.shape[1:])
+    return bytes_of(shuffled)
 
 
 def shuffle_in_inference_mode(*arguments, **options):

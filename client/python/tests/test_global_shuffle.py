@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""shufd.torch.global_shuffle over gloo, with 1 to 8 processes, against one shuffle of all rows."""
+"""shufd.torch.global_shuffle over gloo, with 1 to 8 processes, against `shufctl shuffle` of the file of all rows."""
 
 import contextlib
 import dataclasses
 import datetime
+import math
 import os
 import pathlib
 import re
 import runpy
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -52,14 +54,28 @@ def rows_of(n, width=8, seed=1):
     return np.random.default_rng(seed).integers(0, 256, (n, width), np.uint8)
 
 
-def check(job, client, rows, before, after, dtype=None, strided=False, budget=256 << 20, **options):
-    """A shuffle of these sizes equals one shuffle of all rows, and its inverse undoes it."""
-    arguments = [(own, dtype, strided) for own in cut(rows, before)]
+def shuffle_file(client, rows, seed, epoch=0):
+    """The definition: what shufctl makes of the file of all rows."""
+    if len(rows) == 0:
+        return rows
+    with tempfile.TemporaryDirectory() as directory:
+        before, after = pathlib.Path(directory, "rows"), pathlib.Path(directory, "shuffled")
+        before.write_bytes(rows.tobytes())
+        subprocess.run(
+            [_programs.path_of("shufctl"), "shuffle", "--in", before, "--record", str(rows.shape[1]), "--seed", str(seed),
+             "--epoch", str(epoch), "--out", after, "--socket", client.socket],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        return np.fromfile(after, np.uint8).reshape(rows.shape)
+
+
+def check(job, client, rows, before, after, dtype=None, strided=False, shape=None, budget=256 << 20, **options):
+    """A shuffle of these sizes equals shufctl's of all rows, and its inverse undoes it."""
+    arguments = [(own, dtype, strided, shape) for own in cut(rows, before)]
     shuffled = job.call("shuffle", arguments, [dict(output_size=s, budget=budget, **options) for s in after])
     assert [len(part) for part in shuffled] == list(after)
-    expected = np.asarray(client.shuffle(rows, **options)) if len(rows) else rows
-    assert np.array_equal(np.concatenate(shuffled), expected)
-    arguments = [(own, dtype, strided) for own in shuffled]
+    assert np.array_equal(np.concatenate(shuffled), shuffle_file(client, rows, **options))
+    arguments = [(own, dtype, strided, shape) for own in shuffled]
     keywords = [dict(output_size=s, budget=budget, inverse=True, **options) for s in before]
     back = job.call("shuffle", arguments, keywords)
     assert np.array_equal(np.concatenate(back), rows)
@@ -71,7 +87,7 @@ def evenly(n, world):
 
 @pytest.mark.parametrize("n", [3, 257, 10_000])
 @pytest.mark.parametrize("world", range(1, MOST + 1))
-def test_equal_to_one_shuffle(job, client, world, n):
+def test_equal_to_shufctl(job, client, world, n):
     sizes = evenly(n, world)
     check(job, client, rows_of(n), sizes, sizes, seed=world, epoch=n)
 
@@ -80,6 +96,7 @@ def test_equal_to_one_shuffle(job, client, world, n):
     "before, after",
     [
         ([1000], [1000]),
+        ([1000, 0, 3999, 1], [1000, 0, 3999, 1]),
         ([0, 5, 0, 700], [200, 0, 505, 0]),
         ([0, 0, 3], [1, 1, 1]),
         ([250, 250, 250, 250, 0, 0, 0, 0], [125] * 8),
@@ -89,19 +106,6 @@ def test_equal_to_one_shuffle(job, client, world, n):
 )
 def test_uneven_empty_and_elastic(job, client, before, after):
     check(job, client, rows_of(sum(before)), before, after, seed=7)
-
-
-def test_equal_to_shufctl(job, daemon, tmp_path):
-    """The definition: shufctl shuffle of the file of all rows."""
-    rows, sizes = rows_of(5000, 16), [1000, 0, 3999, 1]
-    (tmp_path / "rows").write_bytes(rows.tobytes())
-    subprocess.run(
-        [_programs.path_of("shufctl"), "shuffle", "--in", tmp_path / "rows", "--record", "16", "--seed", "7",
-         "--epoch", "3", "--out", tmp_path / "shuffled", "--socket", daemon.socket],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    parts = job.call("shuffle", [(own,) for own in cut(rows, sizes)], dict(seed=7, epoch=3))
-    assert b"".join(part.tobytes() for part in parts) == (tmp_path / "shuffled").read_bytes()
 
 
 def test_without_rows(job):
@@ -126,19 +130,32 @@ DTYPES = {name: size for name, size in DTYPES.items() if name is None or hasattr
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    exchanges(), st.sampled_from(list(DTYPES)), st.integers(1, 5), st.booleans(),
+    exchanges(), st.sampled_from(list(DTYPES)), st.lists(st.integers(1, 5), max_size=3), st.booleans(),
     st.sampled_from([1, 300, 1000, 1 << 28]), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1),
 )  # fmt: skip
-def test_any_shape(job, client, sizes, dtype, width, strided, budget, seed, epoch):
+def test_any_shape(job, client, sizes, dtype, shape, strided, budget, seed, epoch):
     before, after = sizes
-    rows = rows_of(sum(before), width * DTYPES[dtype])
+    rows = rows_of(sum(before), math.prod(shape) * DTYPES[dtype])
     if dtype == "bool":
         rows %= 2
-    check(job, client, rows, before, after, dtype, strided, budget, seed=seed, epoch=epoch)
+    check(job, client, rows, before, after, dtype, strided, shape, budget, seed=seed, epoch=epoch)
 
 
 def test_wide_rows(job, client):
     check(job, client, rows_of(40, 200_001), [10, 0, 30], [20, 19, 1], seed=7)
+
+
+@contextlib.contextmanager
+def one_plan_a_rank(client, world):
+    """The ranks request one plan each, for all of their tensors."""
+
+    def count():
+        state = client.status()
+        return state["computed"] + state["hits"]
+
+    before = count()
+    yield
+    assert count() - before == world
 
 
 def test_structures(job, client):
@@ -149,13 +166,16 @@ def test_structures(job, client):
     parts = list(zip(*(cut(values, sizes) for values in (number, point, empty))))
     keys = ("number", "point", "empty")
     dicts = [(dict(zip(keys if rank else reversed(keys), part if rank else part[::-1])),) for rank, part in enumerate(parts)]
-    results = job.call("shuffle_numbers", dicts, dict(seed=9))
+    with one_plan_a_rank(client, 3):
+        results = job.call("shuffle_numbers", dicts, dict(seed=9))
     assert list(results[0]) == ["empty", "point", "number"]
     for key, values in zip(keys, (number, point, empty)):
         got = np.concatenate([result[key] for result in results])
         assert got.dtype == values.dtype and np.array_equal(got, values[order])
-    for kind in (list, tuple):
-        results = job.call("shuffle_numbers", [(kind(part),) for part in parts], dict(seed=9))
+    for kind, epoch in ((list, 1), (tuple, 2)):
+        with one_plan_a_rank(client, 3):
+            results = job.call("shuffle_numbers", [(kind(part),) for part in parts], dict(seed=9, epoch=epoch))
+        order = client.permute(n, 9, epoch)
         assert all(isinstance(result, kind) for result in results)
         assert np.array_equal(np.concatenate([result[1] for result in results]), point[order])
 
