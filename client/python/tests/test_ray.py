@@ -30,7 +30,7 @@ from ray.data.context import DataContext, ShuffleStrategy
 import shufd
 import shufd.ray
 from shufd import _programs
-from test_docs import run_examples, sections
+from test_docs import DOCS, run_examples, sections
 
 SEED, EPOCH = 7, 3
 LARGE = 10_000_000
@@ -176,6 +176,39 @@ def test_ten_million_rows_on_two_nodes(cluster, daemon, tmp_path):
 
 def test_example_of_the_document(cluster, daemon):
     run_examples("Ray Data", sections()["Ray Data"], run_examples("", sections()[""], {}))
+
+
+def code_of_cluster_md(replaced):
+    """The code of the section "Ray Data", with other values."""
+    section = (DOCS / "cluster.md").read_text().partition("\n## Ray Data\n")[2]
+    code = section.partition("```python\n")[2].partition("```")[0]
+    for old, new in replaced.items():
+        assert code.count(old) == 1, code
+        code = code.replace(old, new)
+    return code
+
+
+def test_code_of_cluster_md(cluster, tmp_path, monkeypatch):
+    """It reads files of this machine, in two epochs instead of ten."""
+    options = DataContext.get_current().execution_options
+    monkeypatch.setattr(options, "preserve_order", options.preserve_order)  # the code sets it
+    ray.data.range(3000, override_num_blocks=7).write_parquet(str(tmp_path))
+    shuffled, shuffle = [], shufd.ray.random_shuffle
+
+    def keep(*given, **named):
+        shuffled.append(shuffle(*given, **named))
+        return shuffled[-1]
+
+    monkeypatch.setattr(shufd.ray, "random_shuffle", keep)
+    names = {}
+    exec(code_of_cluster_md({"s3://bucket/rows": str(tmp_path), "range(10)": "range(2)"}), names)
+    rows = numbers_of(names["dataset"])
+    assert sorted(rows) == list(range(3000)) and len(shuffled) == 2
+    for epoch, dataset in enumerate(shuffled):
+        assert np.array_equal(numbers_of(dataset), rows[order_of(3000, 7, epoch)])
+    assert options.preserve_order
+    last = numbers_of(shuffled[-1])
+    assert np.array_equal(names["batch"]["id"], last[3000 // 1024 * 1024 :])
 
 
 # ---- The columns ---------------------------------------------------------------------------------
