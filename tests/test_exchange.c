@@ -166,14 +166,30 @@ static void many_windows(void **state)
 
 /* ---- One rank of a large world ---- */
 
-/* The rank whose part contains the position. */
-static uint64_t rank_at(const struct shuf__plan *plan, uint64_t position, bool output)
+/* Where the part of each rank begins; at the end n. The caller frees it. */
+static uint64_t *begins_of(const struct shuf__plan *plan, bool output)
 {
-    for (uint64_t r = 0;; r++) {
-        const struct shuf__range part = shuf__plan_part(plan, r, output);
-        if (position >= part.first && position - part.first < part.count)
-            return r;
+    uint64_t *begins = malloc((plan->world + 1) * sizeof *begins);
+    const uint64_t *sizes = output ? plan->output : plan->input;
+    assert_non_null(begins);
+    begins[0] = 0;
+    for (uint64_t r = 0; r < plan->world; r++)
+        begins[r + 1] =
+            begins[r] +
+            (sizes ? sizes[r] : shuf__equal_part(plan->permutation.n, plan->world, r).count);
+    assert_int_equal(begins[plan->world], plan->permutation.n);
+    return begins;
+}
+
+/* The rank whose part contains the position. Ranks may be empty. */
+static uint64_t rank_at(const uint64_t *begins, uint64_t world, uint64_t position)
+{
+    uint64_t low = 0, high = world; /* begins[low] <= position < begins[high] */
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        *(begins[middle] <= position ? &low : &high) = middle;
     }
+    return low;
 }
 
 /* The counts divide a list into one part for each rank. The numbers of a part are in order and
@@ -182,6 +198,7 @@ static void check_list(const struct shuf__plan *plan, const shuf_primefold *f, b
                        const uint64_t *counts, const uint64_t *list)
 {
     const struct shuf__range own = shuf__plan_part(plan, plan->rank, !sends);
+    uint64_t *begins = begins_of(plan, sends);
     uint8_t *seen = calloc(own.count + 1, 1);
     uint64_t k = 0;
     for (uint64_t r = 0; r < plan->world; r++) {
@@ -191,7 +208,7 @@ static void check_list(const struct shuf__plan *plan, const shuf_primefold *f, b
             const uint64_t there = sends != plan->inverse
                                        ? shuf_primefold_inverse(f, own.first + list[k])
                                        : shuf_primefold_forward(f, own.first + list[k]);
-            assert_int_equal(rank_at(plan, there, sends), r);
+            assert_int_equal(rank_at(begins, plan->world, there), r);
             const uint64_t key = sends ? there : list[k];
             assert_true(k == first || key > before);
             before = key;
@@ -199,6 +216,7 @@ static void check_list(const struct shuf__plan *plan, const shuf_primefold *f, b
     }
     assert_int_equal(k, own.count);
     free(seen);
+    free(begins);
 }
 
 static void check_rank(uint64_t n, uint64_t world, uint64_t rank, bool inverse,
@@ -230,6 +248,25 @@ static void large_n(void **state)
     check_rank(1 << 20, 1024, 77, false, NULL);
     check_rank(1000, SHUF__RANKS_EQUAL, 999, false, NULL);
     check_rank(1000, SHUF__RANKS_EQUAL, 1000, false, NULL); /* an empty rank */
+}
+
+/* n = 2^40 on many ranks: on 2^20 equal ones, and on 1024. The checked rank of these has few
+ * records: with 2^30 its plan would take 8 GiB. */
+static void many_ranks(void **state)
+{
+    (void)state;
+    enum { WORLD = 1024 };
+    const uint64_t n = UINT64_C(1) << 40;
+    random_start("many_ranks");
+    for (int inverse = 0; inverse < 2; inverse++) {
+        uint64_t sizes[WORLD], rest = n;
+        const uint64_t rank = random_below(WORLD), few = 1 + random_below(50000);
+        for (uint64_t r = 0; r < WORLD; r++)
+            rest -= sizes[r] = r == rank ? few : n / WORLD - random_below(1000000);
+        sizes[(rank + 1) % WORLD] += rest;
+        check_rank(n, WORLD, rank, inverse, sizes);
+        check_rank(n, SHUF__RANKS_EQUAL, random_below(SHUF__RANKS_EQUAL), inverse, NULL);
+    }
 }
 
 /* ---- The end ---- */
@@ -270,9 +307,9 @@ static void memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges),   cmocka_unit_test(uneven),        cmocka_unit_test(many_windows),
-        cmocka_unit_test(large_n), cmocka_unit_test(fewer_threads), cmocka_unit_test(cancelled),
-        cmocka_unit_test(memory),
+        cmocka_unit_test(edges),     cmocka_unit_test(uneven),     cmocka_unit_test(many_windows),
+        cmocka_unit_test(large_n),   cmocka_unit_test(many_ranks), cmocka_unit_test(fewer_threads),
+        cmocka_unit_test(cancelled), cmocka_unit_test(memory),
     };
     return HOST_PLAN_RUN("scalar", tests) + HOST_PLAN_RUN("avx2", tests) +
            HOST_PLAN_RUN("avx512", tests);
