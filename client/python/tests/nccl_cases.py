@@ -66,6 +66,10 @@ def cases(world):
     for width in (8, 256):
         yield f"{width} bytes, a rank cannot open memory", width, even, even, {"fault": "open"}, "StagedMove"
     yield "a rank has no memory for its stage", 8, even, even, {"fault": "stage"}, "StagedMove"
+    for width in (8, 256):
+        for budget in (None, 200_000):
+            options = {"fault": "host", "budget": budget}
+            yield f"{width} bytes, a rank has its plan in host memory, budget {budget}", width, even, even, options, "StagedMove"
     for name, n, width in (("narrow", 32_000_017, 8), ("wide", 1_000_003, 256)):
         rows = evenly(n, world)
         yield f"little memory, {name}", width, rows, rows, {"memory": 1.5, "reads": name == "narrow"}, "StagedMove"
@@ -74,12 +78,16 @@ def cases(world):
         yield f"{width} bytes, several engines", width, even, even, {"engines": "cpu:gloo,cuda:nccl"}, kind
 
 
+def is_last():
+    return dist.get_rank() == dist.get_world_size() - 1
+
+
 @contextlib.contextmanager
 def fault(kind):
     """The last rank cannot open the memory of the others, or has none for its stage."""
     no_memory = mock.patch.object(_moves, "Stage", side_effect=torch.cuda.OutOfMemoryError("no memory"))
     cannot_open = mock.patch.object(_peer_memory.PeerMemory, "open", return_value=None)
-    faults = {"stage": no_memory, "open": cannot_open} if dist.get_rank() == dist.get_world_size() - 1 else {}
+    faults = {"stage": no_memory, "open": cannot_open} if is_last() else {}
     with faults.get(kind, contextlib.nullcontext()):
         yield
     _moves._cannot_open.clear()
@@ -88,7 +96,7 @@ def fault(kind):
 @contextlib.contextmanager
 def little_memory(own, times):
     """The last rank may take so many times the bytes of its rows."""
-    if times and dist.get_rank() == dist.get_world_size() - 1:
+    if times and is_last():
         torch.cuda.empty_cache()
         most = torch.cuda.memory_reserved() + times * own.nbytes
         torch.cuda.set_per_process_memory_fraction(most / torch.cuda.get_device_properties(0).total_memory)
@@ -98,7 +106,9 @@ def little_memory(own, times):
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 
-def run(case, client, used):
+def run(case, client, host, used):
+    """`host` is a client of a daemon that computes on the processors. With the fault "host" the last rank has only this
+    one: its rows move by the operations of torch, those of the others by kernels."""
     name, width, before, after, options, expected = case
     if dist.get_world_size() == 1:
         alone = {"StagedMove": "LocalKernelMove", "DirectMove": "LocalKernelMove", "TorchMove": "LocalMove"}
@@ -108,6 +118,9 @@ def run(case, client, used):
     offset, default = options.pop("offset", 0), options.pop("default", None)
     broken, engines, memory = options.pop("fault", None), options.pop("engines", None), options.pop("memory", None)
     group = dist.new_group(backend=engines) if engines else None
+    whole_client = client
+    if broken == "host" and is_last():
+        client, expected = host, "TorchMove"
     if not options.pop("reads", True):
         os.environ["NCCL_P2P_DISABLE"] = "1"  # NCCL itself has started
     if memory:
@@ -135,7 +148,7 @@ def run(case, client, used):
     torch.set_default_device(None)
     _peer_moves.LEAST_DIRECT_BYTES = usual
     os.environ.pop("NCCL_P2P_DISABLE", None)
-    whole = torch.from_numpy(np.array(client.shuffle(rows, seed=7, epoch=width)))
+    whole = torch.from_numpy(np.array(whole_client.shuffle(rows, seed=7, epoch=width)))
     right = torch.equal(shuffled.cpu(), whole[sum(after[:rank]) : sum(after[: rank + 1])])
     agreed = torch.tensor([right, torch.equal(back, own), methods == {expected}], device="cuda").int()
     dist.all_reduce(agreed, dist.ReduceOp.MIN)
@@ -188,13 +201,14 @@ def main():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
     client = shufd.connect(os.environ[f"SHUFD_SOCKET_{dist.get_rank()}"])
+    host = shufd.connect(os.environ["SHUFD_SOCKET_HOST"])
     used = watch_methods()
-    right = [run(case, client, used) for case in cases(dist.get_world_size())]
+    right = [run(case, client, host, used) for case in cases(dist.get_world_size())]
     right.append(several_tensors(client, dist.get_rank(), dist.get_world_size()))
     right.append(without_memory(client))
     right.append(dist.get_world_size() == 1 or None not in _store_gather._gathers.values())
     end = time.monotonic() + 5
-    while (leases := client.leases()) and time.monotonic() < end:  # the calls do not wait for the GPU
+    while (leases := client.leases() + host.leases()) and time.monotonic() < end:  # the calls do not wait for the GPU
         time.sleep(0.01)
     if dist.get_rank() == 0:
         print(f"{sum(right)} of {len(right)} right; {len(leases)} leases left", flush=True)

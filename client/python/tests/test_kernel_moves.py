@@ -21,6 +21,7 @@ from shufd._peer_moves import DirectMove, WrittenMove
 from shufd._plan import PART_UNIT
 from shufd._plan_lists import BothSidesLists, Numbers, OneSidedLists
 from shufd._stage import PeerStage, Room, Stage, part_for, room_for
+from shufd._torch_move import TorchMove
 
 LIMIT_S = 60
 
@@ -132,10 +133,14 @@ class Ranks:
         return lambda: None
 
 
-def lists_of(client, sizes, outputs, rank, **options):
+class Mixed:
+    """Staged moves with a plan in host memory on the last rank. The plans of the others are in the memory of their GPUs."""
+
+
+def lists_of(client, sizes, outputs, rank, kind, **options):
     plan = client.exchange(sum(sizes), rank=rank, world=len(sizes), input=sizes, output=outputs, **options)
     lists = BothSidesLists(plan)
-    for name in ("order", "places"):
+    for name in ("order", "places") if kind is StagedMove else ():
         setattr(lists, name, Numbers(torch.from_numpy(getattr(lists, name).numbers.copy())))
     return lists
 
@@ -176,9 +181,10 @@ def moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **option
     """The moves of all ranks, and what they need. Moves of written rows come with those of another tensor, which uses
     the same stages."""
     world, width = len(sizes), leaves[0].shape[1]
-    if kind is StagedMove:
-        plans = [lists_of(client, sizes, outputs, rank, **options) for rank in range(world)]
-        return [StagedMove(*arguments) for arguments in zip(ranks, plans, leaves, outs)], plans
+    if kind in (StagedMove, Mixed):
+        kinds = [StagedMove] * (world - 1) + [StagedMove if kind is StagedMove else TorchMove]
+        plans = [lists_of(client, sizes, outputs, rank, each, **options) for rank, each in enumerate(kinds)]
+        return [each(*arguments) for each, *arguments in zip(kinds, ranks, plans, leaves, outs)], plans
     stages, peers = stages_of(leaves, outputs, width, budget)
     rooms = [stage.room if stage else Room(1 << 62, 1 << 62) for stage in stages] if kind is WrittenMove else None
     part = part_for(rooms, sizes, outputs)
@@ -247,7 +253,7 @@ def on_host(late):
         yield
 
 
-KINDS = [StagedMove, WrittenMove, DirectMove]
+KINDS = [StagedMove, Mixed, WrittenMove, DirectMove]
 
 
 def check(client, kind, sizes, outputs, width, budget, inverse=False, prepares=True):
@@ -268,10 +274,11 @@ SIZES = [
 ]
 
 
+@pytest.mark.parametrize("kind", [StagedMove, Mixed])
 @pytest.mark.parametrize("budget", [1, 900, 1 << 20])
 @pytest.mark.parametrize("sizes, outputs", SIZES)
-def test_staged_equals_one_shuffle(client, sizes, outputs, budget):
-    check(client, StagedMove, sizes, outputs, 8, budget)
+def test_staged_equals_one_shuffle(client, kind, sizes, outputs, budget):
+    check(client, kind, sizes, outputs, 8, budget)
 
 
 @pytest.mark.parametrize("inverse", [False, True])
@@ -296,11 +303,12 @@ def test_one_sided_equals_one_shuffle(client, kind, sizes, outputs, budget, prep
 def test_any_sizes(client, data):
     world = data.draw(st.integers(2, 5))
     kind = data.draw(st.sampled_from(KINDS))
-    most = 120 if kind is StagedMove else 90_000
+    is_staged = kind in (StagedMove, Mixed)
+    most = 120 if is_staged else 90_000
     sizes = data.draw(st.lists(st.integers(0, most), min_size=world, max_size=world).filter(any))
     cuts = sorted(data.draw(st.lists(st.integers(0, sum(sizes)), min_size=world - 1, max_size=world - 1)))
     outputs = np.diff([0, *cuts, sum(sizes)]).tolist()
-    budget = data.draw(st.sampled_from([1, 100, 1000, 1 << 20])) if kind is StagedMove else 8 << 20
+    budget = data.draw(st.sampled_from([1, 100, 1000, 1 << 20])) if is_staged else 8 << 20
     width, inverse, prepares = data.draw(st.integers(1, 20)), data.draw(st.booleans()), data.draw(st.booleans())
     check(client, kind, sizes, outputs, width, budget, inverse, prepares)
 

@@ -21,8 +21,7 @@ BEGINS = 544  # numbers before the list of a request: at most 513 begins, and a 
 _ALIGNMENT = 128
 _SPARE = PART_UNIT  # numbers of a list, beside its share and 1/32 of it: a permutation deviates by far less
 
-
-_kept: list[torch.Tensor] = []
+_kept: list[torch.Tensor] = []  # memory of calls that have failed, into which other ranks may still write
 
 
 def aligned(bytes: int) -> int:
