@@ -302,7 +302,10 @@ def test_wrong_arguments_of_one_rank(job, client):
     refused(good, "key: b'x': expected the name of the key", seed=None, key=b"x")
     refused(good, "Boolean value of Tensor", inverse=torch.ones(2))
     results = job.call_each("shuffle", [(rows,)] * 2, [dict(seed=7, output_size=9), dict(seed=7)])
-    fails_alike(results, "Invalid", "output_size: [9, 10] of the ranks have the sum 19, expected 20")
+    words = "output_size: [9, 10] of the ranks have the sum 19, expected 20, the records of all ranks; rank 0 has 10 and gets 9"
+    fails_alike(results, "Invalid", words)
+    results = job.call_each("shuffle", [(rows,)] * 8, [dict(seed=7, output_size=9 + rank // 7) for rank in range(8)])
+    fails_alike(results, "Invalid", "rank 3 has 10 and gets 9, and 3 more")
     results = job.call_each("shuffle", [(rows,)] * 2, dict(seed=7, algorithm="philox24"))
     fails_alike(results, "Invalid", "rank 0: algorithm philox24: expected primefold")
     results = job.call_each("shuffle", [(rows,)] * 2, dict(seed=2**64))

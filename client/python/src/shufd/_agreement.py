@@ -17,6 +17,7 @@ from ._process_group import Ranks
 from ._stage import Stage
 
 VERSION = 5  # of the messages between ranks
+_NAMED = 4  # ranks in a message
 _BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
 
 # ---- The tensors ---------------------------------------------------------------------------------
@@ -207,9 +208,17 @@ def sizes_of(all_arguments: list[Arguments]) -> tuple[list[int], list[int]]:
     if sum(outputs) != sum(sizes):
         raise _errors.Invalid(
             f"global_shuffle: output_size: {outputs} of the ranks have the sum {sum(outputs)}, expected "
-            f"{sum(sizes)}, the records of all ranks"
+            f"{sum(sizes)}, the records of all ranks; {_changed(sizes, outputs)}"
         )
     return sizes, outputs
+
+
+def _changed(sizes: list[int], outputs: list[int]) -> str:
+    """The first ranks that do not get as many records as they have."""
+    ranks = [rank for rank, (size, output) in enumerate(zip(sizes, outputs)) if size != output]
+    named = [f"rank {rank} has {sizes[rank]} and gets {outputs[rank]}" for rank in ranks[:_NAMED]]
+    more = [f"and {len(ranks) - _NAMED} more"] if len(ranks) > _NAMED else []
+    return ", ".join(named + more)
 
 
 def budget_of(budget: int | None, leaves: list[torch.Tensor]) -> int:
