@@ -3,75 +3,100 @@
 """The time, the bytes and the memory of an exchange between GPUs, calculated from measured rates.
 
     exchange_model.py                  prints the tables of docs/exchange.md
-    exchange_model.py --check PAGE     fails if the tables in the page differ
+    exchange_model.py --check PAGE     fails if the tables in the page differ, else prints how far the model is from the
+                                       measurements
     exchange_model.py --write PAGE     replaces them
 
-docs/exchange.md explains the formulas and names the source of each rate.
+docs/exchange.md explains the formulas and names the source of each rate. The measured times are read from the reports in
+bench/results. test_exchange_model.py of the Python package compares the rounds with those of the code.
 """
 
 import argparse
 import dataclasses
+import json
 import math
 import pathlib
+import re
 import sys
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+PLANS = RESULTS / "2026-11-26-h200-one-sided" / "plans.txt"
+SHUFFLES = RESULTS / "2026-11-26-h200-shuffle"
+STAGED_BY_TORCH = RESULTS / "2026-11-26-h200-exchange" / "before.txt"
+STAGED_BY_TORCH_ROUNDS = 7  # of that commit
 
 NODE = 8  # GPUs that NVLink connects
 NARROW = 2**31 - 2**23  # from this n on, primefold needs words of 64 bits
 SELECT = {32: 305e9, 64: 189e9}  # positions of the output a second, by the bits of the words
 SPLIT = {32: 336e9, 64: 150e9}  # places a second
 SORT = {32: 1500e9, 64: 1100e9}  # bytes a second that sorts read and write, with the evaluations between them
-ONE_SIDED = 102e9  # places a second of a one-sided plan
 SELECT_GPUS, SPLIT_GPUS = 12, 8  # for more GPUs, sorts make the order, and the places
+ONE_SIDED = ((2**30, 122e9), (2**32, 102e9), (math.inf, 73e9))  # places a second of a one-sided plan, for n below
 NVLINK = 349e9  # bytes a second that NCCL's all-to-all sends over the links of a GPU
-PLACED = 134e9  # written rows of 8 bytes a second that a GPU puts in their places
-REQUEST_BYTES = 4  # for each row that a peer writes
 INFINIBAND = 50e9  # bytes a second of a GPU's NDR adapter
-ROUND_BYTES, ROUND_SECONDS = 2**28, 0.12e-3  # the bytes that a rank sends in a round; the least time of a round
-PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory of sorts
-ONE_SIDED_BYTES = 2.5  # for each place: the most scratch memory of a one-sided plan
-STAGE_BYTES = 2**31  # the rows and requests that peers write, by the default budget
-GPUS = (1, 2, 4, 8, 64, 1024)
-
-# Plans on one H200: GPUs, records of a GPU, milliseconds.
-MEASURED = [
-    (1, 2**28, 2.02),
-    (2, 2**28, 2.56),
-    (4, 2**28, 4.27),
-    (7, 2**28, 6.95),
-    (8, 2**28, 8.04),
-    (8, 2**26, 1.95),
-    (16, 2**26, 3.12),
-    (24, 2**28, 25.2),
-    (64, 2**28, 25.4),
-    (1024, 2**28, 28.1),
-    (1024, 2**30, 112.2),
-]
-
-# Plans of both kinds, calculated: GPUs, records of a GPU.
-BOTH_KINDS = [(2, 2**28), (4, 2**28), (8, 2**28)]
+ROUND_SECONDS = 0.12e-3  # the least time of an all-to-all
+READ = 330e9  # bytes a second that a kernel reads from peers, records of 256 bytes
+WRITTEN = 300e9  # bytes a second that a kernel writes into the memory of peers, records of 8 bytes
+REQUESTS, REQUEST_BYTES = 381e9, 4  # bytes a second that copy engines write to peers; bytes for each record
+WINDOWS = 111e9  # records of 8 bytes a second that are gathered window by window
+PLACED = 152e9  # written records of 8 bytes a second that a GPU puts in their places
 
 
 @dataclasses.dataclass
-class Case:
-    """A method for records of one size, in a table of its own."""
+class Moves:
+    """Records a second that a GPU moves by a plan of both sides."""
 
-    title: str
-    width: int  # bytes of a record
-    records: int  # of a GPU
-    move: float  # records a second that a GPU reads or writes in the order of a plan
-    gpus: tuple = GPUS
-    peer: float = 0.0  # bytes a second that a kernel reads from a peer, by a one-sided plan; 0: by all-to-all
-    is_written: bool = False  # by kernels of the peers, by a one-sided plan
+    gather: float
+    scatter: float
+    direct: tuple  # in one pass from their places before to those after the shuffle: for one GPU, for several
 
 
-CASES = [
-    Case("Records of 8 bytes, 2^28 a GPU (2 GiB), one by one", 8, 2**28, 34.6e9),
-    Case("The same by windows", 8, 2**28, 59e9),
-    Case("The same, written into the memory of the peers", 8, 2**28, PLACED, (2, 4, 8), is_written=True),
-    Case("Records of 256 bytes, 2^24 a GPU (4 GiB)", 256, 2**24, 1986e9 / 256),
-    Case("The same, read directly from the memory of the peers", 256, 2**24, 1986e9 / 256, (2, 4, 8), 375e9),
-    Case("Records of 8 bytes, 2^30 a GPU (8 GiB), by windows: n = 2^40 on 1024 GPUs", 8, 2**30, 59e9, (1024,)),
-]
+MOVES = {8: Moves(34.6e9, 66.3e9, (33.1e9, 23.7e9)), 256: Moves(7.65e9, 7.65e9, (7.65e9, 7.65e9))}
+
+
+# ---- Rounds and memory ---------------------------------------------------------------------------
+
+
+def rounds_of_torch(records, width, gpus, budget=2**31):
+    """The rounds of staged records, and the bytes of their buffers: StagedMove of global_shuffle(). The ranks have equal
+    parts, and each pair of ranks exchanges equally many records."""
+    pair = records // gpus
+    away = pair * (gpus - 1) * width
+    overlapped = max(1, min(4, away // 2**25))
+    fitting = 1 if 2 * away <= budget else math.ceil(4 * away / budget)
+    rounds = min(max(1, pair), max(overlapped, fitting))
+    return rounds, min(2, rounds) * 2 * (gpus - 1) * math.ceil(pair / rounds) * width
+
+
+def rounds_of_nccl(records, width, gpus, budget=2**28):
+    """The same for shuf_nccl_shuffle()."""
+    pair = records // gpus
+    slices = budget // 2 // width // (2 * (gpus - 1))  # records of a pair of ranks that fit a round
+    rounds = max(2, math.ceil(pair / slices) if slices else pair)
+    return rounds, 4 * (gpus - 1) * math.ceil(pair / rounds) * width
+
+
+ROUNDS = {"global_shuffle()": rounds_of_torch, "libshuf-nccl": rounds_of_nccl}
+STAGE_BYTES = 2**31  # at most: the default budget of global_shuffle()
+PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory of sorts
+
+
+def block(bytes):
+    """The bytes of a block of the daemon: one of eight sizes between two powers of two."""
+    step = 2**21
+    while step <= bytes // 16:
+        step *= 2
+    return math.ceil(bytes / step) * step
+
+
+def plan_block(records, gpus):
+    return block(records * PLAN_BYTES + 8 * gpus)
+
+
+def one_sided_scratch(n, records):
+    """The scratch memory for a one-sided plan: 2 bytes for each place, counts for each window, and their sums."""
+    bits = max(21, math.ceil(math.log2(n / 512)))
+    return block(records * 2 + math.ceil(n / 2**bits) * records // 1024 + 2**17)
 
 
 # ---- The plan ------------------------------------------------------------------------------------
@@ -91,7 +116,9 @@ def bytes_by_keys(bits):
     return 4 + 4 + math.ceil(bits / 8) * 2 * 4 + 4 + 4
 
 
-def plan_seconds(n, gpus, records):
+def plan_seconds(gpus, records):
+    """A plan of both sides."""
+    n = gpus * records
     bits, ranks = (n - 1).bit_length(), (gpus - 1).bit_length()
     word = 32 if n < NARROW else 64
     sorted_order = records * (bytes_by_keys(bits) if bits <= 32 else bytes_by_digits(bits)) / SORT[word]
@@ -102,67 +129,164 @@ def plan_seconds(n, gpus, records):
     return order + places
 
 
-def plan_bytes(gpus, records):
-    """The memory of the plan, while it is computed."""
-    return records * (PLAN_BYTES + (0 if gpus <= min(SELECT_GPUS, SPLIT_GPUS) else SORT_BYTES))
-
-
-def one_sided_seconds(places):
-    return places / ONE_SIDED
-
-
-def one_sided_bytes(places):
-    """The memory of a one-sided plan, while it is computed."""
-    return places * (PLAN_BYTES + ONE_SIDED_BYTES)
+def one_sided_seconds(gpus, records):
+    n = gpus * records
+    return records / next(rate for below, rate in ONE_SIDED if n < below)
 
 
 # ---- The exchange --------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
-class Row:
-    """One rank of a job."""
+class Job:
+    """One rank of a shuffle. Times are in seconds."""
 
     gpus: int
-    n: int
-    plan: float  # seconds
-    move: float
-    exchange: float
-    nvlink: float  # bytes that the rank sends
-    infiniband: float
-    pair: float  # bytes from one rank to another
-    memory: float  # beside input and output
-    has_overlap: bool = True  # of move and exchange
+    records: int  # of the rank
+    width: int  # bytes of a record
+    plan: float = 0
+    move: float = 0
+    exchange: float = 0
+    rounds: int = 0
+    nvlink: float = 0  # bytes that the rank sends
+    infiniband: float = 0
+    memory: float = 0  # beside input and output
+    overlaps: bool = True  # move and exchange may
+    sequence: bool = True  # they may be one after the other
 
     @property
-    def in_sequence(self):
-        return self.plan + self.move + self.exchange
+    def least(self):
+        """Without the plan."""
+        return max(self.move, self.exchange) if self.overlaps else self.move + self.exchange
 
     @property
-    def overlapped(self):
-        return self.plan + max(self.move, self.exchange) if self.has_overlap else self.in_sequence
+    def most(self):
+        return self.move + self.exchange if self.sequence else self.least
+
+    @property
+    def message(self):
+        """The bytes of a pair of ranks in a round."""
+        return self.records / self.gpus * self.width / max(1, self.rounds)
 
 
-def row_of(case, gpus):
-    own = case.records * case.width
+def sent_bytes(bytes, gpus):
+    """The bytes that a rank sends by NVLink and by InfiniBand."""
     near = min(gpus, NODE) - 1
-    nvlink, infiniband = own * near / gpus, own * (gpus - 1 - near) / gpus
-    if case.peer:
-        plan, memory = one_sided_seconds(case.records), one_sided_bytes(case.records)
-        from_own = case.records / gpus / case.move
-        return Row(gpus, case.records * gpus, plan, from_own, nvlink / case.peer, nvlink, 0, own / gpus, memory)
-    if case.is_written:
-        plan, sent = one_sided_seconds(case.records), nvlink + case.records * near / gpus * REQUEST_BYTES
-        memory = one_sided_bytes(case.records) + STAGE_BYTES
-        move = case.records / case.move
-        return Row(gpus, case.records * gpus, plan, move, sent / NVLINK, sent, 0, own / gpus, memory, False)
-    plan = plan_seconds(case.records * gpus, gpus, case.records)
-    memory = plan_bytes(gpus, case.records)
-    rounds = 0 if gpus == 1 else math.ceil(own / ROUND_BYTES)
-    exchange = rounds * ROUND_SECONDS + max(nvlink / NVLINK, infiniband / INFINIBAND)
-    memory = max(memory, case.records * PLAN_BYTES + 4 * ROUND_BYTES)
-    move = 2 * case.records / case.move
-    return Row(gpus, case.records * gpus, plan, move, exchange, nvlink, infiniband, own / gpus, memory)
+    return bytes * near / gpus, bytes * (gpus - 1 - near) / gpus
+
+
+def staged(gpus, records, width, rounds_of, rounds=None):
+    """Gathered, sent by NCCL, and put in their places. The own records move in one pass."""
+    away, rate = records * (gpus - 1) / gpus, MOVES[width]
+    job = Job(gpus, records, width, plan=plan_seconds(gpus, records))
+    job.move = away / rate.gather + away / rate.scatter + (records - away) / rate.direct[gpus > 1]
+    job.nvlink, job.infiniband = sent_bytes(records * width, gpus)
+    scratch = 0 if gpus <= min(SELECT_GPUS, SPLIT_GPUS) else block(records * SORT_BYTES)
+    buffers = 0
+    if gpus > 1:
+        job.rounds, buffers = rounds_of(records, width, gpus)
+        job.rounds = rounds or job.rounds
+        job.exchange = job.rounds * ROUND_SECONDS + max(job.nvlink / NVLINK, job.infiniband / INFINIBAND)
+    job.memory = plan_block(records, gpus) + max(scratch, buffers)
+    return job
+
+
+def one_sided(gpus, records, width, stage):
+    job = Job(gpus, records, width, plan=one_sided_seconds(gpus, records))
+    job.nvlink, _ = sent_bytes(records * width, gpus)
+    job.memory = plan_block(records, gpus) + one_sided_scratch(gpus * records, records) + stage
+    return job
+
+
+def written(gpus, records, width=8):
+    """Sent by kernels of the peers, then put in their places."""
+    job = one_sided(gpus, records, width, STAGE_BYTES)
+    job.overlaps = False
+    requests, _ = sent_bytes(records * REQUEST_BYTES, gpus)
+    job.exchange = max(job.nvlink / WRITTEN + requests / REQUESTS, records / WINDOWS)
+    job.nvlink += requests
+    job.move = records / PLACED
+    return job
+
+
+def direct(gpus, records, width=256):
+    """Read from the peers. Meanwhile the same kernel moves the own records."""
+    job = one_sided(gpus, records, width, 0)
+    job.sequence = False
+    job.move = records / gpus / MOVES[width].direct[0]
+    job.exchange = job.nvlink / READ
+    return job
+
+
+# ---- The reports ---------------------------------------------------------------------------------
+
+
+def figures_of_torch(path):
+    """Milliseconds of bench/python/global_shuffle.py: the medians, by GPUs, rows, bytes of a row, and title."""
+    figures, key = {}, None
+    for line in path.read_text().splitlines():
+        if head := re.match(r"(\d+) x NVIDIA H200, (\d+) rows of (\d+) bytes", line):
+            key = tuple(map(int, head.groups()))
+        elif key and (row := re.match(r"(.+?)  +([\d.]+) ms \(least", line)):
+            figures[(*key, row[1])] = float(row[2])
+    return figures
+
+
+def figures_of_nccl(gpus, width):
+    """Milliseconds of bench_nccl, by title."""
+    name = f"nccl-{'i64' if width == 8 else f'bytes{width}'}-{gpus}.json"
+    results = json.loads((SHUFFLES / name).read_text())["results"]
+    return {row["what"]: row["median_ns"] / 1e6 for row in results}
+
+
+def plans_measured():
+    """Milliseconds of bench_plan_cuda, by the number of ranks and the records of a rank: plans of both sides by the
+    daemon's methods, and one-sided plans."""
+    text = PLANS.read_text()
+    both = r"^plan of one of (\d+) ranks, 32 bits, order \w+, places \w+ \* +(\d+) +([\d.]+)"
+    one = r"^one-sided plan of one of (\d+) ranks +(\d+) +([\d.]+)"
+    found = [
+        {(int(gpus), int(n) // int(gpus)): float(ms) for gpus, n, ms in re.findall(pattern, text, re.MULTILINE)}
+        for pattern in (both, one)
+    ]
+    return [{key: ms for key, ms in times.items() if key[1] >= 2**24} for times in found]
+
+
+@dataclasses.dataclass
+class Measured:
+    """A job and its measured milliseconds."""
+
+    method: str
+    job: Job
+    new: float  # with a new plan
+    cached: float | None  # with a plan from the cache
+
+
+def shuffles_measured():
+    torch = figures_of_torch(SHUFFLES / "torch.txt")
+
+    def by_torch(method, job, times=torch, has_cached=True):
+        key = job.gpus, job.records, job.width
+        cached = times[(*key, "global_shuffle(), plan from the cache")] if has_cached else None
+        return Measured(method, job, times[(*key, "global_shuffle(), new plan")], cached)
+
+    for width, records in (8, 2**28), (256, 2**24):
+        for gpus in 1, 2, 4:
+            times = figures_of_nccl(gpus, width)
+            job = staged(gpus, records, width, rounds_of_nccl)
+            yield Measured("staged, libshuf-nccl", job, times["shuffle"], times["shuffle, plan from the cache"])
+        rounds_of = rounds_of_torch
+        if width == 8:
+            before = figures_of_torch(STAGED_BY_TORCH)
+            job = staged(4, records, width, rounds_of, STAGED_BY_TORCH_ROUNDS)
+            yield by_torch("staged, global_shuffle() before", job, before)
+        else:
+            yield by_torch("staged, global_shuffle()", staged(1, records, width, rounds_of))
+    for gpus in 1, 2, 4:
+        yield by_torch("written", written(gpus, 2**28))
+    yield by_torch("written", written(4, 2**31), has_cached=False)
+    for gpus in 2, 4:
+        yield by_torch("direct", direct(gpus, 2**24))
 
 
 # ---- The tables ----------------------------------------------------------------------------------
@@ -172,68 +296,200 @@ def ms(seconds):
     return f"{seconds * 1e3:.1f}"
 
 
+def power(value):
+    return f"2^{value.bit_length() - 1}"
+
+
 def gigabytes(value):
     return f"{value / 1e9:.2f}" if value else "0"
 
 
 def size(value):
-    return f"{value / 2**20:,.0f} MiB" if value >= 2**20 else f"{value / 2**10:,.0f} KiB"
+    value, unit = (value / 2**20, "MiB") if value >= 2**20 else (value / 2**10, "KiB")
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
-COLUMNS = [
-    ("GPUs", lambda row: f"{row.gpus}"),
-    ("n", lambda row: f"2^{row.n.bit_length() - 1}"),
-    ("plan, ms", lambda row: ms(row.plan)),
-    ("move, ms", lambda row: ms(row.move)),
-    ("exchange, ms", lambda row: ms(row.exchange)),
-    ("one after the other, ms", lambda row: ms(row.in_sequence)),
-    ("overlapped, ms", lambda row: ms(row.overlapped)),
-    ("10^9 records/s, all GPUs", lambda row: f"{row.n / row.overlapped / 1e9:.1f}"),
-    ("NVLink, GB", lambda row: gigabytes(row.nvlink)),
-    ("InfiniBand, GB", lambda row: gigabytes(row.infiniband)),
-    ("a pair", lambda row: size(row.pair)),
-    ("memory, GiB", lambda row: f"{row.memory / 2**30:.2f}"),
-]
+def signed(value, digits=0):
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
-PLAN_COLUMNS = [
-    ("GPUs", lambda row: f"{row[0]}"),
-    ("records of a GPU", lambda row: f"2^{row[1].bit_length() - 1}"),
-    ("measured, ms", lambda row: f"{row[2]}"),
-    ("calculated, ms", lambda row: ms(calculated(row))),
-    ("difference", lambda row: f"{100 * (calculated(row) * 1e3 / row[2] - 1):+.0f}%"),
-]
+def span(low, high):
+    """A range of texts."""
+    return low if low == high else f"{low} to {high}"
 
 
-KIND_COLUMNS = [
-    ("GPUs", lambda row: f"{row[0]}"),
-    ("records of a GPU", lambda row: f"2^{row[1].bit_length() - 1}"),
-    ("plan of both sides, ms", lambda row: ms(plan_seconds(row[0] * row[1], *row))),
-    ("one-sided plan, ms", lambda row: ms(one_sided_seconds(row[1]))),
-]
-
-
-def calculated(row):
-    gpus, records, _ = row
-    return plan_seconds(gpus * records, gpus, records)
-
-
-def table(rows, columns=COLUMNS):
-    yield "| " + " | ".join(name for name, _ in columns) + " |"
+def table(columns, rows):
+    yield "| " + " | ".join(columns) + " |"
     yield "|" + "---|" * len(columns)
     for row in rows:
-        yield "| " + " | ".join(text(row) for _, text in columns) + " |"
+        yield "| " + " | ".join(map(str, row)) + " |"
 
 
-def tables():
-    parts = ["### Plans, measured on one H200", "", *table(MEASURED, PLAN_COLUMNS), ""]
-    parts += ["### Plans of both kinds, calculated", "", *table(BOTH_KINDS, KIND_COLUMNS), ""]
-    for case in CASES:
-        parts += [f"### {case.title}", "", *table([row_of(case, gpus) for gpus in case.gpus]), ""]
-    return "\n".join(parts)
+def percent(calculated_s, measured_ms):
+    return 100 * (calculated_s * 1e3 / measured_ms - 1)
 
 
-BEGIN, END = "<!-- tables of bench/exchange_model.py -->\n\n", "\n<!-- end -->"
+def plan_rows():
+    """The measured plans: GPUs, records; then for both kinds the measured milliseconds and the calculated seconds, or
+    None."""
+    both, one = plans_measured()
+    for gpus, records in sorted(both.keys() | one.keys(), key=lambda key: (key[1], key[0])):
+        key = gpus, records
+        yield (
+            gpus, records, (both[key], plan_seconds(*key)) if key in both else None,
+            (one[key], one_sided_seconds(*key)) if key in one else None,
+        )  # fmt: skip
+
+
+def plan_table():
+    def cells(pair):
+        if not pair:
+            return ["-"] * 3
+        measured, seconds = pair
+        return [f"{measured:.2f}", f"{seconds * 1e3:.2f}", f"{signed(percent(seconds, measured))}%"]
+
+    columns = ["GPUs", "records of a GPU"]
+    for kind in "both sides", "one-sided":
+        columns += [f"{kind}: measured, ms", "calculated", "difference"]
+    return table(columns, ([gpus, power(records), *cells(a), *cells(b)] for gpus, records, a, b in plan_rows()))
+
+
+def compared(measured_ms, least, most):
+    if measured_ms is None:
+        return ["-"] * 3
+    difference = span(signed(percent(least, measured_ms)), signed(percent(most, measured_ms)))
+    return [f"{measured_ms:.1f}", span(ms(least), ms(most)), f"{difference}%"]
+
+
+def shuffle_table():
+    columns = ["records", "GPUs"]
+    for plan in "new plan", "cached plan":
+        columns += [f"{plan}: measured, ms", "calculated", "difference"]
+    rows = []
+    for row in shuffles_measured():
+        job = row.job
+        first = [f"{power(job.records)} of {job.width} bytes a GPU, {row.method}", job.gpus]
+        rows.append(
+            first + compared(row.new, job.plan + job.least, job.plan + job.most)
+            + compared(row.cached, job.least, job.most)
+        )  # fmt: skip
+    return table(columns, rows)
+
+
+def summary():
+    """How far the model is from the measurements."""
+    rows = []
+
+    def add(name, pairs):
+        """Pairs of calculated seconds and measured milliseconds."""
+        pairs = list(pairs)
+        differences = [percent(*pair) for pair in pairs]
+        less = [measured - seconds * 1e3 for seconds, measured in pairs]
+        rows.append([
+            name, len(pairs), span(signed(min(differences)), signed(max(differences))) + "%",
+            span(signed(min(less), 1), signed(max(less), 1)),
+        ])  # fmt: skip
+
+    plans, shuffles = list(plan_rows()), list(shuffles_measured())
+    add("plans of both sides alone", ((pair[1], pair[0]) for *_, pair, _ in plans if pair))
+    add("one-sided plans alone", ((pair[1], pair[0]) for *_, pair in plans if pair))
+    for way in "staged", "written", "direct":
+        chosen = [row for row in shuffles if row.method.startswith(way) and row.cached]
+        times = {"records": "least"}
+        if way == "staged":
+            times = {"records, overlapped": "least", "records, one after the other": "most"}
+        for records, time in times.items():
+            calculated = [getattr(row.job, time) for row in chosen]
+            name = f"{way} {records}"
+            add(f"{name}, new plan", [(row.job.plan + c, row.new) for row, c in zip(chosen, calculated)])
+            add(f"{name}, cached plan", [(c, row.cached) for row, c in zip(chosen, calculated)])
+    add("written records, n = 2^33", ((row.job.plan + row.job.least, row.new) for row in shuffles if not row.cached))
+    return table(["measured", "times", "calculated against measured", "measured less calculated, ms"], rows)
+
+
+def growth():
+    """The time of the same part on more GPUs."""
+    torch = figures_of_torch(SHUFFLES / "torch.txt")
+    jobs = [written(gpus, 2**28) for gpus in (1, 2, 4)]
+
+    def row(name, values):
+        steps = (signed(b - a, 1) for a, b in zip(values, values[1:]))
+        return [name, *(f"{value:.1f}" for value in values), *steps]
+
+    def measured(title):
+        return [torch[gpus, 2**28, 8, title] for gpus in (1, 2, 4)]
+
+    return table(
+        ["2^28 records of 8 bytes a GPU, ms", "1 GPU", "2 GPUs", "4 GPUs", "from 1 to 2", "from 2 to 4"],
+        [
+            row("cached plan, measured", measured("global_shuffle(), plan from the cache")),
+            row("new plan, measured", measured("global_shuffle(), new plan")),
+            row("the request for a new plan alone, measured", measured("a new plan")),
+            row("exchange, calculated", [job.exchange * 1e3 for job in jobs]),
+            row("plan, calculated", [job.plan * 1e3 for job in jobs]),
+        ],
+    )
+
+
+def job_table(jobs):
+    columns = ["GPUs", "n", "plan, ms", "move, ms", "rounds", "exchange, ms", "overlapped, ms"]
+    columns += ["one after the other, ms", "NVLink, GB", "InfiniBand, GB", "a message", "memory, GiB"]
+    return table(columns, (
+        [
+            job.gpus, power(job.gpus * job.records), ms(job.plan), ms(job.move), job.rounds or "-", ms(job.exchange),
+            ms(job.plan + job.least) if job.overlaps else "-", ms(job.plan + job.most) if job.sequence else "-",
+            gigabytes(job.nvlink), gigabytes(job.infiniband), size(job.message) if job.gpus > 1 else "-",
+            f"{job.memory / 2**30:.2f}",
+        ]
+        for job in jobs
+    ))  # fmt: skip
+
+
+def job_tables():
+    many, node = (1, 2, 4, 8, 64, 1024), (1, 2, 4, 8)
+    for library, rounds_of in ROUNDS.items():  # global_shuffle() of one rank has the rows written
+        yield (
+            f"Records of 8 bytes, 2^28 a GPU (2 GiB), staged by {library}",
+            [staged(gpus, 2**28, 8, rounds_of) for gpus in (many[1:] if rounds_of is rounds_of_torch else many)],
+        )
+    yield "The same, written into the memory of the peers", [written(gpus, 2**28) for gpus in node]
+    for library, rounds_of in ROUNDS.items():
+        yield (
+            f"Records of 256 bytes, 2^24 a GPU (4 GiB), staged by {library}",
+            [staged(gpus, 2**24, 256, rounds_of) for gpus in many],
+        )
+    yield "The same, read directly from the memory of the peers", [direct(gpus, 2**24) for gpus in node[1:]]
+    yield (
+        "Records of 8 bytes, 2^30 a GPU (8 GiB), staged by global_shuffle(): n = 2^40 on 1024 GPUs",
+        [staged(1024, 2**30, 8, rounds_of_torch)],
+    )
+
+
+def calculated():
+    for title, jobs in job_tables():
+        yield from ("", f"### {title}", "")
+        yield from job_table(jobs)
+
+
+PARTS = {"summary": summary, "plans": plan_table, "shuffles": shuffle_table, "growth": growth, "calculated": calculated}
+
+
+def part(name):
+    """The part in the page, between two comments."""
+    begin = f"<!-- bench/exchange_model.py: {name} -->\n\n"
+    return begin, "\n".join(PARTS[name]()).strip() + "\n", f"\n<!-- end of {name} -->"
+
+
+def rewrite(page):
+    """The page with new tables. Fails if one is missing."""
+    for name in PARTS:
+        begin, body, end = part(name)
+        before, found, rest = page.partition(begin)
+        _, ended, after = rest.partition(end)
+        if not found or not ended:
+            sys.exit(f"no part {begin.strip()} ... {end.strip()}")
+        page = before + begin + body + end + after
+    return page
 
 
 def main():
@@ -244,16 +500,17 @@ def main():
     options = parser.parse_args()
     page = options.check or options.write
     if page is None:
-        print(tables())
+        print("\n\n".join(part(name)[1].strip() for name in PARTS))
         return
     text = page.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    expected = before + BEGIN + tables() + END + after
+    expected = rewrite(text)
     if options.write:
         page.write_text(expected)
     elif text != expected:
         sys.exit(f"{page}: the tables differ from those of bench/exchange_model.py; write them with --write {page}")
+    else:
+        print(f"{page}: the tables are those of the model")
+        print("\n".join(summary()))
 
 
 if __name__ == "__main__":

@@ -220,10 +220,42 @@ static void test_unread_reply_delays_end_briefly(void **state)
         shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
         shufd_read(h.log, log, sizeof log);
         assert_non_null(strstr(log, " served, 1 client cut off\n"));
-        assert_int_equal(i == 0, strstr(log, "cut off: it read nothing for 100 ms") != NULL);
+        assert_int_equal(i == 0,
+                         strstr(log, "cut off: it read less than 1 MiB/s for 100 ms") != NULL);
         wire_close(w);
         assert_true(harness_stop(&h));
     }
+}
+
+enum { DRIP = 32 << 10, DRIP_MS = 50, DRIP_RESULT = 5 << 20 };
+
+/* Reads a result at about 0.6 MiB/s until the daemon cuts it off. */
+static void read_slowly(int channel, void *context)
+{
+    static char bytes[DRIP];
+    Shuf__Permute permute = wire_permutation(DRIP_RESULT, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct wire *w = wire_greet(context);
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    child_send(channel, 0);
+    while (read(w->fd, bytes, sizeof bytes) > 0)
+        usleep(DRIP_MS * 1000);
+}
+
+/* At the rate of this client the result would take half a minute. */
+static void test_slow_reader_delays_end_briefly(void **state)
+{
+    (void)state;
+    struct harness h;
+    char log[8192];
+    wire_start(&h, harness_backend, "drain_timeout = 1h\ndrain_read_timeout = 1s\n");
+    const struct child reader = child_start(read_slowly, &h);
+    child_receive(reader.channel);
+    shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    child_join(&reader);
+    shufd_read(h.log, log, sizeof log);
+    assert_non_null(strstr(log, "cut off: it read less than 1 MiB/s for 1000 ms"));
+    assert_true(harness_stop(&h));
 }
 
 /* ---- the socket ---- */
@@ -597,6 +629,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_more_signals_do_not_cut_the_end),
         cmocka_unit_test(test_drain_timeout_ends_drain),
         cmocka_unit_test(test_unread_reply_delays_end_briefly),
+        cmocka_unit_test(test_slow_reader_delays_end_briefly),
         cmocka_unit_test(test_stale_socket_is_replaced),
         cmocka_unit_test(test_socket_of_live_daemon_is_refused),
         cmocka_unit_test(test_socket_of_other_program_is_refused),

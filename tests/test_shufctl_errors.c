@@ -564,7 +564,7 @@ static void progress_line_fits_narrow_terminals(void **state)
     struct command c;
     for (unsigned columns = 1; columns < 60; columns += 13) {
         snprintf(script, sizeof script,
-                 "stty cols %u <&2; exec %s version --socket /tmp/shuf-none --wait 1.5", columns,
+                 "stty cols %u <&2; exec %s version --socket /tmp/shuf-none --wait 3", columns,
                  SHUFCTL_PATH);
         assert_int_equal(command_run(&c, COMMAND_TERMINAL_ERR, argv), 69);
         assert_non_null(strstr(c.err.bytes, "\033[K"));

@@ -4,6 +4,8 @@
  */
 #include "drain.h"
 
+#include "slow_readers.h"
+
 #include <inttypes.h>
 
 /* Calls `end` for each session. A call may remove its session from the list. */
@@ -20,10 +22,10 @@ static void for_each_session(struct shuf__drain *drain,
 
 static void cut_off(struct shuf__drain *drain, struct shuf__session *session)
 {
-    shuf__log_client(drain->sessions->log, SHUF__LOG_WARNING,
-                     "client pid %ld, uid %ld: cut off: it read nothing for %" PRIu64 " ms",
-                     (long)session->client.pid, (long)session->client.uid,
-                     uv_timer_get_repeat(&drain->tick));
+    shuf__log_client(
+        drain->sessions->log, SHUF__LOG_WARNING,
+        "client pid %ld, uid %ld: cut off: it read less than 1 MiB/s for %" PRIu64 " ms",
+        (long)session->client.pid, (long)session->client.uid, uv_timer_get_repeat(&drain->tick));
     drain->unread++;
     shuf__session_close(session);
 }
@@ -32,9 +34,10 @@ static void check_progress(struct shuf__drain *drain, struct shuf__session *sess
 {
     const bool waits = shuf__session_waits_for_client(session);
     const uint64_t sent = 1 + session->outbox.sent + session->outbox.payload.sent;
-    const bool is_stuck = waits && session->sent_before == sent;
+    const uint64_t due = uv_timer_get_repeat(&drain->tick) * SHUF__READ_BYTES_PER_MS;
+    const bool is_slow = waits && session->sent_before > 0 && sent - session->sent_before < due;
     session->sent_before = waits ? sent : 0;
-    if (is_stuck)
+    if (is_slow)
         cut_off(drain, session);
 }
 

@@ -4,19 +4,16 @@
  */
 #include "slow_readers.h"
 
-enum {
-    GRACE_MS = 1000,
-    BYTES_PER_MS = 1024, /* a client that reads at least at this rate is not cut off */
-};
+enum { GRACE_MS = 1000 };
 
-/* The bytes that the client should have read already at BYTES_PER_MS, but has not. */
+/* The bytes that the client should have read already at SHUF__READ_BYTES_PER_MS, but has not. */
 static uint64_t lag_of(const struct shuf__session *session, enum shuf__side side, uint64_t now_ns)
 {
     const struct shuf__payload *payload = &session->outbox.payload;
     if (!shuf__session_waits_for_client(session) || !payload->entry || payload->fetching ||
         shuf__side_of(payload->entry->allocation->kind) != side)
         return 0;
-    const uint64_t ms = (now_ns - payload->since_ns) / 1000000, due = ms * BYTES_PER_MS;
+    const uint64_t ms = (now_ns - payload->since_ns) / 1000000, due = ms * SHUF__READ_BYTES_PER_MS;
     return ms >= GRACE_MS && due > payload->sent ? due - payload->sent : 0;
 }
 

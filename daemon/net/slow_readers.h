@@ -9,6 +9,10 @@
 
 #include "session.h"
 
+/* A client that reads its reply at this rate is not cut off. Messages and documents call it
+ * 1 MiB/s. */
+enum { SHUF__READ_BYTES_PER_MS = 1024 };
+
 /* The bytes of the results that clients read slowly, in host or device memory. If `only` is not
  * NULL, counts only the clients of that user. `context`: the sessions. */
 uint64_t shuf__slow_readers_bytes(void *context, enum shuf__side side, const uint32_t *only);
