@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program that uses libshuf, for the fault tests: fault_client SOCKET [cuda|key]. It makes every
- * kind of call, with "cuda" also leases of device memory, with "key" also a request with the named
- * key "alpha". It checks the values of successful calls. Its exit status is 0 if all calls
- * succeeded. It is 2 if some failed, each with a status and a message. It is 3 after a wrong value
- * or a failure without a message.
+ * A program that uses libshuf, for the fault tests: fault_client SOCKET [cuda|key|hold]. It makes
+ * every kind of call, with "cuda" also leases of device memory, with "key" also a request with the
+ * named key "alpha". With "hold" it only holds a lease until its standard input ends. It checks the
+ * values of successful calls. Its exit status is 0 if all calls succeeded. It is 2 if some failed,
+ * each with a status and a message. It is 3 after a wrong value or a failure without a message.
  */
 #include "client.h"
 
@@ -63,22 +63,40 @@ void check_shuffled(const uint64_t *out, const char *what)
             wrong(what);
 }
 
+static void hold(shuf *h)
+{
+    shuf_lease *taken = NULL;
+    succeeded(h, shuf_lease_take(h, &permutation, NULL, &taken), "lease to hold");
+    puts("ready");
+    fflush(stdout);
+    while (getchar() != EOF)
+        continue;
+    shuf_lease_release(h, &taken);
+}
+
+static void make_calls(shuf *h, const char *extra)
+{
+    if (!strcmp(extra, "hold")) {
+        hold(h);
+        return;
+    }
+    copy_results(h);
+    lease_results(h);
+    if (!strcmp(extra, "key"))
+        use_key(h);
+    if (!strcmp(extra, "cuda"))
+        lease_from_device(h);
+}
+
 int main(int argc, char **argv)
 {
-    const char *extra = argc == 3 ? argv[2] : "";
-    const bool has_device = !strcmp(extra, "cuda"), has_key = !strcmp(extra, "key");
     shuf *h = NULL;
-    if (argc != 2 && !has_device && !has_key)
+    if (argc != 2 && argc != 3)
         return 64;
     if (succeeded(h, shuf_connect_within(&h, argv[1], TIMEOUT_MS), "connect")) {
         shuf_set_reconnect(h, 0);
         shuf_set_timeout(h, TIMEOUT_MS);
-        copy_results(h);
-        lease_results(h);
-        if (has_key)
-            use_key(h);
-        if (has_device)
-            lease_from_device(h);
+        make_calls(h, argc == 3 ? argv[2] : "");
     }
     shuf_close(h);
     return result;

@@ -5,14 +5,16 @@
  *
  *   SHUF_FAULT_PROGRAM  the program's name; the shim does nothing in others
  *   SHUF_FAULT_AT       the number of the call that fails, from 1 on; 0: none
- *   SHUF_FAULT_REPORT   a file for the name of the call that failed and the library that made it,
- *                       or at the end for the number of calls
+ *   SHUF_FAULT_REPORT   a file for the name of the call that failed and the library that made it.
+ *                       With SHUF_FAULT_AT=0 for the number of calls, and then for the numbers of
+ *                       those that are the first ones from their chain of callers
  *
  * This file has the count and the functions of malloc(). shim_calls.c has the other functions.
  */
 #include "shim.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -72,9 +74,44 @@ static bool report_failure(const char *name, const void *caller)
     return write_report(text, O_EXCL);
 }
 
+/* ---- Chains of callers ------------------------------------------------------------ */
+
+enum { CHAIN = 10, CHAINS = 1 << 16 };
+
+static uint64_t chains[CHAINS]; /* a hash of the callers of each call */
+
+static void note_chain(const char *name, unsigned long call)
+{
+    void *callers[CHAIN];
+    uint64_t hash = (uintptr_t)name;
+    if (call >= CHAINS)
+        return;
+    is_paused = true;
+    const int depth = backtrace(callers, CHAIN);
+    is_paused = false;
+    for (int i = 0; i < depth; i++)
+        hash = (hash ^ (uintptr_t)callers[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    chains[call] = hash | 1;
+}
+
+static bool is_first_of_chain(unsigned long call)
+{
+    for (unsigned long before = 0; before < call; before++)
+        if (chains[before] == chains[call])
+            return false;
+    return chains[call] != 0;
+}
+
+/* ---- The decision of one call ----------------------------------------------------- */
+
 bool fault_fails_in(const char *name, int error, const void *caller)
 {
-    if (!is_active || is_paused || atomic_fetch_add(&calls, 1) + 1 != fails_at)
+    if (!is_active || is_paused)
+        return false;
+    const unsigned long call = atomic_fetch_add(&calls, 1) + 1;
+    if (fails_at == 0)
+        note_chain(name, call);
+    if (call != fails_at)
         return false;
     is_active = false;
     if (!report_failure(name, caller))
@@ -206,13 +243,22 @@ EXPORT int __libc_start_main(start_function *program, int argc, char **argv, voi
     return real(counted_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
+/* Writes the number of calls and the first call of each chain. */
+static void write_count(void)
+{
+    static char text[8 * CHAINS];
+    const unsigned long count = atomic_load(&calls);
+    int length = snprintf(text, sizeof text, "%lu", count);
+    for (unsigned long call = 1; call <= count && call < CHAINS; call++)
+        if (is_first_of_chain(call))
+            length += snprintf(text + length, sizeof text - (size_t)length, " %lu", call);
+    write_report(text, O_TRUNC);
+}
+
 __attribute__((destructor)) static void end(void)
 {
-    char text[32];
     const bool counts = is_active && fails_at == 0;
     is_active = false;
-    if (!counts)
-        return;
-    snprintf(text, sizeof text, "%lu", atomic_load(&calls));
-    write_report(text, O_TRUNC);
+    if (counts)
+        write_count();
 }
