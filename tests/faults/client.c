@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * A program that uses libshuf, for the fault tests: fault_client SOCKET [cuda|key|hold]. It makes
- * every kind of call, with "cuda" also leases of device memory, with "key" also a request with the
- * named key "alpha". With "hold" it only holds a lease until its standard input ends. It checks the
- * values of successful calls. Its exit status is 0 if all calls succeeded. It is 2 if some failed,
- * each with a status and a message. It is 3 after a wrong value or a failure without a message.
+ * every kind of call, with "cuda" also leases of device memory. With "key" it only makes requests
+ * with the named key "alpha", and with "hold" it only holds a lease until its standard input ends.
+ * It checks the values of successful calls. Its exit status is 0 if all calls succeeded. It is 2 if
+ * some failed, each with a status and a message. It is 3 after a wrong value or a failure without a
+ * message.
  */
 #include "client.h"
 
@@ -78,14 +79,14 @@ static void make_calls(shuf *h, const char *extra)
 {
     if (!strcmp(extra, "hold")) {
         hold(h);
-        return;
-    }
-    copy_results(h);
-    lease_results(h);
-    if (!strcmp(extra, "key"))
+    } else if (!strcmp(extra, "key")) {
         use_key(h);
-    if (!strcmp(extra, "cuda"))
-        lease_from_device(h);
+    } else {
+        copy_results(h);
+        lease_results(h);
+        if (!strcmp(extra, "cuda"))
+            lease_from_device(h);
+    }
 }
 
 int main(int argc, char **argv)

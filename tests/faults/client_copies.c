@@ -200,11 +200,16 @@ void use_key(shuf *h)
     const shuf_permutation request = {.n = N, .key = "alpha", .dtype = SHUF_U32};
     const shuf_primefold f = shuf_primefold_make_keyed(N, bits, 0);
     uint32_t values[N];
-    if (!succeeded(h, shuf_permute(h, &request, values, sizeof values, NULL), "key"))
-        return;
-    for (uint32_t i = 0; i < N; i++)
-        if (values[i] != shuf_primefold_forward(&f, i))
-            wrong("key");
+    const uint64_t at = 5;
+    uint64_t found;
+    if (succeeded(h, shuf_permute(h, &request, values, sizeof values, NULL), "key"))
+        for (uint32_t i = 0; i < N; i++)
+            if (values[i] != shuf_primefold_forward(&f, i))
+                wrong("key");
+    const shuf_permutation looked_up = {.n = N, .key = "alpha"};
+    if (succeeded(h, shuf_index(h, &looked_up, SHUF_FORWARD, &at, 1, &found), "index with a key") &&
+        found != shuf_primefold_forward(&f, at))
+        wrong("index with a key");
 }
 
 void copy_results(shuf *h)

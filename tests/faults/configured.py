@@ -10,16 +10,21 @@ import time
 from programs import LIMIT_S, SYSEXITS, Bad, Manager, check_end
 
 KEY = "000102030405060708090a0b0c0d0e0f\n"  # as in client_copies.c
+# A user and a supplementary group that may use the key alpha, if the tests run as root.
+USER, GROUP = 65534, 65533
+OTHER_USER = {"user": USER, "group": USER, "extra_groups": [GROUP]} if os.geteuid() == 0 else {}
 PATIENCE_S = 5  # for what the daemon does by itself
 
 
 def write_files(run, metrics):
+    run.folder.chmod(0o755)  # for OTHER_USER
     keys = run.folder / "keys"
     keys.mkdir()
     for name in ("alpha", "beta"):
         (keys / name).write_text(KEY)
         (keys / name).chmod(0o600)
-    (keys / "beta.group").write_text(f"{os.getgid()}\n")
+    (keys / "alpha.group").write_text(f"{GROUP}\n")
+    (keys / "beta.group").write_text(f"{grp.getgrgid(os.getgid()).gr_name}\n")
     write_config(run, metrics, "10min")
     (run.folder / "shufd.prom.tmp").write_text("of a daemon that was killed")
 
@@ -27,7 +32,7 @@ def write_files(run, metrics):
 def write_config(run, metrics, cache_time):
     lines = {
         "backend": "cpu", "threads": "1", "host_memory": "64Mi", "host_warm": "2Mi", "drain_timeout": "2s",
-        "socket": run.socket, "socket_mode": "0600", "socket_group": grp.getgrgid(os.getgid()).gr_name,
+        "socket": run.socket, "socket_mode": "0666", "socket_group": grp.getgrgid(os.getgid()).gr_name,
         "keys": run.folder / "keys", "cache_time": cache_time,
         "metrics": metrics, "metrics_file": run.folder / "shufd.prom", "metrics_interval": "100ms",
     }
@@ -80,11 +85,15 @@ def must(run, does, what, excuse):
 
 
 def call_client(run):
-    had_fault = bool(run.failed())
-    done = run.call([run.build / "tests/faults/fault_client", run.socket, "key"], False)
-    check_end(run, "client", done.returncode, done.stderr.decode(errors="replace"), {2})
-    if done.returncode != 0 and had_fault and lives(run):
-        raise Bad(f"the client fails after the fault: {done.stderr.decode(errors='replace')}")
+    for extra, user in ([], {}), (["key"], OTHER_USER):
+        had_fault = bool(run.failed())
+        done = run.call([run.build / "tests/faults/fault_client", run.socket, *extra], False, **user)
+        errors = done.stderr.decode(errors="replace")
+        check_end(run, "client", done.returncode, errors, {2})
+        if "DENIED" in errors:
+            raise Bad(f"the client may not use its key: {errors}")
+        if done.returncode != 0 and had_fault and lives(run):
+            raise Bad(f"the client fails after the fault: {errors}")
 
 
 def reload(run, metrics):
@@ -145,6 +154,7 @@ def passed_socket(run):
     write_files(run, f"127.0.0.1:{port}")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(run.socket)
+        os.chmod(run.socket, 0o666)
         listener.listen()
         run.manager = Manager(str(run.folder / "notify"))
         threading.Thread(target=run.manager.hears, args=(b"never", LIMIT_S), daemon=True).start()

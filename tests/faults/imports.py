@@ -29,7 +29,7 @@ CANNOT_FAIL = {
         "clock_gettime ctype_b_loc ctype_tolower_loc errno_location geteuid getenv getpid getrlimit getrusage gettid "
         "in6addr_loopback localtime_r stderr stdin stdout strerror strftime sysconf tls_get_addr umask uname",
     "fails only for a wrong argument":
-        "inotify_rm_watch lseek munmap pthread_cond_destroy pthread_cond_init pthread_cond_signal "
+        "getsockname inotify_rm_watch lseek munmap pthread_cond_destroy pthread_cond_init pthread_cond_signal "
         "pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init "
         "pthread_condattr_setclock pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init "
         "pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_sigmask raise rewind sched_yield sigaction "

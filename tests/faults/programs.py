@@ -137,10 +137,10 @@ class Run:
             self.daemon.kill()
             self.daemon.wait()
 
-    def call(self, command, is_target):
+    def call(self, command, is_target, **arguments):
         try:
             return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S,
-                                  cwd=self.folder, env=self.environment(is_target))
+                                  cwd=self.folder, env=self.environment(is_target), **arguments)
         except subprocess.TimeoutExpired:
             raise Bad(f"{command[0].name} hangs") from None
 
