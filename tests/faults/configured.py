@@ -4,6 +4,7 @@ import grp
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 
@@ -13,6 +14,7 @@ KEY = "000102030405060708090a0b0c0d0e0f\n"  # as in client_copies.c
 # A user and a supplementary group that may use the key alpha, if the tests run as root.
 USER, GROUP = 65534, 65533
 OTHER_USER = {"user": USER, "group": USER, "extra_groups": [GROUP]} if os.geteuid() == 0 else {}
+NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-c"]  # with mounts of its own
 PATIENCE_S = 5  # for what the daemon does by itself
 
 
@@ -164,6 +166,18 @@ def passed_socket(run):
               pass_fds=[listener.fileno()])
 
 
+def first_start(run):
+    """A daemon with the default socket, which makes the directory /run/shufd. For it, /run is the folder."""
+    run.socket = str(run.folder / "shufd/shufd.sock")
+    shell = 'mount --bind "$0" /run && exec "$@"'
+    try:
+        run.start_daemon(True, run.options()[:-2], prefix=[*NAMESPACE, shell, str(run.folder)])
+        status = run.stop_daemon()
+    finally:
+        run.kill_daemon()
+    check_end(run, "shufd", status, run.daemon_log(), SYSEXITS)
+
+
 def only_prints(run, option):
     """A daemon that does not serve."""
     write_files(run, f"unix:{run.folder / 'metrics.sock'}")
@@ -181,3 +195,5 @@ SCENARIOS = {
     "daemon-check": lambda run: only_prints(run, "--check"),
     "daemon-print-config": lambda run: only_prints(run, "--print-config"),
 }
+if subprocess.run([*NAMESPACE, "mount --bind /tmp /run"], capture_output=True).returncode == 0:
+    SCENARIOS["daemon-first-start"] = first_start
