@@ -4,6 +4,7 @@
  */
 #include "doctor.h"
 
+#include "cause.h"
 #include "exit.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, c
 static void end_without_resources(const char *path)
 {
     const int cause = errno;
-    if (cause == ENOMEM || cause == EMFILE || cause == ENFILE || cause == EIO)
+    if (shuf__is_shortage(cause))
         exit(shuf__fail_with(EX_OSERR, "doctor: %s: %s", path, strerror(cause)));
 }
 

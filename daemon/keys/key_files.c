@@ -4,6 +4,8 @@
  */
 #include "key_files.h"
 
+#include "cause.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -144,13 +146,6 @@ static shuf_status refuse_group(const struct reading *r, const char *file, const
                       r->directory, file, shown, *shown ? ": " : "");
 }
 
-/* Some systems return an error for a group that does not exist: getgrnam_r(3). */
-static bool is_failure(int cause)
-{
-    return cause == EMFILE || cause == ENFILE || cause == ENOMEM || cause == EIO ||
-           cause == EINTR || cause == ERANGE;
-}
-
 static shuf_status find_group(const struct reading *r, const char *file, const char *name,
                               gid_t *group)
 {
@@ -158,7 +153,8 @@ static shuf_status find_group(const struct reading *r, const char *file, const c
     struct group entry, *found = NULL;
     const int cause = getgrnam_r(name, &entry, buffer, sizeof buffer, &found);
     const unsigned long number = strtoul(name, &end, 10);
-    if (!found && is_failure(cause))
+    /* Other causes may mean that there is no such group: getgrnam_r(3). */
+    if (!found && (shuf__is_shortage(cause) || cause == ERANGE))
         return fail_file(r, file, strerror(cause));
     if (!found && (!isdigit((unsigned char)name[0]) || *end || number >= (gid_t)-1))
         return refuse_group(r, file, name);
