@@ -117,7 +117,10 @@ class Run:
         listens = "listening" in self.daemon_log()
         if listens or self.kind:
             return listens
-        return os.path.exists(self.socket) and time.time() - os.stat(self.socket).st_ctime > 2
+        try:
+            return time.time() - os.stat(self.socket).st_ctime > 2
+        except OSError:
+            return False
 
     def daemon_log(self):
         return (self.folder / "shufd.log").read_text(errors="replace")
