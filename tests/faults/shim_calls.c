@@ -126,11 +126,14 @@ EXPORT int close(int fd)
     return is_written && fails("close", EIO) ? -1 : result;
 }
 
-/* libuv imports these names of the same functions. */
+/* Libraries import these names of the same functions. */
 #define ALIAS(name) \
     extern __typeof__(name) alias_##name __asm__(#name "64") __attribute__((alias(#name)))
 
 ALIAS(open);
+ALIAS(openat);
+ALIAS(fopen);
+ALIAS(mmap);
 ALIAS(fcntl);
 ALIAS(fstat);
 ALIAS(stat);
