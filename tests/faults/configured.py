@@ -43,9 +43,10 @@ def write_config(run, metrics, cache_time):
 
 
 def leave_socket(path):
-    """Leaves the file of a socket that nobody listens on."""
+    """Leaves the file of a socket that nobody listens on. Returns its inode."""
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(path))
+    return os.stat(path).st_ino
 
 
 def waits_for(condition):
@@ -145,7 +146,7 @@ def configured(run):
     OMP_WAIT_POLICY is not set."""
     address = str(run.folder / "metrics.sock")
     write_files(run, f"unix:{address}")
-    leave_socket(run.socket)
+    run.stale = leave_socket(run.socket)
     leave_socket(address)
     environment = run.environment
     run.environment = lambda is_target: {name: value for name, value in environment(is_target).items()

@@ -71,6 +71,7 @@ class Run:
         self.kind = kind  # of a fault of CUDA
         self.manager = None
         self.socket = str(self.folder / "shufd.sock")
+        self.stale = None  # the inode of a socket that was there before
         self.report = self.folder / "report"
         self.extra = {}  # variables of the environment
 
@@ -118,7 +119,8 @@ class Run:
         if listens or self.kind:
             return listens
         try:
-            return time.time() - os.stat(self.socket).st_ctime > 2
+            status = os.stat(self.socket)
+            return status.st_ino != self.stale and time.time() - status.st_ctime > 2
         except OSError:
             return False
 
