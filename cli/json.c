@@ -4,7 +4,26 @@
  */
 #include "json.h"
 
+#include "exit.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+/* Without this, Jansson leaves out values for which there is no memory, and the program succeeds.
+ */
+static void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+    if (!memory)
+        exit(shuf__fail_with(EX_OSERR, "--json: out of memory"));
+    return memory;
+}
+
+void shuf__json_prepare(void)
+{
+    json_set_alloc_funcs(allocate, free);
+}
 
 void shuf__json_text(json_t *object, const char *key, const char *value)
 {

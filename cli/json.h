@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Call before the other functions. Without memory the program then ends with EX_OSERR. */
+void shuf__json_prepare(void);
+
 void shuf__json_text(json_t *object, const char *key, const char *value);
 void shuf__json_integer(json_t *object, const char *key, uint64_t value); /* below 2^63 */
 void shuf__json_seconds(json_t *object, const char *key, uint64_t ns);

@@ -6,6 +6,7 @@
 
 #include "completion.h"
 #include "exit.h"
+#include "json.h"
 #include "nearest.h"
 #include "option_parse.h"
 #include "streams.h"
@@ -188,6 +189,7 @@ int shuf__program_run(const struct shuf__program *program, int argc, char **argv
     shuf__program_name = program->name;
     argp_program_version = version;
     shuf__streams_prepare();
+    shuf__json_prepare();
     if (argc > 1 && strcmp(argv[1], "--completion") == 0)
         return argc == 3 ? shuf__completion_print(program, argv[2])
                          : shuf__fail_with(EX_USAGE, "--completion: expected one shell behind it: "

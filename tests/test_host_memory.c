@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +114,26 @@ static void missing_meminfo_is_an_error(void **state)
     assert_non_null(strstr(error.text, "/proc/meminfo: no MemAvailable"));
     write_machine("", "");
     expect_measured(600, 1000);
+}
+
+/* Without its limit, a group would look like a group without limit. */
+static void missing_descriptors_are_an_error(void **state)
+{
+    (void)state;
+    uint64_t available, total;
+    struct shuf__error error;
+    struct rlimit old, none;
+    write_machine("0::/\n", V2_MOUNT);
+    write_v2("/sys/fs/cgroup", "104857600\n", "52428800\n", "0");
+    expect_measured(50, 100);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = (struct rlimit){.rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const shuf_status status = shuf__host_memory_below(root, &available, &total, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_int_equal(status, SHUF_IO);
+    assert_non_null(strstr(error.text, "Too many open files"));
+    expect_measured(50, 100);
 }
 
 /* Both the limit of a group and the limit of its parent hold. The page cache does not count as
@@ -293,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW(missing_meminfo_is_an_error),
+        ROW(missing_descriptors_are_an_error),
         ROW(v2_limits_of_group_and_parent_hold),
         ROW(v2_memory_high_is_a_limit),
         ROW(v2_namespace_root_is_found),

@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { N = 100000, PREFETCHES = 4 };
@@ -92,6 +94,39 @@ static void prefetched_result_is_cached(void **state)
     wire_close(w);
     wire_close(other);
     WIRE_AWAIT(h, end, end.leases == 0);
+}
+
+/* The lowest number of no open descriptor. */
+static rlim_t free_descriptor(pid_t pid)
+{
+    char path[64];
+    for (rlim_t number = 0;; number++) {
+        snprintf(path, sizeof path, "/proc/%ld/fd/%ld", (long)pid, (long)number);
+        if (access(path, F_OK) != 0)
+            return number;
+    }
+}
+
+/* The allocation of the prefetched result fails, because it needs two descriptors at a time. */
+static void lease_follows_a_failed_prefetch(void **state)
+{
+    enum { SMALL_N = 1000 }; /* the loop's thread computes it */
+    struct harness *h = *state;
+    struct rlimit old, one;
+    if (strcmp(backend, "cpu") != 0)
+        skip();
+    struct wire *w = wire_greet(h);
+    Shuf__Permute permute = wire_permutation(SMALL_N, backend_transport);
+    permute.seed = 1;
+    assert_int_equal(prlimit(h->pid, RLIMIT_NOFILE, NULL, &old), 0);
+    one = (struct rlimit){.rlim_cur = free_descriptor(h->pid) + 1, .rlim_max = old.rlim_max};
+    assert_int_equal(prlimit(h->pid, RLIMIT_NOFILE, &one, NULL), 0);
+    prefetch(w, &permute);
+    WIRE_AWAIT(h, s, s.queued == 0);
+    assert_int_equal(prlimit(h->pid, RLIMIT_NOFILE, &old, NULL), 0);
+    assert_int_equal(wire_status(h).computed, 0);
+    assert_int_not_equal(wire_lease(w, SMALL_N, 1, backend_transport)->lease, 0);
+    wire_close(w);
 }
 
 /* Lists the seeds of the leases that are prefetches. */
@@ -219,6 +254,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(prefetch_replies_at_once_and_is_joined, start, stop),
         cmocka_unit_test_setup_teardown(prefetched_result_is_cached, start, stop),
+        cmocka_unit_test_setup_teardown(lease_follows_a_failed_prefetch, start, stop),
         cmocka_unit_test(oldest_prefetch_is_released),
         cmocka_unit_test_setup_teardown(prefetch_ends_with_a_drop, start, stop),
         cmocka_unit_test_setup_teardown(prefetch_ends_with_its_connection, start, stop),

@@ -4,9 +4,16 @@
  */
 #include "doctor.h"
 
+#include "cause.h"
+#include "exit.h"
+
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
 
 void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, const char *advice,
                 const char *format, ...)
@@ -19,15 +26,27 @@ void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, c
     snprintf(finding->advice, sizeof finding->advice, "%s", advice ? advice : "");
 }
 
+/* A file that cannot be read for lack of memory or descriptors must not count as missing. */
+static void end_without_resources(const char *path)
+{
+    const int cause = errno;
+    if (shuf__is_shortage(cause))
+        exit(shuf__fail_with(EX_OSERR, "doctor: %s: %s", path, strerror(cause)));
+}
+
 bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,
                         size_t size)
 {
     char full[PATH_MAX];
     snprintf(full, sizeof full, "%s%s", patient->root, path);
     FILE *file = fopen(full, "re");
-    if (!file)
+    if (!file) {
+        end_without_resources(full);
         return false;
+    }
     text[fread(text, 1, size - 1, file)] = '\0';
+    if (ferror(file))
+        end_without_resources(full);
     fclose(file);
     return *text != '\0';
 }

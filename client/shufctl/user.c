@@ -4,12 +4,17 @@
  */
 #include "user.h"
 
+#include "cause.h"
+#include "exit.h"
 #include "json.h"
 #include "number.h"
 
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
 
 const char *shuf__user_name(uint32_t uid)
 {
@@ -33,7 +38,11 @@ bool shuf__user_find(const char *text, uint32_t *uid)
 {
     struct shuf__error error;
     uint64_t number;
+    errno = 0;
     const struct passwd *user = getpwnam(text);
+    const int cause = errno;
+    if (!user && shuf__is_shortage(cause))
+        exit(shuf__fail_with(EX_OSERR, "--user %.64s: %s", text, strerror(cause)));
     if (!user && (shuf__number_parse("uid", text, &number, &error) || number >= UINT32_MAX))
         return false;
     *uid = user ? user->pw_uid : (uint32_t)number;

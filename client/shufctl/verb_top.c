@@ -148,21 +148,25 @@ static struct screen pick_screen(void)
     return (struct screen){begin_text, show_text, wait_text};
 }
 
-static void show_page(const struct screen *screen, const char *socket,
+/* False when out of memory. Without memory for its last byte, fclose() succeeds without a page. */
+static bool show_page(const struct screen *screen, const char *socket,
                       const struct shuf__top_sample *before, const struct shuf__top_sample *now)
 {
-    char *page;
+    char *page = NULL;
     size_t size;
     FILE *to = open_memstream(&page, &size);
     if (!to)
-        return;
+        return false;
     shuf__top_print(socket, before, now, to);
-    if (fclose(to) == 0)
+    const bool failed = ferror(to), is_complete = fclose(to) == 0 && !failed && page;
+    if (is_complete)
         screen->show(page);
     free(page);
+    return is_complete;
 }
 
-static shuf_status watch_daemon(shuf *handle, const struct top_options *options)
+/* Sets *has_memory to false if there is no memory for a page. */
+static shuf_status watch_daemon(shuf *handle, const struct top_options *options, bool *has_memory)
 {
     static struct shuf__top_sample samples[2];
     const struct screen screen = pick_screen();
@@ -176,18 +180,23 @@ static shuf_status watch_daemon(shuf *handle, const struct top_options *options)
             return SHUF_OK;
         if ((status = shuf__top_sample_read(handle, now)) != SHUF_OK)
             return status;
-        show_page(&screen, shuf_socket(handle), before, now);
+        *has_memory = show_page(&screen, shuf_socket(handle), before, now);
+        if (!*has_memory)
+            return SHUF_OK;
     }
     return SHUF_OK;
 }
 
 static int show_top(shuf *handle, const struct top_options *options)
 {
-    const shuf_status status = watch_daemon(handle, options);
+    bool has_memory = true;
+    const shuf_status status = watch_daemon(handle, options, &has_memory);
 #ifdef SHUF_HAVE_NCURSES
     if (stdscr)
         end_screen();
 #endif
+    if (!has_memory)
+        return shuf__fail_with(EX_OSERR, "top: out of memory");
     return status == SHUF_OK ? EX_OK : shuf__fail_call(handle, status, &options->daemon);
 }
 

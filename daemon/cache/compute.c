@@ -208,6 +208,8 @@ shuf_status shuf__compute_now(struct shuf__cache_entry *entry,
         return SHUF_OK;
     if (!entry->allocation && !shuf__cache_entry_acquire(entry, SHUF__ACQUIRE_SPARE, NULL))
         return SHUF_OK;
+    if (!entry->allocation->block.memory) /* a prefetch found no memory; a job tries again */
+        return SHUF_OK;
     if (compute_quick(backend, entry, options, &complete, error))
         return error->status;
     if (!complete)

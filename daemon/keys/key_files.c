@@ -4,6 +4,8 @@
  */
 #include "key_files.h"
 
+#include "cause.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -149,8 +151,11 @@ static shuf_status find_group(const struct reading *r, const char *file, const c
 {
     char buffer[4096], *end;
     struct group entry, *found = NULL;
-    getgrnam_r(name, &entry, buffer, sizeof buffer, &found);
+    const int cause = getgrnam_r(name, &entry, buffer, sizeof buffer, &found);
     const unsigned long number = strtoul(name, &end, 10);
+    /* Other causes may mean that there is no such group: getgrnam_r(3). */
+    if (!found && (shuf__is_shortage(cause) || cause == ERANGE))
+        return fail_file(r, file, strerror(cause));
     if (!found && (!isdigit((unsigned char)name[0]) || *end || number >= (gid_t)-1))
         return refuse_group(r, file, name);
     *group = found ? found->gr_gid : (gid_t)number;
@@ -163,7 +168,7 @@ static shuf_status read_group(const struct reading *r, struct shuf__key_facts *k
     size_t length;
     snprintf(file, sizeof file, "%s.group", key->name);
     if (faccessat(r->fd, file, F_OK, 0) != 0)
-        return SHUF_OK;
+        return errno == ENOENT ? SHUF_OK : fail_file(r, file, strerror(errno));
     if (read_file(r, file, false, contents, &length))
         return r->error->status;
     contents[length < FILE_MOST ? without_space(contents, length) : 0] = '\0';
@@ -191,15 +196,21 @@ static shuf_status read_key(const struct reading *r, const char *name)
     return SHUF_OK;
 }
 
+static shuf_status fail_directory(struct shuf__error *error, const char *directory)
+{
+    return shuf__fail(error, SHUF_IO, "keys %.128s: %s; expected a directory that uid %u may read",
+                      directory, strerror(errno), (unsigned)geteuid());
+}
+
 static shuf_status read_all(const struct reading *r, DIR *directory)
 {
     const struct dirent *entry;
-    while ((entry = readdir(directory)) != NULL) {
+    while (errno = 0, (entry = readdir(directory)) != NULL) {
         const char *name = entry->d_name;
         if (name[0] != '.' && !shuf__key_name_is_group(name) && read_key(r, name))
             return r->error->status;
     }
-    return SHUF_OK;
+    return errno == 0 ? SHUF_OK : fail_directory(r->error, r->directory);
 }
 
 shuf_status shuf__key_files_read(const char *directory, struct shuf__key_set *set,
@@ -207,9 +218,7 @@ shuf_status shuf__key_files_read(const char *directory, struct shuf__key_set *se
 {
     DIR *files = opendir(directory);
     if (!files)
-        return shuf__fail(error, SHUF_IO,
-                          "keys %.128s: %s; expected a directory that uid %u may read", directory,
-                          strerror(errno), (unsigned)geteuid());
+        return fail_directory(error, directory);
     const struct reading r = {directory, dirfd(files), set, error};
     const shuf_status status = read_all(&r, files);
     closedir(files);

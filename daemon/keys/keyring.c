@@ -102,10 +102,11 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
 
 /* ---- one key ---- */
 
-static bool may_use(const struct shuf__key_facts *key, uid_t uid, int socket)
+/* Finds out whether the client may use the key. False, with errno, if its groups cannot be read. */
+static bool find_right(const struct shuf__key_facts *key, uid_t uid, int socket, bool *may_use)
 {
-    return uid == 0 || uid == geteuid() ||
-           (key->has_group && shuf__peer_is_in_group(socket, key->group));
+    *may_use = uid == 0 || uid == geteuid();
+    return *may_use || !key->has_group || shuf__peer_find_group(socket, key->group, may_use);
 }
 
 shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, int socket,
@@ -113,8 +114,12 @@ shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, 
 {
     if (!key->name[0])
         return SHUF_OK;
+    bool may_use = false;
     const struct shuf__key_facts *found = shuf__key_set_find(&keyring->set, key->name);
-    if (!found || !may_use(found, uid, socket))
+    if (found && !find_right(found, uid, socket, &may_use))
+        return shuf__fail(error, SHUF_NO_MEMORY, "key %s: cannot read the groups of user %ld: %s",
+                          key->name, (long)uid, strerror(errno));
+    if (!may_use)
         return shuf__fail(error, SHUF_DENIED,
                           "key %s: expected a key of the daemon that user %ld may use", key->name,
                           (long)uid);

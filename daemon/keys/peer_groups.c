@@ -4,32 +4,39 @@
  */
 #include "peer_groups.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static bool is_primary(int socket, gid_t group)
+static bool find_primary(int socket, gid_t group, bool *is_member)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.gid == group;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        return false;
+    *is_member = peer.gid == group;
+    return true;
 }
 
 /* The first call of getsockopt() sets `size` to the bytes that the groups need. */
-static bool is_supplementary(int socket, gid_t group)
+static bool find_supplementary(int socket, gid_t group, bool *is_member)
 {
     socklen_t size = 0;
     gid_t none;
-    getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, &none, &size);
-    gid_t *groups = size > 0 ? malloc(size) : NULL;
-    bool found = false;
-    if (groups && getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
-        for (size_t i = 0; i < size / sizeof *groups; i++)
-            found |= groups[i] == group;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, &none, &size) == 0)
+        return true; /* no groups */
+    gid_t *groups = errno == ERANGE ? malloc(size) : NULL;
+    if (!groups)
+        return false;
+    const bool ok = getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0;
+    for (size_t i = 0; ok && i < size / sizeof *groups; i++)
+        *is_member |= groups[i] == group;
     free(groups);
-    return found;
+    return ok;
 }
 
-bool shuf__peer_is_in_group(int socket, gid_t group)
+bool shuf__peer_find_group(int socket, gid_t group, bool *is_member)
 {
-    return is_primary(socket, group) || is_supplementary(socket, group);
+    return find_primary(socket, group, is_member) &&
+           (*is_member || find_supplementary(socket, group, is_member));
 }

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whether the group is the primary group of the process or one of its supplementary groups. */
-bool shuf__peer_is_in_group(int socket, gid_t group);
+/* Finds out whether the group is the primary group of the process or one of its supplementary
+ * groups. False, with errno, if the groups cannot be read. */
+bool shuf__peer_find_group(int socket, gid_t group, bool *is_member);
 
 #endif

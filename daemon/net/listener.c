@@ -6,6 +6,7 @@
 #include "listener.h"
 
 #include "activation.h"
+#include "cause.h"
 #include "peer_socket.h"
 #include "socket.h"
 
@@ -25,7 +26,7 @@ struct ucred shuf__peer_of(int fd)
     struct ucred peer = {0};
     socklen_t size = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
-        peer = (struct ucred){0};
+        peer = (struct ucred){.uid = (uid_t)-1, .gid = (gid_t)-1}; /* not 0, which is root */
     return peer;
 }
 
@@ -184,12 +185,16 @@ shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf_
     *gid = (gid_t)-1; /* chown() then changes no group */
     if (*name == '\0')
         return SHUF_OK;
+    errno = 0;
     struct group *group = getgrnam(name);
+    const int cause = errno;
     unsigned long number = strtoul(name, &end, 10);
     if (group)
         *gid = group->gr_gid;
     else if (strspn(name, "0123456789") == strlen(name) && number < (gid_t)-1)
         *gid = (gid_t)number;
+    else if (shuf__is_shortage(cause))
+        return shuf__fail(error, SHUF_IO, "socket_group %.64s: %s", name, strerror(cause));
     else
         return shuf__fail(error, SHUF_INVALID,
                           "socket_group %.64s: no such group; expected a name or a number", name);

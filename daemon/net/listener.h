@@ -43,10 +43,11 @@ void shuf__listener_close(struct shuf__listener *listener);
 void shuf__listener_unlock(struct shuf__listener *listener);
 
 /* Finds the group of that name or number. "" gives -1, which chown() ignores. Fails with
- * SHUF_INVALID. */
+ * SHUF_INVALID, or with SHUF_IO if the groups cannot be read. */
 shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error);
 
-/* The process at the other end of a socket, by SO_PEERCRED. pid 0: it is not known. */
+/* The process at the other end of a socket, by SO_PEERCRED. If it is not known, its pid is 0
+ * and its uid -1, which no user has. */
 struct ucred shuf__peer_of(int fd);
 
 #endif

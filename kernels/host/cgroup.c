@@ -6,7 +6,10 @@
  */
 #include "host/cgroup.h"
 
+#include "cause.h"
+
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +27,16 @@ static const struct files {
     [2] = {"memory.max", "memory.high", "memory.current", "memory.stat", "inactive_file "},
 };
 
+/* Closes the file, and sets errno to the reason why it was not read to its end. 0: it was, or it is
+ * not there for this process. */
+static void close_file(FILE *file)
+{
+    const int cause = !file || ferror(file) ? errno : 0;
+    if (file)
+        fclose(file);
+    errno = shuf__is_shortage(cause) ? cause : 0;
+}
+
 bool shuf__read_number(const char *path, const char *field, uint64_t *number)
 {
     char line[256];
@@ -38,8 +51,7 @@ bool shuf__read_number(const char *path, const char *field, uint64_t *number)
         found = end != line + length && strchr(" \n", *end); /* "max" is no number */
         *number = found ? value : *number;
     }
-    if (file)
-        fclose(file);
+    close_file(file);
     return found;
 }
 
@@ -55,8 +67,9 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Calls `take` for each line of the file until it returns true. */
-static void each_line(const char *root, const char *name, bool (*take)(char *line, void *context),
+/* Calls `take` for each line of the file until it returns true. False, with errno, if the file
+ * cannot be read. */
+static bool each_line(const char *root, const char *name, bool (*take)(char *line, void *context),
                       void *context)
 {
     char path[PATH_MAX], line[LINE];
@@ -64,8 +77,8 @@ static void each_line(const char *root, const char *name, bool (*take)(char *lin
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file) && !take(line, context))
         continue;
-    if (file)
-        fclose(file);
+    close_file(file);
+    return errno == 0;
 }
 
 struct search {
@@ -175,72 +188,82 @@ static bool find_by_process(char path[PATH_MAX], unsigned levels, const char *be
 
 /* ---- the group of a version ---- */
 
-static void find_group(const char *root, int version, struct shuf__cgroup *group)
+static bool find_group(const char *root, int version, struct shuf__cgroup *group)
 {
     struct search search = {.version = version};
     *group = (struct shuf__cgroup){.version = version};
-    each_line(root, "/proc/self/cgroup", take_group, &search);
-    each_line(root, "/proc/self/mountinfo", take_mount, &search);
+    if (!each_line(root, "/proc/self/cgroup", take_group, &search) ||
+        !each_line(root, "/proc/self/mountinfo", take_mount, &search))
+        return false;
     if (!*search.group || !*search.mount_point)
-        return;
+        return true;
     const int length = snprintf(group->path, sizeof group->path, "%s%s", root, search.mount_point);
     group->mount_point = (size_t)length;
     const unsigned levels = levels_above(search.mounted);
     if (levels > 0) {
         find_by_process(group->path, levels, strcmp(search.group, "/") == 0 ? "" : search.group);
-        return;
+        return true;
     }
     if ((size_t)length + strlen(path_below(&search)) >= sizeof group->path)
-        return;
+        return true;
     strcpy(group->path + length, path_below(&search));
     if (!is_directory(group->path)) /* a container may have only its own group, mounted here */
         group->path[length] = '\0';
+    return true;
 }
 
-void shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS])
+bool shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS])
 {
-    for (int i = 0; i < SHUF__CGROUP_VERSIONS; i++)
-        find_group(root, SHUF__CGROUP_VERSIONS - i, &groups[i]);
+    bool ok = true;
+    for (int i = 0; i < SHUF__CGROUP_VERSIONS && ok; i++)
+        ok = find_group(root, SHUF__CGROUP_VERSIONS - i, &groups[i]);
+    return ok;
 }
 
 /* ---- their limits ---- */
 
+/* False, with errno, if the file cannot be read. If it is missing, the number stays unchanged. */
 static bool read_file(const char *directory, const char *name, const char *field, uint64_t *number)
 {
     char path[PATH_MAX + 64];
     if (!name)
-        return false;
+        return true;
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    return shuf__read_number(path, field, number);
+    return shuf__read_number(path, field, number) || errno == 0;
 }
 
 /* Counts the group's page cache as available, because the kernel frees it before the group reaches
  * its limit. */
-static void apply_one(const char *directory, const struct files *names, uint64_t *available,
+static bool apply_one(const char *directory, const struct files *names, uint64_t *available,
                       uint64_t *total)
 {
     uint64_t most = UINT64_MAX, high = UINT64_MAX, used = 0, cache = 0;
-    read_file(directory, names->most, "", &most);
-    read_file(directory, names->high, "", &high);
+    if (!read_file(directory, names->most, "", &most) ||
+        !read_file(directory, names->high, "", &high))
+        return false;
     const uint64_t limit = high < most ? high : most;
     if (limit == UINT64_MAX)
-        return;
-    read_file(directory, names->used, "", &used);
-    read_file(directory, names->stat, names->cache, &cache);
+        return true;
+    if (!read_file(directory, names->used, "", &used) ||
+        !read_file(directory, names->stat, names->cache, &cache))
+        return false;
     used -= cache < used ? cache : used;
     const uint64_t left = used < limit ? limit - used : 0;
     *available = left < *available ? left : *available;
     *total = limit < *total ? limit : *total;
+    return true;
 }
 
-void shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, uint64_t *total)
+bool shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, uint64_t *total)
 {
     struct shuf__cgroup at = *group;
     while (at.path[0]) {
-        apply_one(at.path, &files[at.version], available, total);
+        if (!apply_one(at.path, &files[at.version], available, total))
+            return false;
         char *slash = strrchr(at.path + at.mount_point, '/');
         if (!slash)
-            return;
+            break;
         *slash = '\0';
     }
+    return true;
 }

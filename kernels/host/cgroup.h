@@ -26,14 +26,17 @@ struct shuf__cgroup {
 };
 
 /* Finds the groups of this process, version 2 first. All paths begin with `root`; only tests set it
- * to anything but "". */
-void shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS]);
+ * to anything but "". False, with errno, if a file cannot be read for lack of memory or
+ * descriptors: a group without its limit would look like unlimited memory. */
+bool shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS]);
 
-/* Lowers *available and *total to the limits of the group and of the groups above it. */
-void shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, uint64_t *total);
+/* Lowers *available and *total to the limits of the group and of the groups above it. False as
+ * shuf__cgroups_find(). */
+bool shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, uint64_t *total);
 
 /* Reads the number after `field` in a file of lines "field number". If `field` is empty, it reads
- * the first number of a line. */
+ * the first number of a line. On failure errno is 0, except if the file cannot be read for lack of
+ * memory or descriptors. */
 bool shuf__read_number(const char *path, const char *field, uint64_t *number);
 
 #ifdef __cplusplus

@@ -6,8 +6,10 @@
 
 #include "host/cgroup.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 static shuf_status read_machine(const char *root, uint64_t *available, uint64_t *total,
                                 struct shuf__error *error)
@@ -16,10 +18,16 @@ static shuf_status read_machine(const char *root, uint64_t *available, uint64_t 
     snprintf(path, sizeof path, "%s/proc/meminfo", root);
     if (!shuf__read_number(path, "MemAvailable:", available) ||
         !shuf__read_number(path, "MemTotal:", total))
-        return shuf__fail(error, SHUF_IO, "%.128s: no MemAvailable and MemTotal in it", path);
+        return shuf__fail(error, SHUF_IO, "%.128s: %s", path,
+                          errno ? strerror(errno) : "no MemAvailable and MemTotal in it");
     *available *= 1024;
     *total *= 1024;
     return SHUF_OK;
+}
+
+static shuf_status fail_groups(struct shuf__error *error)
+{
+    return shuf__fail(error, SHUF_IO, "memory limits of the control group: %s", strerror(errno));
 }
 
 static shuf_status measure(const char *root, const struct shuf__cgroup *groups, uint64_t *available,
@@ -28,7 +36,8 @@ static shuf_status measure(const char *root, const struct shuf__cgroup *groups, 
     if (read_machine(root, available, total, error))
         return error->status;
     for (int i = 0; i < SHUF__CGROUP_VERSIONS; i++)
-        shuf__cgroup_apply(&groups[i], available, total);
+        if (!shuf__cgroup_apply(&groups[i], available, total))
+            return fail_groups(error);
     return SHUF_OK;
 }
 
@@ -36,22 +45,24 @@ shuf_status shuf__host_memory_below(const char *root, uint64_t *available, uint6
                                     struct shuf__error *error)
 {
     struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS];
-    shuf__cgroups_find(root, groups);
+    if (!shuf__cgroups_find(root, groups))
+        return fail_groups(error);
     return measure(root, groups, available, total, error);
 }
 
-static struct shuf__cgroup own_groups[SHUF__CGROUP_VERSIONS];
-
-static void find_own_groups(void)
-{
-    shuf__cgroups_find("", own_groups);
-}
+static struct {
+    pthread_mutex_t lock;
+    bool are_found;
+    struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS];
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The groups are found only once, because the list of mounts can be long, and a process rarely
  * changes its groups. */
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_own_groups);
-    return measure("", own_groups, available, total, error);
+    pthread_mutex_lock(&own.lock);
+    const bool found = own.are_found = own.are_found || shuf__cgroups_find("", own.groups);
+    const shuf_status status = found ? SHUF_OK : fail_groups(error);
+    pthread_mutex_unlock(&own.lock);
+    return found ? measure("", own.groups, available, total, error) : status;
 }

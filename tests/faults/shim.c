@@ -5,32 +5,25 @@
  *
  *   SHUF_FAULT_PROGRAM  the program's name; the shim does nothing in others
  *   SHUF_FAULT_AT       the number of the call that fails, from 1 on; 0: none
- *   SHUF_FAULT_REPORT   a file for the name of the call that failed and the library that made it,
- *                       or at the end for the number of calls
+ *   SHUF_FAULT_REPORT   a file for the name of the call that failed and the library that made it.
+ *                       With SHUF_FAULT_AT=0 for the number of calls, and then for the numbers of
+ *                       those that are the first ones from their chain of callers
+ *
+ * This file has the count and the functions of malloc(). shim_calls.c has the other functions.
  */
-#include <dlfcn.h>
+#include "shim.h"
+
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pthread.h>
-#include <pwd.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 static bool is_active;
 static unsigned long fails_at;
@@ -56,45 +49,92 @@ static bool is_early(const void *memory)
     return (const uint8_t *)memory >= early && (const uint8_t *)memory < early + sizeof early;
 }
 
-/* Uses system calls directly, because the shim would count calls of open() and write(). */
-static void write_report(const char *text)
+/* Uses system calls directly, because the shim would count calls of open() and write(). Returns
+ * false if the file exists and `flags` has O_EXCL. */
+static bool write_report(const char *text, int flags)
 {
     const long fd =
-        report ? syscall(SYS_openat, AT_FDCWD, report, O_CREAT | O_TRUNC | O_WRONLY, 0600) : -1;
+        report ? syscall(SYS_openat, AT_FDCWD, report, O_CREAT | O_WRONLY | flags, 0600) : -1;
     if (fd < 0)
-        return;
+        return false;
     syscall(SYS_write, fd, text, strlen(text));
     syscall(SYS_close, fd);
+    return true;
 }
 
-/* Writes a text such as "malloc in libuv.so.1". */
-static void report_failure(const char *name, const void *caller)
+/* Writes a text such as "malloc in libuv.so.1". Returns false if another process has failed a call
+ * before, such as the parent of this process. */
+static bool report_failure(const char *name, const void *caller)
 {
     char text[128];
     Dl_info library = {.dli_fname = ""};
     dladdr(caller, &library);
     const char *slash = strrchr(library.dli_fname, '/');
     snprintf(text, sizeof text, "%s in %s", name, slash ? slash + 1 : library.dli_fname);
-    write_report(text);
+    return write_report(text, O_EXCL);
 }
 
-static bool fails_in(const char *name, int error, const void *caller)
+/* ---- Chains of callers ------------------------------------------------------------ */
+
+enum { CHAIN = 10, CHAINS = 1 << 16 };
+
+static uint64_t chains[CHAINS]; /* a hash of the callers of each call */
+
+static void note_chain(const char *name, unsigned long call)
 {
-    if (!is_active || is_paused || atomic_fetch_add(&calls, 1) + 1 != fails_at)
+    void *callers[CHAIN];
+    uint64_t hash = (uintptr_t)name;
+    if (call >= CHAINS)
+        return;
+    is_paused = true;
+    const int depth = backtrace(callers, CHAIN);
+    is_paused = false;
+    for (int i = 0; i < depth; i++)
+        hash = (hash ^ (uintptr_t)callers[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    chains[call] = hash | 1;
+}
+
+static bool is_first_of_chain(unsigned long call)
+{
+    for (unsigned long before = 0; before < call; before++)
+        if (chains[before] == chains[call])
+            return false;
+    return chains[call] != 0;
+}
+
+/* ---- The decision of one call ----------------------------------------------------- */
+
+bool fault_fails_in(const char *name, int error, const void *caller)
+{
+    if (!is_active || is_paused)
+        return false;
+    const unsigned long call = atomic_fetch_add(&calls, 1) + 1;
+    if (fails_at == 0)
+        note_chain(name, call);
+    if (call != fails_at)
         return false;
     is_active = false;
-    report_failure(name, caller);
+    if (!report_failure(name, caller))
+        return false;
     errno = error;
     return true;
 }
 
-/* Counts a call. Returns true if this call must fail. */
-#define fails(name, error) fails_in(name, error, __builtin_return_address(0))
+void fault_pause(bool pauses)
+{
+    is_paused = pauses;
+}
 
-#define REAL(name)                 \
-    static __typeof__(name) *real; \
-    if (!real)                     \
-        *(void **)&real = dlsym(RTLD_NEXT, #name);
+static const char calls_variable[] = "SHUF_FAULT_CALLS";
+
+void fault_pass_on_calls(void)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lu", atomic_load(&calls));
+    is_paused = true;
+    setenv(calls_variable, text, 1);
+    is_paused = false;
+}
 
 /* ---- Memory ---------------------------------------------------------------------- */
 
@@ -161,307 +201,6 @@ EXPORT void *reallocarray(void *memory, size_t count, size_t size)
     return realloc(memory, bytes);
 }
 
-EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
-{
-    REAL(posix_memalign)
-    return fails("posix_memalign", ENOMEM) ? ENOMEM : real(memory, alignment, size);
-}
-
-EXPORT void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
-{
-    REAL(mmap)
-    return fails("mmap", ENOMEM) ? MAP_FAILED : real(at, size, protection, flags, fd, offset);
-}
-
-EXPORT int memfd_create(const char *name, unsigned flags)
-{
-    REAL(memfd_create)
-    return fails("memfd_create", EMFILE) ? -1 : real(name, flags);
-}
-
-EXPORT int ftruncate(int fd, off_t size)
-{
-    REAL(ftruncate)
-    return fails("ftruncate", ENOSPC) ? -1 : real(fd, size);
-}
-
-/* ---- Files -------------------------------------------------------------------------- */
-
-EXPORT int open(const char *path, int flags, ...)
-{
-    REAL(open)
-    va_list arguments;
-    va_start(arguments, flags);
-    const mode_t mode = va_arg(arguments, mode_t);
-    va_end(arguments);
-    return fails("open", EMFILE) ? -1 : real(path, flags, mode);
-}
-
-/* These commands never fail: to read flags, and to end a file lease. */
-EXPORT int fcntl(int fd, int command, ...)
-{
-    REAL(fcntl)
-    va_list arguments;
-    va_start(arguments, command);
-    void *argument = va_arg(arguments, void *);
-    va_end(arguments);
-    const bool succeeds = command == F_GETFD || command == F_GETFL ||
-                          (command == F_SETLEASE && (long)argument == F_UNLCK);
-    return !succeeds && fails("fcntl", EINVAL) ? -1 : real(fd, command, argument);
-}
-
-/* Reads and writes of pipes and eventfds never fail here, because libuv relies on them. */
-static bool can_fail(int fd)
-{
-    struct stat status;
-    return syscall(SYS_fstat, fd, &status) == 0 &&
-           (S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode));
-}
-
-EXPORT ssize_t read(int fd, void *out, size_t size)
-{
-    REAL(read)
-    return can_fail(fd) && fails("read", EIO) ? -1 : real(fd, out, size);
-}
-
-EXPORT ssize_t write(int fd, const void *bytes, size_t size)
-{
-    REAL(write)
-    return can_fail(fd) && fails("write", EIO) ? -1 : real(fd, bytes, size);
-}
-
-EXPORT FILE *fopen(const char *path, const char *mode)
-{
-    REAL(fopen)
-    return fails("fopen", EMFILE) ? NULL : real(path, mode);
-}
-
-EXPORT int fstat(int fd, struct stat *status)
-{
-    REAL(fstat)
-    return fails("fstat", EIO) ? -1 : real(fd, status);
-}
-
-EXPORT int fallocate(int fd, int mode, off_t offset, off_t size)
-{
-    REAL(fallocate)
-    return fails("fallocate", ENOSPC) ? -1 : real(fd, mode, offset, size);
-}
-
-EXPORT int fsync(int fd)
-{
-    REAL(fsync)
-    return fails("fsync", EIO) ? -1 : real(fd);
-}
-
-EXPORT int fchmod(int fd, mode_t mode)
-{
-    REAL(fchmod)
-    return fails("fchmod", EPERM) ? -1 : real(fd, mode);
-}
-
-EXPORT int flock(int fd, int operation)
-{
-    REAL(flock)
-    return fails("flock", ENOLCK) ? -1 : real(fd, operation);
-}
-
-EXPORT int rename(const char *from, const char *to)
-{
-    REAL(rename)
-    return fails("rename", EACCES) ? -1 : real(from, to);
-}
-
-EXPORT int mkostemp(char *name, int flags)
-{
-    REAL(mkostemp)
-    return fails("mkostemp", EMFILE) ? -1 : real(name, flags);
-}
-
-EXPORT int linkat(int from, const char *old, int to, const char *new, int flags)
-{
-    REAL(linkat)
-    return fails("linkat", EACCES) ? -1 : real(from, old, to, new, flags);
-}
-
-EXPORT ssize_t pread(int fd, void *out, size_t size, off_t offset)
-{
-    REAL(pread)
-    return fails("pread", EIO) ? -1 : real(fd, out, size, offset);
-}
-
-/* ---- Sockets ------------------------------------------------------------------------ */
-
-EXPORT int socket(int family, int type, int protocol)
-{
-    REAL(socket)
-    return fails("socket", EMFILE) ? -1 : real(family, type, protocol);
-}
-
-EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
-{
-    REAL(connect)
-    return fails("connect", ECONNREFUSED) ? -1 : real(fd, address, length);
-}
-
-EXPORT int bind(int fd, const struct sockaddr *address, socklen_t length)
-{
-    REAL(bind)
-    return fails("bind", EACCES) ? -1 : real(fd, address, length);
-}
-
-EXPORT int listen(int fd, int backlog)
-{
-    REAL(listen)
-    return fails("listen", EADDRINUSE) ? -1 : real(fd, backlog);
-}
-
-EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
-{
-    REAL(accept4)
-    return fails("accept4", EMFILE) ? -1 : real(fd, address, length, flags);
-}
-
-EXPORT ssize_t recv(int fd, void *out, size_t size, int flags)
-{
-    REAL(recv)
-    return fails("recv", ECONNRESET) ? -1 : real(fd, out, size, flags);
-}
-
-EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
-{
-    REAL(recvmsg)
-    return fails("recvmsg", ECONNRESET) ? -1 : real(fd, message, flags);
-}
-
-EXPORT ssize_t send(int fd, const void *bytes, size_t size, int flags)
-{
-    REAL(send)
-    return fails("send", ENOBUFS) ? -1 : real(fd, bytes, size, flags);
-}
-
-EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
-{
-    REAL(sendmsg)
-    return fails("sendmsg", ENOBUFS) ? -1 : real(fd, message, flags);
-}
-
-EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
-{
-    REAL(setsockopt)
-    return fails("setsockopt", ENOBUFS) ? -1 : real(fd, level, name, value, size);
-}
-
-/* ---- Names: the real functions of glibc crash if they get no memory ------------------ */
-
-EXPORT struct passwd *getpwuid(uid_t uid)
-{
-    REAL(getpwuid)
-    is_paused = true;
-    struct passwd *entry = real(uid);
-    is_paused = false;
-    return entry;
-}
-
-EXPORT int getgrgid_r(gid_t gid, struct group *group, char *text, size_t size,
-                      struct group **result)
-{
-    REAL(getgrgid_r)
-    is_paused = true;
-    const int error = real(gid, group, text, size, result);
-    is_paused = false;
-    return error;
-}
-
-EXPORT int getpwuid_r(uid_t uid, struct passwd *user, char *text, size_t size,
-                      struct passwd **result)
-{
-    REAL(getpwuid_r)
-    is_paused = true;
-    const int error = real(uid, user, text, size, result);
-    is_paused = false;
-    return error;
-}
-
-/* AddressSanitizer calls this function in each new thread, and ends the process if it fails. */
-EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
-{
-    REAL(pthread_getattr_np)
-    is_paused = true;
-    const int error = real(thread, attributes);
-    is_paused = false;
-    return error;
-}
-
-/* ---- The loop and its threads ------------------------------------------------------- */
-
-EXPORT int epoll_create1(int flags)
-{
-    REAL(epoll_create1)
-    return fails("epoll_create1", EMFILE) ? -1 : real(flags);
-}
-
-EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
-{
-    REAL(epoll_ctl)
-    return fails("epoll_ctl", ENOSPC) ? -1 : real(epoll, operation, fd, event);
-}
-
-EXPORT int eventfd(unsigned value, int flags)
-{
-    static int (*real)(unsigned, int);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "eventfd");
-    return fails("eventfd", EMFILE) ? -1 : real(value, flags);
-}
-
-EXPORT int pipe2(int ends[2], int flags)
-{
-    REAL(pipe2)
-    return fails("pipe2", EMFILE) ? -1 : real(ends, flags);
-}
-
-EXPORT int inotify_init1(int flags)
-{
-    static int (*real)(int);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "inotify_init1");
-    return fails("inotify_init1", EMFILE) ? -1 : real(flags);
-}
-
-EXPORT int inotify_add_watch(int fd, const char *path, uint32_t mask)
-{
-    static int (*real)(int, const char *, uint32_t);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "inotify_add_watch");
-    return fails("inotify_add_watch", ENOSPC) ? -1 : real(fd, path, mask);
-}
-
-/* glibc before 2.36 has no function pidfd_open(), so shufd uses syscall() for it. */
-EXPORT long syscall(long number, ...)
-{
-    static long (*real)(long, ...);
-    long argument[6];
-    va_list arguments;
-    va_start(arguments, number);
-    for (int i = 0; i < 6; i++)
-        argument[i] = va_arg(arguments, long);
-    va_end(arguments);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
-    if (number == SYS_pidfd_open && fails("pidfd_open", EMFILE))
-        return -1;
-    return real(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-                argument[5]);
-}
-
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *argument)
-{
-    REAL(pthread_create)
-    return fails("pthread_create", EAGAIN) ? EAGAIN : real(thread, attributes, start, argument);
-}
-
 /* ---- The count ---------------------------------------------------------------------- */
 
 static unsigned long number_of(const char *name)
@@ -477,6 +216,8 @@ static void begin(void)
         return;
     report = getenv("SHUF_FAULT_REPORT");
     fails_at = number_of("SHUF_FAULT_AT");
+    atomic_store(&calls, number_of(calls_variable));
+    unsetenv(calls_variable);
     is_active = true;
 }
 
@@ -502,13 +243,22 @@ EXPORT int __libc_start_main(start_function *program, int argc, char **argv, voi
     return real(counted_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
+/* Writes the number of calls and the first call of each chain. */
+static void write_count(void)
+{
+    static char text[8 * CHAINS];
+    const unsigned long count = atomic_load(&calls);
+    int length = snprintf(text, sizeof text, "%lu", count);
+    for (unsigned long call = 1; call <= count && call < CHAINS; call++)
+        if (is_first_of_chain(call))
+            length += snprintf(text + length, sizeof text - (size_t)length, " %lu", call);
+    write_report(text, O_TRUNC);
+}
+
 __attribute__((destructor)) static void end(void)
 {
-    char text[32];
     const bool counts = is_active && fails_at == 0;
     is_active = false;
-    if (!counts)
-        return;
-    snprintf(text, sizeof text, "%lu", atomic_load(&calls));
-    write_report(text);
+    if (counts)
+        write_count();
 }

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""The verbs of shufctl in fault tests. A verb that succeeds must print what it prints without a fault."""
+import collections
+import json
+import os
+import pwd
+import re
+import subprocess
+
+from programs import SYSEXITS, Bad, check_end
+
+RAW = ["--out", "out", "--format", "raw"]
+VERBS = {
+    "permute": ["permute", "--n", "1000", "--seed", "7", *RAW],
+    "permute-text": ["permute", "--n", "10", "--seed", "7", "--out", "-", "--format", "text"],
+    "gauss": ["gauss", "--count", "1000", "--seed", "7", *RAW],
+    "uniform": ["uniform", "--count", "1000", "--seed", "7", "--out", "out", "--format", "npy"],
+    "summary": ["uniform", "--count", "1000", "--seed", "7", "--json"],
+    "index": ["index", "--n", "1000", "--seed", "7", "--at", "1,5,999", "--out", "out", "--format", "text"],
+    "shuffle": ["shuffle", "--in", "in", "--record", "8", "--seed", "7", "--out", "out"],
+    "status": ["status"],
+    "status-json": ["status", "--json"],
+    "leases": ["leases"],
+    "leases-json": ["leases", "--json"],
+    "top": ["top", "--count", "1", "--interval", "100ms"],
+    "doctor": ["doctor"],
+    "doctor-json": ["doctor", "--json"],
+    "metrics": ["metrics"],
+    "metrics-json": ["metrics", "--json"],
+    "drop": ["drop"],
+    "drop-json": ["drop", "--user", "0", "--json"],
+    "version": ["version"],
+    "version-json": ["version", "--json"],
+    "completion": ["--completion", "bash"],
+}
+WITHOUT_DAEMON = {"completion"}
+# The faults that these verbs find are on standard output.
+REPORTS = {"doctor", "doctor-json"}
+# The beginnings of lines that only explain others.
+HINTS = {"in"}
+USER = pwd.getpwuid(os.getuid()).pw_name  # a number if the name is not found
+expected_values, expected_parts = {}, {}
+
+
+def parts_of_json(value, path=""):
+    """The path of each value, without the numbers of array elements."""
+    if isinstance(value, dict):
+        return [part for key, item in value.items() for part in parts_of_json(item, f"{path}.{key}")]
+    if isinstance(value, list):
+        return [part for item in value for part in parts_of_json(item, f"{path}[]")]
+    return [path]
+
+
+def parts(text):
+    """The names of the printed values: the values themselves differ between two runs."""
+    try:
+        return collections.Counter(parts_of_json(json.loads(text)))
+    except ValueError:
+        words = (line.split(" ")[0] for line in text.splitlines())
+        return collections.Counter(re.sub(f"[0-9]+|^{USER}$", "0", word) for word in words)
+
+
+def hold_lease(run):
+    """Starts a program that holds a lease, so lists are not empty."""
+    command = [run.build / "tests/faults/fault_client", run.socket, "hold"]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=run.environment(False))
+    holder.stdout.readline()
+    return holder
+
+
+def check_output(run, verb, printed):
+    out = run.folder / "out"
+    values = out.read_bytes() if out.exists() else None
+    if values != expected_values.setdefault(verb, values):
+        raise Bad("shufctl succeeded with wrong values")
+    missing = expected_parts.setdefault(verb, parts(printed)) - parts(printed)
+    if missing.keys() - HINTS:
+        raise Bad(f"shufctl succeeded without {[*missing]}")
+
+
+def call_verb(run, verb):
+    command = [run.build / "client/shufctl/shufctl", *VERBS[verb]]
+    done = run.call(command if verb in WITHOUT_DAEMON else [*command, "--socket", run.socket], True)
+    printed, errors = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    check_end(run, "shufctl", done.returncode, errors + (printed if verb in REPORTS else ""), SYSEXITS)
+    if done.returncode == 0:
+        check_output(run, verb, printed)
+
+
+def shufctl(run, verb):
+    (run.folder / "in").write_bytes(bytes(range(256)) * 8)
+    if verb in WITHOUT_DAEMON:
+        call_verb(run, verb)
+        return
+    run.start_daemon()
+    try:
+        holder = hold_lease(run)
+        call_verb(run, verb)
+        holder.communicate()
+        check_end(run, "shufd", run.stop_daemon(), run.daemon_log(), set())
+    finally:
+        run.kill_daemon()
