@@ -235,11 +235,12 @@ static void flood_refused(int channel, void *context)
     const struct harness *h = context;
     static const uint8_t bytes[65536];
     int fd;
-    (void)channel;
-    while ((fd = harness_connect(h->socket)) >= 0) {
+    for (int i = 0; (fd = harness_connect(h->socket)) >= 0; i++) {
         while (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) > 0)
             continue;
         close(fd);
+        if (i == 0)
+            child_send(channel, 0);
     }
     pause(); /* child_kill() ends the child */
 }
@@ -259,6 +260,8 @@ static void refused_connections_do_not_delay_others(void **state)
     const struct latency idle = bystander_measure("held connections", bystander);
     for (int i = 0; i < FLOODERS; i++)
         flooders[i] = child_start(flood_refused, &h);
+    for (int i = 0; i < FLOODERS; i++)
+        child_receive(flooders[i].channel);
     const struct latency latency = bystander_measure("refused connections", bystander);
     bystander_expect_near(&latency, &idle);
     const double begin_ms = bystander_clock_ms();

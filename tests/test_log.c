@@ -122,12 +122,14 @@ static void stopped_reader_does_not_block_daemon(void **state)
     struct harness h;
     struct child flooders[FLOODERS];
     const int reader = start_on_pipe(&h);
-    const struct latency idle = bystander_connect_and_measure("idle", &h);
+    struct wire *bystander = wire_greet(&h);
+    const struct latency idle = bystander_measure("idle", bystander);
     start_flood(flooders, &h);
     serve_until_dropped(&h, 2000);
     const struct latency latency =
-        bystander_connect_and_measure("bad frames, stopped reader of the log", &h);
+        bystander_measure("bad frames, stopped reader of the log", bystander);
     bystander_expect_near(&latency, &idle);
+    wire_close(bystander);
     end_flood(flooders);
     uint64_t reported = 0;
     for (unsigned waited = 0; reported == 0 || reported != wire_status(&h).log_dropped;

@@ -164,26 +164,29 @@ static pid_t start_flood(add_request *add)
 
 /* ---- the bystander ---- */
 
-static void expect_served_beside(const char *name, add_request *add, const struct latency *idle)
+static void expect_served_beside(const char *name, add_request *add, struct wire *bystander,
+                                 const struct latency *idle)
 {
     int status;
     const pid_t flood = start_flood(add);
-    const struct latency latency = bystander_connect_and_measure(name, &h);
+    const struct latency latency = bystander_measure(name, bystander);
     bystander_expect_near(&latency, idle);
     assert_int_equal(waitpid(flood, &status, WNOHANG), 0); /* it has not failed */
     kill(flood, SIGKILL);
     assert_int_equal(waitpid(flood, &status, 0), flood);
-    WIRE_AWAIT(&h, s, s.clients == 1);
+    WIRE_AWAIT(&h, s, s.clients == 2); /* the bystander, and this one */
 }
 
 static void floods_do_not_delay_other_users(void **state)
 {
     (void)state;
-    const struct latency idle = bystander_connect_and_measure("idle", &h);
-    expect_served_beside("status", add_status, &idle);
-    expect_served_beside("leases", add_leases, &idle);
-    expect_served_beside("release", add_release, &idle);
-    expect_served_beside("permute", add_permute, &idle);
+    struct wire *bystander = wire_greet(&h);
+    const struct latency idle = bystander_measure("idle", bystander);
+    expect_served_beside("status", add_status, bystander, &idle);
+    expect_served_beside("leases", add_leases, bystander, &idle);
+    expect_served_beside("release", add_release, bystander, &idle);
+    expect_served_beside("permute", add_permute, bystander, &idle);
+    wire_close(bystander);
 }
 
 /* ---- connections of a user ---- */

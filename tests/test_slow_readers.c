@@ -71,7 +71,8 @@ static void check_clients_are_closed(unsigned results)
 {
     struct wire *clients[CLIENTS];
     const uint64_t n = (uint64_t)N * CLIENTS / results;
-    const struct latency idle = bystander_connect_and_measure("idle", &h);
+    struct wire *bystander = wire_greet(&h);
+    const struct latency idle = bystander_measure("idle", bystander);
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_greet(&h);
@@ -80,8 +81,9 @@ static void check_clients_are_closed(unsigned results)
         wire_expect(clients[i], SHUF_OK, "");
     }
     assert_true(wire_status(&h).memory_used >= CLIENTS * UINT64_C(4) * N);
-    const struct latency latency = bystander_connect_and_measure("clients that do not read", &h);
+    const struct latency latency = bystander_measure("clients that do not read", bystander);
     bystander_expect_near(&latency, &idle);
+    wire_close(bystander);
     take_large_lease();
     unsigned closed_count = 0;
     for (int i = 0; i < CLIENTS; i++) {
