@@ -11,13 +11,15 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
-    QUICK_N = 1000, /* quick on each backend */
-    JOB_N = 100000, /* quick on none */
-    LEAST_MS = 500, /* of a measurement: the load needs time to reach its full strength */
+    QUICK_N = 1000,  /* quick on each backend */
+    JOB_N = 100000,  /* quick on none */
+    LEAST_MS = 1000, /* of a measurement: the load needs time to reach its full strength */
+    PAUSE_US = 1000, /* before each request, which so meets the daemon at any time of its work */
     LEAST_COUNT = 100,
-    MOST_COUNT = 100000,
+    MOST_COUNT = 10000,
     HIGHEST_PRIORITY = -20,
 };
 
@@ -66,6 +68,7 @@ static unsigned take_samples(double *ms, struct wire *w, uint64_t n)
     const double end_ms = bystander_clock_ms() + LEAST_MS;
     for (double begin_ms, now_ms = 0;
          (now_ms < end_ms || count < LEAST_COUNT) && count < MOST_COUNT; count++) {
+        usleep(PAUSE_US);
         begin_ms = bystander_clock_ms();
         request(w, n);
         now_ms = bystander_clock_ms();
