@@ -31,8 +31,11 @@ enum {
 
 /* A bystander's job waits for a turn of the others: 10 ms on a CPU, 2 ms on a GPU, and more if
  * other programs use the processors. */
-static const struct latency most_for_job =
-    WIRE_SANITIZED ? (struct latency){400, 4000, 10000} : (struct latency){100, 1000, 2000};
+static const struct latency most_for_job = {
+    .p50_ms = WIRE_SANITIZED ? 400 : 100,
+    .p99_ms = WIRE_SANITIZED ? 4000 : 1000,
+    .worst_ms = WIRE_SANITIZED ? 10000 : 2000,
+};
 
 static struct harness h;
 static pid_t hogs[HOGS * HOG_JOBS];
