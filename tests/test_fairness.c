@@ -189,10 +189,8 @@ static struct wire *open_bystander(void)
 
 static void expect_served_beside(const char *load, struct wire *w, const struct latency *idle)
 {
-    const struct latency job = bystander_measure_jobs(load, w);
-    bystander_expect_below(&job, &most_for_job);
-    const struct latency quick = bystander_measure(load, w);
-    bystander_expect_near(&quick, idle);
+    bystander_expect_jobs_below(load, w, &most_for_job);
+    bystander_expect_near(load, w, idle);
 }
 
 struct load {

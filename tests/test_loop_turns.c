@@ -169,8 +169,7 @@ static void expect_served_beside(const char *name, add_request *add, struct wire
 {
     int status;
     const pid_t flood = start_flood(add);
-    const struct latency latency = bystander_measure(name, bystander);
-    bystander_expect_near(&latency, idle);
+    bystander_expect_near(name, bystander, idle);
     assert_int_equal(waitpid(flood, &status, WNOHANG), 0); /* it has not failed */
     kill(flood, SIGKILL);
     assert_int_equal(waitpid(flood, &status, 0), flood);

@@ -6,6 +6,7 @@
 
 #include "cmocka_all.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@ enum {
     PAUSE_US = 1000, /* before each request, which so meets the daemon at any time of its work */
     LEAST_COUNT = 100,
     MOST_COUNT = 10000,
+    ATTEMPTS = 3,
     HIGHEST_PRIORITY = -20,
 };
 
@@ -98,28 +100,33 @@ struct latency bystander_measure(const char *load, struct wire *w)
     return measure(load, w, QUICK_N);
 }
 
-struct latency bystander_measure_jobs(const char *load, struct wire *w)
-{
-    return measure(load, w, JOB_N);
-}
-
-static void expect_below(const char *name, double got, double most)
+static bool is_below(const char *name, double got, double most)
 {
     if (got > most)
-        fail_msg("%s of a bystander: %.3f ms, expected at most %.3f ms", name, got, most);
+        printf("%s of the bystander: %.3f ms, expected at most %.3f ms\n", name, got, most);
+    return got <= most;
 }
 
-void bystander_expect_below(const struct latency *got, const struct latency *most)
+static void expect_below(const char *load, struct wire *w, uint64_t n, const struct latency *most)
 {
-    expect_below("p50", got->p50_ms, most->p50_ms);
-    expect_below("p99", got->p99_ms, most->p99_ms);
-    expect_below("the worst latency", got->worst_ms, most->worst_ms);
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const struct latency got = measure(load, w, n);
+        assert_true(is_below("worst latency", got.worst_ms, most->worst_ms));
+        if (is_below("p50", got.p50_ms, most->p50_ms) && is_below("p99", got.p99_ms, most->p99_ms))
+            return;
+    }
+    fail_msg("the bystander is delayed by this load: %s", load);
 }
 
-void bystander_expect_near(const struct latency *got, const struct latency *idle)
+void bystander_expect_near(const char *load, struct wire *w, const struct latency *idle)
 {
     const double scale = WIRE_SANITIZED ? 5 : 1;
     const struct latency most = {5 * idle->p50_ms + 2 * scale, 5 * idle->p99_ms + 100 * scale,
                                  2000 * scale};
-    bystander_expect_below(got, &most);
+    expect_below(load, w, QUICK_N, &most);
+}
+
+void bystander_expect_jobs_below(const char *load, struct wire *w, const struct latency *most)
+{
+    expect_below(load, w, JOB_N, most);
 }
