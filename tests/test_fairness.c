@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Users take turns: many long jobs of one user do not make the other users wait.
+ * Users take turns: many long jobs of one user do not make the other users wait. A bystander's
+ * latency has a bound.
  */
 #include "shuf.h"
+#include "support/bystander.h"
+#include "support/child.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
 
@@ -20,6 +23,18 @@ enum {
     HOG_UID = 61000,
     N = 3000000, /* large enough to take milliseconds, and too large for the loop's thread */
     TIMEOUT_MS = 60000,
+    LATE_CLIENTS = 8,
+    PREFETCHING = 64, /* connections that send prefetches */
+    PREFETCHES = 4,   /* of each connection */
+    BYSTANDER_UID = HOG_UID + HOGS,
+};
+
+/* A bystander's job waits for a turn of the others: 10 ms on a CPU, 2 ms on a GPU, and more if
+ * other programs use the processors. */
+static const struct latency most_for_job = {
+    .p50_ms = WIRE_SANITIZED ? 400 : 100,
+    .p99_ms = WIRE_SANITIZED ? 4000 : 1000,
+    .worst_ms = WIRE_SANITIZED ? 10000 : 2000,
 };
 
 static struct harness h;
@@ -94,8 +109,9 @@ static void start_hog(uid_t uid, uint64_t seed)
     hogs[n_hogs++] = pid;
 }
 
-/* Ends all hogs. Each job beyond its user's queue has failed with BUSY. */
-static void end_hogs(unsigned expected_busy)
+/* Ends all hogs. Each job beyond its user's queue has failed with BUSY. `others` is the number of
+ * connections that remain. */
+static void end_hogs(unsigned expected_busy, uint64_t others)
 {
     unsigned busy = 0;
     for (unsigned i = 0; i < n_hogs; i++) {
@@ -107,7 +123,7 @@ static void end_hogs(unsigned expected_busy)
     }
     n_hogs = 0;
     assert_int_equal(busy, expected_busy);
-    WIRE_AWAIT(&h, s, s.queued == 0 && s.clients == 1);
+    WIRE_AWAIT(&h, s, s.queued == 0 && s.clients == others + 1);
 }
 
 static void start_hogs(void)
@@ -116,6 +132,101 @@ static void start_hogs(void)
         for (unsigned job = 0; job < HOG_JOBS; job++)
             start_hog((uid_t)(HOG_UID + user), job);
     wire_await_queued(&h, HOGS * 5); /* of each user one job runs and four wait */
+}
+
+/* ---- a bystander beside hogs ---- */
+
+/* Requests the last value of one permutation of 10^9 numbers after the other. The daemon has to
+ * compute all values before it. */
+static void run_late_values(int channel, void *seed)
+{
+    (void)channel;
+    shuf_permutation late = {.algorithm = "philox24",
+                             .n = 1000000000,
+                             .view = SHUF_VIEW_SLICE,
+                             .offset = 999999999,
+                             .count = 1,
+                             .stride = 1};
+    uint64_t value;
+    shuf *handle = open_handle();
+    for (late.seed = *(uint64_t *)seed << 32;; late.seed++) {
+        const shuf_status status = shuf_permute(handle, &late, &value, sizeof value, NULL);
+        check(status == SHUF_OK || status == SHUF_BUSY, shuf_message(handle));
+        if (status == SHUF_BUSY)
+            usleep(1000);
+    }
+}
+
+/* Sends prefetches of endless jobs. The connections are closed, which cancels the prefetches, and
+ * opened again. */
+static void run_prefetches(int channel, void *seed)
+{
+    struct wire *w[PREFETCHING] = {NULL};
+    Shuf__Slice slice;
+    (void)channel, (void)seed;
+    for (unsigned i = 0;; i = (i + 1) % PREFETCHING) {
+        if (w[i])
+            wire_close(w[i]);
+        w[i] = wire_greet(&h);
+        for (int prefetch = 0; prefetch < PREFETCHES; prefetch++) {
+            Shuf__Permute permute = wire_endless_permutation(&slice);
+            permute.prefetch = true;
+            wire_send_permute(w[i], &permute);
+            const Shuf__Reply *reply = wire_receive(w[i]);
+            check(reply->status == SHUF_OK || reply->status == SHUF_BUSY, reply->message);
+        }
+    }
+}
+
+/* Connects as another user. The kernel reports the effective user to the daemon. */
+static struct wire *open_bystander(void)
+{
+    assert_int_equal(seteuid(BYSTANDER_UID), 0);
+    struct wire *w = wire_greet(&h);
+    assert_int_equal(seteuid(0), 0);
+    return w;
+}
+
+static void expect_served_beside(const char *load, struct wire *w, const struct latency *idle)
+{
+    bystander_expect_jobs_below(load, w, &most_for_job);
+    bystander_expect_near(load, w, idle);
+}
+
+struct load {
+    const char *name;
+    unsigned clients;
+    void (*run)(int channel, void *seed);
+};
+
+static void expect_served_beside_load(const struct load *load, struct wire *w,
+                                      const struct latency *idle)
+{
+    struct child children[LATE_CLIENTS];
+    for (uint64_t seed = 0; seed < load->clients; seed++)
+        children[seed] = child_start_as(HOG_UID, load->run, &seed);
+    WIRE_AWAIT(&h, s, s.queued >= 5); /* one job runs and four wait */
+    expect_served_beside(load->name, w, idle);
+    for (unsigned i = 0; i < load->clients; i++)
+        child_kill(&children[i]);
+    WIRE_AWAIT(&h, s, s.queued == 0 && s.clients == 2);
+}
+
+/* The bystander's requests are never BUSY, and its jobs wait for one turn. */
+static void bystander_is_served_soon(void **state)
+{
+    static const struct load late_values = {"late values of 8 clients", LATE_CLIENTS,
+                                            run_late_values};
+    static const struct load prefetches = {"prefetches of 64 connections", 1, run_prefetches};
+    (void)state;
+    struct wire *w = open_bystander();
+    const struct latency idle = bystander_measure("idle", w);
+    start_hogs();
+    expect_served_beside("endless jobs of 5 users", w, &idle);
+    end_hogs(HOGS * (HOG_JOBS - 5), 1);
+    expect_served_beside_load(&late_values, w, &idle);
+    expect_served_beside_load(&prefetches, w, &idle);
+    wire_close(w);
 }
 
 /* ---- requests while hogs run ---- */
@@ -202,7 +313,7 @@ static void every_request_is_served_beside_endless_jobs(void **state)
         lease(handle, seed);
     }
     shuf_close(handle);
-    end_hogs(HOGS * (HOG_JOBS - 5));
+    end_hogs(HOGS * (HOG_JOBS - 5), 0);
 }
 
 /* Four users take turns all the time. Their jobs are paused again and again, and still give the
@@ -239,7 +350,7 @@ static void paused_jobs_end_with_their_clients(void **state)
     (void)state;
     start_hogs();
     usleep(100000); /* some turns */
-    end_hogs(HOGS * (HOG_JOBS - 5));
+    end_hogs(HOGS * (HOG_JOBS - 5), 0);
 }
 
 int main(int argc, char **argv)
@@ -248,6 +359,7 @@ int main(int argc, char **argv)
     parent = getpid();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_request_is_served_beside_endless_jobs, start, stop),
+        cmocka_unit_test_setup_teardown(bystander_is_served_soon, start, stop),
         cmocka_unit_test_setup_teardown(paused_jobs_give_right_values, start, stop),
         cmocka_unit_test_setup_teardown(paused_jobs_end_with_their_clients, start, stop),
     };

@@ -4,16 +4,20 @@
  * without end. The daemon still serves other clients. Afterwards it has no more descriptors open
  * than before.
  */
+#include "support/bystander.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
+#include "support/shufd.h"
 #include "wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #ifndef SO_PASSRIGHTS
@@ -208,12 +212,76 @@ static void refused_connections_cost_one_read(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* ---- a flood of refused connections ---- */
+
+enum {
+    HELD = 250,   /* connections that use the limit */
+    FLOODERS = 8, /* processes that open connections and write without end */
+    END_MS = 5000 * (1 + WIRE_SANITIZED), /* the most from SIGTERM to the end */
+};
+
+static void hold_connections(int channel, void *context)
+{
+    struct wire *held[HELD];
+    for (int i = 0; i < HELD; i++)
+        held[i] = wire_greet(context);
+    child_send(channel, 0);
+    wire_expect_end(held[0]); /* the daemon closes it at its end */
+}
+
+/* Writes to refused connections until the daemon has ended. */
+static void flood_refused(int channel, void *context)
+{
+    const struct harness *h = context;
+    static const uint8_t bytes[65536];
+    int fd;
+    for (int i = 0; (fd = harness_connect(h->socket)) >= 0; i++) {
+        while (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) > 0)
+            continue;
+        close(fd);
+        if (i == 0)
+            child_send(channel, 0);
+    }
+    pause(); /* child_kill() ends the child */
+}
+
+/* The flood ends with the daemon, so it also runs between SIGTERM and the end. */
+static void refused_connections_do_not_delay_others(void **state)
+{
+    (void)state;
+    struct harness h;
+    struct child holder, flooders[FLOODERS];
+    char config[64];
+    snprintf(config, sizeof config, "clients = %d\n", HELD + 1);
+    wire_start(&h, backend, config);
+    struct wire *bystander = wire_greet(&h);
+    holder = child_start(hold_connections, &h);
+    child_receive(holder.channel);
+    const struct latency idle = bystander_measure("held connections", bystander);
+    for (int i = 0; i < FLOODERS; i++)
+        flooders[i] = child_start(flood_refused, &h);
+    for (int i = 0; i < FLOODERS; i++)
+        child_receive(flooders[i].channel);
+    bystander_expect_near("refused connections", bystander, &idle);
+    const double begin_ms = bystander_clock_ms();
+    shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    const double end_ms = bystander_clock_ms() - begin_ms;
+    printf("end beside refused connections: %.0f ms\n", end_ms);
+    assert_true(end_ms <= END_MS);
+    for (int i = 0; i < FLOODERS; i++)
+        child_kill(&flooders[i]);
+    child_join(&holder);
+    wire_close(bystander);
+    assert_true(harness_stop(&h));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(daemon_survives_floods),
         cmocka_unit_test(sent_descriptors_are_refused),
         cmocka_unit_test(refused_connections_cost_one_read),
+        cmocka_unit_test(refused_connections_do_not_delay_others),
     };
     backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

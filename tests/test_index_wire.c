@@ -72,6 +72,27 @@ static void every_query_count_is_served(void **state)
     wire_close(w);
 }
 
+/* With 0 positions, a message has no array of them. A look-up in philox24 or lcg is a job even
+ * then. */
+static void no_positions_are_served(void **state)
+{
+    static const char *const algorithms[] = {"primefold", "philox24", "lcg"};
+    static const uint64_t sizes[] = {1, 1000, BIT(20), BIT(20) + 1};
+    struct wire *w = wire_greet(&harness_shared);
+    (void)state;
+    for (size_t i = 0; i < 3 * 4 * 2; i++) {
+        Shuf__Index index = look_up_message(sizes[i / 2 % 4], NULL, 0);
+        index.algorithm = (char *)(uintptr_t)algorithms[i / 8];
+        index.inverse = i % 2;
+        send_index(w, &index);
+        const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
+        assert_int_equal(reply->body_case, SHUF__REPLY__BODY_INDEX);
+        assert_string_equal(reply->index->algorithm, algorithms[i / 8]);
+        assert_int_equal(reply->index->n_value, 0);
+    }
+    wire_close(w);
+}
+
 static void wrong_look_ups_are_refused(void **state)
 {
     (void)state;
@@ -256,6 +277,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_query_count_is_served),
+        cmocka_unit_test(no_positions_are_served),
         cmocka_unit_test(wrong_look_ups_are_refused),
         cmocka_unit_test(replies_keep_request_order),
         cmocka_unit_test(look_ups_beside_an_endless_job),

@@ -199,6 +199,20 @@ static void results_make_room(void **state)
     wire_close(w);
 }
 
+/* The job of a summary waits for its workspace in the same way, and then succeeds. */
+static void results_make_room_for_summaries(void **state)
+{
+    (void)state;
+    struct wire *w = wire_greet(&h);
+    for (uint64_t i = 0; i < 4; i++)
+        close(keep_result(w, 1 + i));
+    Shuf__Permute permute = wire_permutation(8 * N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.fingerprint = true;
+    wire_send_permute(w, &permute);
+    wire_expect(w, SHUF_OK, "");
+    wire_close(w);
+}
+
 static void keep_as_user(int channel, void *context)
 {
     (void)context;
@@ -288,6 +302,7 @@ int main(int argc, char **argv)
         ROW(watch_survives_many_frees),
         ROW_WITH_CACHE(kept_results_make_no_room),
         ROW_WITH_CACHE(results_make_room),
+        ROW_WITH_CACHE(results_make_room_for_summaries),
         ROW_WITH_CACHE(kept_results_count_for_their_user),
     };
     harness_backend = harness_backend_or_skip(argc, argv);

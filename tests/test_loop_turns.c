@@ -3,6 +3,7 @@
  * Users share the thread of the daemon's loop. One user sends requests without end over many
  * connections, and the other users still get their share of time.
  */
+#include "support/bystander.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
@@ -16,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -26,9 +26,6 @@ enum {
     LEASING = 8,
     RELEASES = 200, /* leases in one Release request; the last one does not exist */
     BATCH = 16,     /* requests in one write to the socket */
-    ROUNDS = 200,
-    /* the most for the median time of a bystander's request; 0.1 on an idle machine */
-    MOST_MS = WIRE_SANITIZED ? 200 : 50,
 };
 
 static struct harness h;
@@ -167,54 +164,28 @@ static pid_t start_flood(add_request *add)
 
 /* ---- the bystander ---- */
 
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void expect_served(const char *load_name)
-{
-    double ms[ROUNDS];
-    struct wire *w = wire_greet(&h);
-    for (int i = 0; i < ROUNDS; i++) {
-        const double before = now_ms();
-        wire_check_alive(w);
-        ms[i] = now_ms() - before;
-    }
-    wire_close(w);
-    qsort(ms, ROUNDS, sizeof *ms, compare_doubles);
-    printf("%s: p50 %.3f ms, p99 %.3f ms, worst %.3f ms\n", load_name, ms[ROUNDS / 2],
-           ms[ROUNDS * 99 / 100], ms[ROUNDS - 1]);
-    assert_true(ms[ROUNDS / 2] < MOST_MS);
-}
-
-static void expect_served_beside(const char *name, add_request *add)
+static void expect_served_beside(const char *name, add_request *add, struct wire *bystander,
+                                 const struct latency *idle)
 {
     int status;
     const pid_t flood = start_flood(add);
-    expect_served(name);
+    bystander_expect_near(name, bystander, idle);
     assert_int_equal(waitpid(flood, &status, WNOHANG), 0); /* it has not failed */
     kill(flood, SIGKILL);
     assert_int_equal(waitpid(flood, &status, 0), flood);
-    WIRE_AWAIT(&h, s, s.clients == 1);
+    WIRE_AWAIT(&h, s, s.clients == 2); /* the bystander, and this one */
 }
 
 static void floods_do_not_delay_other_users(void **state)
 {
     (void)state;
-    expect_served("idle");
-    expect_served_beside("status", add_status);
-    expect_served_beside("leases", add_leases);
-    expect_served_beside("release", add_release);
-    expect_served_beside("permute", add_permute);
+    struct wire *bystander = wire_greet(&h);
+    const struct latency idle = bystander_measure("idle", bystander);
+    expect_served_beside("status", add_status, bystander, &idle);
+    expect_served_beside("leases", add_leases, bystander, &idle);
+    expect_served_beside("release", add_release, bystander, &idle);
+    expect_served_beside("permute", add_permute, bystander, &idle);
+    wire_close(bystander);
 }
 
 /* ---- connections of a user ---- */

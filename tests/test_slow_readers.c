@@ -5,6 +5,7 @@
  * at the first missing value.
  */
 #include "shuf.h"
+#include "support/bystander.h"
 #include "support/client.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
@@ -14,7 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CLIENTS = 6, N = 2500000, LARGE_N = 12 << 20 }; /* values of 10 and 48 MiB */
+enum {
+    CLIENTS = 6,
+    N = 2500000,        /* 10 MiB */
+    LARGE_N = 12 << 20, /* 48 MiB */
+};
 
 static struct harness h;
 
@@ -60,12 +65,14 @@ static uint64_t read_to_end(int fd)
     return sum;
 }
 
-/* All clients stop reading, and a large lease then cuts most of them off. `results` is the number
- * of different results: with 1, all clients share it. */
+/* All clients stop reading. A bystander is served beside them, and a large lease then cuts most of
+ * them off. `results` is the number of different results: with 1, all clients share it. */
 static void check_clients_are_closed(unsigned results)
 {
     struct wire *clients[CLIENTS];
     const uint64_t n = (uint64_t)N * CLIENTS / results;
+    struct wire *bystander = wire_greet(&h);
+    const struct latency idle = bystander_measure("idle", bystander);
     Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_greet(&h);
@@ -73,6 +80,8 @@ static void check_clients_are_closed(unsigned results)
         wire_send_permute(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }
+    bystander_expect_near("clients that do not read", bystander, &idle);
+    wire_close(bystander);
     assert_true(wire_status(&h).memory_used >= CLIENTS * UINT64_C(4) * N);
     take_large_lease();
     unsigned closed_count = 0;

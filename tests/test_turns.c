@@ -6,7 +6,9 @@
 
 #include "support/cmocka_all.h"
 
-enum { USERS = 4, SLICE = 10 };
+#define MS UINT64_C(1000000)
+
+enum { USERS = 4, SLICE = SHUF__TURN_HOST_MS };
 
 static struct shuf__turns turns;
 static struct shuf__engine_job job[USERS];
@@ -55,7 +57,7 @@ static void users_take_turns(void **state)
     for (uint32_t uid = 0; uid < USERS; uid++)
         add_user(uid);
     for (uint32_t turn = 0; turn < 5 * USERS; turn++)
-        assert_int_equal(run_next(SLICE), turn % USERS);
+        assert_int_equal(run_next(SLICE * MS), turn % USERS);
 }
 
 /* A user whose jobs run longer than a slice gets fewer turns. */
@@ -67,11 +69,11 @@ static void users_share_time_equally(void **state)
     add_user(1);
     for (int turn = 0; turn < 1000; turn++) {
         const uint32_t uid = shuf__turns_next(&turns, true)->uid;
-        const uint64_t ns = uid == 0 ? 7 * SLICE : SLICE;
+        const uint64_t ns = uid == 0 ? 7 * SLICE * MS : SLICE * MS;
         assert_int_equal(run_next(ns), uid);
         time[uid] += ns;
     }
-    assert_true(time[0] < time[1] + 8 * SLICE && time[1] < time[0] + 8 * SLICE);
+    assert_true(time[0] < time[1] + 8 * SLICE * MS && time[1] < time[0] + 8 * SLICE * MS);
 }
 
 /* A user whose job begins later is passed over until then, and keeps its job. */
@@ -83,11 +85,11 @@ static void waiting_user_is_passed_over(void **state)
     shuf__job_queue_push(&user->waiting, &job[1]);
     user->waits = true;
     for (int turn = 0; turn < 3; turn++)
-        assert_int_equal(run_next(SLICE), 0);
+        assert_int_equal(run_next(SLICE * MS), 0);
     shuf__turns_forget_idle(&turns);
     assert_ptr_equal(shuf__turns_user(&turns, 1), user);
     shuf__turns_end_waits(&turns);
-    assert_int_equal(run_next(SLICE), 1);
+    assert_int_equal(run_next(SLICE * MS), 1);
 }
 
 /* Idle time gives a user no credit. Otherwise a user that was idle for an hour could then keep the
@@ -97,12 +99,34 @@ static void new_user_is_next_but_not_ahead(void **state)
     (void)state;
     add_user(0);
     for (int turn = 0; turn < 1000; turn++)
-        run_next(SLICE);
+        run_next(SLICE * MS);
     add_user(1);
-    assert_int_equal(run_next(SLICE), 1);
-    assert_int_equal(run_next(SLICE), 0);
-    assert_int_equal(run_next(SLICE), 1);
-    assert_int_equal(run_next(SLICE), 0);
+    assert_int_equal(run_next(SLICE * MS), 1);
+    assert_int_equal(run_next(SLICE * MS), 0);
+    assert_int_equal(run_next(SLICE * MS), 1);
+    assert_int_equal(run_next(SLICE * MS), 0);
+}
+
+/* Beside users whose jobs never end, a new user waits for the rest of one turn. The device must
+ * change hands within 50 ms on a CPU and 5 ms on a GPU. */
+static void new_user_waits_for_one_turn(void **state)
+{
+    static const uint64_t turn[] = {SHUF__TURN_HOST_MS, SHUF__TURN_DEVICE_MS}, most[] = {50, 5};
+    (void)state;
+    for (uint32_t uid = 0; uid < USERS - 1; uid++)
+        add_user(uid);
+    for (int i = 0; i < 2; i++) {
+        for (uint64_t before = 0; before < 100; before++)
+            run_next(turn[i] * MS + before); /* no two users have used the same time */
+        uint64_t waited = turn[i]; /* the new user comes just after a turn has begun */
+        struct shuf__turn_user *user = add_user(USERS - 1);
+        while (run_next(turn[i] * MS) != USERS - 1)
+            waited += turn[i];
+        assert_int_equal(waited, turn[i]);
+        assert_in_range(waited, 1, most[i]);
+        user->active = NULL;
+        shuf__turns_forget_idle(&turns);
+    }
 }
 
 static void only_waiting_users_get_turns(void **state)
@@ -131,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(users_take_turns, start, stop),
         cmocka_unit_test_setup_teardown(users_share_time_equally, start, stop),
         cmocka_unit_test_setup_teardown(new_user_is_next_but_not_ahead, start, stop),
+        cmocka_unit_test_setup_teardown(new_user_waits_for_one_turn, start, stop),
         cmocka_unit_test_setup_teardown(only_waiting_users_get_turns, start, stop),
         cmocka_unit_test_setup_teardown(waiting_user_is_passed_over, start, stop),
     };

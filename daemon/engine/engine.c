@@ -15,8 +15,6 @@
 
 enum {
     JOBS_PER_WAKE = 32, /* quick jobs on the loop, before it serves the sockets again */
-    TURN_HOST_MS = 10,  /* much longer than a job needs to fill the CPU's caches again */
-    TURN_DEVICE_MS = 2,
 };
 
 struct shuf__engine {
@@ -136,7 +134,8 @@ static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
 
 static uint64_t turn_ms(const struct shuf__engine *engine)
 {
-    return shuf__memory_is_host(engine->backend->ops->own) ? TURN_HOST_MS : TURN_DEVICE_MS;
+    return shuf__memory_is_host(engine->backend->ops->own) ? SHUF__TURN_HOST_MS
+                                                           : SHUF__TURN_DEVICE_MS;
 }
 
 /* The rest of the running job's turn, in nanoseconds; UINT64_MAX: no other user waits. */

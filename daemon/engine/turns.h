@@ -13,6 +13,12 @@
 
 #include <sys/queue.h>
 
+/* The length of a turn while other users wait. */
+enum {
+    SHUF__TURN_HOST_MS = 10, /* much longer than a job needs to fill the CPU's caches again */
+    SHUF__TURN_DEVICE_MS = 2,
+};
+
 /* A user with jobs that wait or run. */
 struct shuf__turn_user {
     uint32_t uid;

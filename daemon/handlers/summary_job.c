@@ -230,7 +230,10 @@ static shuf_status acquire(struct summary_job *s)
 static enum shuf__begin begin_summary(struct shuf__engine_job *engine_job)
 {
     struct summary_job *s = summary_job_of(engine_job);
-    return acquire(s) == SHUF_OK ? SHUF__BEGIN_DONE : shuf__pool_fail_begin(&s->job.error);
+    if (acquire(s))
+        return shuf__pool_fail_begin(&s->job.error);
+    s->job.error.status = SHUF_OK; /* an earlier begin may have failed */
+    return SHUF__BEGIN_DONE;
 }
 
 static void release_summary(struct shuf__session_job *job)
