@@ -121,24 +121,27 @@ static void send_and_discard(struct wire *w, const struct request_batch *flood, 
         ;
 }
 
-static void flood_with(add_request *add, int ready)
+struct flood {
+    const char *name;
+    add_request *add;
+};
+
+static void send_requests(int channel, void *context)
 {
+    const struct flood *of = context;
     static struct request_batch flood[CONNECTIONS];
     struct wire *w[CONNECTIONS];
     struct pollfd events[CONNECTIONS];
     size_t at[CONNECTIONS] = {0};
-    if (setgid(HOSTILE_UID) || setuid(HOSTILE_UID))
-        _exit(2);
     for (int i = 0; i < CONNECTIONS; i++) {
         w[i] = wire_greet(&h);
         for (int j = 0; i < LEASING && j < LEASES; j++)
             wire_lease(w[i], 100, (uint64_t)j, wire_backend_transport(harness_backend));
         for (int j = 0; j < BATCH; j++)
-            add(w[i], &flood[i]);
+            of->add(w[i], &flood[i]);
         events[i] = (struct pollfd){.fd = w[i]->fd, .events = POLLIN | POLLOUT};
     }
-    if (write(ready, "", 1) != 1)
-        _exit(2);
+    child_send(channel, 0);
     for (;;) {
         poll(events, CONNECTIONS, -1);
         for (int i = 0; i < CONNECTIONS; i++)
@@ -147,32 +150,15 @@ static void flood_with(add_request *add, int ready)
     }
 }
 
-static pid_t start_flood(add_request *add)
-{
-    int ready[2];
-    char byte;
-    assert_int_equal(pipe(ready), 0);
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0)
-        flood_with(add, ready[1]);
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    return pid;
-}
-
 /* ---- the bystander ---- */
 
-static void expect_served_beside(const char *name, add_request *add, struct wire *bystander,
+static void expect_served_beside(struct flood flood, struct wire *bystander,
                                  const struct latency *idle)
 {
-    int status;
-    const pid_t flood = start_flood(add);
-    bystander_expect_near(name, bystander, idle);
-    assert_int_equal(waitpid(flood, &status, WNOHANG), 0); /* it has not failed */
-    kill(flood, SIGKILL);
-    assert_int_equal(waitpid(flood, &status, 0), flood);
+    const struct child child = child_start_as(HOSTILE_UID, send_requests, &flood);
+    child_receive(child.channel);
+    bystander_expect_near(flood.name, bystander, idle);
+    child_kill(&child);
     WIRE_AWAIT(&h, s, s.clients == 2); /* the bystander, and this one */
 }
 
@@ -181,10 +167,10 @@ static void floods_do_not_delay_other_users(void **state)
     (void)state;
     struct wire *bystander = wire_greet(&h);
     const struct latency idle = bystander_measure("idle", bystander);
-    expect_served_beside("status", add_status, bystander, &idle);
-    expect_served_beside("leases", add_leases, bystander, &idle);
-    expect_served_beside("release", add_release, bystander, &idle);
-    expect_served_beside("permute", add_permute, bystander, &idle);
+    expect_served_beside((struct flood){"status", add_status}, bystander, &idle);
+    expect_served_beside((struct flood){"leases", add_leases}, bystander, &idle);
+    expect_served_beside((struct flood){"release", add_release}, bystander, &idle);
+    expect_served_beside((struct flood){"permute", add_permute}, bystander, &idle);
     wire_close(bystander);
 }
 
