@@ -118,7 +118,7 @@ static void new_user_waits_for_one_turn(void **state)
     for (int i = 0; i < 2; i++) {
         for (uint64_t before = 0; before < 100; before++)
             run_next(turn[i] * MS + before); /* no two users have used the same time */
-        uint64_t waited = turn[i]; /* the new user comes just after a turn has begun */
+        uint64_t waited = turn[i];           /* the new user comes just after a turn has begun */
         struct shuf__turn_user *user = add_user(USERS - 1);
         while (run_next(turn[i] * MS) != USERS - 1)
             waited += turn[i];

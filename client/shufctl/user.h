@@ -17,8 +17,8 @@ enum { SHUF__USER_TEXT = 64 };
 /* The name or, without one, the number. */
 const char *shuf__user_text(char text[SHUF__USER_TEXT], uint32_t uid);
 
-/* Finds a user by name or number; false if there is none of that name. Ends the program if the names
- * cannot be read. */
+/* Finds a user by name or number; false if there is none of that name. Ends the program if the
+ * names cannot be read. */
 bool shuf__user_find(const char *text, uint32_t *uid);
 
 /* Sets "uid", and "user": the name or null. */
