@@ -43,10 +43,10 @@ def write_config(run, metrics, cache_time):
 
 
 def leave_socket(path):
-    """Leaves the file of a socket that nobody listens on. Returns its inode."""
+    """Leaves the file of a socket that nobody listens on. Returns its time."""
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(path))
-    return os.stat(path).st_ino
+    return os.stat(path).st_ctime_ns
 
 
 def waits_for(condition):

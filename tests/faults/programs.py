@@ -13,8 +13,9 @@ WATCHDOG_S = 4
 LEAK = 23
 SANITIZER = f"exitcode={LEAK}:verify_asan_link_order=0:allocator_may_return_null=1:detect_leaks=1"
 SYSEXITS = set(range(64, 79))
-# Libraries end the process if these calls fail inside them. libgomp prints a line, libuv does not.
-LIBRARIES = re.compile(r"(epoll_ctl|realloc|pthread_create|pipe2|malloc) in libuv|(calloc|mmap) in (ld-linux|libc)")
+# Libraries end the process if these calls fail inside them. libgomp and libmicrohttpd print a line, libuv does not.
+LIBRARIES = re.compile(r"(epoll_ctl|realloc|pthread_create|pipe2|malloc) in libuv|epoll_ctl in libmicrohttpd|"
+                       r"(calloc|mmap) in (ld-linux|libc)")
 ABORTS = ("libgomp:",)
 
 
@@ -71,7 +72,7 @@ class Run:
         self.kind = kind  # of a fault of CUDA
         self.manager = None
         self.socket = str(self.folder / "shufd.sock")
-        self.stale = None  # the inode of a socket that was there before
+        self.stale = None  # the time of a socket that was there before; a new one may have its inode
         self.report = self.folder / "report"
         self.extra = {}  # variables of the environment
 
@@ -120,7 +121,7 @@ class Run:
             return listens
         try:
             status = os.stat(self.socket)
-            return status.st_ino != self.stale and time.time() - status.st_ctime > 2
+            return status.st_ctime_ns != self.stale and time.time() - status.st_ctime > 2
         except OSError:
             return False
 
