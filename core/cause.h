@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Whether a call failed for lack of memory or descriptors, or because a device failed. The object
- * of the call then may exist, so it must not count as missing. */
-static inline bool shuf__is_shortage(int cause)
+/* Whether a call failed for lack of memory or descriptors, or by an error of a device (EIO). The
+ * object of the call then may exist, so it must not count as missing. */
+static inline bool shuf__is_system_failure(int cause)
 {
     return cause == ENOMEM || cause == EMFILE || cause == ENFILE || cause == EIO;
 }

@@ -339,6 +339,42 @@ static void group_decides_who_may_use_a_key(void **state)
     run_child(use_as_stranger, h);
 }
 
+/* Checks the keys in a mount namespace whose first group has 2000 members. 75: there is none. */
+static int check_beside_large_group(const struct harness *h)
+{
+    static const char script[] =
+        "{ printf many:x:70001: && seq -s , -f member%g 2000 && echo few:x:70002:; } "
+        ">\"$0/group\"\n"
+        "unshare -m true || exit 75\n"
+        "unshare -m sh -c 'mount --bind \"$0/group\" /etc/group && exec \"$1\" --no-config --keys "
+        "\"$0/keys\" --backend cpu --socket /tmp/none --check' \"$0\" \"$1\"";
+    const char *const argv[] = {"sh", "-c", script, h->directory, SHUFD_PATH, NULL};
+    char group[HARNESS_PATH + 8];
+    struct command c;
+    const int code = command_run(&c, 0, argv);
+    if (code != 0 && code != 75)
+        fail_msg("exit %d:\n%s", code, c.err.bytes);
+    command_free(&c);
+    snprintf(group, sizeof group, "%s/group", h->directory);
+    unlink(group);
+    return code;
+}
+
+static void groups_may_have_many_members(void **state)
+{
+    static const char *const groups[] = {"many\n", "few\n", "1234\n"};
+    const struct harness *h = *state;
+    if (getuid() != 0)
+        skip();
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        write_key(h, "b.group", groups[i]);
+        const int code = check_beside_large_group(h);
+        remove_key(h, "b.group");
+        if (code != 0)
+            skip();
+    }
+}
+
 static void wrong_key_requests_are_refused(void **state)
 {
     shuf *handle = open_handle(*state);
@@ -664,6 +700,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(batch_rows_match_single_rows),
         cmocka_unit_test(shuffle_matches_permutation),
         cmocka_unit_test(group_decides_who_may_use_a_key),
+        cmocka_unit_test(groups_may_have_many_members),
         cmocka_unit_test(wrong_key_requests_are_refused),
         cmocka_unit_test(reload_adds_and_changes_keys),
         cmocka_unit_test(failed_reload_keeps_keys),

@@ -26,11 +26,11 @@ void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, c
     snprintf(finding->advice, sizeof finding->advice, "%s", advice ? advice : "");
 }
 
-/* A file that cannot be read for lack of memory or descriptors must not count as missing. */
-static void end_without_resources(const char *path)
+/* A file that the system cannot read now must not count as missing. */
+static void end_on_system_failure(const char *path)
 {
     const int cause = errno;
-    if (shuf__is_shortage(cause))
+    if (shuf__is_system_failure(cause))
         exit(shuf__fail_with(EX_OSERR, "doctor: %s: %s", path, strerror(cause)));
 }
 
@@ -41,12 +41,12 @@ bool shuf__patient_read(const struct shuf__patient *patient, const char *path, c
     snprintf(full, sizeof full, "%s%s", patient->root, path);
     FILE *file = fopen(full, "re");
     if (!file) {
-        end_without_resources(full);
+        end_on_system_failure(full);
         return false;
     }
     text[fread(text, 1, size - 1, file)] = '\0';
     if (ferror(file))
-        end_without_resources(full);
+        end_on_system_failure(full);
     fclose(file);
     return *text != '\0';
 }

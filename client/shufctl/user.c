@@ -41,12 +41,13 @@ bool shuf__user_find(const char *text, uint32_t *uid)
     errno = 0;
     const struct passwd *user = getpwnam(text);
     const int cause = errno;
-    if (!user && shuf__is_shortage(cause))
+    const bool is_number =
+        shuf__number_parse("uid", text, &number, &error) == SHUF_OK && number < UINT32_MAX;
+    if (!user && !is_number && shuf__is_system_failure(cause))
         exit(shuf__fail_with(EX_OSERR, "--user %.64s: %s", text, strerror(cause)));
-    if (!user && (shuf__number_parse("uid", text, &number, &error) || number >= UINT32_MAX))
-        return false;
-    *uid = user ? user->pw_uid : (uint32_t)number;
-    return true;
+    if (user || is_number)
+        *uid = user ? user->pw_uid : (uint32_t)number;
+    return user || is_number;
 }
 
 void shuf__json_user(json_t *object, uint32_t uid)

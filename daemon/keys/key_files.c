@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RAW = sizeof(shuf_key), HEX = 2 * RAW, FILE_MOST = 128 };
+enum { RAW = sizeof(shuf_key), HEX = 2 * RAW, FILE_MOST = 128, GROUPS_MOST = 64 << 20 };
 
 struct reading {
     const char *directory;
@@ -146,20 +146,46 @@ static shuf_status refuse_group(const struct reading *r, const char *file, const
                       r->directory, file, shown, *shown ? ": " : "");
 }
 
+/* Returns 0, also if there is no such group, or the reason why the groups cannot be read. The line
+ * of a group with many members needs a large buffer, even if it is not the line of this group. */
+static int look_up_group(const char *name, gid_t *group, bool *found)
+{
+    char *buffer = NULL;
+    struct group entry, *result = NULL;
+    int cause = ERANGE;
+    for (size_t size = 4096; cause == ERANGE && size <= GROUPS_MOST; size *= 4) {
+        char *larger = realloc(buffer, size);
+        if (!larger)
+            break;
+        buffer = larger;
+        cause = getgrnam_r(name, &entry, buffer, size, &result);
+    }
+    *found = result != NULL;
+    if (result)
+        *group = result->gr_gid;
+    free(buffer);
+    if (cause == ERANGE)
+        return ENOMEM;
+    return shuf__is_system_failure(cause) ? cause : 0; /* others: no such group, getgrnam_r(3) */
+}
+
 static shuf_status find_group(const struct reading *r, const char *file, const char *name,
                               gid_t *group)
 {
-    char buffer[4096], *end;
-    struct group entry, *found = NULL;
-    const int cause = getgrnam_r(name, &entry, buffer, sizeof buffer, &found);
+    char *end;
+    bool found;
+    const int cause = look_up_group(name, group, &found);
+    if (found)
+        return SHUF_OK;
     const unsigned long number = strtoul(name, &end, 10);
-    /* Other causes may mean that there is no such group: getgrnam_r(3). */
-    if (!found && (shuf__is_shortage(cause) || cause == ERANGE))
-        return fail_file(r, file, strerror(cause));
-    if (!found && (!isdigit((unsigned char)name[0]) || *end || number >= (gid_t)-1))
-        return refuse_group(r, file, name);
-    *group = found ? found->gr_gid : (gid_t)number;
-    return SHUF_OK;
+    if (isdigit((unsigned char)name[0]) && !*end && number < (gid_t)-1) {
+        *group = (gid_t)number;
+        return SHUF_OK;
+    }
+    if (cause)
+        return shuf__fail(r->error, SHUF_IO, "key file %.100s/%.64s: the groups cannot be read: %s",
+                          r->directory, file, strerror(cause));
+    return refuse_group(r, file, name);
 }
 
 static shuf_status read_group(const struct reading *r, struct shuf__key_facts *key)

@@ -193,7 +193,7 @@ shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf_
         *gid = group->gr_gid;
     else if (strspn(name, "0123456789") == strlen(name) && number < (gid_t)-1)
         *gid = (gid_t)number;
-    else if (shuf__is_shortage(cause))
+    else if (shuf__is_system_failure(cause))
         return shuf__fail(error, SHUF_IO, "socket_group %.64s: %s", name, strerror(cause));
     else
         return shuf__fail(error, SHUF_INVALID,

@@ -34,7 +34,7 @@ static void close_file(FILE *file)
     const int cause = !file || ferror(file) ? errno : 0;
     if (file)
         fclose(file);
-    errno = shuf__is_shortage(cause) ? cause : 0;
+    errno = shuf__is_system_failure(cause) ? cause : 0;
 }
 
 bool shuf__read_number(const char *path, const char *field, uint64_t *number)

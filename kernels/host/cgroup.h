@@ -27,7 +27,7 @@ struct shuf__cgroup {
 
 /* Finds the groups of this process, version 2 first. All paths begin with `root`; only tests set it
  * to anything but "". False, with errno, if a file cannot be read for lack of memory or
- * descriptors: a group without its limit would look like unlimited memory. */
+ * descriptors, or by EIO: a group without its limit would look like unlimited memory. */
 bool shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS]);
 
 /* Lowers *available and *total to the limits of the group and of the groups above it. False as
@@ -36,7 +36,7 @@ bool shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, u
 
 /* Reads the number after `field` in a file of lines "field number". If `field` is empty, it reads
  * the first number of a line. On failure errno is 0, except if the file cannot be read for lack of
- * memory or descriptors. */
+ * memory or descriptors, or by EIO. */
 bool shuf__read_number(const char *path, const char *field, uint64_t *number);
 
 #ifdef __cplusplus
