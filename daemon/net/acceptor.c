@@ -86,12 +86,21 @@ static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
     return check_claim(&claim, peer->uid, error);
 }
 
-static bool is_full(const struct shuf__acceptor *acceptor, const struct ucred *peer,
-                    struct shuf__error *error)
+/* A client of an unknown user would have no limits. */
+static shuf_status check_peer(const struct ucred *peer, struct shuf__error *error)
+{
+    if (shuf__peer_is_known(peer))
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_IO, "the user of the connection cannot be read: %s; try again",
+                      strerror(errno));
+}
+
+static bool may_not_open(const struct shuf__acceptor *acceptor, const struct ucred *peer,
+                         struct shuf__error *error)
 {
     const struct shuf__account *account =
         shuf__account_find(acceptor->sessions->accounts, peer->uid);
-    return check_connections(acceptor, account, peer->uid, error) ||
+    return check_peer(peer, error) || check_connections(acceptor, account, peer->uid, error) ||
            check_descriptors(acceptor, account, peer, error);
 }
 
@@ -106,10 +115,10 @@ static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
 {
     struct shuf__error error;
     const struct ucred peer = shuf__peer_of(fd);
-    if (is_full(acceptor, &peer, &error))
+    if (may_not_open(acceptor, &peer, &error))
         refuse(acceptor, fd, &error);
     else
-        shuf__session_open(acceptor->sessions, fd);
+        shuf__session_open(acceptor->sessions, fd, &peer);
 }
 
 static struct shuf__acceptor *acceptor_of(struct shuf__ready *ready)

@@ -46,8 +46,13 @@ void shuf__listener_unlock(struct shuf__listener *listener);
  * SHUF_INVALID, or with SHUF_IO if the groups cannot be read. */
 shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error);
 
-/* The process at the other end of a socket, by SO_PEERCRED. If it is not known, its pid is 0
- * and its uid -1, which no user has. */
+/* The process at the other end of a socket, by SO_PEERCRED. If the kernel does not tell it, its pid
+ * is 0, its uid is -1, which no user has, and errno has the reason. */
 struct ucred shuf__peer_of(int fd);
+
+static inline bool shuf__peer_is_known(const struct ucred *peer)
+{
+    return peer->uid != (uid_t)-1;
+}
 
 #endif

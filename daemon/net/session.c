@@ -412,9 +412,9 @@ static void on_client_death(struct shuf__client *client)
 }
 
 /* A client that sends nothing is cut off at the deadline of a frame. */
-void shuf__session_open(struct shuf__sessions *sessions, int fd)
+void shuf__session_open(struct shuf__sessions *sessions, int fd, const struct ucred *peer)
 {
-    struct shuf__session *session = shuf__session_make(sessions, fd);
+    struct shuf__session *session = shuf__session_make(sessions, fd, peer);
     if (!session) {
         close(fd);
         shuf__log_client(sessions->log, SHUF__LOG_WARNING, "client refused: out of memory");

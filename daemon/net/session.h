@@ -9,8 +9,11 @@
 
 #include "session_state.h"
 
-/* Opens a session on an accepted, non-blocking socket. Takes over the socket, also on failure. */
-void shuf__session_open(struct shuf__sessions *sessions, int fd);
+#include <sys/socket.h>
+
+/* Opens a session on an accepted, non-blocking socket of this peer. Takes over the socket, also on
+ * failure. */
+void shuf__session_open(struct shuf__sessions *sessions, int fd, const struct ucred *peer);
 
 /* Ends the session now: cancels its pending work and sends nothing more. */
 void shuf__session_close(struct shuf__session *session);

@@ -4,8 +4,6 @@
  */
 #include "session_make.h"
 
-#include "listener.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,22 +26,22 @@ static void release(struct shuf__session *session)
     free(session);
 }
 
-struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd)
+struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd,
+                                         const struct ucred *peer)
 {
     struct shuf__session *session = malloc(sizeof *session);
     if (!session)
         return NULL;
-    const struct ucred peer = shuf__peer_of(fd);
     memset(session, 0, offsetof(struct shuf__session, outbox.reply));
     session->all = sessions;
     session->client = (struct shuf__client){
-        .all = sessions->process_watches, .socket = fd, .pid = peer.pid, .uid = peer.uid};
-    if (!acquire(session, &peer)) {
+        .all = sessions->process_watches, .socket = fd, .pid = peer->pid, .uid = peer->uid};
+    if (!acquire(session, peer)) {
         release(session);
         return NULL;
     }
     session->number = ++sessions->stats->connections;
-    session->user = shuf__user_total_of(&sessions->stats->users, peer.uid);
+    session->user = shuf__user_total_of(&sessions->stats->users, peer->uid);
     session->fd = fd;
     session->leases.all = sessions->leases;
     session->shortages = sessions->allocations->shortages;

@@ -7,8 +7,11 @@
 
 #include "session_state.h"
 
+#include <sys/socket.h>
+
 /* Does not open handles of libuv. The caller sets outbox.payload.ready and client.died. NULL when
  * out of memory. */
-struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd);
+struct shuf__session *shuf__session_make(struct shuf__sessions *sessions, int fd,
+                                         const struct ucred *peer);
 
 #endif

@@ -57,18 +57,6 @@ void daemon_refuse_memory(unsigned count)
     atomic_store(&refusals, count);
 }
 
-/* ---- Users -------------------------------------------------------------------------- */
-
-static uint32_t connecting; /* the user of the connection that is opened */
-
-/* The linker puts this function in the place of shuf__peer_of(). */
-struct ucred __wrap_shuf__peer_of(int fd);
-struct ucred __wrap_shuf__peer_of(int fd)
-{
-    (void)fd;
-    return (struct ucred){.pid = getpid(), .uid = connecting, .gid = getegid()};
-}
-
 /* ---- Named keys --------------------------------------------------------------------- */
 
 static const char *const key_names[DAEMON_KEYS] = {"", "open", "secret", "unknown"};
@@ -260,8 +248,8 @@ int daemon_connect(uint32_t uid)
 {
     int ends[2];
     fuzz_require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-    connecting = uid;
-    shuf__session_open(&service.sessions, ends[1]);
+    const struct ucred peer = {.pid = getpid(), .uid = uid, .gid = getegid()};
+    shuf__session_open(&service.sessions, ends[1], &peer);
     return ends[0];
 }
 
