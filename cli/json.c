@@ -16,7 +16,7 @@ static void *allocate(size_t size)
 {
     void *memory = malloc(size);
     if (!memory)
-        exit(shuf__fail_with(EX_OSERR, "--json: out of memory"));
+        exit(shuf__fail_with(EX_OSERR, "JSON: out of memory"));
     return memory;
 }
 

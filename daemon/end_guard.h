@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+enum { SHUF__END_MS = 5000 }; /* in which the libraries of a device are unloaded */
+
 /* Calls leave(context) on a thread of its own after this time, unless the process has ended before.
  * Then ends the process with this exit code. If `leave` is NULL, writes a line on standard error
  * instead. Call it once. Does nothing if no thread can be created. */

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <sysexits.h>
 
-enum { END_MS = 5000 }; /* in which the driver is unloaded */
-
 /* As RestartPreventExitStatus= of the units. */
 static bool is_final(int exit_code)
 {
@@ -33,7 +31,7 @@ int shuf__fail_start(const struct shuf__config *config, const struct shuf__log *
     shuf__log(log, SHUF__LOG_ERROR, "%s", shuf__config_locate(config, error));
     if (is_final(exit_code))
         refuse_clients(listening, error);
-    shuf__end_guard_start(END_MS, exit_code, NULL, NULL);
+    shuf__end_guard_start(SHUF__END_MS, exit_code, NULL, NULL);
     return exit_code;
 }
 
@@ -44,7 +42,7 @@ int shuf__fail_start_of_keys(const struct shuf__config *config, const struct shu
     shuf__fail(error, error->status,
                "keys: a named key cannot be loaded; the log of the daemon names the reason");
     refuse_clients(listening, error);
-    shuf__end_guard_start(END_MS, EX_CONFIG, NULL, NULL);
+    shuf__end_guard_start(SHUF__END_MS, EX_CONFIG, NULL, NULL);
     return EX_CONFIG;
 }
 

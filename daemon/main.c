@@ -6,6 +6,7 @@
 #include "completion.h"
 #include "config/config.h"
 #include "config/log.h"
+#include "end_guard.h"
 #include "exit.h"
 #include "fail_start.h"
 #include "handlers/service.h"
@@ -152,6 +153,15 @@ static int fail_start(const struct arguments *arguments, const struct shuf__conf
     if (!only_prints(arguments))
         return shuf__fail_start(config, log, -1, code, error);
     shuf__log(log, SHUF__LOG_ERROR, "%s", shuf__config_locate(config, error));
+    shuf__end_guard_start(SHUF__END_MS, code, NULL, NULL);
+    return code;
+}
+
+static int check(const struct shuf__config *config, const struct shuf__log *log)
+{
+    const int code = shuf__check(config, log);
+    fflush(NULL); /* the guard does not */
+    shuf__end_guard_start(SHUF__END_MS, code, NULL, NULL);
     return code;
 }
 
@@ -192,7 +202,7 @@ int main(int argc, char **argv)
         return fail_start(&arguments, &config, &log, code, &error);
     }
     if (arguments.check)
-        return shuf__check(&config, &log);
+        return check(&config, &log);
     forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN); /* by default it would end shufd, which cannot reload yet */

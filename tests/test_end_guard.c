@@ -132,6 +132,9 @@ static void daemon_that_cannot_start_leaves_a_library_that_hangs(void **state)
         EX_USAGE, "shufd: a library does not end with the process");
     shufd_expect_exit((const char *const[]){"--no-config", "--socket", "/nonexistent/s", NULL},
                       EX_CANTCREAT, "shufd: a library does not end with the process");
+    shufd_expect_exit((const char *const[]){"--no-config", "--socket", "/tmp/none", "--backend",
+                                            "cpu", "--check", NULL},
+                      EX_OK, "shufd: a library does not end with the process");
     assert_int_equal(unsetenv("LD_PRELOAD"), 0);
 }
 

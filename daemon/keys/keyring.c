@@ -4,6 +4,7 @@
  */
 #include "keyring.h"
 
+#include "cause.h"
 #include "key_files.h"
 #include "peer_groups.h"
 
@@ -116,8 +117,9 @@ shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, 
         return SHUF_OK;
     bool may_use = false;
     const struct shuf__key_facts *found = shuf__key_set_find(&keyring->set, key->name);
-    if (found && !find_right(found, uid, socket, &may_use))
-        return shuf__fail(error, SHUF_NO_MEMORY, "key %s: cannot read the groups of user %ld: %s",
+    if (found && !find_right(found, uid, socket, &may_use) &&
+        (shuf__is_system_failure(errno) || errno == ENOBUFS))
+        return shuf__fail(error, SHUF_IO, "key %s: cannot read the groups of user %ld: %s",
                           key->name, (long)uid, strerror(errno));
     if (!may_use)
         return shuf__fail(error, SHUF_DENIED,

@@ -32,8 +32,8 @@ void shuf__keyring_close(struct shuf__keyring *keyring);
 
 /* On the loop's thread: if the request has a key, sets its generation. `socket` is the client's.
  * Fails with SHUF_DENIED if there is no such key, or if the client may not use it. Both have the
- * same message, so other users do not learn which keys exist. Fails with SHUF_NO_MEMORY if the
- * groups of the client cannot be read. */
+ * same message, so other users do not learn which keys exist. Fails with SHUF_IO if there is no
+ * memory to read the groups of the client. */
 shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, int socket,
                                 struct shuf__named_key *key, struct shuf__error *error);
 

@@ -8,6 +8,8 @@
 
 #include <inttypes.h>
 
+enum { TICKS = 4 }; /* in the time of a read */
+
 /* Calls `end` for each session. A call may remove its session from the list. */
 static void for_each_session(struct shuf__drain *drain,
                              void (*end)(struct shuf__drain *, struct shuf__session *))
@@ -20,25 +22,53 @@ static void for_each_session(struct shuf__drain *drain,
     }
 }
 
-static void cut_off(struct shuf__drain *drain, struct shuf__session *session)
+static void cut_off(struct shuf__drain *drain, struct shuf__session *session, uint64_t bytes,
+                    uint64_t ms)
 {
-    shuf__log_client(
-        drain->sessions->log, SHUF__LOG_WARNING,
-        "client pid %ld, uid %ld: cut off: it read less than 1 MiB/s for %" PRIu64 " ms",
-        (long)session->client.pid, (long)session->client.uid, uv_timer_get_repeat(&drain->tick));
+    shuf__log_client(drain->sessions->log, SHUF__LOG_WARNING,
+                     "client pid %ld, uid %ld: cut off: it read %" PRIu64 " bytes in %" PRIu64
+                     " ms, expected 1 MiB/s",
+                     (long)session->client.pid, (long)session->client.uid, bytes, ms);
     drain->unread++;
     shuf__session_close(session);
 }
 
+static uint64_t sent_of(const struct shuf__session *session)
+{
+    return session->outbox.sent + session->outbox.payload.sent;
+}
+
+static void count_from_now(struct shuf__session *session, uint64_t now_ns)
+{
+    session->counted_since_ns = now_ns;
+    session->sent_before = sent_of(session);
+}
+
+/* The kernel reports room in a socket only when most of its buffer is free. So the bytes of a
+ * client that reads evenly come in steps. */
+static bool is_slow(uint64_t bytes, uint64_t ms)
+{
+    return bytes == 0 || bytes + SHUF__PAYLOAD_CHUNK < ms * SHUF__READ_BYTES_PER_MS;
+}
+
+static void judge(struct shuf__drain *drain, struct shuf__session *session, uint64_t now_ns)
+{
+    const uint64_t ms = (now_ns - session->counted_since_ns) / 1000000,
+                   bytes = sent_of(session) - session->sent_before;
+    count_from_now(session, now_ns);
+    if (shuf__session_waits_for_client(session) && is_slow(bytes, ms))
+        cut_off(drain, session, bytes, ms);
+}
+
 static void check_progress(struct shuf__drain *drain, struct shuf__session *session)
 {
-    const bool waits = shuf__session_waits_for_client(session);
-    const uint64_t sent = 1 + session->outbox.sent + session->outbox.payload.sent;
-    const uint64_t due = uv_timer_get_repeat(&drain->tick) * SHUF__READ_BYTES_PER_MS;
-    const bool is_slow = waits && session->sent_before > 0 && sent - session->sent_before < due;
-    session->sent_before = waits ? sent : 0;
-    if (is_slow)
-        cut_off(drain, session);
+    const uint64_t now_ns = uv_hrtime();
+    if (session->state != SHUF__SESSION_SENDING)
+        session->counted_since_ns = 0;
+    else if (session->counted_since_ns == 0)
+        count_from_now(session, now_ns);
+    else if (now_ns - session->counted_since_ns >= drain->read_timeout_ms * 1000000)
+        judge(drain, session, now_ns);
 }
 
 static void on_tick(uv_timer_t *tick)
@@ -59,11 +89,13 @@ void shuf__drain_init(struct shuf__drain *drain, struct shuf__sessions *sessions
     drain->tick.data = drain;
 }
 
-void shuf__drain_start(struct shuf__drain *drain, uint64_t tick_ms)
+void shuf__drain_start(struct shuf__drain *drain, uint64_t read_timeout_ms)
 {
+    const uint64_t tick_ms = read_timeout_ms / TICKS;
     drain->sessions->draining = true;
+    drain->read_timeout_ms = read_timeout_ms;
     for_each_session(drain, drain_session);
-    uv_timer_start(&drain->tick, on_tick, 0, tick_ms);
+    uv_timer_start(&drain->tick, on_tick, 0, tick_ms > 0 ? tick_ms : 1);
 }
 
 static void close_session(struct shuf__drain *drain, struct shuf__session *session)

@@ -72,10 +72,12 @@ struct shuf__session {
     enum shuf__session_state state;
     bool greeted;
     bool closes_after_reply;
-    bool is_lost;         /* the client has left; the next turn of the session closes it */
-    uint64_t sent_before; /* 1 + sent bytes of the reply at the last tick of the drain; 0: none */
-    uint64_t id;          /* id of the request that is handled */
-    uint64_t number;      /* number of the connection; no other one gets it */
+    bool is_lost;              /* the client has left; the next turn of the session closes it */
+    uint64_t counted_since_ns; /* when the drain began to count the bytes that the client reads; 0:
+                               it does not */
+    uint64_t sent_before;      /* bytes of the reply that were sent then */
+    uint64_t id;               /* id of the request that is handled */
+    uint64_t number;           /* number of the connection; no other one gets it */
     struct shuf__request_record record; /* facts about the request that is handled */
     uint64_t shortages;                 /* number of shortages that the client knows about */
     struct shuf__user_total *user;

@@ -61,8 +61,9 @@ static struct {
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error)
 {
     pthread_mutex_lock(&own.lock);
-    const bool found = own.are_found = own.are_found || shuf__cgroups_find("", own.groups);
-    const shuf_status status = found ? SHUF_OK : fail_groups(error);
+    if (!own.are_found)
+        own.are_found = shuf__cgroups_find("", own.groups);
+    const shuf_status status = own.are_found ? SHUF_OK : fail_groups(error);
     pthread_mutex_unlock(&own.lock);
-    return found ? measure("", own.groups, available, total, error) : status;
+    return status == SHUF_OK ? measure("", own.groups, available, total, error) : status;
 }

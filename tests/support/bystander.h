@@ -28,7 +28,7 @@ struct latency bystander_measure(const char *load, struct wire *w);
 void bystander_expect_near(const char *load, struct wire *w, const struct latency *idle);
 
 /* Measures larger requests, which wait for a turn of the device. Expects that no number is above
- * that of `most`, with three attempts too. */
+ * that of `most`; p50 and p99 have three attempts too. */
 void bystander_expect_jobs_below(const char *load, struct wire *w, const struct latency *most);
 
 #endif

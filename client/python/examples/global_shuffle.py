@@ -34,6 +34,8 @@ def device_of(wanted):
     gpus, ranks = torch.cuda.device_count(), int(os.environ["LOCAL_WORLD_SIZE"])
     if wanted == "cpu" or (wanted is None and gpus == 0):
         return torch.device("cpu")
+    if gpus == 1 and "CUDA_VISIBLE_DEVICES" in os.environ:  # the launcher gave each rank a GPU of its own
+        return torch.device("cuda", 0)
     if gpus < ranks:
         sys.exit(f"GPUs: {gpus} for {ranks} ranks of this machine: expected one for each rank; or use --device cpu")
     return torch.device("cuda", int(os.environ["LOCAL_RANK"]))

@@ -616,6 +616,7 @@ def test_example_never_replaces_gpus_by_cpus(monkeypatch):
     device_of = runpy.run_path(str(EXAMPLE))["device_of"]
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     for gpus, wanted, device in ((0, None, "cpu"), (0, "cpu", "cpu"), (2, "cpu", "cpu"), (4, None, "cuda:1"), (8, "cuda", "cuda:1")):
         monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
         assert device_of(wanted) == torch.device(device)
@@ -623,6 +624,9 @@ def test_example_never_replaces_gpus_by_cpus(monkeypatch):
         monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
         with pytest.raises(SystemExit, match=f"GPUs: {gpus} for 4 ranks of this machine: expected one for each rank"):
             device_of(wanted)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")  # the launcher has given each rank a GPU of its own
+    assert device_of(None) == torch.device("cuda:0")
 
 
 def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monkeypatch):
