@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the parts of fault_client share: see client.c.
+ * Functions that the parts of fault_client share. See client.c.
  */
 #ifndef FAULT_CLIENT_H
 #define FAULT_CLIENT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the parts of the fault shim share. See shim.c.
+ * Functions that the parts of the fault shim share. See shim.c.
  */
 #ifndef FAULT_SHIM_H
 #define FAULT_SHIM_H
