@@ -46,8 +46,8 @@ void shuf__log_request(const struct shuf__log *log, enum shuf__log_level level,
                        const struct shuf__log_request *request, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Logs now the lines that tell the numbers of lines above the rate, and not later. Call it before
- * the last line, which names the cause of the end. */
+/* Logs at once the sums of the lines above the rate, before their windows end. Call it before the
+ * last line, which names the cause of the end. */
 void shuf__log_sum_up(const struct shuf__log *log);
 
 struct shuf__log_losses shuf__log_losses(const struct shuf__log *log);

@@ -45,7 +45,7 @@ static void count_from_now(struct shuf__session *session, uint64_t now_ns)
 }
 
 /* The kernel reports room in a socket only when most of its buffer is free. So the bytes of a
- * client that reads evenly come in steps. */
+ * client that reads evenly come in steps, which are smaller than a chunk. */
 static bool is_slow(uint64_t bytes, uint64_t ms)
 {
     return bytes == 0 || bytes + SHUF__PAYLOAD_CHUNK < ms * SHUF__READ_BYTES_PER_MS;

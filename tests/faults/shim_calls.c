@@ -146,7 +146,7 @@ ALIAS(scandir);
 
 /* ---- Streams --------------------------------------------------------------------- */
 
-/* The stream has lost what was in its buffer, as after a failed write() inside libc. */
+/* The bytes in the buffer of the stream are lost, as after a failed write() inside libc. */
 static void set_error(FILE *stream)
 {
     enum { ERROR_SEEN = 0x20 }; /* _IO_ERR_SEEN of glibc */
