@@ -95,7 +95,7 @@ def plan_block(records, gpus):
 
 def one_sided_scratch(n, records):
     """The scratch memory for a one-sided plan: 2 bytes for each place, counts for each window, and their sums."""
-    bits = max(21, math.ceil(math.log2(n / 512)))
+    bits = max(21, math.ceil(math.log2(n / 256)))
     return block(records * 2 + math.ceil(n / 2**bits) * records // 1024 + 2**17)
 
 

@@ -35,7 +35,7 @@ enum {
     SHUF__RANKS_ONE_SIDED = 64,
     SHUF__PART_UNIT = 1 << 16,
     SHUF__WINDOW_BITS = 21, /* at least */
-    SHUF__WINDOWS_MOST = 512,
+    SHUF__WINDOWS_MOST = 256,
 };
 
 enum shuf__request_kind {

@@ -97,6 +97,37 @@ static void results_stay_idle_up_to_host_cache(void **state)
     stop();
 }
 
+/* Computes a result and releases its lease. Returns the id of its block. */
+static uint64_t block_of_result(uint64_t n, uint64_t seed)
+{
+    const Shuf__ResultReply *reply = wire_lease(w, n, seed, HOST);
+    const uint64_t block = reply->block;
+    assert_false(reply->shared);
+    close(wire_take_descriptor(w));
+    wire_release(w, reply->lease, block);
+    return block;
+}
+
+/* A new block would not fit host_cache beside the idle ones, so the result gets the block that the
+ * daemon would drop for it. */
+static void result_takes_the_block_that_would_be_dropped(void **state)
+{
+    static const char *const small[] = {"host_cache", "10Mi", NULL};
+    (void)state;
+    start(small);
+    const uint64_t half = block_of_result(RESULT_N / 2, 1), first = block_of_result(RESULT_N, 2),
+                   second = block_of_result(RESULT_N, 3);
+    assert_true(first != second);
+    assert_int_equal(block_of_result(RESULT_N, 4), first);
+    expect_idle(10 * MI, 0);
+    assert_true(compute_and_release(w, RESULT_N / 2, 1, HOST)); /* now 3 is the least recently used */
+    assert_true(block_of_result(RESULT_N / 2, 5) != half);
+    assert_true(compute_and_release(w, RESULT_N / 2, 1, HOST));
+    assert_true(compute_and_release(w, RESULT_N, 4, HOST));
+    WIRE_AWAIT(&h, s, s.host_idle == 8 * MI && s.host_used == 8 * MI && s.evicted == 2);
+    stop();
+}
+
 /* A result larger than host_cache is not kept, and evicts nothing. */
 static void result_above_host_cache_is_not_kept(void **state)
 {
@@ -435,6 +466,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROW(results_stay_idle_up_to_host_cache),
+        ROW(result_takes_the_block_that_would_be_dropped),
         ROW(result_above_host_cache_is_not_kept),
         ROW(leased_results_are_not_idle),
         ROW(default_budgets_are_shares_of_memory),

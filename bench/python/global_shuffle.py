@@ -3,14 +3,15 @@
 """Shuffles over the GPUs of one machine: shufd.torch.global_shuffle() against torch alone.
 
     torchrun --nproc_per_node 4 global_shuffle.py OUT.json [--rows 2^28] [--bytes 8,...] [--samples 7]
-                                                  [--budget 256] [--only NAME,...] [--method NAME,...]
+                                                  [--budget 256] [--only NAME,...] [--method NAME,...] [--memory]
 
 Each rank has a GPU and ROWS rows of BYTES bytes, and the daemon of its GPU. The peer is the usual way in
 torch: every rank draws torch.randperm() of all rows with the same seed, sorts the numbers of its rows by
 their owner, and sends the numbers and then the rows by all-to-all. A time is that of the slowest rank
 from a barrier on, the median of SAMPLES. The memory is the most that a call takes of the GPU, in all
 processes, beside input, output and the memory of NCCL. Every result of shufd is compared with the
-permutation. --method sets how the rows move, for comparisons: direct, written, staged, or torch for its operations alone.
+permutation. --memory measures only the memory of the first calls of a program, for daemons that have just started: the
+most that all processes take, the daemon included. --method sets how the rows move, for comparisons: direct, written, staged, or torch for its operations alone.
 """
 
 import argparse
@@ -146,14 +147,9 @@ class Job:
         torch.cuda.synchronize()
         return self.on_all_ranks(time.perf_counter() - began, dist.ReduceOp.MAX)
 
-    def memory_of(self, work, results):
-        """Bytes of the GPU that a call takes beside `results` bytes of its result, on the rank that
-        takes most."""
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-        dist.barrier()
-        before = least = torch.cuda.mem_get_info()[0]
-        ended = threading.Event()
+    def watch_memory(self, work):
+        """Calls work(). Returns the least free memory of the GPU meanwhile."""
+        least, ended = torch.cuda.mem_get_info()[0], threading.Event()
 
         def watch():
             nonlocal least
@@ -165,10 +161,41 @@ class Job:
         watcher.start()
         work()
         torch.cuda.synchronize()
-        least = min(least, torch.cuda.mem_get_info()[0])
         ended.set()
         watcher.join()
+        return min(least, torch.cuda.mem_get_info()[0])
+
+    def free_memory(self):
+        """Of the GPU, without the memory that torch keeps."""
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        dist.barrier()
+        return torch.cuda.mem_get_info()[0]
+
+    def memory_of(self, work, results):
+        """Bytes of the GPU that a call takes beside `results` bytes of its result, on the rank that
+        takes most."""
+        before = self.free_memory()
+        least = self.watch_memory(work)
         return self.on_all_ranks(before - least - results, dist.ReduceOp.MAX)
+
+
+def measure_memory(job):
+    """The memory that the first calls take beside input and output, in bytes a row. A call of few rows has loaded all
+    kernels before, so the memory of programs is not counted. What torch keeps of a call for the next one is."""
+    few = job.rows[: 1 << 20].clone()
+    for _ in range(2):
+        shufd.torch.global_shuffle(few, seed=SEED, client=job.client)
+    job.client.drop()
+    del few
+    before = job.free_memory()
+    figures = []
+    for call in range(1, 6):
+        most = job.on_all_ranks(before - job.watch_memory(job.shuffle) - job.rows.nbytes, dist.ReduceOp.MAX)
+        figures.append({"call": call, "bytes_per_row": most / job.m})
+        if job.rank == 0:
+            print(f"call {call}, new plan: {most / job.m:.2f} bytes a row", flush=True)
+    return figures
 
 
 # Name, title, results of the size of the rows, and seconds of a pause before each call.
@@ -241,6 +268,7 @@ def run(options, bytes, method):
             f"NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}",
             flush=True,
         )
+    memory = measure_memory(job) if options.memory else None
     right = job.is_right()
     if job.rank == 0:
         print(f"{'equal to the permutation':40} {right}", flush=True)
@@ -248,7 +276,8 @@ def run(options, bytes, method):
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "device": torch.cuda.get_device_name(), "world": job.world, "rows": job.m, "bytes": bytes,
         "budget": job.budget, "method": method, "rounds": options.rounds, "right": right,
-        "torch": torch.__version__, "figures": measure(job, options),
+        "torch": torch.__version__,
+        **({"memory": memory} if options.memory else {"figures": measure(job, options)}),
         "driver": subprocess.run(
             ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True
         ).stdout.split("\n")[0],
@@ -264,6 +293,7 @@ def main():
     parser.add_argument("--budget", type=int, help="MiB, as of global_shuffle()")
     parser.add_argument("--method", type=lambda text: text.split(","), default=[None])
     parser.add_argument("--rounds", type=int, help="the least rounds of the staged method")
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--only", type=lambda text: text.split(","))
     options = parser.parse_args()
     if len(options.method) > 1 and not {"direct", "written"} >= set(options.method):

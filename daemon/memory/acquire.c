@@ -71,12 +71,13 @@ static struct shuf__allocation *find_rewritable(struct shuf__pool *pool,
 }
 
 /* Whether a request may overwrite the allocation although there may be room for a new one. It may
- * if the allocation is spare, its class is full, or it has the size of the warm block. Touching a
- * second block of that size would take long. */
-static bool may_replace(const struct shuf__allocation *allocation,
+ * if the allocation is spare, its class is full, the pool would drop it when the new block is idle,
+ * or it has the size of the warm block. Touching a second block of that size would take long. */
+static bool may_replace(const struct shuf__pool *pool, const struct shuf__allocation *allocation,
                         const struct shuf__size_class *class)
 {
-    return !allocation->contents || allocation->is_warm_sized || is_full(class);
+    return !allocation->contents || allocation->is_warm_sized || is_full(class) ||
+           shuf__pool_would_drop(pool, allocation, class->size);
 }
 
 static struct shuf__allocation *reuse(struct shuf__pool *pool,
@@ -86,7 +87,7 @@ static struct shuf__allocation *reuse(struct shuf__pool *pool,
     struct shuf__size_class *class =
         request->buffer ? NULL : shuf__pool_find_class(pool, request->uid, request->kind, size);
     struct shuf__allocation *allocation = class ? find_rewritable(pool, class) : NULL;
-    if (!allocation || (only_spare && !may_replace(allocation, class)))
+    if (!allocation || (only_spare && !may_replace(pool, allocation, class)))
         return NULL;
     pool->evicted += allocation->contents != NULL;
     shuf__pool_end_contents(pool, allocation);

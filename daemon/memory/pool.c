@@ -160,12 +160,35 @@ static uint64_t limited_bytes(const struct shuf__pool *pool, enum shuf__side sid
     return pool->idle_bytes[side] > besides ? pool->idle_bytes[side] - besides : 0;
 }
 
+/* Whether the limit of idle bytes does not hold for the allocation. */
+static bool is_exempt(const struct shuf__pool *pool, const struct shuf__allocation *allocation)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    return allocation->is_warm_sized && !pool->warm[side] && pool->warm_sized[side] == 1;
+}
+
 static struct shuf__allocation *first_limited(struct shuf__pool *pool, enum shuf__side side)
 {
     struct shuf__allocation *first = TAILQ_FIRST(&pool->lru[side]),
                             *next = TAILQ_NEXT(first, in_lru);
-    const bool is_kept = first->is_warm_sized && !pool->warm[side] && pool->warm_sized[side] == 1;
-    return is_kept && next ? next : first;
+    return is_exempt(pool, first) && next ? next : first;
+}
+
+bool shuf__pool_would_drop(const struct shuf__pool *pool, const struct shuf__allocation *allocation,
+                           uint64_t bytes)
+{
+    const enum shuf__side side = shuf__side_of(allocation->kind);
+    const uint64_t limit = pool->allocations->budgets[side].idle_limit;
+    uint64_t idle = limited_bytes(pool, side) + bytes;
+    const struct shuf__allocation *next;
+    TAILQ_FOREACH (next, &pool->lru[side], in_lru) {
+        if (idle <= limit || (next == allocation && is_exempt(pool, next)))
+            return false;
+        if (next == allocation)
+            return true;
+        idle -= is_exempt(pool, next) ? 0 : next->bytes;
+    }
+    return false;
 }
 
 void shuf__pool_hold_to_limit(struct shuf__pool *pool, enum shuf__side side)

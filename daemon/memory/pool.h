@@ -65,6 +65,10 @@ void shuf__pool_set_keep(struct shuf__pool *pool, uint64_t keep_ms);
  * pool does not keep an allocation of this size, and it still belongs to the caller. */
 bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocation, void *contents);
 
+/* Whether the pool would drop this idle allocation to keep one more of `bytes` bytes. */
+bool shuf__pool_would_drop(const struct shuf__pool *pool, const struct shuf__allocation *allocation,
+                           uint64_t bytes);
+
 /* Adds the warm block of its side, which must not have one. */
 void shuf__pool_add_warm(struct shuf__pool *pool, struct shuf__allocation *allocation);
 

@@ -27,15 +27,14 @@ using walk::Positions, walk::Walk, walk::is_cancelled, walk::lanes, walk::lane;
 
 constexpr uint32_t tile = walk::warps * tuning::walk_run;
 constexpr uint32_t most = SHUF__WINDOWS_MOST;
-constexpr int window_bits = 9; /* of a window's number */
+constexpr int window_bits = 8; /* of a window's number */
 static_assert(1 << window_bits == most, "each digit is a window");
 static_assert(SHUF__PART_UNIT % tile == 0, "a tile is in one part");
 
 constexpr uint32_t sort_threads = tuning::plan_sort_threads, sort_warps = sort_threads / lanes;
 constexpr uint32_t of_warp = tile / sort_warps;     /* places */
 constexpr uint32_t batch = tuning::plan_sort_batch; /* places that a lane has loaded */
-constexpr uint32_t pairs = most / 2;                /* of windows */
-static_assert(sort_threads == pairs, "a thread for each pair");
+static_assert(sort_threads == most, "a thread for each window");
 constexpr uint32_t writers = 16; /* threads that write the run of a window */
 static_assert(of_warp % (batch * lanes) == 0, "batches are whole");
 static_assert(tile <= UINT16_MAX, "a count has 16 bits");
@@ -154,12 +153,15 @@ __global__ void __launch_bounds__(fold_threads)
 
 using Scan = cub::BlockScan<uint32_t, sort_threads>;
 
-/* The shared memory of a block. Two counts share a word, as no count passes `tile`. */
+/* The shared memory of a block. */
 struct Sorted {
-    uint32_t number[tile];            /* of the records, window by window */
-    uint32_t next[sort_warps][pairs]; /* for each warp and window: its next place in the tile */
-    uint32_t less[most];              /* the index of a window's run in the part, less `start` */
-    uint16_t start[most + 1];         /* of a window's run in the tile */
+    uint32_t number[tile]; /* of the records, window by window */
+    union {                /* for each warp and window: the count, then the next place in the tile */
+        uint16_t next[sort_warps][most];
+        uint32_t pairs[sort_warps][most / 2]; /* no count passes `tile`, so none overflows */
+    };
+    uint32_t less[most];      /* the index of a window's run in the part, less `start` */
+    uint16_t start[most + 1]; /* of a window's run in the tile */
     typename Scan::TempStorage scan;
 };
 
@@ -207,8 +209,8 @@ __device__ __forceinline__ void count_windows(Sorted &shared, const uint16_t *wi
                                               uint32_t here)
 {
     const uint32_t warp = threadIdx.x / lanes;
-    for (uint32_t k = threadIdx.x; k < sort_warps * pairs; k += sort_threads)
-        shared.next[k / pairs][k % pairs] = 0;
+    for (uint32_t k = threadIdx.x; k < sort_warps * most / 2; k += sort_threads)
+        shared.pairs[k / (most / 2)][k % (most / 2)] = 0;
     __syncthreads();
 #pragma unroll 1
     for (uint32_t from = warp * of_warp; from < (warp + 1) * of_warp; from += batch * lanes) {
@@ -216,39 +218,35 @@ __device__ __forceinline__ void count_windows(Sorted &shared, const uint16_t *wi
 #pragma unroll
         for (uint32_t i = 0; i < batch; i++)
             if (places.is_valid(i))
-                atomicAdd(&shared.next[warp][places.window[i] / 2],
+                atomicAdd(&shared.pairs[warp][places.window[i] / 2],
                           places.window[i] % 2 ? 1u << 16 : 1u);
     }
     __syncthreads();
 }
 
-/* Turns the counts into places. A thread has two windows. */
+/* Turns the counts into places. A thread has a window. */
 __device__ __forceinline__ void start_runs(Sorted &shared, const Windows &windows, const Tile &own,
                                            uint32_t here, const uint64_t *sums)
 {
-    const uint32_t pair = threadIdx.x;
-    uint32_t counts = 0, start;
+    const uint32_t w = threadIdx.x;
+    uint32_t count = 0, start;
 #pragma unroll
     for (uint32_t warp = 0; warp < sort_warps; warp++)
-        counts += shared.next[warp][pair];
-    Scan(shared.scan).ExclusiveSum((counts & 0xffff) + (counts >> 16), start);
-    uint32_t next = start | (start + (counts & 0xffff)) << 16;
+        count += shared.next[warp][w];
+    Scan(shared.scan).ExclusiveSum(count, start);
+    uint32_t next = start;
 #pragma unroll
     for (uint32_t warp = 0; warp < sort_warps; warp++) {
-        const uint32_t count = shared.next[warp][pair];
-        shared.next[warp][pair] = next;
-        next += count;
+        const uint32_t of_this_warp = shared.next[warp][w];
+        shared.next[warp][w] = static_cast<uint16_t>(next);
+        next += of_this_warp;
     }
-    for (uint32_t k = 0; k < 2; k++) {
-        const uint32_t w = 2 * pair + k;
-        const uint32_t at = k ? start + (counts & 0xffff) : start;
-        shared.start[w] = static_cast<uint16_t>(at);
-        if (w < windows.count)
-            shared.less[w] = static_cast<uint32_t>(sums[own.counts + uint64_t{w} * own.stride] -
-                                                   own.part_first) -
-                             at;
-    }
-    if (threadIdx.x == 0)
+    shared.start[w] = static_cast<uint16_t>(start);
+    if (w < windows.count)
+        shared.less[w] =
+            static_cast<uint32_t>(sums[own.counts + uint64_t{w} * own.stride] - own.part_first) -
+            start;
+    if (w == 0)
         shared.start[most] = static_cast<uint16_t>(here);
     __syncthreads();
 }
@@ -259,7 +257,7 @@ __device__ __forceinline__ void sort_warp(Sorted &shared, const uint16_t *window
                                           uint32_t *indices)
 {
     const uint32_t warp = threadIdx.x / lanes, lanes_before = (1u << lane()) - 1;
-    auto *const next = reinterpret_cast<uint16_t *>(shared.next[warp]);
+    uint16_t *const next = shared.next[warp];
 #pragma unroll 1
     for (uint32_t from = warp * of_warp; from < (warp + 1) * of_warp; from += batch * lanes) {
         const Batch<Whole> places(windows_of, from, here);

@@ -12,7 +12,7 @@
 namespace shuf
 {
 
-/* The bytes of the workspace, which is device memory: up to 2.5 for each place. Asks the current
+/* The bytes of the workspace, which is device memory: up to 2.25 for each place. Asks the current
  * device. */
 uint64_t one_sided_bytes(const shuf__plan &plan);
 

@@ -8,6 +8,8 @@ its inverse were right.
 
 import contextlib
 import os
+import pathlib
+import signal
 import sys
 import time
 from unittest import mock
@@ -18,7 +20,7 @@ import torch.distributed as dist
 
 import shufd
 import shufd.torch
-from shufd import _moves, _peer_memory, _peer_moves, _store_gather
+from shufd import _moves, _peer_memory, _peer_moves, _planner, _store_gather
 
 
 def evenly(n, world):
@@ -197,10 +199,43 @@ def several_tensors(client, rank, world):
     )
 
 
+def kill_daemon(client):
+    """Returns when the daemon has ended."""
+    pid = client.status()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(FileNotFoundError):
+        while pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z":
+            time.sleep(0.01)
+
+
+def lost_daemon(client, host):
+    """The daemon of the last rank is killed as soon as the rank has its plan. The rows still arrive, and the next call
+    fails on all ranks."""
+    rank, take, sizes = dist.get_rank(), _planner.Planner.take, evenly(3_000_017, dist.get_world_size())
+
+    def take_and_kill(*arguments):
+        plan = take(*arguments)
+        if is_last():
+            kill_daemon(client)
+        return plan
+
+    numbers = torch.arange(sum(sizes[:rank]), sum(sizes[: rank + 1]), device="cuda")
+    data = [numbers, numbers[:, None].repeat(1, 16)]
+    with mock.patch.object(_planner.Planner, "take", take_and_kill):
+        narrow, wide = shufd.torch.global_shuffle(data, seed=3, epoch=1, client=client)
+    expected = host.permute(sum(sizes), seed=3, epoch=1, dtype="i64")[sum(sizes[:rank]) : sum(sizes[: rank + 1])]
+    right = torch.equal(narrow.cpu(), torch.from_numpy(np.array(expected))) and torch.equal(wide[:, 15], narrow)
+    try:
+        shufd.torch.global_shuffle(numbers, seed=3, epoch=2, client=client)
+    except shufd.NoDaemon as error:
+        return right and f"rank {dist.get_world_size() - 1}: " in str(error)
+    return False
+
+
 def main():
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
-    client = shufd.connect(os.environ[f"SHUFD_SOCKET_{dist.get_rank()}"])
+    client = shufd.connect(os.environ[f"SHUFD_SOCKET_{dist.get_rank()}"], reconnect=2)
     host = shufd.connect(os.environ["SHUFD_SOCKET_HOST"])
     used = watch_methods()
     right = [run(case, client, host, used) for case in cases(dist.get_world_size())]
@@ -212,6 +247,11 @@ def main():
         time.sleep(0.01)
     if dist.get_rank() == 0:
         print(f"{sum(right)} of {len(right)} right; {len(leases)} leases left", flush=True)
+    lost = torch.tensor(int(lost_daemon(client, host)), device="cuda")
+    dist.all_reduce(lost, dist.ReduceOp.MIN)
+    right.append(bool(lost))
+    if dist.get_rank() == 0:
+        print(f"daemon killed after its plan: right {bool(lost)}", flush=True)
     dist.destroy_process_group()
     sys.exit(0 if all(right) and not leases else 1)
 

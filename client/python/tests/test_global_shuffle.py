@@ -639,6 +639,7 @@ def test_ranks_that_cannot_move_by_one_sided_plans_take_the_others(client, monke
 
     monkeypatch.setattr(_planner.Planner, "_ask", asks)
     monkeypatch.setattr(_moves, "part_of", lambda *sizes: 65536)
+    monkeypatch.setattr(_moves.OneSided, "_compile", lambda one_sided: None)
     rows = torch.arange(200_000)
     shuffled = shufd.torch.global_shuffle(rows, seed=14, client=client)
     assert np.array_equal(shuffled.numpy(), client.shuffle(rows.numpy(), seed=14))
@@ -661,7 +662,7 @@ def test_no_stage_is_exposed_after_a_common_failure():
     failed = (("Busy", "no room"), True, [])
     calls = []
 
-    def gather(own, after=None):
+    def gather(own, after=None, meanwhile=None):
         calls.append((own, attempt.is_common))
         return [own, failed]
 
@@ -732,6 +733,7 @@ def test_the_stage_stays_while_others_may_write_into_it(client, monkeypatch, err
     monkeypatch.setattr(_moves, "make_stage", lambda *arguments: _stage.Stage(Room(1, 32), 8, 1, "cpu"))
     monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
     monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
+    monkeypatch.setattr(_moves, "OneSided", lambda *_: types.SimpleNamespace(is_able=True))
     monkeypatch.setattr(_stage, "_kept", stages)
     monkeypatch.setattr(_planner.Planner, "take", fail)
     with pytest.raises(error if kept else shufd.Error):
@@ -774,7 +776,7 @@ def test_an_error_keeps_no_plan_and_no_stage(client, monkeypatch):
     monkeypatch.setattr(_moves, "make_stage", make_stage)
     monkeypatch.setattr(_moves, "offers_of", lambda *arguments: _moves.Offers())
     monkeypatch.setattr(_moves, "part_of", lambda *arguments: 65536)
-    monkeypatch.setattr(_moves, "one_sided_moves", fail)
+    monkeypatch.setattr(_moves, "OneSided", lambda *_: types.SimpleNamespace(is_able=True, moves=fail))
     with pytest.raises(shufd.Error, match="global_shuffle: rank 0: no room") as caught:
         shufd.torch.global_shuffle(torch.arange(20_000), seed=98, client=client)
     assert not [lease for lease in client.leases() if lease["kind"] == "exchange" and lease["seed"] == 98]

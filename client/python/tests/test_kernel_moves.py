@@ -149,9 +149,7 @@ def sources_of(client, sizes, outputs, rank, part, **options):
     plan = client.exchange_one_sided(
         sum(sizes), rank=rank, world=len(sizes), part=part, input=sizes, output=outputs, **options
     )
-    sources = OneSidedLists(plan)
-    sources.numbers = torch.from_numpy(sources.numbers.copy())
-    return sources
+    return OneSidedLists(plan)
 
 
 def stages_of(leaves, outputs, width, budget):
@@ -170,7 +168,7 @@ class Pair:
 
     def __init__(self, first, second):
         self.first, self.second = first, second
-        self.count_rounds, self.prepare = first.count_rounds, first.prepare
+        self.count_rounds, self.prepare, self.begin = first.count_rounds, first.prepare, first.begin
 
     def run(self, rounds):
         first, second = self.first.run(rounds), self.second.run(rounds)
@@ -202,7 +200,7 @@ def moves_of(client, kind, ranks, leaves, outs, sizes, outputs, budget, **option
 
 
 def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options):
-    """The outputs of all ranks. Each rank is a thread. It prepares the moves of the first tensor before all ranks agree."""
+    """The outputs of all ranks. Each rank is a thread. It begins the moves of the first tensor before all ranks agree."""
     world = len(sizes)
     exchange = Exchange(world)
     ranks = [Ranks(rank, world, exchange) for rank in range(world)]
@@ -217,6 +215,7 @@ def exchange_all(client, kind, rows, sizes, outputs, budget, prepares, **options
                 prepared = moves[rank].prepare()
                 if prepared:
                     prepared()
+                moves[rank].begin()
                 exchange.barrier.wait()
             moves[rank].run(rounds)
         except BaseException as error:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The mappings of peers' memory, without a GPU: opening and closing are replaced."""
 
+import contextlib
 import os
 import threading
 import time
+import types
 
 import pytest
 
@@ -11,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from conftest import await_value
 from shufd import _peer_memory
-from shufd._peer_memory import Offer, PeerMemory
+from shufd._peer_memory import Freed, Offer, PeerMemory
 
 DEVICE = torch.device("cuda", 0)
 
@@ -66,6 +68,52 @@ def test_a_mapping_is_closed_at_once_if_nobody_else_uses_it(driver):
     second.close(at_once=True)
     assert closed == [0x1000, 0x2000]
     second.close()
+
+
+def test_memory_that_its_owner_has_freed(driver):
+    """Its mapping is closed at once, or when nobody uses it any more."""
+    opened, closed = driver
+    first, second = PeerMemory(DEVICE), PeerMemory(DEVICE)
+    for handle in (b"a", b"b", b"c"):
+        first.open(offer_of(handle))
+    second.open(offer_of(b"b"))
+    first.close()
+    machine = _peer_memory._machine()
+    _peer_memory.forget(Freed("another", 1, (b"a", b"b")))
+    _peer_memory.forget(Freed(machine, 2, (b"a", b"b")))
+    assert closed == []
+    _peer_memory.forget(Freed(machine, 1, (b"a", b"b", b"unknown")))
+    assert closed == [0x1000]
+    second.close()
+    assert closed == [0x1000, 0x2000]
+    assert PeerMemory(DEVICE).open(offer_of(b"c")) == 0x3000 and len(opened) == 3
+
+
+def test_owner_tells_what_it_has_freed(monkeypatch):
+    """An allocation at the same address has another handle."""
+    handles = {0x1000: b"a", 0x2000: b"b", 0x3000: b"c"}
+
+    class Driver:
+        def cuMemGetAddressRange_v2(self, base, size, address):
+            base._obj.value = address.value & ~0xFFF
+            return 0
+
+        def cuIpcGetMemHandle(self, handle, base):
+            handle._obj.raw = handles.get(base.value, b"").ljust(64, b"\0")
+            return base.value not in handles
+
+    driver = contextlib.nullcontext(Driver())
+    monkeypatch.setattr(_peer_memory._streams, "primary_context", lambda ordinal: driver)
+    monkeypatch.setattr(_peer_memory, "_offered", {})
+    for address in (0x1010, 0x2020, 0x2030, 0x3000):
+        tensor = types.SimpleNamespace(device=DEVICE, data_ptr=lambda address=address: address)
+        assert _peer_memory.offer(tensor).offset == address & 0xFFF
+    assert _peer_memory.freed().handles == ()
+    del handles[0x1000]
+    handles[0x2000] = b"d"
+    freed = _peer_memory.freed()
+    assert [handle.rstrip(b"\0") for handle in freed.handles] == [b"a", b"b"] and freed.process == os.getpid()
+    assert _peer_memory.freed().handles == ()
 
 
 def test_what_cannot_be_opened(driver):

@@ -276,6 +276,16 @@ def ranks_with(monkeypatch, own, rank, world):
     return ranks
 
 
+def all_ranks_with(monkeypatch, all_own):
+    """The ranks of a group, each with its own gather. The group of a rank is its number."""
+    ranks = [ranks_with(monkeypatch, None, rank, len(all_own)) for rank in range(len(all_own))]
+    monkeypatch.setattr(_process_group, "known_store_gather_of", lambda group: all_own[group])
+    monkeypatch.setattr(_process_group, "store_gather_of", lambda group, *_: all_own[group])
+    for rank, own in enumerate(ranks):
+        own.group = rank
+    return ranks
+
+
 def test_event_that_waits_for_a_rank_that_has_left(stores, monkeypatch):
     all_own = gathers_of(stores, 2)
     run_threads(lambda rank: all_own[rank].gather(b"x"), 2)
@@ -286,6 +296,50 @@ def test_event_that_waits_for_a_rank_that_has_left(stores, monkeypatch):
         ranks.gather(1, types.SimpleNamespace(query=lambda: time.monotonic() > end))
     assert time.monotonic() < end
     assert not ranks.has_told
+
+
+def test_values_travel_while_a_rank_works(stores, monkeypatch):
+    """Rank 0 works until rank 1 has the values of both."""
+    all_ranks = all_ranks_with(monkeypatch, gathers_of(stores, 2))
+    has_both = threading.Event()
+
+    def work(rank):
+        ranks = all_ranks[rank]
+        if rank == 0:
+            return ranks.gather(0, meanwhile=lambda: has_both.wait(WAIT_S) or pytest.fail("the value comes after the work"))
+        values = ranks.gather(1)
+        has_both.set()
+        return values
+
+    assert run_threads(work, 2) == [[0, 1]] * 2
+
+
+def test_rank_that_fails_after_it_has_told(stores, monkeypatch):
+    """Its error is no error of the store. The others fail in this gather or in the next one."""
+    all_ranks = all_ranks_with(monkeypatch, gathers_of(stores, 2))
+
+    def work(rank):
+        ranks = all_ranks[rank]
+        if rank == 0:
+            with pytest.raises(RuntimeError, match="^a kernel$"):
+                ranks.gather(0, meanwhile=lambda: (_ for _ in ()).throw(RuntimeError("a kernel")))
+            ranks.leave()
+        else:
+            with pytest.raises(_errors.IOFailure, match="rank 0 has left"):
+                for _ in range(2):
+                    ranks.gather(1)
+
+    run_threads(work, 2)
+
+
+def test_work_without_a_store(monkeypatch):
+    """Before the values travel, so a rank that fails has told nothing."""
+    ranks, calls = ranks_with(monkeypatch, None, 0, 2), []
+    monkeypatch.setattr(ranks, "_gather_by_engine", lambda value: calls.append(value) or [value] * 2)
+    assert ranks.gather(7, meanwhile=lambda: calls.append("work")) == [7, 7]
+    ranks.world = 1
+    assert ranks.gather(8, meanwhile=lambda: calls.append("work")) == [8]
+    assert calls == ["work", 7, "work"]
 
 
 def test_rank_that_leaves_before_it_has_told_anything(stores, monkeypatch):

@@ -10,13 +10,14 @@ from typing import Any
 
 import torch
 
-from . import _errors, _moves, _request
+from . import _errors, _moves, _peer_memory, _request
 from ._arguments import counted
 from ._moves import Offers
+from ._peer_memory import Freed
 from ._process_group import Ranks
 from ._stage import Stage
 
-VERSION = 5  # of the messages between ranks
+VERSION = 6  # of the messages between ranks
 _NAMED = 4  # ranks in a message
 _BUDGET_OF_GPU, _BUDGET_OF_HOST = 2 << 30, 256 << 20
 
@@ -101,6 +102,7 @@ class Arguments:
     output_size: int | None
     error: str | None  # of this rank: its arguments are wrong
     offers: Offers = Offers()
+    freed: Freed | None = None  # of what this rank offered in earlier calls
 
 
 _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structure", "tensors")
@@ -144,7 +146,8 @@ def with_offers(
     places = own.records if own.output_size is None else own.output_size
     try:
         stage = _moves.make_stage(ranks, leaves, places, budget_of(budget, leaves))
-        return dataclasses.replace(own, offers=_moves.offers_of(ranks, leaves, places, stage)), stage
+        offers = _moves.offers_of(ranks, leaves, places, stage)
+        return dataclasses.replace(own, offers=offers, freed=_peer_memory.freed()), stage
     except Exception as error:  # the other ranks must hear of it, or they would wait
         return _wrong(error), None
 

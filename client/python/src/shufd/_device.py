@@ -214,6 +214,20 @@ class DeviceArray:
         return f"<shufd.DeviceArray {self.shape} {self.dtype} on cuda:{self.device}{state}>"
 
 
+def head_of(array: DeviceArray, count: int) -> np.ndarray[Any, Any]:
+    """The first `count` values of an array of one dimension, in host memory. Takes less time than a copy by torch.
+    Errors: DeviceError."""
+    array._check()
+    values = np.empty(count, array.dtype)
+    with _streams.primary_context(array.device) as cuda:
+        error = cuda is None or cuda.cuMemcpyDtoH_v2(
+            ctypes.c_void_p(values.ctypes.data), ctypes.c_uint64(array.ptr), ctypes.c_size_t(values.nbytes)
+        )
+    if error:
+        raise DeviceError(f"array: CUDA error {int(error)} in a copy to host memory")
+    return values
+
+
 def block_of(array: DeviceArray) -> tuple[int, int]:
     """The id and the bytes of the daemon's block that has the values."""
     array._check()

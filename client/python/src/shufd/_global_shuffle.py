@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import _agreement, _errors, _moves
+from . import _agreement, _errors, _moves, _peer_memory
 from ._agreement import Arguments
 from ._move import Move
 from ._peer_memory import PeerMemory
@@ -41,10 +41,12 @@ class _Attempt:
         self.is_common = False  # an error now is one that all ranks raise
 
     def agree(self, ranks: Ranks, memory: PeerMemory) -> list[int] | None:
-        """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Returns the number
-        of rounds of each tensor; None if a rank is not able. Fails on every rank if one has failed."""
+        """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Begins the first
+        move meanwhile. Returns the number of rounds of each tensor; None if a rank is not able. Fails on every rank if one
+        has failed."""
         why = self.failure and (type(self.failure).__name__, _agreement.text_of(self.failure))
-        replies = ranks.gather((why, self.is_able, self.rounds), self.prepared)
+        begins = bool(self.moves) and self.is_able and not self.failure
+        replies = ranks.gather((why, self.is_able, self.rounds), self.prepared, self.moves[0].begin if begins else None)
         if all(is_able and not failed for failed, is_able, _ in replies):
             return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
         self._stop(ranks, memory)
@@ -155,6 +157,7 @@ class _Call:
             self._leave(error)
             raise
         assert self.attempt.lists and self.memory
+        self.planner.keep_mapped(self.attempt.lists.plan)
         _end(self.attempt.lists, self.memory)
         if self.next_epoch is not None:
             self.planner.prefetch(self.next_epoch, sizes, outputs, part)
@@ -198,6 +201,9 @@ class _Call:
         sizes = _agreement.sizes_of(all_arguments)
         self.attempt.is_common = False
         self.all_offers = [arguments.offers for arguments in all_arguments]
+        for arguments in all_arguments:
+            if arguments.freed:
+                _peer_memory.forget(arguments.freed)
         return sizes
 
     def _prepare(self, sizes: list[int], outputs: list[int]) -> tuple[int, list[int]]:
@@ -218,18 +224,20 @@ class _Call:
             part, self.attempt = 0, _Attempt()
 
     def _make_moves(self, part: int, sizes: list[int], outputs: list[int]) -> None:
-        plan = self.planner.take(sizes, outputs, part)
-        if plan is None:  # of a kind that the daemon cannot make on the GPU
-            self.attempt.is_able = False
-            return
-        self.planner.keep_mapped(plan)
-        lists = self.attempt.lists = _lists_of(plan)
+        """Does all that needs no plan first: meanwhile the daemon computes it."""
         try:
             outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
+            one_sided = self._open_peers(outs) if part else None
+            is_open = one_sided is None or one_sided.is_able
+            plan = self.planner.take(sizes, outputs, part) if is_open else None
+            if plan is None:  # or of a kind that the daemon cannot make on the GPU
+                self.attempt.is_able = False
+                return
+            lists = self.attempt.lists = _lists_of(plan)
             if isinstance(lists, BothSidesLists):
                 self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
-            else:
-                self._prepare_one_sided(lists, outs, outputs)
+            elif one_sided:
+                self._prepare_one_sided(lists, one_sided, outputs)
         except torch.cuda.OutOfMemoryError:
             if self.stage is None:
                 raise
@@ -238,12 +246,13 @@ class _Call:
         budget = _agreement.budget_of(self.budget, self.leaves)
         self.attempt.rounds = [move.reserve(budget) for move in self.attempt.moves]
 
-    def _prepare_one_sided(self, sources: OneSidedLists, outs: list[torch.Tensor], outputs: list[int]) -> None:
+    def _open_peers(self, outs: list[torch.Tensor]) -> _moves.OneSided:
         assert self.memory
         self.ranks.make_token(self.leaves[0].device)  # before the ranks agree: only this rank may lack memory
-        moves = _moves.one_sided_moves(
-            self.ranks, sources, self.leaves, outs, self.stage, self.all_offers, outputs, self.memory
-        )
+        return _moves.OneSided(self.ranks, self.leaves, outs, self.stage, self.all_offers, self.memory)
+
+    def _prepare_one_sided(self, sources: OneSidedLists, one_sided: _moves.OneSided, outputs: list[int]) -> None:
+        moves = one_sided.moves(sources, outputs)
         self.attempt.moves, self.attempt.is_able = moves or [], moves is not None
         if moves:
             self.attempt.prepared = moves[0].prepare()

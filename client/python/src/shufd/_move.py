@@ -65,7 +65,11 @@ class Move:
         """Returns the temporary memory of so many rounds. The allocator of torch keeps it for run()."""
 
     def prepare(self) -> Any:
-        """Starts what needs no agreement on the rounds. May return an event, for which all ranks wait before run()."""
+        """Allocates and looks up what run() needs, before the ranks agree. May return an event, for which all ranks wait
+        before run()."""
+
+    def begin(self) -> None:
+        """Starts what needs no agreement on the rounds, after prepare(). The others may already count on this rank."""
 
     def run(self, rounds: int) -> torch.Tensor:
         raise NotImplementedError

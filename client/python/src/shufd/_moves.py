@@ -12,9 +12,10 @@ from ._kernel_move import LocalKernelMove, StagedMove
 from ._move import Move, row_bytes
 from ._peer_memory import Offer, PeerMemory
 from ._peer_moves import DirectMove, WrittenMove, is_wide
+from ._plan import NUMBER_BYTES
 from ._plan_lists import BothSidesLists, OneSidedLists
 from ._process_group import Ranks
-from ._stage import NUMBER_BYTES, PeerStage, Room, Stage, StageOffer, part_for, room_for
+from ._stage import PeerStage, Room, Stage, StageOffer, part_for, room_for
 from ._torch_move import LocalMove, TorchMove
 
 _MOST_ROW_BYTES = 1 << 30  # of the kernel, which counts the words of a row in 32 bits
@@ -123,38 +124,65 @@ def _addresses(
     return [address for address in found if address is not None]
 
 
-def one_sided_moves(
-    ranks: Ranks, sources: OneSidedLists, leaves: list[torch.Tensor], outs: list[torch.Tensor], stage: Stage | None,
-    all_offers: list[Offers], outputs: list[int], memory: PeerMemory,
-) -> list[Move] | None:  # fmt: skip
-    """The moves of all tensors, or None if this rank cannot make them. `all_offers` and `outputs` are those of all
-    ranks. The caller closes `memory` when the device has ended its work."""
-    if sources.on_host:
-        return None
+def _open_stages(
+    ranks: Ranks, stage: Stage | None, all_offers: list[Offers], memory: PeerMemory
+) -> list[PeerStage] | None:
     stages = [offers.stage for offers in all_offers]
-    longest = sources.longest()
-    if any(stage and count > stage.room.numbers for stage, count in zip(stages, longest)):
+    offered = [stage.memory if stage else None for stage in stages]
+    addresses = _addresses(ranks, stage.memory if stage else None, offered, memory)
+    if addresses is None:
         return None
-    own = stage.memory if stage else None
-    addresses = _addresses(ranks, own, [stage.memory if stage else None for stage in stages], memory)
-    moves: list[Move] = []
-    for i, (leaf, out) in enumerate(zip(leaves, outs)):
-        leaf, row = leaf.detach(), row_bytes(leaf)
-        if not is_wide(leaf):
-            if addresses is None:
-                return None
-            _peer_kernels.compile_send(row, _row_kernel.offset_of([leaf.data_ptr()]), leaf.device)
-            _row_kernel.compile_for(row, _row_kernel.offset_of([out.data_ptr()]), NUMBER_BYTES, leaf.device)
-            peers = [
-                PeerStage(address, stage.room, stage.half) if stage else PeerStage(0, Room(), 0)
-                for address, stage in zip(addresses, stages)
-            ]
-            moves.append(WrittenMove(ranks, sources, leaf, out, peers, outputs))
-            continue
+    return [
+        PeerStage(address, stage.room, stage.half) if stage else PeerStage(0, Room(), 0)
+        for address, stage in zip(addresses, stages)
+    ]
+
+
+class OneSided:
+    """What the moves of all tensors by one-sided plans need beside their plan: the memory of all ranks, and kernels."""
+
+    def __init__(
+        self, ranks: Ranks, leaves: list[torch.Tensor], outs: list[torch.Tensor], stage: Stage | None,
+        all_offers: list[Offers], memory: PeerMemory,
+    ) -> None:  # fmt: skip
+        """`all_offers` are those of all ranks. The caller closes `memory` when the device has ended its work."""
+        self.ranks, self.leaves, self.outs = ranks, [leaf.detach() for leaf in leaves], outs
+        self.has_narrow = any(not is_wide(leaf) for leaf in leaves)
+        self.stages = _open_stages(ranks, stage, all_offers, memory)
+        self.tensors = [self._open_tensors(i, all_offers, memory) for i in range(len(leaves))]
+        #: this rank has opened all memory
+        self.is_able = (self.stages is not None or not self.has_narrow) and None not in self.tensors
+        if self.is_able:
+            self._compile()
+
+    def _open_tensors(self, i: int, all_offers: list[Offers], memory: PeerMemory) -> list[int] | None:
+        """The addresses of a wide tensor on all ranks; none of a narrow one."""
+        if not is_wide(self.leaves[i]):
+            return []
         offered = [offers.tensors[i] if offers.tensors else None for offers in all_offers]
-        tensors = _addresses(ranks, leaf, offered, memory)
-        if tensors is None:
+        return _addresses(self.ranks, self.leaves[i], offered, memory)
+
+    def _compile(self) -> None:
+        for leaf, out, tensors in zip(self.leaves, self.outs, self.tensors):
+            row, offset = row_bytes(leaf), _row_kernel.offset_of([out.data_ptr(), *(tensors or [])])
+            if is_wide(leaf):
+                _peer_kernels.compile_take(row, offset, leaf.device)
+            else:
+                _peer_kernels.compile_send(row, _row_kernel.offset_of([leaf.data_ptr()]), leaf.device)
+                _row_kernel.compile_for(row, offset, NUMBER_BYTES, leaf.device)
+
+    def moves(self, sources: OneSidedLists, outputs: list[int]) -> list[Move] | None:
+        """The moves, or None if this rank cannot make them by this plan. `outputs` are those of all ranks."""
+        if sources.on_host or not self.is_able or not self._has_room(sources):
             return None
-        _peer_kernels.compile_take(row, _row_kernel.offset_of([out.data_ptr(), *tensors]), leaf.device)
-        moves.append(DirectMove(ranks, sources, leaf, out, tensors))
-    return moves
+        return [
+            DirectMove(self.ranks, sources, leaf, out, tensors or []) if is_wide(leaf)
+            else WrittenMove(self.ranks, sources, leaf, out, self.stages or [], outputs)
+            for leaf, out, tensors in zip(self.leaves, self.outs, self.tensors)
+        ]  # fmt: skip
+
+    def _has_room(self, sources: OneSidedLists) -> bool:
+        """Whether the stages of the others have room for the requests of this rank."""
+        return not self.has_narrow or all(
+            count <= stage.room.numbers for stage, count in zip(self.stages or [], sources.longest()) if stage.half
+        )

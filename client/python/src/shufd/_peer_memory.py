@@ -2,7 +2,8 @@
 """Memory of another process on a GPU of the same machine, by CUDA IPC.
 
 A process offers the allocation of a tensor. Another process opens it, and its kernels then read it over
-NVLink or PCI Express. The owner keeps the tensor until all readers have read it.
+NVLink or PCI Express. The owner keeps the tensor until all readers have read it. If the owner frees the allocation, the
+memory exists as long as other processes have it open. So with its next offers it tells them what it has freed.
 """
 
 from __future__ import annotations
@@ -33,10 +34,22 @@ class Offer(NamedTuple):
     offset: int  # of the tensor in it
 
 
+class Freed(NamedTuple):
+    """Allocations that a process had offered, and has freed."""
+
+    machine: str
+    process: int
+    handles: tuple[bytes, ...]
+
+
 class _Handle(ctypes.Structure):
     """CUipcMemHandle, passed by value"""
 
     _fields_ = [("bytes", ctypes.c_char * 64)]
+
+
+_offered: dict[bytes, tuple[int, int]] = {}  # handles: the device and the address of the allocation
+_offered_lock = threading.Lock()
 
 
 @cache
@@ -51,18 +64,36 @@ def offer(tensor: torch.Tensor) -> Offer | None:
         return None
     try:
         with _streams.primary_context(tensor.device.index) as cuda:
-            return cuda and _offer(cuda, tensor.data_ptr())
+            return cuda and _offer(cuda, tensor.device.index, tensor.data_ptr())
     except OSError:  # no libcuda.so.1, as with GPUs of another maker
         return None
 
 
-def _offer(cuda: Any, address: int) -> Offer | None:
+def _offer(cuda: Any, ordinal: int, address: int) -> Offer | None:
     base, size, handle = ctypes.c_uint64(), ctypes.c_size_t(), (ctypes.c_char * 64)()
     if cuda.cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(address)) != 0:
         return None
     if cuda.cuIpcGetMemHandle(ctypes.byref(handle), base) != 0:
         return None
+    with _offered_lock:
+        _offered[bytes(handle.raw)] = ordinal, base.value
     return Offer(_machine(), os.getpid(), bytes(handle.raw), address - base.value)
+
+
+def freed() -> Freed:
+    """What this process has freed since the last call of this function."""
+    with _offered_lock:
+        gone = [handle for handle, (ordinal, base) in _offered.items() if not _exists(ordinal, base, handle)]
+        for handle in gone:
+            del _offered[handle]
+    return Freed(_machine(), os.getpid(), tuple(gone))
+
+
+def _exists(ordinal: int, base: int, handle: bytes) -> bool:
+    """Whether the allocation has not been freed. Another one at its address has another handle."""
+    now = (ctypes.c_char * 64)()
+    with _streams.primary_context(ordinal) as cuda:
+        return cuda is None or (cuda.cuIpcGetMemHandle(ctypes.byref(now), ctypes.c_uint64(base)) == 0 and now.raw == handle)
 
 
 def _open(ordinal: int, bytes_of_handle: bytes) -> int | None:
@@ -90,14 +121,15 @@ class _Mapping:
     def __init__(self, ordinal: int, address: int) -> None:
         self.ordinal, self.address = ordinal, address
         self.users, self.idle_since = 0, 0.0
+        self.is_freed = False  # by its owner
 
 
 _Key = tuple[int, int, bytes]  # the device, the owner and its handle
 
 
 class _Mappings:
-    """Opening takes longer than most exchanges, so a mapping stays for a while after its use. As long as
-    it does, the memory exists, even if its owner frees it."""
+    """Opening takes longer than most exchanges, so a mapping stays for a while after its use, unless its owner has freed
+    the memory."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -123,11 +155,24 @@ class _Mappings:
                 mapping = self.by_key[key]
                 mapping.users -= 1
                 mapping.idle_since = time.monotonic()
-                if at_once and mapping.users == 0:
-                    del self.by_key[key]
-                    _close(mapping.ordinal, mapping.address)
+                if at_once or mapping.is_freed:
+                    self._close_unused(key)
             if not self.has_timer:
                 self._start_timer(KEPT_S)
+
+    def forget(self, freed: Freed) -> None:
+        """Closes what its owner has freed, as soon as it has no user."""
+        with self.lock:
+            for key in [key for key in self.by_key if key[1] == freed.process and key[2] in freed.handles]:
+                self.by_key[key].is_freed = True
+                self._close_unused(key)
+
+    def _close_unused(self, key: _Key) -> None:
+        """With the lock."""
+        mapping = self.by_key[key]
+        if mapping.users == 0:
+            del self.by_key[key]
+            _close(mapping.ordinal, mapping.address)
 
     def _start_timer(self, seconds: float) -> None:
         """If no thread can start, the next use starts it."""
@@ -145,8 +190,7 @@ class _Mappings:
             idle = {key: mapping for key, mapping in self.by_key.items() if mapping.users == 0}
             for key, mapping in idle.items():
                 if mapping.idle_since <= end:
-                    del self.by_key[key]
-                    _close(mapping.ordinal, mapping.address)
+                    self._close_unused(key)
             waiting = [mapping.idle_since - end for key, mapping in idle.items() if key in self.by_key]
             self.has_timer = False
             if waiting:
@@ -154,6 +198,12 @@ class _Mappings:
 
 
 _mappings = _Mappings()
+
+
+def forget(freed: Freed) -> None:
+    """Closes the memory that another process has freed, when nothing in this process uses it any more."""
+    if freed.machine == _machine() and _mappings.process == os.getpid():
+        _mappings.forget(freed)
 
 
 class PeerMemory:

@@ -12,10 +12,11 @@ from . import _peer_kernels, _streams
 from ._errors import DeviceError
 from ._move import Move, row_bytes
 from ._peer_kernels import Owner, PlanTable, Request, Sender
+from ._plan import NUMBER_BYTES
 from ._plan_lists import OneSidedLists
 from ._process_group import Ranks
 from ._row_kernel import Segment, Table
-from ._stage import BEGINS, NUMBER_BYTES, PeerStage
+from ._stage import BEGINS, PeerStage
 
 # Rows of at least so many bytes are read directly, others are written. 2^24 rows on each of two H100s, ms
 # (bench/results/2026-11-26-h100-shuffle):
@@ -164,13 +165,16 @@ class WrittenMove(Move):
         return Table(groups, self.row, NUMBER_BYTES, self.leaf.device)
 
     def prepare(self) -> Any:
+        self.tables = self._sender(), self._places()
+
+    def begin(self) -> None:
         """Asks for the first part, and meanwhile sends the own rows of this part, for which no other rank is needed."""
         self._send_requests(0, _current_stream(self.leaf.device).record_event(), beside=self._send_own)
         self.has_asked = True
 
     def _send_own(self) -> None:
+        assert self.tables
         own_group = self.parts
-        self.tables = self._sender(), self._places()
         self.tables[0].launch(own_group, self._expected())
 
     def _expected(self) -> int:
@@ -182,6 +186,7 @@ class WrittenMove(Move):
         if not self.has_asked:
             self.ranks.wait_for_all(device)  # the stages of the others are free
             self.prepare()
+            self.begin()
         self.ranks.wait_for_all(device)  # the requests of the others have arrived
         assert self.tables
         sender, places = self.tables

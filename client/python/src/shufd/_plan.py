@@ -45,7 +45,8 @@ class Plan:
 
 
 PART_UNIT = 1 << 16  # places
-_WINDOW_BITS, _WINDOWS_MOST = 21, 512
+NUMBER_BYTES = 4  # of a one-sided plan
+_WINDOW_BITS, _WINDOWS_MOST = 21, 256
 
 
 def first_windows(sizes: Sequence[int]) -> list[int]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._plan import OneSidedPlan, Plan
+from ._device import head_of
+from ._plan import NUMBER_BYTES, OneSidedPlan, Plan
 
 _INDEX_BYTES = 8  # a record's index in a round: torch indexes with int64
 
@@ -68,7 +69,8 @@ def merged(slices: list[slice]) -> list[slice]:
 class _Plan:
     """The lists of a plan in the memory of a GPU or of the host."""
 
-    numbers: Any
+    plan: Plan | OneSidedPlan
+    numbers: Any  # of NumPy, or in the memory of a GPU with an attribute `device`
     read: Any = None  # an event of CUDA
 
     @property
@@ -93,16 +95,18 @@ def _tensor_of(numbers: Any) -> Any:
 
 
 class OneSidedLists(_Plan):
-    """A one-sided plan in the memory of a GPU."""
+    """A one-sided plan in the memory of a GPU. The kernels need the addresses of its lists only."""
+
+    plan: OneSidedPlan
 
     def __init__(self, plan: OneSidedPlan) -> None:
-        self.plan, self.windows = plan, plan.windows
-        self.numbers = _tensor_of(plan.numbers)
+        numbers: Any = plan.numbers
+        self.plan, self.windows, self.numbers = plan, plan.windows, numbers
         self._columns = self.windows[-1] + 1
-        begins = self.numbers[: plan.parts * self._columns]
-        begins = begins if self.on_host else begins.cpu().numpy()
+        begins = plan.begins if self.on_host else head_of(numbers, plan.parts * self._columns)
         #: of each part and window, and the places of each part
-        self.begins: list[list[int]] = begins.view(np.uint32).reshape(-1, self._columns).tolist()
+        self.begins: list[list[int]] = begins.reshape(-1, self._columns).tolist()
+        self._first = int(numbers.ctypes.data if self.on_host else numbers.ptr)
 
     def longest(self) -> list[int]:
         """The most records that a part has of each rank."""
@@ -120,14 +124,15 @@ class OneSidedLists(_Plan):
         return self._address(len(self.numbers) - self.plan.places + place)
 
     def _address(self, number: int) -> int:
-        return int(self.numbers.data_ptr() + number * self.numbers.element_size())
+        return self._first + number * NUMBER_BYTES
 
 
 class BothSidesLists(_Plan):
     """A plan of both sides as torch needs it."""
 
     def __init__(self, plan: Plan) -> None:
-        self.numbers = numbers = _tensor_of(plan.numbers)
+        self.plan, self.numbers = plan, _tensor_of(plan.numbers)
+        numbers = self.numbers
         split, end = 2 * plan.world, 2 * plan.world + plan.sent
         counts = np.asarray(numbers[:split] if isinstance(numbers, np.ndarray) else numbers[:split].cpu())
         self.to, self.arriving = counts.view(plan.numbers.dtype).reshape(2, -1).tolist()

@@ -93,7 +93,8 @@ class Planner:
         return plan
 
     def keep_mapped(self, plan: Plan | OneSidedPlan) -> None:
-        """Lets the memory of the plan stay mapped for a while, if the daemon uses it for later plans."""
+        """Lets the memory of the plan stay mapped for a while, if the daemon uses it for later plans. Call it while the
+        plan is leased."""
         if isinstance(plan.numbers, DeviceArray):
             with contextlib.suppress(_errors.Error):
                 _kept_mappings.keep(self._client()._connection(), *block_of(plan.numbers))

@@ -69,14 +69,17 @@ class Ranks:
         """Other engines exchange values on the host, and soon notice a rank that has ended."""
         return self._engine in ("nccl", "cuda:nccl")
 
-    def gather(self, value: Any, after: Any = None) -> list[Any]:
+    def gather(self, value: Any, after: Any = None, meanwhile: Callable[[], None] | None = None) -> list[Any]:
         """The values of all ranks, which have one type. Each rank first waits for the event `after`, so it knows that
-        this event of every rank has occurred."""
+        this event of every rank has occurred. Calls `meanwhile` while the values travel; if it fails, the others may
+        have the value of this rank."""
+        meanwhile = meanwhile or (lambda: None)
         if self.world == 1:
+            meanwhile()
             return [value]
         if after is not None:
             self._call(self._wait_for, after)
-        values = self._gather(value)
+        values = self._gather(value, meanwhile)
         for rank, other in enumerate(values):
             if type(other) is not type(value):
                 raise _errors.IOFailure(
@@ -85,15 +88,18 @@ class Ranks:
                 )
         return values
 
-    def _gather(self, value: Any) -> list[Any]:
-        if not self.has_only_nccl:
-            return self._gather_by_engine(value)
-        gatherer = store_gather_of(self._group, self.rank, self.world, self._gather_by_engine)
+    def _gather(self, value: Any, meanwhile: Callable[[], None]) -> list[Any]:
+        gatherer = None
+        if self.has_only_nccl:
+            gatherer = store_gather_of(self._group, self.rank, self.world, self._gather_by_engine)
         if gatherer is None:
+            meanwhile()
             return self._gather_by_engine(value)
         self._call(gatherer.check)
         self.has_told = True
-        return [pickle.loads(own) for own in self._call(gatherer.gather, pickle.dumps(value))]
+        self._call(gatherer.send, pickle.dumps(value))
+        meanwhile()
+        return [pickle.loads(own) for own in self._call(gatherer.receive)]
 
     @property
     def _group(self) -> Any:

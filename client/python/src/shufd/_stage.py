@@ -13,11 +13,10 @@ from typing import NamedTuple, Sequence
 import torch
 
 from ._peer_memory import Offer
-from ._plan import PART_UNIT
+from ._plan import NUMBER_BYTES, PART_UNIT
 
 PART_MOST = 1 << 31
-NUMBER_BYTES = 4
-BEGINS = 544  # numbers before the list of a request: at most 513 begins, and a multiple of 128 bytes
+BEGINS = 288  # numbers before the list of a request: at most 257 begins, and a multiple of 128 bytes
 _ALIGNMENT = 128
 _SPARE = PART_UNIT  # numbers of a list, beside its share and 1/32 of it: a permutation deviates by far less
 

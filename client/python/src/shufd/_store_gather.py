@@ -35,15 +35,26 @@ class StoreGather:
         self.round = 0  # the next one
         self.kept = 0  # the oldest round whose entry of this rank may be in the store
         self.has_left = False
+        self.value = b""  # of this rank in the last round
 
     def gather(self, value: bytes) -> list[bytes]:
-        """The values of all ranks. Waits for them. Errors: RuntimeError after the timeout, of the store, and if a rank
+        """send() and receive()"""
+        self.send(value)
+        return self.receive()
+
+    def send(self, value: bytes) -> None:
+        """Begins a round: gives the others the value of this rank. Errors: RuntimeError of the store, and if this rank
         has left."""
         self.check()
         round, self.round = self.round, self.round + 1
+        self.value = value
         self._write(round, _VALUE + value)
-        entries = self._read(round)
-        return [entries[rank][1:] if rank in entries else value for rank in range(self.world)]
+
+    def receive(self) -> list[bytes]:
+        """Ends the round: the values of all ranks. Waits for them. Errors: RuntimeError after the timeout, of the store,
+        and if a rank has left."""
+        entries = self._read(self.round - 1)
+        return [entries[rank][1:] if rank in entries else self.value for rank in range(self.world)]
 
     def tidy(self) -> None:
         """Deletes entries of this rank that all ranks have read. Call it when nobody waits for this rank."""
