@@ -120,7 +120,8 @@ static void result_takes_the_block_that_would_be_dropped(void **state)
     assert_true(first != second);
     assert_int_equal(block_of_result(RESULT_N, 4), first);
     expect_idle(10 * MI, 0);
-    assert_true(compute_and_release(w, RESULT_N / 2, 1, HOST)); /* now 3 is the least recently used */
+    /* Then 3 is the least recently used. */
+    assert_true(compute_and_release(w, RESULT_N / 2, 1, HOST));
     assert_true(block_of_result(RESULT_N / 2, 5) != half);
     assert_true(compute_and_release(w, RESULT_N / 2, 1, HOST));
     assert_true(compute_and_release(w, RESULT_N, 4, HOST));

@@ -156,7 +156,7 @@ using Scan = cub::BlockScan<uint32_t, sort_threads>;
 /* The shared memory of a block. */
 struct Sorted {
     uint32_t number[tile]; /* of the records, window by window */
-    union {                /* for each warp and window: the count, then the next place in the tile */
+    union { /* for each warp and window: the count, then the next place in the tile */
         uint16_t next[sort_warps][most];
         uint32_t pairs[sort_warps][most / 2]; /* no count passes `tile`, so none overflows */
     };

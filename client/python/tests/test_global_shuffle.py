@@ -836,7 +836,7 @@ def test_ranks_at_different_points(monkeypatch):
     """A rank calls again after Ctrl-C, while the others are still in the call before."""
     ranks = object.__new__(_process_group.Ranks)
     ranks.rank, ranks.world = 0, 2
-    monkeypatch.setattr(_process_group.Ranks, "_gather", lambda self, value: [value, (None, True, [])])
+    monkeypatch.setattr(_process_group.Ranks, "_gather", lambda self, value, meanwhile: [value, (None, True, [])])
     with pytest.raises(shufd.IOFailure, match="rank 1 is at another point than rank 0"):
         ranks.gather("arguments")
     assert ranks.gather((None, True, [1])) == [(None, True, [1]), (None, True, [])]

@@ -73,8 +73,12 @@ class Calls:
 
     def _with(self, connection: Connection, function: Callable[[], Any]) -> Any:
         """Returns function(). Its calls in this thread use the connection of another thread."""
-        self._local.connection = connection
-        return function()
+        local = self._local
+        kept, local.connection = local.connection, connection
+        try:
+            return function()
+        finally:
+            local.connection = kept
 
     def _follow(self, other: Calls) -> None:
         """Lets all later calls use the daemon of another client. Calls that run, and arrays, keep their

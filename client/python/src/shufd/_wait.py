@@ -45,15 +45,20 @@ def _watch(done: _thread.LockType, title: str, progress: bool | None) -> None:
             bar.close()
 
 
+def _start_thread(work: Callable[[], None]) -> None:
+    _thread.start_new_thread(work, ())
+
+
 class Work:
     """A call of a function in another thread."""
 
-    def __init__(self, function: Callable[[], T]) -> None:
+    def __init__(self, function: Callable[[], T], start: Callable[[Callable[[], None]], None] = _start_thread) -> None:
+        """`start` calls its argument in another thread."""
         self._started, self._done = _thread.allocate_lock(), _thread.allocate_lock()
         self._started.acquire()
         self._done.acquire()
         self._functions, self._outcome = [function], list[Any]()
-        _thread.start_new_thread(self._work, ())
+        start(self._work)
 
     def _work(self) -> None:
         self._started.release()
