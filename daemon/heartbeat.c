@@ -3,7 +3,8 @@
  * See heartbeat.h. A probe is a small computation that tests the device. A busy device needs no
  * probe, because its jobs show that it works. A computation may take longer than the watchdog's
  * interval. But every computation regularly asks whether it is cancelled, and these questions show
- * that the device works.
+ * that the device works. A lane that opens the device for longer than that interval counts as
+ * hanging, although other lanes may work.
  */
 #include "heartbeat.h"
 
@@ -84,6 +85,8 @@ static void on_tick(uv_timer_t *tick)
 {
     struct shuf__heartbeat *heartbeat = tick->data;
     struct shuf__error ignored;
+    if (shuf__engine_opens_slowly(heartbeat->engine, TICKS_PER_INTERVAL * heartbeat->tick_ns))
+        return;
     if (shuf__engine_progressed(heartbeat->engine))
         shuf__service_manager_alive();
     else if (shuf__engine_is_idle(heartbeat->engine))
@@ -104,6 +107,7 @@ void shuf__heartbeat_start(struct shuf__heartbeat *heartbeat, struct shuf__engin
 {
     const uint64_t interval = shuf__service_manager_watchdog_ms() / TICKS_PER_INTERVAL;
     heartbeat->engine = engine;
+    heartbeat->tick_ns = interval * 1000000;
     if (interval > 0)
         uv_timer_start(&heartbeat->tick, on_tick, interval, interval);
 }

@@ -221,6 +221,8 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
 {
     if (strcmp(spec, "none") == 0)
         return shuf__fail(error, SHUF_DEVICE, "backend none: no such device");
+    while (faults->open_hangs)
+        pause();
     struct fake *fake = calloc(1, sizeof *fake);
     if (!fake)
         return shuf__fail(error, SHUF_NO_MEMORY, "backend fake: out of memory");

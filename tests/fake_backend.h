@@ -19,6 +19,7 @@ struct faults {
     unsigned read_us;         /* duration of each read */
     uint64_t read_fails_from; /* a read at or after this offset fails; 0: none fails */
     bool permute_fails, hangs;
+    bool open_hangs; /* opening the device for a new lane does not return */
     uint64_t workspace_best, workspace_least; /* bytes of a permutation's workspace */
     bool workspace_on_device;  /* the workspace is in device memory, results in host memory */
     uint64_t available, total; /* bytes of host memory; 0: the real values */

@@ -6,6 +6,7 @@
  */
 #include "fake_backend.h"
 #include "service_manager.h"
+#include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -268,6 +270,38 @@ static void test_no_heartbeat_of_a_hanging_computation(void **state)
     expect_no_heartbeat(&h);
 }
 
+static void ask_until_the_end(int channel, void *harness)
+{
+    (void)channel;
+    wire_expect_end(send_permutation(harness, 100000));
+}
+
+/* The job of another user needs a second lane, which never opens. The first one still works. */
+static void test_no_heartbeat_of_a_lane_that_does_not_open(void **state)
+{
+    struct harness h;
+    char text[MESSAGE];
+    (void)state;
+    if (geteuid() != 0) /* only root can be several users */
+        skip();
+    start(&h, true);
+    expect_ready(&h);
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    assert_int_equal(chmod(h.socket, 0666), 0);
+    expect_message("WATCHDOG=1");
+    faults->open_hangs = true;
+    struct wire *w = send_permutation(&h, WAITING_N);
+    wire_await_queued(&h, 1);
+    expect_message("WATCHDOG=1");
+    const struct child other = child_start_as(CHILD_NOBODY, ask_until_the_end, &h);
+    wire_await_queued(&h, 2);
+    for (unsigned heard = 0; receive_message(text, SILENCE_MS); heard++)
+        assert_true(heard < 40);
+    expect_no_heartbeat(&h);
+    child_join(&other);
+    wire_close(w);
+}
+
 static void test_no_heartbeat_of_a_stopped_process(void **state)
 {
     struct harness h;
@@ -304,6 +338,7 @@ int main(void)
         cmocka_unit_test_setup(test_heartbeat_of_a_busy_device, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_computation, fake_backend_reset),
+        cmocka_unit_test_setup(test_no_heartbeat_of_a_lane_that_does_not_open, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_stopped_process, fake_backend_reset),
         cmocka_unit_test_setup(test_failing_probe_ends_the_daemon, fake_backend_reset),
     };

@@ -320,6 +320,11 @@ bool shuf__engine_progressed(struct shuf__engine *engine)
     return progressed;
 }
 
+bool shuf__engine_opens_slowly(struct shuf__engine *engine, uint64_t nanoseconds)
+{
+    return shuf__lanes_open_slowly(&engine->lanes, nanoseconds);
+}
+
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)
 {
     return engine->launched_job ? NULL : engine->backend;

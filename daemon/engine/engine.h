@@ -57,6 +57,9 @@ bool shuf__engine_job_is_cancelled(void *job);
  * whether it is cancelled. */
 bool shuf__engine_progressed(struct shuf__engine *engine);
 
+/* Whether the device has not answered a new lane for so long. Other lanes may still work. */
+bool shuf__engine_opens_slowly(struct shuf__engine *engine, uint64_t nanoseconds);
+
 /* Queues an urgent job, such as the read of a result or a free. It is never refused, and waits only
  * for other urgent jobs. */
 void shuf__engine_submit_urgent(struct shuf__engine *engine, struct shuf__engine_job *job);

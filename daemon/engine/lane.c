@@ -102,6 +102,7 @@ struct shuf__lane *shuf__lane_start(struct shuf__lanes *lanes, struct shuf__erro
     int result = UV_ENOMEM;
     if (lane && (result = uv_cond_init(&lane->changed)) == 0) {
         lane->lanes = lanes;
+        lane->start_ns = uv_hrtime();
         shuf__job_queue_init(&lane->jobs);
         if ((result = uv_thread_create(&lane->thread, drive, lane)) == 0)
             return lane;
@@ -215,6 +216,16 @@ struct shuf__lane *shuf__lanes_find_free(struct shuf__lanes *lanes)
     if (!opening && lanes->count < lanes->most)
         open_lane(lanes, &ignored);
     return NULL;
+}
+
+bool shuf__lanes_open_slowly(struct shuf__lanes *lanes, uint64_t nanoseconds)
+{
+    const uint64_t now = uv_hrtime();
+    for (unsigned i = 0; i < lanes->count; i++)
+        if (state_of(lanes->lane[i]) == SHUF__LANE_OPENING &&
+            now - lanes->lane[i]->start_ns >= nanoseconds)
+            return true;
+    return false;
 }
 
 void shuf__lanes_close_spare(struct shuf__lanes *lanes)

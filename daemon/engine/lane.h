@@ -43,6 +43,7 @@ struct shuf__lane {
     bool stop;
     struct shuf__backend *backend; /* only the lane's thread uses it */
     uv_thread_t thread;
+    uint64_t start_ns;
     struct shuf__engine_job *job; /* the job that has the lane, set by the loop; NULL: none */
 };
 
@@ -55,6 +56,9 @@ shuf_status shuf__lanes_open_first(struct shuf__lanes *lanes, struct shuf__error
 /* A lane of the set without a job. NULL: every lane has a job. In this case it begins to open
  * another lane, if the set may have more. The new lane wakes the loop when it is open. */
 struct shuf__lane *shuf__lanes_find_free(struct shuf__lanes *lanes);
+
+/* Whether a lane of the set has been opening its backend for so long. */
+bool shuf__lanes_open_slowly(struct shuf__lanes *lanes, uint64_t nanoseconds);
 
 /* Closes free lanes of the set, except SHUF__LANES_KEPT. */
 void shuf__lanes_close_spare(struct shuf__lanes *lanes);
