@@ -20,8 +20,8 @@ import re
 import sys
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
-PLANS = RESULTS / "2026-11-26-h200-one-sided" / "plans.txt"
-SHUFFLES = RESULTS / "2026-11-26-h200-shuffle"
+SHUFFLES = RESULTS / "2026-11-28-h200-shuffle"
+STAGED_BY_NCCL = RESULTS / "2026-11-26-h200-shuffle"
 STAGED_BY_TORCH = RESULTS / "2026-11-26-h200-exchange" / "before.txt"
 STAGED_BY_TORCH_ROUNDS = 7  # of that commit
 
@@ -31,7 +31,7 @@ SELECT = {32: 305e9, 64: 189e9}  # positions of the output a second, by the bits
 SPLIT = {32: 336e9, 64: 150e9}  # places a second
 SORT = {32: 1500e9, 64: 1100e9}  # bytes a second that sorts read and write, with the evaluations between them
 SELECT_GPUS, SPLIT_GPUS = 12, 8  # for more GPUs, sorts make the order, and the places
-ONE_SIDED = ((2**30, 122e9), (2**32, 102e9), (math.inf, 73e9))  # places a second of a one-sided plan, for n below
+ONE_SIDED = ((2**32, 122e9), (math.inf, 81e9))  # places a second of a one-sided plan, for n below
 NVLINK = 349e9  # bytes a second that NCCL's all-to-all sends over the links of a GPU
 INFINIBAND = 50e9  # bytes a second of a GPU's NDR adapter
 ROUND_SECONDS = 0.12e-3  # the least time of an all-to-all
@@ -39,7 +39,7 @@ READ = 330e9  # bytes a second that a kernel reads from peers, records of 256 by
 WRITTEN = 300e9  # bytes a second that a kernel writes into the memory of peers, records of 8 bytes
 REQUESTS, REQUEST_BYTES = 381e9, 4  # bytes a second that copy engines write to peers; bytes for each record
 WINDOWS = 111e9  # records of 8 bytes a second that are gathered window by window
-PLACED = 152e9  # written records of 8 bytes a second that a GPU puts in their places
+PLACED = 168e9  # written records of 8 bytes a second that a GPU puts in their places
 
 
 @dataclasses.dataclass
@@ -235,14 +235,14 @@ def figures_of_torch(path):
 def figures_of_nccl(gpus, width):
     """Milliseconds of bench_nccl, by title."""
     name = f"nccl-{'i64' if width == 8 else f'bytes{width}'}-{gpus}.json"
-    results = json.loads((SHUFFLES / name).read_text())["results"]
+    results = json.loads((STAGED_BY_NCCL / name).read_text())["results"]
     return {row["what"]: row["median_ns"] / 1e6 for row in results}
 
 
 def plans_measured():
     """Milliseconds of bench_plan_cuda, by the number of ranks and the records of a rank: plans of both sides by the
     daemon's methods, and one-sided plans."""
-    text = PLANS.read_text()
+    text = (SHUFFLES / "plans.txt").read_text()
     both = r"^plan of one of (\d+) ranks, 32 bits, order \w+, places \w+ \* +(\d+) +([\d.]+)"
     one = r"^one-sided plan of one of (\d+) ranks +(\d+) +([\d.]+)"
     found = [
@@ -263,7 +263,7 @@ class Measured:
 
 
 def shuffles_measured():
-    torch = figures_of_torch(SHUFFLES / "torch.txt")
+    torch = figures_of_torch(SHUFFLES / "torch.txt") | figures_of_torch(SHUFFLES / "large.txt")
 
     def by_torch(method, job, times=torch, has_cached=True):
         key = job.gpus, job.records, job.width

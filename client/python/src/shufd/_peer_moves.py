@@ -18,12 +18,14 @@ from ._process_group import Ranks
 from ._row_kernel import Segment, Table
 from ._stage import BEGINS, PeerStage
 
-# Rows of at least so many bytes are read directly, others are written. 2^24 rows on each of two H100s, ms
-# (bench/results/2026-11-26-h100-shuffle):
-#     bytes      16   24   32   48   64   96  128
-#     direct    2.8  3.3  2.5  3.7  3.4  4.3  4.6
-#     written   2.7  2.6  3.6  4.1  4.1  5.6  6.3
-# The limit is above the crossing of two GPUs: with more GPUs fewer rows are in the own memory. These were not measured.
+# Rows of at least so many bytes are read directly, others are written. 2^24 rows on each of four H200s and of two H100s, ms
+# (bench/results/2026-11-28-h200-shuffle, 2026-11-26-h100-shuffle):
+#     bytes             16   24   32   48   64   96  128
+#     four, direct     4.1  4.8  4.0  5.3  5.1  6.8  6.9
+#     four, written    3.8  4.4  4.6  5.3  6.2  7.4  8.8
+#     two, direct      2.8  3.3  2.5  3.7  3.4  4.3  4.6
+#     two, written     2.7  2.6  3.6  4.1  4.1  5.6  6.3
+# Rows of other lengths between 32 and 64 bytes were not measured.
 LEAST_DIRECT_BYTES = 64
 
 
