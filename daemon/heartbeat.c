@@ -85,9 +85,7 @@ static void on_tick(uv_timer_t *tick)
 {
     struct shuf__heartbeat *heartbeat = tick->data;
     struct shuf__error ignored;
-    if (shuf__engine_opens_slowly(heartbeat->engine, TICKS_PER_INTERVAL * heartbeat->tick_ns))
-        return;
-    if (shuf__engine_progressed(heartbeat->engine))
+    if (shuf__engine_progressed(heartbeat->engine, heartbeat->interval_ns))
         shuf__service_manager_alive();
     else if (shuf__engine_is_idle(heartbeat->engine))
         shuf__engine_submit(heartbeat->engine, &heartbeat->probe, &ignored);
@@ -105,9 +103,10 @@ void shuf__heartbeat_init(struct shuf__heartbeat *heartbeat, uv_loop_t *loop)
 
 void shuf__heartbeat_start(struct shuf__heartbeat *heartbeat, struct shuf__engine *engine)
 {
-    const uint64_t interval = shuf__service_manager_watchdog_ms() / TICKS_PER_INTERVAL;
+    const uint64_t interval_ms = shuf__service_manager_watchdog_ms();
+    const uint64_t tick_ms = interval_ms / TICKS_PER_INTERVAL;
     heartbeat->engine = engine;
-    heartbeat->tick_ns = interval * 1000000;
-    if (interval > 0)
-        uv_timer_start(&heartbeat->tick, on_tick, interval, interval);
+    heartbeat->interval_ns = interval_ms * 1000000;
+    if (tick_ms > 0)
+        uv_timer_start(&heartbeat->tick, on_tick, tick_ms, tick_ms);
 }

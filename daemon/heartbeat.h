@@ -11,7 +11,7 @@
 struct shuf__heartbeat {
     struct shuf__engine *engine;
     uv_timer_t tick;
-    uint64_t tick_ns;
+    uint64_t interval_ns;          /* of the watchdog */
     struct shuf__engine_job probe; /* a small computation, if the device has no other work */
     struct shuf__error error;      /* of the probe */
     uint64_t fingerprint;          /* of the first probe, expected of all others; 0: none yet */

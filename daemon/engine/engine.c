@@ -312,17 +312,12 @@ bool shuf__engine_job_is_cancelled(void *job)
     return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
 }
 
-bool shuf__engine_progressed(struct shuf__engine *engine)
+bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
 {
     bool polled = engine->running && atomic_exchange(&engine->running->polled, false);
     bool progressed = engine->progressed || polled;
     engine->progressed = false;
-    return progressed;
-}
-
-bool shuf__engine_opens_slowly(struct shuf__engine *engine, uint64_t nanoseconds)
-{
-    return shuf__lanes_open_slowly(&engine->lanes, nanoseconds);
+    return progressed && !shuf__lanes_open_slowly(&engine->lanes, open_ns);
 }
 
 struct shuf__backend *shuf__engine_borrow(struct shuf__engine *engine)

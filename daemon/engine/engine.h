@@ -54,11 +54,9 @@ void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *j
 bool shuf__engine_job_is_cancelled(void *job);
 
 /* Whether the device has worked since the last call: a job has ended, or the running job has asked
- * whether it is cancelled. */
-bool shuf__engine_progressed(struct shuf__engine *engine);
-
-/* Whether the device has not answered a new lane for so long. Other lanes may still work. */
-bool shuf__engine_opens_slowly(struct shuf__engine *engine, uint64_t nanoseconds);
+ * whether it is cancelled. False if the device has not answered a new lane for `open_ns`, although
+ * other lanes may work. */
+bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns);
 
 /* Queues an urgent job, such as the read of a result or a free. It is never refused, and waits only
  * for other urgent jobs. */

@@ -197,7 +197,7 @@ EXPORT int fflush(FILE *stream)
     REAL(fflush)
     if (!fails("fflush", ENOSPC))
         return real(stream);
-    set_error(stream);
+    set_error(stream ? stream : stdout); /* NULL: all streams */
     return EOF;
 }
 
