@@ -104,7 +104,7 @@ def call_client(run):
         check_end(run, "client", done.returncode, errors, {2})
         if "DENIED" in errors:
             raise Bad(f"the client may not use its key: {errors}")
-        if done.returncode != 0 and had_fault and lives(run):
+        if done.returncode != 0 and had_fault and not waits_for(lambda: not lives(run)):
             raise Bad(f"the client fails after the fault: {errors}")
 
 
@@ -127,9 +127,10 @@ def use(run, metrics, address):
         must(run, lambda: try_to_read_metrics(address), "serve metrics after a reload", "serving without HTTP")
 
 
-def serve(run, metrics, address, **start):
+def serve(run, metrics, address, started=lambda: None, **start):
     try:
         run.start_daemon(True, ["--config", run.folder / "shufd.conf"], **start)
+        started()
         if lives(run):
             use(run, metrics, address)
         status = run.stop_daemon()
@@ -169,7 +170,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def passed_socket(run):
-    """A daemon of a service manager, which passes the socket as descriptor 3, and takes notifications."""
+    """A daemon of a service manager, which passes the socket as descriptor 3, and takes notifications. It closes its own
+    descriptor then: clients would wait for the next daemon, and this service manager starts none."""
     port = free_port()
     write_files(run, f"127.0.0.1:{port}")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -179,7 +181,7 @@ def passed_socket(run):
         run.manager = Manager(str(run.folder / "notify"))
         threading.Thread(target=run.manager.hears, args=(b"never", LIMIT_S), daemon=True).start()
         run.extra = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "shufd"}
-        serve(run, f"127.0.0.1:{port}", ("127.0.0.1", port),
+        serve(run, f"127.0.0.1:{port}", ("127.0.0.1", port), listener.close,
               prefix=[sys.executable, "-c", PASS_SOCKET, str(listener.fileno())], pass_fds=[listener.fileno()])
 
 
