@@ -20,7 +20,7 @@ struct shuf__memory_request {
 enum shuf__acquire_policy {
     /* Reuse a spare allocation, or the least recently used one of a full size class; or take the
      * warm block. A class is full if it has more than 64 allocations, or at least two with more
-     * than 128 MiB together. */
+     * than 128 MiB together. Also reuse the allocation that the pool would drop for one more. */
     SHUF__ACQUIRE_SPARE,
     SHUF__ACQUIRE_IDLE,     /* reuse an idle allocation, and evict its contents; or take the warm
                              * block */

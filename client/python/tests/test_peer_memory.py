@@ -108,12 +108,24 @@ def test_owner_tells_what_it_has_freed(monkeypatch):
     for address in (0x1010, 0x2020, 0x2030, 0x3000):
         tensor = types.SimpleNamespace(device=DEVICE, data_ptr=lambda address=address: address)
         assert _peer_memory.offer(tensor).offset == address & 0xFFF
-    assert _peer_memory.freed().handles == ()
+    assert _peer_memory.freed() is None
     del handles[0x1000]
     handles[0x2000] = b"d"
     freed = _peer_memory.freed()
+    assert freed.machine == _peer_memory._machine()
     assert [handle.rstrip(b"\0") for handle in freed.handles] == [b"a", b"b"] and freed.process == os.getpid()
-    assert _peer_memory.freed().handles == ()
+    assert _peer_memory.freed() is None
+
+
+def test_nothing_is_read_of_the_machine_without_offers(monkeypatch):
+    """In a sandbox /proc/sys may be missing."""
+
+    def missing():
+        raise FileNotFoundError("boot_id")
+
+    monkeypatch.setattr(_peer_memory, "_machine", missing)
+    monkeypatch.setattr(_peer_memory, "_offered", {})
+    assert _peer_memory.freed() is None
 
 
 def test_what_cannot_be_opened(driver):

@@ -214,15 +214,16 @@ class DeviceArray:
         return f"<shufd.DeviceArray {self.shape} {self.dtype} on cuda:{self.device}{state}>"
 
 
-def head_of(array: DeviceArray, count: int) -> np.ndarray[Any, Any]:
-    """The first `count` values of an array of one dimension, in host memory. Takes less time than a copy by torch.
-    Errors: DeviceError."""
+def head_of(array: DeviceArray, count: int, stream: int) -> np.ndarray[Any, Any]:
+    """The first `count` values of an array of one dimension, in host memory, by a copy in a stream of CUDA. Takes less time
+    than a copy by torch. Errors: DeviceError."""
     array._check()
     values = np.empty(count, array.dtype)
     with _streams.primary_context(array.device) as cuda:
-        error = cuda is None or cuda.cuMemcpyDtoH_v2(
-            ctypes.c_void_p(values.ctypes.data), ctypes.c_uint64(array.ptr), ctypes.c_size_t(values.nbytes)
-        )
+        error = cuda is None or cuda.cuMemcpyDtoHAsync_v2(
+            ctypes.c_void_p(values.ctypes.data), ctypes.c_uint64(array.ptr), ctypes.c_size_t(values.nbytes),
+            ctypes.c_void_p(stream),
+        ) or cuda.cuStreamSynchronize(ctypes.c_void_p(stream))  # fmt: skip
     if error:
         raise DeviceError(f"array: CUDA error {int(error)} in a copy to host memory")
     return values

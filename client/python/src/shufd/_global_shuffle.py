@@ -43,10 +43,17 @@ class _Attempt:
     def agree(self, ranks: Ranks, memory: PeerMemory) -> list[int] | None:
         """Waits until all ranks have their plans and their memory, and for the events of Move.prepare(). Begins the first
         move meanwhile. Returns the number of rounds of each tensor; None if a rank is not able. Fails on every rank if one
-        has failed."""
+        has failed. But if the move of a rank does not begin after the others have heard from it, they fail later: in the
+        next call, or after the timeout of the group."""
+        begin = self.moves[0].begin if self.moves and self.is_able and not self.failure else None
+        if begin and not ranks.tells_first:
+            try:
+                begin()
+            except Exception as error:
+                self.failure = error.with_traceback(None)
+            begin = None
         why = self.failure and (type(self.failure).__name__, _agreement.text_of(self.failure))
-        begins = bool(self.moves) and self.is_able and not self.failure
-        replies = ranks.gather((why, self.is_able, self.rounds), self.prepared, self.moves[0].begin if begins else None)
+        replies = ranks.gather((why, self.is_able, self.rounds), self.prepared, begin)
         if all(is_able and not failed for failed, is_able, _ in replies):
             return [max(of_ranks) for of_ranks in zip(*(rounds for *_, rounds in replies))]
         self._stop(ranks, memory)
@@ -157,8 +164,10 @@ class _Call:
             self._leave(error)
             raise
         assert self.attempt.lists and self.memory
-        self.planner.keep_mapped(self.attempt.lists.plan)
-        _end(self.attempt.lists, self.memory)
+        try:
+            self.planner.keep_mapped(self.attempt.lists.plan)
+        finally:
+            _end(self.attempt.lists, self.memory)
         if self.next_epoch is not None:
             self.planner.prefetch(self.next_epoch, sizes, outputs, part)
         self.ranks.tidy()
@@ -184,6 +193,8 @@ class _Call:
             finally:
                 if lists:
                     _end(lists, self.memory, waits=is_common)
+                elif self.memory:  # no work of the GPU uses it
+                    self.memory.close()
 
     def _gather_arguments(self) -> list[Arguments]:
         """The arguments of all ranks. Afterwards they may write into the stages, whose memory earlier work of the GPU
@@ -224,10 +235,11 @@ class _Call:
             part, self.attempt = 0, _Attempt()
 
     def _make_moves(self, part: int, sizes: list[int], outputs: list[int]) -> None:
-        """Does all that needs no plan first: meanwhile the daemon computes it."""
+        """While the daemon computes the plan, does all that needs no plan."""
         try:
             outs = [leaf.new_empty((outputs[self.ranks.rank], *leaf.shape[1:])) for leaf in self.leaves]
-            one_sided = self._open_peers(outs) if part else None
+            is_expected = part and self.planner.expects(sizes, outputs, part)
+            one_sided = self._open_peers(outs) if is_expected else None
             is_open = one_sided is None or one_sided.is_able
             plan = self.planner.take(sizes, outputs, part) if is_open else None
             if plan is None:  # or of a kind that the daemon cannot make on the GPU
@@ -236,8 +248,8 @@ class _Call:
             lists = self.attempt.lists = _lists_of(plan)
             if isinstance(lists, BothSidesLists):
                 self.attempt.moves = [_moves.staged_move(self.ranks, lists, *pair) for pair in zip(self.leaves, outs)]
-            elif one_sided:
-                self._prepare_one_sided(lists, one_sided, outputs)
+            else:
+                self._prepare_one_sided(lists, one_sided or self._open_peers(outs), outputs)
         except torch.cuda.OutOfMemoryError:
             if self.stage is None:
                 raise
@@ -281,5 +293,8 @@ def _end(lists: BothSidesLists | OneSidedLists, memory: PeerMemory | None, waits
     thread = threading.Thread(target=end, name="shufd-global-shuffle")
     try:
         thread.start()
-    except RuntimeError:  # no thread can start
-        end()
+    except BaseException as error:  # no thread can start, or an exception of a signal handler
+        if thread.ident is None:
+            end()
+        if not isinstance(error, RuntimeError):
+            raise

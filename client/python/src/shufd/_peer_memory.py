@@ -3,7 +3,8 @@
 
 A process offers the allocation of a tensor. Another process opens it, and its kernels then read it over
 NVLink or PCI Express. The owner keeps the tensor until all readers have read it. If the owner frees the allocation, the
-memory exists as long as other processes have it open. So with its next offers it tells them what it has freed.
+memory exists as long as other processes have it open. So with its next offers it tells the ranks of that call what it has
+freed. Others keep it open for KEPT_S.
 """
 
 from __future__ import annotations
@@ -80,13 +81,13 @@ def _offer(cuda: Any, ordinal: int, address: int) -> Offer | None:
     return Offer(_machine(), os.getpid(), bytes(handle.raw), address - base.value)
 
 
-def freed() -> Freed:
-    """What this process has freed since the last call of this function."""
+def freed() -> Freed | None:
+    """What this process has freed since the last call of this function; None if there is nothing."""
     with _offered_lock:
         gone = [handle for handle, (ordinal, base) in _offered.items() if not _exists(ordinal, base, handle)]
         for handle in gone:
             del _offered[handle]
-    return Freed(_machine(), os.getpid(), tuple(gone))
+    return Freed(_machine(), os.getpid(), tuple(gone)) if gone else None
 
 
 def _exists(ordinal: int, base: int, handle: bytes) -> bool:
@@ -229,6 +230,6 @@ class PeerMemory:
 
     def close(self, at_once: bool = False) -> None:
         """The kernels that read the memory have ended. `at_once`: its owners need it for something else."""
-        if self._keys:
-            _mappings.give_back(self._keys, at_once)
-            self._keys = []
+        keys, self._keys = self._keys, []
+        if keys:
+            _mappings.give_back(keys, at_once)

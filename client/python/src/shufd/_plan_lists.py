@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from . import _streams
 from ._device import head_of
 from ._plan import NUMBER_BYTES, OneSidedPlan, Plan
 
@@ -72,6 +73,7 @@ class _Plan:
     plan: Plan | OneSidedPlan
     numbers: Any  # of NumPy, or in the memory of a GPU with an attribute `device`
     read: Any = None  # an event of CUDA
+    has_waited = False
 
     @property
     def on_host(self) -> bool:
@@ -86,6 +88,7 @@ class _Plan:
         """Waits until the GPU has read the lists, because the lease of the plan may end then."""
         if not self.on_host:
             (self.read or self.mark()).synchronize()
+        self.has_waited = True
 
 
 def _tensor_of(numbers: Any) -> Any:
@@ -95,7 +98,8 @@ def _tensor_of(numbers: Any) -> Any:
 
 
 class OneSidedLists(_Plan):
-    """A one-sided plan in the memory of a GPU. The kernels need the addresses of its lists only."""
+    """A one-sided plan in the memory of a GPU. The kernels need the addresses of its lists only. Its lease ends with this
+    object, and not before wait() or the end of all work of the GPU."""
 
     plan: OneSidedPlan
 
@@ -103,10 +107,19 @@ class OneSidedLists(_Plan):
         numbers: Any = plan.numbers
         self.plan, self.windows, self.numbers = plan, plan.windows, numbers
         self._columns = self.windows[-1] + 1
-        begins = plan.begins if self.on_host else head_of(numbers, plan.parts * self._columns)
+        begins = plan.begins if self.on_host else self._read_begins(numbers, plan.parts * self._columns)
         #: of each part and window, and the places of each part
         self.begins: list[list[int]] = begins.reshape(-1, self._columns).tolist()
         self._first = int(numbers.ctypes.data if self.on_host else numbers.ptr)
+
+    @staticmethod
+    def _read_begins(numbers: Any, count: int) -> Any:
+        return head_of(numbers, count, torch.cuda.current_stream(numbers.device).cuda_stream)
+
+    def __del__(self) -> None:
+        """Waits if an exception, such as a second KeyboardInterrupt, has prevented wait()."""
+        if not self.has_waited and not self.on_host:
+            _streams.wait(self.numbers.device)
 
     def longest(self) -> list[int]:
         """The most records that a part has of each rank."""

@@ -53,6 +53,10 @@ class Planner:
             self.early = sizes, work
             work.wait_for_start()  # the daemon computes for longer than this thread needs for the rest
 
+    def expects(self, sizes: list[int], outputs: list[int], part: int) -> bool:
+        """Whether request_early() has asked for this plan."""
+        return self.early is not None and self.early[0] == (sizes, outputs, part)
+
     def drop_early(self) -> None:
         """Waits for the plan of request_early(), and gives it back."""
         with contextlib.suppress(Exception):

@@ -109,6 +109,12 @@ class Ranks:
     def _gatherer(self) -> StoreGather | None:
         return known_store_gather_of(self._group) if self.world > 1 else None
 
+    @property
+    def tells_first(self) -> bool:
+        """Whether gather() gives the others the value of this rank before it calls `meanwhile`. If not, an error of
+        `meanwhile` can be part of the value. Known after the first gather()."""
+        return self._gatherer is not None
+
     def _wait_for(self, event: Any) -> None:
         """Waits for the event. Fails if a rank has left: the work before the event may wait for this rank."""
         pause, looked = 10e-6, time.monotonic()
