@@ -24,6 +24,10 @@ import shufd
 import shufd.torch
 
 
+def number(text):
+    return int(float(text))
+
+
 def rows_of(numbers, columns):
     """The rows with these numbers."""
     return numbers[:, None] * 1000 + torch.arange(columns, device=numbers.device)
@@ -101,11 +105,14 @@ def sizes_of(rows, world):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=lambda text: int(float(text)), default=1_000_000)
+    parser.add_argument("--rows", type=number, default=1_000_000)
     parser.add_argument("--columns", type=int, default=4)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--device", choices=("cpu", "cuda"), help="the same for all ranks; by default GPUs, if there are any")
     options = parser.parse_args()
+    missing = [name for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE") if name not in os.environ]
+    if missing:
+        sys.exit(f"{', '.join(missing)}: not set; start this program by python -m torch.distributed.run --nproc_per_node N")
     device, client = start(options)
     rank, world = dist.get_rank(), dist.get_world_size()
     shufd.verify(client=client)

@@ -2,17 +2,19 @@
 """The mappings of peers' memory, without a GPU: opening and closing are replaced."""
 
 import contextlib
+import ctypes
 import os
 import threading
 import time
 import types
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from conftest import await_value
-from shufd import _peer_memory
+from shufd import _device, _errors, _peer_memory
 from shufd._peer_memory import Freed, Offer, PeerMemory
 
 DEVICE = torch.device("cuda", 0)
@@ -115,6 +117,34 @@ def test_owner_tells_what_it_has_freed(monkeypatch):
     assert freed.machine == _peer_memory._machine()
     assert [handle.rstrip(b"\0") for handle in freed.handles] == [b"a", b"b"] and freed.process == os.getpid()
     assert _peer_memory.freed() is None
+
+
+@pytest.mark.parametrize("copied, waited", [(0, 0), (1, 0), (0, 700)])
+def test_head_of_a_device_array(monkeypatch, copied, waited):
+    """The copy is complete, or fails with the error of the copy or of the wait."""
+    calls = []
+
+    class Driver:
+        """cuda.h: cuMemcpyDtoHAsync_v2(void *, CUdeviceptr, size_t, CUstream), cuStreamSynchronize(CUstream)"""
+
+        def cuMemcpyDtoHAsync_v2(self, target, source, size, stream):
+            calls.append(("copy", stream.value))
+            ctypes.memmove(target.value, source.value, size.value)
+            return copied
+
+        def cuStreamSynchronize(self, stream):
+            calls.append(("wait", stream.value))
+            return waited
+
+    values = np.arange(10, dtype=np.uint32)
+    array = types.SimpleNamespace(_check=lambda: None, dtype=values.dtype, device=0, ptr=values.ctypes.data)
+    monkeypatch.setattr(_device._streams, "primary_context", lambda ordinal: contextlib.nullcontext(Driver()))
+    if copied or waited:
+        with pytest.raises(_errors.DeviceError, match=f"CUDA error {copied or waited} in a copy to host memory"):
+            _device.head_of(array, 4, 96)
+    else:
+        assert _device.head_of(array, 4, 96).tolist() == [0, 1, 2, 3]
+    assert calls == [("copy", 96), ("wait", 96)][: 1 if copied else 2]
 
 
 def test_nothing_is_read_of_the_machine_without_offers(monkeypatch):
