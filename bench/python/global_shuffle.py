@@ -11,7 +11,8 @@ their owner, and sends the numbers and then the rows by all-to-all. A time is th
 from a barrier on, the median of SAMPLES. The memory is the most that a call takes of the GPU, in all
 processes, beside input, output and the memory of NCCL. Every result of shufd is compared with the
 permutation. --memory measures only the memory of the first calls of a program, for daemons that have just started: the
-most that all processes take, the daemon included. --method sets how the rows move, for comparisons: direct, written, staged, or torch for its operations alone.
+most that all processes take, the daemon included. --method sets how the rows move, for comparisons: direct,
+written, staged, or torch for its operations alone.
 """
 
 import argparse

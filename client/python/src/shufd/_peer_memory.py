@@ -3,8 +3,8 @@
 
 A process offers the allocation of a tensor. Another process opens it, and its kernels then read it over
 NVLink or PCI Express. The owner keeps the tensor until all readers have read it. If the owner frees the allocation, the
-memory exists as long as other processes have it open. So the owner lists what it has freed in its next offers, and the
-ranks of that call close it. Others keep it open for KEPT_S.
+memory exists as long as other processes have it open. The next offers of the owner list what it has freed, and the ranks
+of that call close it. Other ranks keep it open for KEPT_S.
 """
 
 from __future__ import annotations
