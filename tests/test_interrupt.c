@@ -6,6 +6,7 @@
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
+#include "support/sanitized.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -356,7 +357,7 @@ static shuf_status interrupt_shuffle(shuf *handle, char *records, size_t bytes)
 static void signal_at_any_question_ends_shuffle(void **state)
 {
     (void)state;
-    const size_t bytes = 150 << 20;
+    const size_t bytes = (TEST_SANITIZED ? 40 : 150) << 20;
     char *records = calloc(2, bytes);
     shuf *handle = client_open();
     assert_non_null(records);

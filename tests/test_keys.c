@@ -583,7 +583,7 @@ static int count_mappings(pid_t pid, const uint8_t *bytes, bool *exposed)
             count += has;
         } else if (has && strncmp(line, "VmFlags:", 8) == 0) {
             /* The sanitizers make mlock() do nothing. */
-            *exposed |= !strstr(line, " dd") || (!WIRE_SANITIZED && !strstr(line, " lo"));
+            *exposed |= !strstr(line, " dd") || (!TEST_SANITIZED && !strstr(line, " lo"));
         }
     }
     fclose(maps);

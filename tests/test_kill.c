@@ -179,7 +179,7 @@ static uint64_t random_life_us(void)
 {
     if (is_cuda())
         return random_below(2500000);
-    const uint64_t slower = WIRE_SANITIZED ? 3 : 1;
+    const uint64_t slower = TEST_SANITIZED ? 3 : 1;
     return random_below((random_below(8) ? 6000 : 60000) * slower);
 }
 

@@ -374,7 +374,7 @@ static void leases_end_with_their_process(void **state)
 {
     (void)state;
     enum { DEATHS = 10 };
-    const uint64_t limit = WIRE_SANITIZED ? 2000 : 100;
+    const uint64_t limit = TEST_SANITIZED ? 2000 : 100;
     unsigned late = 0;
     for (int i = 0; i < DEATHS; i++) {
         WIRE_AWAIT(&shared, s, s.leases == 0 && s.clients == 1);

@@ -401,7 +401,7 @@ static void large_headers_are_refused(void **state)
         if (*reply)
             assert_memory_equal(reply, "HTTP/1.1 4", 10);
     }
-    if (!WIRE_SANITIZED)
+    if (!TEST_SANITIZED)
         assert_true(wire_private_bytes(h.pid) < 64 << 20);
     struct wire *w = wire_greet(&h);
     wire_check_alive(w);

@@ -117,7 +117,7 @@ int main(void)
         cmocka_unit_test(daemon_frees_idle_memory_for_neighbour),
     };
     /* A sanitizer's own memory exceeds the limit. */
-    if (WIRE_SANITIZED || !memory_group_make(LIMIT_MI * MI))
+    if (TEST_SANITIZED || !memory_group_make(LIMIT_MI * MI))
         return HARNESS_SKIP;
     return cmocka_run_group_tests(tests, NULL, remove_group);
 }

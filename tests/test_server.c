@@ -570,7 +570,7 @@ static void test_connections_leak_nothing(void **state)
     uint64_t memory = wire_private_bytes(shared.pid);
     connect_many(1000);
     assert_true(wire_descriptors(shared.pid) < descriptors + 10);
-    if (!WIRE_SANITIZED) /* a sanitizer keeps freed memory on purpose */
+    if (!TEST_SANITIZED) /* a sanitizer keeps freed memory on purpose */
         assert_true(wire_private_bytes(shared.pid) <= memory + (1 << 20));
 }
 

@@ -419,7 +419,7 @@ static void wrong_outputs_are_refused(void **state)
 static void array_above_disk_size_is_refused(void **state)
 {
     (void)state;
-    if (WIRE_SANITIZED)
+    if (TEST_SANITIZED)
         skip();
     write_file("bad", "", 0, "", 0);
     if (truncate(shufctl_path("bad"), (off_t)1 << 42) != 0) {

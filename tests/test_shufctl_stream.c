@@ -135,7 +135,7 @@ static void shufctl_needs_little_memory(void **state)
 {
     (void)state;
     struct command c;
-    if (WIRE_SANITIZED)
+    if (TEST_SANITIZED)
         skip();
     assert_int_equal(shufctl_script(&c,
                                     "ulimit -v 200000; exec \"$0\" permute --n 1e8 --seed 7 "

@@ -64,7 +64,7 @@ static void first_result_uses_touched_memory(void **state)
     const uint64_t device = strncmp(harness_backend, "cuda", 4) == 0 ? 256 * MI : 0;
     WIRE_AWAIT(&h, s, s.host_idle == 256 * MI && s.device_idle == device);
     /* A sanitizer touches its own memory too. */
-    assert_true(lease_and_count_page_faults(&h, 1, &bytes) < PAGES / (WIRE_SANITIZED ? 2 : 8));
+    assert_true(lease_and_count_page_faults(&h, 1, &bytes) < PAGES / (TEST_SANITIZED ? 2 : 8));
     assert_int_equal(bytes, 256 * MI);
     assert_true(harness_stop(&h));
 }

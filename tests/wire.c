@@ -444,7 +444,7 @@ void wire_check_unread_results(const struct harness *h, bool host_memory)
     uint64_t used = wire_status(h).memory_used;
     assert_true(used >= CLIENTS * UINT64_C(4) * N);
     uint64_t after = wire_private_bytes(h->pid), own = host_memory ? used : 0;
-    if (!WIRE_SANITIZED && after > before + own + most)
+    if (!TEST_SANITIZED && after > before + own + most)
         fail_msg("%" PRIu64 " bytes beyond the results, expected at most %" PRIu64,
                  after - before - own, most);
     for (int i = 0; i < CLIENTS; i++)

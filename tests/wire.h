@@ -9,21 +9,10 @@
 #include "harness.h"
 #include "message.h"
 #include "shuf_status.h"
+#include "support/sanitized.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-/* A sanitizer uses memory of its own, so a test cannot measure the daemon's memory. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WIRE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define WIRE_SANITIZED 1
-#endif
-#endif
-#ifndef WIRE_SANITIZED
-#define WIRE_SANITIZED 0
-#endif
 
 struct wire {
     int fd;

@@ -120,7 +120,7 @@ static void expect_below(const char *load, struct wire *w, uint64_t n, const str
 
 void bystander_expect_near(const char *load, struct wire *w, const struct latency *idle)
 {
-    const double scale = WIRE_SANITIZED ? 5 : 1;
+    const double scale = TEST_SANITIZED ? 5 : 1;
     const struct latency most = {5 * idle->p50_ms + 2 * scale, 5 * idle->p99_ms + 100 * scale,
                                  2000 * scale};
     expect_below(load, w, QUICK_N, &most);
