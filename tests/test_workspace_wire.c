@@ -187,6 +187,9 @@ static void workspace_above_budget_is_refused(void **state)
     send_summary_request(w, MI, 1);
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 18 MiB of host memory with its input and workspace, the limit is 16 MiB");
+    send_summary_request(w, 5 * MI, 1); /* the result alone is too large: 20 MiB */
+    wire_expect(w, SHUF_NO_MEMORY,
+                "needs 34 MiB of host memory with its input and workspace, the limit is 16 MiB");
     assert_int_equal(seen->launches, 0);
     expect_used(0, 0);
     stop();

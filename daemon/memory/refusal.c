@@ -166,9 +166,8 @@ shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
 {
     const uint64_t size = shuf__allocations_least_size(need->kind, need->size);
     const uint64_t taken = shuf__allocations_least_size(need->kind, beside);
-    if (check_size(allocations, need, size, "", error))
-        return error->status;
-    return check_size(allocations, need, size + taken, " with its input and workspace", error);
+    const char *with = beside > 0 ? " with its input and workspace" : "";
+    return check_size(allocations, need, size + taken, with, error);
 }
 
 /* ---- the reasons for SHUF_BUSY ---- */

@@ -197,5 +197,6 @@ def test_no_part(client):
 
 def test_too_large_for_the_memory(client):
     n = 1 << 38
-    with pytest.raises(shufd.OutOfMemory, match="the request needs 2.00 TiB of host memory, the limit is"):
+    needs = "the request needs 2.00 TiB of host memory with its input and workspace, the limit is"
+    with pytest.raises(shufd.OutOfMemory, match=needs):
         client.exchange_one_sided(n, 7, rank=0, world=64, part=UNIT, output=[n, *[0] * 63])
