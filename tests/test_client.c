@@ -234,8 +234,8 @@ static void check_golden(shuf *handle, const struct golden *row, shuf_dtype dtyp
     free(out);
 }
 
-/* Every row of the golden table through the library, as one of the types. Its values were computed from the
- * specification alone. */
+/* Every row of the golden table through the library, as one of the types. Its values were computed
+ * from the specification alone. */
 static void golden_table_matches(void **state)
 {
     (void)state;

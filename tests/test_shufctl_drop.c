@@ -106,6 +106,11 @@ static void prefetch_above_cache_is_refused(void **state)
             : "--prefetch: the result has 1.12 GiB, but the daemon keeps at most 1 GiB: it "
               "has read no configuration: start it with a larger --device-cache",
         "permute --n 3e8 --seed 7 --prefetch");
+    shufctl_fail(71,
+                 strcmp(shufctl_backend, "cpu") == 0
+                     ? "start it with a larger --host-cache and --host-memory"
+                     : "start it with a larger --device-cache and --device-memory",
+                 "permute --n 1e18 --seed 7 --prefetch");
 }
 
 /* The result of a lease is not dropped. */

@@ -511,9 +511,8 @@ static void progress_line_on_terminal(void **state)
 {
     (void)state;
     struct command c;
-    const char *request = TEST_SANITIZED
-                              ? "permute --n 4e7 --seed 7 --format text --out /dev/null"
-                              : "permute --n 2e8 --seed 7 --format text --out /dev/null";
+    const char *request = TEST_SANITIZED ? "permute --n 4e7 --seed 7 --format text --out /dev/null"
+                                         : "permute --n 2e8 --seed 7 --format text --out /dev/null";
     assert_int_equal(shufctl_run(&c, COMMAND_TERMINAL_ERR, "%s", request), 0);
     assert_non_null(strstr(c.err.bytes, "\rwriting: "));
     assert_non_null(strstr(c.err.bytes, TEST_SANITIZED ? " of 160 MB, " : " of 800 MB, "));

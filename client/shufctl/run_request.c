@@ -190,6 +190,20 @@ static int print_summary(shuf *daemon, const struct shuf__summary *summary)
     return to_stdout ? check_error_stream() : EX_OK;
 }
 
+/* The settings that are too small for a result that the daemon would keep: in device memory, and in
+ * host memory. */
+enum limiting { CACHE, MEMORY, BOTH };
+static const struct {
+    const char *keys, *flags;
+} limiting[2][3] = {
+    {{"device_cache", "--device-cache"},
+     {"device_memory", "--device-memory"},
+     {"device_cache and device_memory", "--device-cache and --device-memory"}},
+    {{"host_cache", "--host-cache"},
+     {"host_memory", "--host-memory"},
+     {"host_cache and host_memory", "--host-cache and --host-memory"}},
+};
+
 /* Rejects a prefetch of a result that the daemon would not keep. */
 static int check_kept(shuf *daemon, const struct shuf__output_options *o)
 {
@@ -200,11 +214,8 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
         return shuf__fail_call(daemon, status, &o->daemon);
     const bool host = o->transport == SHUF_MEMFD || strcmp(now.backend, "cpu") == 0;
     const uint64_t limit = host ? now.host_idle_limit : now.device_idle_limit;
-    const bool by_memory = limit == (host ? now.host_limit : now.memory_limit);
-    static const char *const keys[2][2] = {{"device_cache", "device_memory"},
-                                           {"host_cache", "host_memory"}};
-    static const char *const flags[2][2] = {{"--device-cache", "--device-memory"},
-                                            {"--host-cache", "--host-memory"}};
+    const uint64_t memory = host ? now.host_limit : now.memory_limit;
+    const enum limiting by = limit == memory ? MEMORY : o->shape.bytes > memory ? BOTH : CACHE;
     if (o->shape.bytes <= limit)
         return EX_OK;
     char advice[sizeof now.configuration + SHUF__START_COMMAND + 128], reload[SHUF__START_COMMAND];
@@ -213,10 +224,10 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
         snprintf(advice, sizeof advice,
                  "raise %s in %s, then %s; if shufd was started with %s, start it again with a "
                  "larger value",
-                 keys[host][by_memory], now.configuration, reload, flags[host][by_memory]);
+                 limiting[host][by].keys, now.configuration, reload, limiting[host][by].flags);
     else
         snprintf(advice, sizeof advice, "it has read no configuration: start it with a larger %s",
-                 flags[host][by_memory]);
+                 limiting[host][by].flags);
     return shuf__fail_with(
         EX_OSERR, "--prefetch: the result has %s, but the daemon keeps at most %s: %s",
         shuf__units_memory(bytes, o->shape.bytes), shuf__units_memory(most, limit), advice);

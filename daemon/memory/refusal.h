@@ -8,8 +8,8 @@
 
 #include "room.h"
 
-/* Fails with SHUF_NO_MEMORY if the needed block together with `beside` bytes exceeds the limit. Then
- * it does not fit even if nothing else is in use. */
+/* Fails with SHUF_NO_MEMORY if the needed block together with `beside` bytes exceeds the limit.
+ * Then it does not fit even if nothing else is in use. */
 shuf_status shuf__refusal_check_fit(const struct shuf__allocations *allocations,
                                     const struct shuf__need *need, uint64_t beside,
                                     struct shuf__error *error);
