@@ -349,7 +349,8 @@ static void test_path_that_is_no_socket_is_refused(void **state)
     char missing[HARNESS_PATH + 16];
     snprintf(missing, sizeof missing, "%s/none/s", h.directory);
     char directory[HARNESS_PATH + 32];
-    snprintf(directory, sizeof directory, "directory %s/none: %s", h.directory, strerror(ENOENT));
+    snprintf(directory, sizeof directory, "directory %s/none: %s: make it", h.directory,
+             strerror(ENOENT));
     expect_refused_start(missing, directory);
     char endless[200];
     memset(endless, 'a', sizeof endless - 1);

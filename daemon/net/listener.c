@@ -101,8 +101,9 @@ static void name_directory(const char *path, char *directory, size_t size)
 static shuf_status refuse_directory(const char *path, const char *directory,
                                     struct shuf__error *error)
 {
-    return shuf__fail(error, SHUF_IO, "socket %s: directory %s: %s", path, directory,
-                      strerror(errno));
+    const char *advice = errno == ENOENT ? ": make it, or choose another socket" : "";
+    return shuf__fail(error, SHUF_IO, "socket %s: directory %s: %s%s", path, directory,
+                      strerror(errno), advice);
 }
 
 /* Makes the directory only for the default path. That directory is in /run, which is empty after
