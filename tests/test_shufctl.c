@@ -57,7 +57,9 @@ static void golden_summaries_match(void **state)
     (void)state;
     struct golden row;
     FILE *table = golden_open("permute.txt");
-    while (golden_next(table, &row)) {
+    for (unsigned rows = 0; golden_next(table, &row); rows++) {
+        if (rows % GOLDEN_STEP != 0)
+            continue;
         json_t *object = json_parse(shufctl_succeed(NULL,
                                                     "permute --n %" PRIu64 " --seed 0x%" PRIx64
                                                     " --epoch %" PRIu64 " --algorithm %s --json",
