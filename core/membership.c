@@ -4,16 +4,21 @@
  */
 #include "membership.h"
 
+#include "cause.h"
+
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
     ENTRY_MAX = 4096, /* bytes of an entry for a user or group; of a longer one the text is the
                        * number */
     GROUPS_MAX = 1024,
+    LINE_MOST = 64 << 20, /* of a group with many members */
 };
 
 void shuf__name_user(uid_t uid, char text[SHUF__ACCOUNT_NAME])
@@ -34,6 +39,43 @@ void shuf__name_group(gid_t gid, char text[SHUF__ACCOUNT_NAME])
         snprintf(text, SHUF__ACCOUNT_NAME, "%s", entry.gr_name);
     else
         snprintf(text, SHUF__ACCOUNT_NAME, "%u", (unsigned)gid);
+}
+
+/* Returns 0, also if there is no such group, or the reason why the groups cannot be read. The line
+ * of a group with many members needs a large buffer, even if it is not the line of this group. */
+static int look_up_group(const char *name, gid_t *group, bool *found)
+{
+    char *buffer = NULL;
+    struct group entry, *result = NULL;
+    int cause = ERANGE;
+    for (size_t size = ENTRY_MAX; cause == ERANGE && size <= LINE_MOST; size *= 4) {
+        char *larger = realloc(buffer, size);
+        if (!larger)
+            break;
+        buffer = larger;
+        cause = getgrnam_r(name, &entry, buffer, size, &result);
+    }
+    *found = result != NULL;
+    if (result)
+        *group = result->gr_gid;
+    free(buffer);
+    if (cause == ERANGE)
+        return ENOMEM;
+    return shuf__is_system_failure(cause) ? cause : 0; /* others: no such group, getgrnam_r(3) */
+}
+
+int shuf__find_group(const char *name, gid_t *group)
+{
+    bool found;
+    const int cause = look_up_group(name, group, &found);
+    if (found)
+        return 0;
+    const unsigned long number = strtoul(name, NULL, 10);
+    if (*name && strspn(name, "0123456789") == strlen(name) && number < (gid_t)-1) {
+        *group = (gid_t)number;
+        return 0;
+    }
+    return cause ? cause : ENOENT;
 }
 
 /* Whether the user is a member by the database. */

@@ -4,20 +4,18 @@
  */
 #include "key_files.h"
 
-#include "cause.h"
+#include "membership.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RAW = sizeof(shuf_key), HEX = 2 * RAW, FILE_MOST = 128, GROUPS_MOST = 64 << 20 };
+enum { RAW = sizeof(shuf_key), HEX = 2 * RAW, FILE_MOST = 128 };
 
 struct reading {
     const char *directory;
@@ -146,46 +144,16 @@ static shuf_status refuse_group(const struct reading *r, const char *file, const
                       r->directory, file, shown, *shown ? ": " : "");
 }
 
-/* Returns 0, also if there is no such group, or the reason why the groups cannot be read. The line
- * of a group with many members needs a large buffer, even if it is not the line of this group. */
-static int look_up_group(const char *name, gid_t *group, bool *found)
-{
-    char *buffer = NULL;
-    struct group entry, *result = NULL;
-    int cause = ERANGE;
-    for (size_t size = 4096; cause == ERANGE && size <= GROUPS_MOST; size *= 4) {
-        char *larger = realloc(buffer, size);
-        if (!larger)
-            break;
-        buffer = larger;
-        cause = getgrnam_r(name, &entry, buffer, size, &result);
-    }
-    *found = result != NULL;
-    if (result)
-        *group = result->gr_gid;
-    free(buffer);
-    if (cause == ERANGE)
-        return ENOMEM;
-    return shuf__is_system_failure(cause) ? cause : 0; /* others: no such group, getgrnam_r(3) */
-}
-
 static shuf_status find_group(const struct reading *r, const char *file, const char *name,
                               gid_t *group)
 {
-    char *end;
-    bool found;
-    const int cause = look_up_group(name, group, &found);
-    if (found)
-        return SHUF_OK;
-    const unsigned long number = strtoul(name, &end, 10);
-    if (isdigit((unsigned char)name[0]) && !*end && number < (gid_t)-1) {
-        *group = (gid_t)number;
-        return SHUF_OK;
-    }
+    const int cause = shuf__find_group(name, group);
+    if (cause == ENOENT)
+        return refuse_group(r, file, name);
     if (cause)
         return shuf__fail(r->error, SHUF_IO, "key file %.100s/%.64s: the groups cannot be read: %s",
                           r->directory, file, strerror(cause));
-    return refuse_group(r, file, name);
+    return SHUF_OK;
 }
 
 static shuf_status read_group(const struct reading *r, struct shuf__key_facts *key)

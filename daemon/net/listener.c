@@ -6,16 +6,14 @@
 #include "listener.h"
 
 #include "activation.h"
-#include "cause.h"
+#include "membership.h"
 #include "peer_socket.h"
 #include "socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -182,23 +180,13 @@ static shuf_status make_way(struct shuf__listener *listener, struct shuf__error 
 
 shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error)
 {
-    char *end;
     *gid = (gid_t)-1; /* chown() then changes no group */
-    if (*name == '\0')
-        return SHUF_OK;
-    errno = 0;
-    struct group *group = getgrnam(name);
-    const int cause = errno;
-    unsigned long number = strtoul(name, &end, 10);
-    if (group)
-        *gid = group->gr_gid;
-    else if (strspn(name, "0123456789") == strlen(name) && number < (gid_t)-1)
-        *gid = (gid_t)number;
-    else if (shuf__is_system_failure(cause))
-        return shuf__fail(error, SHUF_IO, "socket_group %.64s: %s", name, strerror(cause));
-    else
+    const int cause = *name ? shuf__find_group(name, gid) : 0;
+    if (cause == ENOENT)
         return shuf__fail(error, SHUF_INVALID,
                           "socket_group %.64s: no such group; expected a name or a number", name);
+    if (cause)
+        return shuf__fail(error, SHUF_IO, "socket_group %.64s: %s", name, strerror(cause));
     return SHUF_OK;
 }
 
