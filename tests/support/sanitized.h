@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * TEST_SANITIZED is 1 in a build with AddressSanitizer or ThreadSanitizer, otherwise 0. A sanitizer
- * uses memory of its own, so a test cannot measure the daemon's memory. It also makes computations
- * up to thirty times slower, so some tests take less data.
+ * uses memory of its own, so a test cannot measure the daemon's memory. It also slows
+ * computations, so some tests take less data.
  */
 #ifndef SHUF__TEST_SANITIZED_H
 #define SHUF__TEST_SANITIZED_H
