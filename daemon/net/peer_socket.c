@@ -57,10 +57,12 @@ static void make_timer(void)
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
-/* The signal comes after this time; 0: it does not come. */
+/* The signal comes after this time and repeats, because one signal may come before the wait begins.
+ * 0: it does not come. */
 static void set_timer(long ms)
 {
-    const struct itimerspec time = {.it_value.tv_nsec = ms * 1000000};
+    const struct timespec delay = {.tv_nsec = ms * 1000000};
+    const struct itimerspec time = {.it_value = delay, .it_interval = delay};
     if (!may_get_descriptors)
         return;
     if (!own.is_made)
