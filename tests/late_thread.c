@@ -10,9 +10,8 @@
 typedef int timer_settime_function(timer_t timer, int flags, const struct itimerspec *new,
                                    struct itimerspec *old);
 
-__attribute__((visibility("default"))) int timer_settime(timer_t timer, int flags,
-                                                         const struct itimerspec *new,
-                                                         struct itimerspec *old)
+__attribute__((visibility("default"))) int
+timer_settime(timer_t timer, int flags, const struct itimerspec *new, struct itimerspec *old)
 {
     const int failed =
         ((timer_settime_function *)dlsym(RTLD_NEXT, "timer_settime"))(timer, flags, new, old);
