@@ -113,23 +113,49 @@ static long now_ms(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static bool has_open_stream(const struct command *command)
+{
+    return command->out.fd >= 0 || command->err.fd >= 0;
+}
+
+/* Reads what comes until `end`. Returns false if nothing came. */
+static bool read_streams(struct command *command, long end)
+{
+    struct pollfd fds[] = {{.fd = command->out.fd, .events = POLLIN},
+                           {.fd = command->err.fd, .events = POLLIN}};
+    const long left = end - now_ms();
+    if (poll(fds, 2, left > 0 ? (int)left : 0) == 0)
+        return false;
+    if (command->out.fd >= 0 && fds[0].revents)
+        read_some(&command->out);
+    if (command->err.fd >= 0 && fds[1].revents)
+        read_some(&command->err);
+    return true;
+}
+
+bool command_await_err(struct command *command, const char *text)
+{
+    const long end = now_ms() + COMMAND_WAIT_MS;
+    while (!command->err.bytes || !strstr(command->err.bytes, text)) {
+        if (!has_open_stream(command) || !read_streams(command, end)) {
+            fprintf(stderr, "expected: %s\nbut stderr was: %s\n", text,
+                    command->err.bytes ? command->err.bytes : "");
+            return false;
+        }
+    }
+    return true;
+}
+
 void command_finish(struct command *command)
 {
     long end = now_ms() + COMMAND_WAIT_MS;
     int status;
-    while (command->out.fd >= 0 || command->err.fd >= 0) {
-        struct pollfd fds[] = {{.fd = command->out.fd, .events = POLLIN},
-                               {.fd = command->err.fd, .events = POLLIN}};
-        long left = end - now_ms();
-        if (poll(fds, 2, left > 0 ? (int)left : 0) == 0) {
+    while (has_open_stream(command)) {
+        if (!read_streams(command, end)) {
             fprintf(stderr, "a program did not end within %d ms\n", COMMAND_WAIT_MS);
             kill(command->pid, SIGKILL);
             end = now_ms() + 1000;
         }
-        if (command->out.fd >= 0 && fds[0].revents)
-            read_some(&command->out);
-        if (command->err.fd >= 0 && fds[1].revents)
-            read_some(&command->err);
     }
     waitpid(command->pid, &status, 0);
     command->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

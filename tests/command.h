@@ -33,6 +33,10 @@ struct command {
  * machine cannot start the program, the test process ends. */
 void command_start(struct command *command, unsigned flags, const char *const *argv);
 
+/* Reads both streams until stderr has the text, and returns true. Returns false, and shows stderr,
+ * if the text does not come within COMMAND_WAIT_MS, or before the end of both streams. */
+bool command_await_err(struct command *command, const char *text);
+
 /* Reads both streams to their end and waits for the program. Kills it after COMMAND_WAIT_MS. */
 void command_finish(struct command *command);
 
