@@ -334,6 +334,7 @@ static double measure(const struct load *load, const char *socket, double warm_n
     if (!g || load->connections > CONNECTIONS || load->n * sizeof(uint32_t) > ROOM / 2)
         die("load: expected at most %d connections and %d bytes of values", CONNECTIONS, ROOM / 2);
     g->load = load;
+    g->last_epoch = (uint64_t)now_ns(); /* no epoch of an earlier load, which may be cached */
     begin(g, socket);
     for (unsigned i = 0; i < load->connections; i++)
         send_request(g, &g->connections[i]);

@@ -79,9 +79,34 @@ status_of GPU-1 >/dev/null || fail "none answers after a reload"
 kill -TERM "$server"
 stop 0
 start GPU-1 GPU-2
+status_of GPU-1 >/dev/null # before its start ends, SIGTERM would leave its socket
 kill -KILL "$(number_of GPU-2 pid)"
 rm -f "$work/GPU-2.sock" # a killed daemon leaves its socket
 stop 137
+
+# A daemon that cannot start ends before others have started.
+touch "$work/GPU-1.sock" # not a socket
+start GPU-1 GPU-2 GPU-3 GPU-4
+status=0
+wait "$server" || status=$?
+server=
+[ $status = 73 ] || fail "status $status, expected 73: a daemon could not start"
+rm -f "$work"/*.sock
+
+# SIGTERM while the daemons start
+gpus=$(seq -f GPU-%g 30)
+for delay in 0 0.02 0.1; do
+    # shellcheck disable=SC2086
+    start $gpus
+    until [ -n "$(find "$work" -name 'GPU-*.sock.lock' -print -quit)" ]; do sleep 0.01; done
+    sleep $delay
+    kill -TERM "$server"
+    status=0
+    wait "$server" || status=$?
+    server=
+    [ $status = 0 ] || fail "status $status, expected 0 after SIGTERM"
+    rm -f "$work"/*.sock
+done
 
 start GPU-1
 status_of shufd >/dev/null || fail "no daemon of one GPU"

@@ -413,7 +413,7 @@ static void result_is_evicted_after_cache_time(void **state)
 {
     (void)state;
     struct harness h;
-    wire_start(&h, backend, "cache_time = 300ms\n");
+    wire_start(&h, backend, "cache_time = 3s\n");
     struct wire *w = wire_greet(&h);
     is_cached(w, BLOCK_N, 1);
     assert_int_equal(wire_idle_bytes(&h), UNIT);

@@ -147,7 +147,7 @@ static void closed_socket_is_an_error(void **state)
 static void *permit_later(void *unused)
 {
     (void)unused;
-    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     chmod(harness_shared.socket, 0666);
     return NULL;
 }

@@ -44,7 +44,7 @@ static int descriptors(void)
 static int kept_descriptors(void)
 {
     int least = descriptors();
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 100; i++) {
         usleep(1000);
         const int count = descriptors();
         least = count < least ? count : least;

@@ -127,12 +127,26 @@ static void end_hogs(unsigned expected_busy, uint64_t others)
     WIRE_AWAIT(&h, s, s.queued == 0 && s.clients == others + 1);
 }
 
+static unsigned count_ended_hogs(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < n_hogs; i++) {
+        siginfo_t end = {.si_pid = 0};
+        assert_int_equal(waitid(P_PID, (id_t)hogs[i], &end, WEXITED | WNOHANG | WNOWAIT), 0);
+        count += end.si_pid != 0;
+    }
+    return count;
+}
+
 static void start_hogs(void)
 {
     for (unsigned user = 0; user < HOGS; user++)
         for (unsigned job = 0; job < HOG_JOBS; job++)
             start_hog((uid_t)(HOG_UID + user), job);
     wire_await_queued(&h, HOGS * 5); /* of each user one job runs and four wait */
+    unsigned waited = 0;
+    while (count_ended_hogs() < HOGS * (HOG_JOBS - 5))
+        wire_wait(&waited, "the other jobs are refused");
 }
 
 /* ---- a bystander beside hogs ---- */

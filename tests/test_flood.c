@@ -217,7 +217,7 @@ static void refused_connections_cost_one_read(void **state)
 enum {
     HELD = 250,   /* connections that use the limit */
     FLOODERS = 8, /* processes that open connections and write without end */
-    END_MS = 5000 * (1 + TEST_SANITIZED), /* the most from SIGTERM to the end */
+    END_MS = 10000 * (1 + TEST_SANITIZED), /* the most from SIGTERM to the end */
 };
 
 static void hold_connections(int channel, void *context)

@@ -28,7 +28,9 @@ static void *summarize(void *context)
 {
     struct waiting_call *c = context;
     shuf_result result;
-    c->status = shuf_summarize(c->handle, &request, &result);
+    do { /* during a call of the other thread this one is refused */
+        c->status = shuf_summarize(c->handle, &request, &result);
+    } while (c->status == SHUF_INVALID);
     return NULL;
 }
 

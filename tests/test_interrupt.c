@@ -270,14 +270,14 @@ static void timeout_ends_wait_with_questions(void **state)
     (void)state;
     shuf *handle = client_open();
     asked = 0;
-    shuf_set_timeout(handle, 450);
+    shuf_set_timeout(handle, 3000);
     kill(harness_shared.pid, SIGSTOP);
     shuf_set_interrupt(note_question);
     const shuf_status status = shuf_permute(handle, &request, out, sizeof out, NULL);
     shuf_set_interrupt(NULL);
     kill(harness_shared.pid, SIGCONT);
-    client_expect(handle, status, SHUF_TIMEOUT, "did nothing for 450 ms");
-    assert_in_range(asked, 2, 6);
+    client_expect(handle, status, SHUF_TIMEOUT, "did nothing for 3000 ms");
+    assert_in_range(asked, 2, 60);
     shuf_close(handle);
 }
 

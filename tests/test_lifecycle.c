@@ -220,7 +220,7 @@ static void test_unread_reply_delays_end_briefly(void **state)
         shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
         shufd_read(h.log, log, sizeof log);
         assert_non_null(strstr(log, " served, 1 client cut off\n"));
-        assert_int_equal(i == 0, strstr(log, "cut off: it read 0 bytes in 1") != NULL);
+        assert_int_equal(i == 0, strstr(log, "cut off: it read 0 bytes in ") != NULL);
         wire_close(w);
         assert_true(harness_stop(&h));
     }
@@ -274,13 +274,18 @@ static void test_slow_reader_delays_end_briefly(void **state)
     assert_non_null(strstr(log, " ms, expected 1 MiB/s\n"));
 }
 
-/* At most 3 MiB/s. */
+/* At most 3 MiB/s. A busy machine may leave the reader without a processor for so long that the
+ * reader is too slow. */
 static void test_fast_reader_gets_its_reply(void **state)
 {
+    enum { ATTEMPTS = 3 };
     struct reader reader = {.n = 2 << 20, .pause_us = 10000};
     char log[8192];
+    uint64_t got = 0;
     (void)state;
-    assert_int_equal(end_while_reading(&reader, log, sizeof log), 4 * reader.n);
+    for (int attempt = 0; attempt < ATTEMPTS && got < 4 * reader.n; attempt++)
+        got = end_while_reading(&reader, log, sizeof log);
+    assert_int_equal(got, 4 * reader.n);
     assert_null(strstr(log, "expected 1 MiB/s"));
 }
 

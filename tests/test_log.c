@@ -52,7 +52,7 @@ static void flood(int channel, void *context)
 enum {
     FLOODERS = 4,
     /* The most from SIGTERM to the end. The daemon waits a second for the reader of the log. */
-    END_MS = 5000 * (1 + TEST_SANITIZED),
+    END_MS = 10000 * (1 + TEST_SANITIZED),
 };
 
 static void start_flood(struct child flooders[FLOODERS], struct harness *h)

@@ -25,7 +25,7 @@ enum {
     IDLE_MI = RESULTS * FIRST_MI + STEP_MI * RESULTS * (RESULTS - 1) / 2, /* MiB of all results */
     EATEN_MI = 300, /* MiB that the program allocates; with IDLE_MI this exceeds the limit */
     /* pause of the program after each MiB; 100 MB/s is moderate for a slow machine */
-    PAUSE_US = 10000,
+    PAUSE_US = 40000,
 };
 
 static struct harness h;

@@ -296,7 +296,7 @@ static void interrupted_report_has_progress(void **state)
         NULL};
     struct command c;
     command_start(&c, COMMAND_TERMINAL_ERR, argv);
-    nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
+    assert_true(command_await_err(&c, "\rn = 65536")); /* the other size is done */
     kill(c.pid, SIGINT);
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     /* sends the signal twice, as timeout(1) does: to the process and to its group */
@@ -323,8 +323,8 @@ static void interrupted_run_does_not_pass(void **state)
         "exec $Q suite --generator fisher-yates --samples 1e6 --n-list 9,65536 --alpha 1e-12",
         NULL};
     struct command c;
-    command_start(&c, 0, argv);
-    nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
+    command_start(&c, COMMAND_TERMINAL_ERR, argv);
+    assert_true(command_await_err(&c, "\rn = "));
     kill(c.pid, SIGINT);
     command_finish(&c);
     assert_int_equal(c.status, 75);

@@ -128,8 +128,8 @@ static void test_start_and_end_are_reported(void **state)
     kill(h.pid, SIGTERM);
     expect_message("STOPPING=1\nSTATUS=Draining, 2 clients, 1 job\nEXTEND_TIMEOUT_USEC=265000000");
     wire_close(asking);
+    stop(&h, EX_TEMPFAIL); /* while the job's client is there, or the job would end by itself */
     wire_close(w);
-    stop(&h, EX_TEMPFAIL);
 }
 
 static void test_reload_is_reported(void **state)

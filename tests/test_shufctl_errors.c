@@ -443,7 +443,7 @@ static void busy_daemon_is_an_error(void **state)
     FILE *file = fopen(shufctl_path("conf"), "we");
     const char *const extra[] = {"--config", shufctl_path("conf"), NULL};
     struct harness h;
-    fputs("clients = 1\n", file);
+    fputs("clients = 1\nframe_timeout = 1h\n", file);
     fclose(file);
     assert_true(harness_start(&h, shufctl_backend, extra));
     int fd = harness_connect(h.socket); /* the only client that the daemon accepts */

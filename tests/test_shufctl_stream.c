@@ -312,9 +312,7 @@ static void progress_line_counts_parts(void **state)
     (void)state;
     struct command c;
     shufctl_start(&c, COMMAND_TERMINAL_ERR, "permute --n 1e12 --seed 7 --socket %s", narrow.socket);
-    struct pollfd line = {.fd = c.err.fd, .events = POLLIN};
-    assert_int_equal(poll(&line, 1, COMMAND_WAIT_MS), 1);
-    nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    assert_true(command_await_err(&c, " left\033[K"));
     kill(c.pid, SIGINT);
     command_finish(&c);
     assert_int_equal(c.status, 128 + SIGINT);

@@ -66,7 +66,7 @@ static void rates_match_requests(void **state)
     struct command c;
     struct wire *w = wire_greet(&shufctl_daemon);
     unsigned done = 0;
-    shufctl_start(&c, 0, "top --count 1 --interval 1s");
+    shufctl_start(&c, 0, "top --count 1 --interval 5s");
     while (!has_ended(c.pid)) {
         for (int i = 0; i < 32; i++, done++)
             wire_check_alive(w);
@@ -102,9 +102,12 @@ static void top_redraws_terminal(void **state)
         print_message("skipped: there is no script(1)\n");
         skip();
     }
-    const int status =
-        shufctl_script(&c, "(sleep 1; printf q; sleep 5) | TERM=xterm script -qefc \"stty rows 40 "
-                           "cols 100; $0 top --interval 200ms\" /dev/null");
+    const int status = shufctl_script(
+        &c,
+        "(until grep -q 'q: quit' %1$s 2>/dev/null; do sleep 0.1; done; printf q; sleep 5) | "
+        "TERM=xterm script -qefc \"stty rows 40 cols 100; $0 top --interval 200ms\" %1$s",
+        shufctl_path("screen"));
+    shufctl_remove("screen");
     assert_int_equal(status, 0);
     assert_non_null(strstr(c.out.bytes, "\033["));
     assert_non_null(strstr(c.out.bytes, "requests"));

@@ -15,7 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TIMEOUT_MS = 300, LATE_MS = 9000 }; /* without a timeout a handshake takes up to 10 s */
+enum {
+    TIMEOUT_MS = 300,
+    LATE_MS = 9000,    /* without a timeout a handshake takes up to 10 s */
+    ENOUGH_MS = 60000, /* of a daemon that does not hang */
+};
 static const shuf_permutation small = {.n = 1000, .seed = 7};
 
 static uint64_t now_ms(void)
@@ -60,11 +64,12 @@ static shuf *open_with_timeout(unsigned ms)
 static void hung_daemon_is_an_error(void **state)
 {
     (void)state;
-    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    shuf *handle = open_with_timeout(ENOUGH_MS);
     uint64_t *values = expected_values(&small, NULL);
     shuf_result result;
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &small, NULL, &lease), SHUF_OK);
+    shuf_set_timeout(handle, TIMEOUT_MS);
     stop_daemon();
     uint64_t begin = now_ms();
     client_expect(handle, shuf_summarize(handle, &small, &result), SHUF_TIMEOUT,
@@ -78,7 +83,7 @@ static void hung_daemon_is_an_error(void **state)
                      SHUF_OK); /* the lease has ended with its connection */
     assert_null(lease);
     continue_daemon();
-    shuf_set_timeout(handle, 60000); /* the daemon may be slow to wake up */
+    shuf_set_timeout(handle, ENOUGH_MS); /* the daemon may be slow to wake up */
     assert_true(client_check(handle, &small));
     free(values);
     shuf_close(handle);
@@ -94,14 +99,15 @@ static uint64_t daemon_lease_count(shuf *handle)
 static void release_at_hung_daemon_is_an_error(void **state)
 {
     (void)state;
-    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    shuf *handle = open_with_timeout(ENOUGH_MS);
     shuf_lease *lease = NULL;
     assert_int_equal(shuf_lease_take(handle, &small, NULL, &lease), SHUF_OK);
+    shuf_set_timeout(handle, TIMEOUT_MS);
     stop_daemon();
     client_expect(handle, shuf_lease_release(handle, &lease), SHUF_TIMEOUT, "did nothing");
     assert_null(lease);
     continue_daemon();
-    shuf_set_timeout(handle, 60000);
+    shuf_set_timeout(handle, ENOUGH_MS);
     while (daemon_lease_count(handle) > 0)
         usleep(10000);
     shuf_close(handle);
@@ -120,13 +126,14 @@ static void daemon_hangs_during_values(void **state)
 {
     (void)state;
     static const shuf_permutation large = {.n = 8000000};
-    shuf *handle = open_with_timeout(TIMEOUT_MS);
+    shuf *handle = open_with_timeout(ENOUGH_MS);
     size_t received = 0;
-    shuf_set_timeout(handle, 60000); /* for the long computation */
     assert_int_equal(shuf_summarize(handle, &large, &(shuf_result){0}), SHUF_OK);
     shuf_set_timeout(handle, TIMEOUT_MS);
-    client_expect(handle, shuf_permute_each(handle, &large, stop_daemon_once, &received, NULL),
-                  SHUF_TIMEOUT, "did nothing for 300 ms");
+    do { /* the daemon may be too late for the first values */
+        client_expect(handle, shuf_permute_each(handle, &large, stop_daemon_once, &received, NULL),
+                      SHUF_TIMEOUT, "did nothing for 300 ms");
+    } while (received == 0);
     assert_in_range(received, 1, large.n * 4 - 1);
     continue_daemon();
     shuf_close(handle);
@@ -166,7 +173,7 @@ static void lease_ends_by_timeout(void **state)
 {
     (void)state;
     static const shuf_records records = {.n = 1000, .record = 4, .seed = 7};
-    shuf *handle = open_with_timeout(60000);
+    shuf *handle = open_with_timeout(ENOUGH_MS);
     shuf_lease *buffer = NULL, *shuffled = NULL;
     unsigned lost = 0;
     client_expect(handle, shuf_buffer_take(handle, 4000, NULL, &buffer), SHUF_OK, "");
@@ -176,7 +183,7 @@ static void lease_ends_by_timeout(void **state)
     client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT, "");
     client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_TIMEOUT, "");
     continue_daemon();
-    shuf_set_timeout(handle, 60000);
+    shuf_set_timeout(handle, ENOUGH_MS);
     for (int i = 0; i < 2; i++) {
         client_expect(handle, shuf_shuffle_lease(handle, &records, buffer, NULL, &shuffled),
                       SHUF_NO_DAEMON, "a timeout closed the connection that held the buffer");
@@ -199,7 +206,7 @@ static void connect_to_hung_daemon_is_an_error(void **state)
                   "for 300 ms"); /* the handle keeps the timeout of the connection */
     shuf_close(handle);
     continue_daemon();
-    assert_int_equal(shuf_connect_within(&handle, harness_shared.socket, 60000), SHUF_OK);
+    assert_int_equal(shuf_connect_within(&handle, harness_shared.socket, ENOUGH_MS), SHUF_OK);
     assert_true(client_check(handle, &small));
     shuf_close(handle);
 }
@@ -249,7 +256,7 @@ static void no_timeout_by_default(void **state)
     (void)state;
     for (int removed = 0; removed <= 1; removed++) {
         int status;
-        shuf *handle = removed ? open_with_timeout(TIMEOUT_MS) : client_open();
+        shuf *handle = removed ? open_with_timeout(ENOUGH_MS) : client_open();
         assert_int_equal(shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_OK);
         shuf_set_timeout(handle, 0);
         stop_daemon();
@@ -270,7 +277,7 @@ static void timeout_limits_reconnecting(void **state)
     client_expect(handle, shuf_summarize(handle, &small, &(shuf_result){0}), SHUF_NO_DAEMON,
                   "no other came within 0.300 s");
     assert_true(harness_restart(&harness_shared));
-    shuf_set_timeout(handle, 60000);
+    shuf_set_timeout(handle, ENOUGH_MS);
     assert_true(client_check(handle, &small));
     shuf_close(handle);
 }

@@ -2,6 +2,7 @@
  *
  * `shufctl top`: a live view of the daemon on a terminal; elsewhere it prints pages of text.
  */
+#include "clock.h"
 #include "connect.h"
 #include "daemon_options.h"
 #include "exit.h"
@@ -21,6 +22,8 @@
 #ifdef SHUF_HAVE_NCURSES
 #include <curses.h>
 #endif
+
+static const uint64_t glance_ns = 200000000;
 
 enum key { KEY_INTERVAL = 0x400, KEY_COUNT };
 
@@ -122,12 +125,19 @@ static void show_screen(const char *page)
     refresh();
 }
 
-/* False if the user wants to leave. */
+/* False if the user wants to leave. A signal that comes just before getch() does not end it, so it
+ * waits for a short time only. */
 static bool wait_screen(uint64_t ns)
 {
-    timeout((int)(ns / 1000000));
-    const int key = getch();
-    return key != 'q' && key != 'Q' && !interrupted;
+    const uint64_t end_ns = shuf__clock_ns() + ns;
+    for (uint64_t now_ns; !interrupted && (now_ns = shuf__clock_ns()) < end_ns;) {
+        const uint64_t left_ns = end_ns - now_ns;
+        timeout((int)((left_ns < glance_ns ? left_ns : glance_ns) / 1000000) + 1);
+        const int key = getch();
+        if (key != ERR)
+            return key != 'q' && key != 'Q';
+    }
+    return !interrupted;
 }
 
 #endif

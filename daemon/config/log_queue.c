@@ -11,11 +11,13 @@
 #include "thread.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { LINES = 512, END_SECONDS = 1 };
+enum { LINES = 512, END_SECONDS = 10 };
 
 struct entry {
     uint64_t dropped; /* lines lost directly before this one */
@@ -194,17 +196,25 @@ struct shuf__log_losses shuf__log_queue_losses(struct shuf__log_queue *queue)
     return losses;
 }
 
-/* If the thread still waits for the reader after a second, the queue is not freed, and the thread
- * ends with the process. */
+static bool reader_is_ready(void)
+{
+    struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&reader, 1, 0) > 0;
+}
+
+/* If the thread still waits for the reader after a second, or for a disk or a processor after
+ * END_SECONDS, the queue is not freed, and the thread ends with the process. */
 void shuf__log_queue_stop(struct shuf__log_queue *queue)
 {
-    const struct timespec until = seconds_from_now(END_SECONDS);
-    int result = 0;
     pthread_mutex_lock(&queue->mutex);
     queue->stopping = true;
     pthread_cond_signal(&queue->changed);
-    while (!queue->has_ended && result == 0)
-        result = pthread_cond_timedwait(&queue->ended, &queue->mutex, &until);
+    for (int second = 0; second < END_SECONDS && (second == 0 || reader_is_ready()); second++) {
+        const struct timespec until = seconds_from_now(1);
+        int result = 0;
+        while (!queue->has_ended && result == 0)
+            result = pthread_cond_timedwait(&queue->ended, &queue->mutex, &until);
+    }
     const bool has_ended = queue->has_ended;
     pthread_mutex_unlock(&queue->mutex);
     if (!has_ended) {

@@ -16,7 +16,7 @@ KEY = "000102030405060708090a0b0c0d0e0f\n"  # as in client_copies.c
 USER, GROUP = 65534, 65533
 OTHER_USER = {"user": USER, "group": USER, "extra_groups": [GROUP]} if os.geteuid() == 0 else {}
 NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-c"]  # with mounts of its own
-PATIENCE_S = 5  # for actions of the daemon that nobody requests
+PATIENCE_S = 30  # for actions of the daemon that nobody requests
 
 
 def write_files(run, metrics):

@@ -111,8 +111,8 @@ static void expect_below(const char *load, struct wire *w, uint64_t n, const str
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         const struct latency got = measure(load, w, n);
-        assert_true(is_below("worst latency", got.worst_ms, most->worst_ms));
-        if (is_below("p50", got.p50_ms, most->p50_ms) && is_below("p99", got.p99_ms, most->p99_ms))
+        if (is_below("worst latency", got.worst_ms, most->worst_ms) &&
+            is_below("p50", got.p50_ms, most->p50_ms) && is_below("p99", got.p99_ms, most->p99_ms))
             return;
     }
     fail_msg("the bystander is delayed by this load: %s", load);

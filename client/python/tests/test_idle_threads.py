@@ -12,8 +12,8 @@ from shufd import _idle_threads
 
 @pytest.fixture
 def seats(monkeypatch):
-    """The threads that wait. They end after 0.3 s."""
-    monkeypatch.setattr(_idle_threads, "IDLE_S", 0.3)
+    """The threads that wait. They end after 3 s."""
+    monkeypatch.setattr(_idle_threads, "IDLE_S", 3)
     await_value(lambda: len(_idle_threads._seats), 0)
     yield _idle_threads._seats
     await_value(lambda: len(_idle_threads._seats), 1, 1)  # that of the last work
@@ -47,7 +47,8 @@ def test_threads_without_work_end(seats):
     before = len(os.listdir("/proc/self/task"))
     run(2)
     assert await_value(lambda: len(seats), 0) == 0
-    assert await_value(lambda: len(os.listdir("/proc/self/task")), before) == before
+    # A thread of an earlier test may still have been there before.
+    assert await_value(lambda: len(os.listdir("/proc/self/task")) <= before, True)
     assert len(run(1)) == 1
 
 
@@ -56,7 +57,7 @@ def test_a_thread_that_is_taken_late_waits_longer(seats):
     await_value(lambda: len(seats), 1)
     seat = seats.pop()
     done = threading.Event()
-    assert not done.wait(1)
+    assert not done.wait(_idle_threads.IDLE_S + 1)
     seat.work.append(done.set)
     seat.lock.release()
     assert done.wait(30)

@@ -329,7 +329,7 @@ def test_serve_gives_the_module_another_daemon():
         "if torch:\n"
         "    samplers[0].set_epoch(0)\n"
         "    assert [list(sampler) for sampler in samplers] == before\n"
-        "assert shufd.serve().socket == client.socket and time.monotonic() - begin < 8\n"
+        "assert shufd.serve().socket == client.socket and time.monotonic() - begin < 60\n"
     )
     assert result.stderr.count("started a private daemon") == 2
 
@@ -584,8 +584,8 @@ def test_slow_release_needs_no_interrupt(killable_daemon):
         kept, array = client.permute(1_000_000, 8), client.permute(1_000_000, 7)
         os.kill(killable_daemon.process.pid, signal.SIGSTOP)
         timer = threading.Timer(0.5, os.kill, (killable_daemon.process.pid, signal.SIGCONT))
-        timer.start()
         start = time.monotonic()
+        timer.start()
         del array
         assert time.monotonic() - start > 0.4
         timer.join()
@@ -597,11 +597,11 @@ def test_signal_handler_does_not_end_a_call(killable_daemon):
     seen = []
 
     def handle(number, frame):
+        os.kill(killable_daemon.process.pid, signal.SIGCONT)
         try:
             client.permute(10, 7)
         except shufd.Busy as error:
             seen.append(str(error))
-        os.kill(killable_daemon.process.pid, signal.SIGCONT)
         with shufd.connect(killable_daemon.socket) as other:
             seen.append(other.permute(10, 7).size)
 
