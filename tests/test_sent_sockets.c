@@ -167,6 +167,26 @@ static void others_are_served(void **state)
         close(readers[--reader_count]);
 }
 
+/* The daemon frees the connections in the backlog when it closes its listening socket. */
+static void daemon_ends(void **state)
+{
+    struct timespec start;
+    (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    stop_daemon();
+    assert_int_equal(kill(h.pid, SIGTERM), 0);
+    for (int i = 0; i < SOCKETS; i++) {
+        struct wire *w = wire_open(&h);
+        send_lingering_socket(w);
+        wire_close(w);
+    }
+    continue_daemon();
+    assert_int_equal(harness_kill(&h, 0), 0);
+    expect_soon(&start);
+    while (reader_count > 0)
+        close(readers[--reader_count]);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -184,6 +204,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(others_are_served, start, stop),
+        cmocka_unit_test_setup_teardown(daemon_ends, start, stop),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,7 +311,7 @@ void shuf__listener_close(struct shuf__listener *listener)
     if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
         status.st_ino == listener->inode)
         unlink(path);
-    close(listener->fd);
+    shuf__peer_socket_close(listener->fd); /* and those in its backlog */
     listener->fd = -1;
 }
 

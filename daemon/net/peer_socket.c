@@ -15,13 +15,13 @@
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
-enum { PATIENCE_MS = 10, SIGNAL = SIGURG };
+enum { PATIENCE_US = 200, SIGNAL = SIGURG };
 
 static atomic_bool may_get_descriptors;
 
 /* The timer of this thread, which sends the signal to it. */
 static _Thread_local struct {
-    bool is_made, exists;
+    bool exists;
     timer_t timer;
 } own;
 
@@ -50,7 +50,6 @@ static void make_timer(void)
     sigset_t signals;
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGNAL};
     event._sigev_un._tid = gettid();
-    own.is_made = true;
     own.exists = timer_create(CLOCK_MONOTONIC, &event, &own.timer) == 0;
     sigemptyset(&signals);
     sigaddset(&signals, SIGNAL);
@@ -59,13 +58,13 @@ static void make_timer(void)
 
 /* The signal comes after this time and repeats, because one signal may come before the wait begins.
  * 0: it does not come. */
-static void set_timer(long ms)
+static void set_timer(long us)
 {
-    const struct timespec delay = {.tv_nsec = ms * 1000000};
+    const struct timespec delay = {.tv_nsec = us * 1000};
     const struct itimerspec time = {.it_value = delay, .it_interval = delay};
     if (!may_get_descriptors)
         return;
-    if (!own.is_made)
+    if (!own.exists)
         make_timer();
     if (own.exists)
         timer_settime(own.timer, 0, &time, NULL);
@@ -73,7 +72,7 @@ static void set_timer(long ms)
 
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
 {
-    set_timer(PATIENCE_MS);
+    set_timer(PATIENCE_US);
     const ssize_t got = recv(fd, bytes, size, MSG_DONTWAIT);
     const int cause = errno;
     set_timer(0);
@@ -83,7 +82,7 @@ ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
 
 void shuf__peer_socket_close(int fd)
 {
-    set_timer(PATIENCE_MS);
+    set_timer(PATIENCE_US);
     close(fd);
     set_timer(0);
 }

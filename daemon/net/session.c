@@ -416,7 +416,7 @@ void shuf__session_open(struct shuf__sessions *sessions, int fd, const struct uc
 {
     struct shuf__session *session = shuf__session_make(sessions, fd, peer);
     if (!session) {
-        close(fd);
+        shuf__peer_socket_close(fd);
         shuf__log_client(sessions->log, SHUF__LOG_WARNING, "client refused: out of memory");
         return;
     }
