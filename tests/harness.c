@@ -243,6 +243,18 @@ int harness_kill(struct harness *h, int signal)
     return status;
 }
 
+bool harness_pause(struct harness *h)
+{
+    int status;
+    return kill(h->pid, SIGSTOP) == 0 && waitpid(h->pid, &status, WUNTRACED) == h->pid &&
+           WIFSTOPPED(status);
+}
+
+void harness_continue(struct harness *h)
+{
+    kill(h->pid, SIGCONT);
+}
+
 bool harness_stop(struct harness *h)
 {
     int status = h->pid ? harness_kill(h, SIGTERM) : 0;

@@ -50,6 +50,13 @@ bool harness_restart(struct harness *h);
  * HARNESS_WAIT_MS, kills it and returns -1. */
 int harness_kill(struct harness *h, int signal);
 
+/* Stops the daemon by SIGSTOP, and waits until all of its threads have stopped. Returns false if it
+ * has ended. */
+bool harness_pause(struct harness *h);
+
+/* Lets a stopped daemon go on. */
+void harness_continue(struct harness *h);
+
 /* Ends a running daemon by SIGTERM and removes the directory. If its exit status was not 0, prints
  * its log to stderr and returns false. */
 bool harness_stop(struct harness *h);

@@ -8,6 +8,7 @@
 #include "support/shufd.h"
 #include "wire.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +21,10 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
 
 /* Binds the socket and makes its file, as a service manager does. */
 static void bind_socket(struct harness *h, int type, const char *name)
@@ -68,7 +73,51 @@ static void stop(struct harness *h)
     assert_true(harness_stop(h));
 }
 
+static bool kernel_refuses_descriptors(void)
+{
+    const int allowed = 0, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool refuses = setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed) == 0;
+    close(fd);
+    return refuses;
+}
+
+static ssize_t send_descriptor(int socket, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {(void *)(uintptr_t) "\x40", 1};
+    const struct msghdr message = {.msg_iov = &part,
+                                   .msg_iovlen = 1,
+                                   .msg_control = &control,
+                                   .msg_controllen = sizeof control};
+    control.header = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
 /* ---- tests ---- */
+
+/* Also one that connected before the daemon started. */
+static void test_accepted_client_sends_no_descriptors(void **state)
+{
+    struct harness h;
+    (void)state;
+    if (!kernel_refuses_descriptors())
+        skip();
+    listen_as(&h, "shufd");
+    struct wire *w = wire_open(&h);
+    assert_true(harness_restart(&h));
+    wire_send_hello(w, SHUF__PROTOCOL_VERSION);
+    wire_expect(w, SHUF_OK, "");
+    assert_int_equal(send_descriptor(w->fd, STDERR_FILENO), -1);
+    assert_int_equal(errno, EPERM);
+    expect_values(w);
+    wire_close(w);
+    stop(&h);
+}
 
 static void test_passed_socket_is_served(void **state)
 {
@@ -318,6 +367,7 @@ static void test_wrong_options_are_told_to_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepted_client_sends_no_descriptors),
         cmocka_unit_test(test_passed_socket_is_served),
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),

@@ -37,10 +37,8 @@ static void *summarize(void *context)
 /* Starts the call in another thread. The call has begun once calls of this thread are refused. */
 static void begin_waiting(struct waiting_call *c)
 {
-    int status;
     c->handle = client_open();
-    assert_int_equal(kill(harness_shared.pid, SIGSTOP), 0);
-    assert_int_equal(waitpid(harness_shared.pid, &status, WUNTRACED), harness_shared.pid);
+    assert_true(harness_pause(&harness_shared));
     assert_int_equal(pthread_create(&c->thread, NULL, summarize, c), 0);
     while (shuf_set_reconnect(c->handle, 10000) == SHUF_OK)
         usleep(1000);
@@ -48,7 +46,7 @@ static void begin_waiting(struct waiting_call *c)
 
 static void end_waiting(struct waiting_call *c)
 {
-    assert_int_equal(kill(harness_shared.pid, SIGCONT), 0);
+    harness_continue(&harness_shared);
     assert_int_equal(pthread_join(c->thread, NULL), 0);
     assert_int_equal(c->status, SHUF_OK);
     assert_true(client_check(c->handle, &request));

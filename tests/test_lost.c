@@ -48,13 +48,10 @@ static void await_killer(pid_t child)
     harness_kill(&harness_shared, 0);
 }
 
-/* Stops the daemon. It still accepts a request, so its loss comes while the call waits for a reply.
- */
+/* It still accepts a request, so its loss comes while the call waits for a reply. */
 static void stop_daemon(void)
 {
-    int status;
-    assert_int_equal(kill(harness_shared.pid, SIGSTOP), 0);
-    assert_int_equal(waitpid(harness_shared.pid, &status, WUNTRACED), harness_shared.pid);
+    assert_true(harness_pause(&harness_shared));
 }
 
 static shuf_status shuffle_once(shuf *handle, size_t bytes)

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 static const char small[] = "host_memory = 16Mi\ndevice_memory = 16Mi\n";
@@ -625,14 +624,12 @@ struct hang_state {
 static void hang_after_two_parts(void *context, shuf_event event, uint64_t done, uint64_t all)
 {
     struct hang_state *h = context;
-    int status;
     (void)done;
     (void)all;
     h->lost += event == SHUF_EVENT_LOST;
     if (event != SHUF_EVENT_PART || ++h->parts != 2)
         return;
-    assert_int_equal(kill(narrow.pid, SIGSTOP), 0);
-    assert_int_equal(waitpid(narrow.pid, &status, WUNTRACED), narrow.pid);
+    assert_true(harness_pause(&narrow));
 }
 
 static void one_timeout_ends_all_parts(void **state)

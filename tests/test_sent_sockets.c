@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,15 +88,7 @@ static void send_lingering_socket(const struct wire *w)
  * last copy when it closes its own. */
 static void stop_daemon(void)
 {
-    int status;
-    assert_int_equal(kill(h.pid, SIGSTOP), 0);
-    assert_int_equal(waitpid(h.pid, &status, WUNTRACED), h.pid);
-    assert_true(WIFSTOPPED(status));
-}
-
-static void continue_daemon(void)
-{
-    assert_int_equal(kill(h.pid, SIGCONT), 0);
+    assert_true(harness_pause(&h));
 }
 
 static void expect_soon(const struct timespec *start)
@@ -112,7 +103,7 @@ static void send_and_stay(void)
     struct wire *w = wire_greet(&h);
     stop_daemon();
     send_lingering_socket(w);
-    continue_daemon();
+    harness_continue(&h);
     usleep(2000); /* the daemon reads the byte */
     wire_close(w);
 }
@@ -124,7 +115,7 @@ static void send_and_leave(void)
     stop_daemon();
     send_lingering_socket(w);
     wire_close(w);
-    continue_daemon();
+    harness_continue(&h);
 }
 
 /* The daemon refuses the connection, and does not read all bytes. */
@@ -139,7 +130,7 @@ static void send_to_refusal(void)
     assert_int_equal(send(refused->fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
     send_lingering_socket(refused);
     wire_close(refused);
-    continue_daemon();
+    harness_continue(&h);
     refused = wire_open(&h);
     wire_expect(refused, SHUF_BUSY, "clients 3: the most that may be connected");
     wire_close(refused);
@@ -180,7 +171,7 @@ static void daemon_ends(void **state)
         send_lingering_socket(w);
         wire_close(w);
     }
-    continue_daemon();
+    harness_continue(&h);
     assert_int_equal(harness_kill(&h, 0), 0);
     expect_soon(&start);
     while (reader_count > 0)

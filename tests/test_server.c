@@ -508,6 +508,24 @@ static void test_slow_frames_are_refused(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* The bytes came in time, although the daemon sees the deadline first. */
+static void test_stopped_daemon_refuses_no_frame(void **state)
+{
+    (void)state;
+    struct harness h;
+    wire_start(&h, backend, "frame_timeout = 1s\n");
+    struct wire *w = wire_open(&h);
+    WIRE_AWAIT(&h, s, s.clients == 2);
+    assert_true(harness_pause(&h));
+    wire_send_hello(w, SHUF__PROTOCOL_VERSION);
+    usleep(1500000);
+    harness_continue(&h);
+    wire_expect(w, SHUF_OK, "");
+    wire_check_alive(w);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 static void test_unexpected_descriptors_are_closed(void **state)
 {
     (void)state;
@@ -597,6 +615,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_queue_place_of_lost_client_is_free),
         cmocka_unit_test(test_client_above_limit_is_refused),
         cmocka_unit_test(test_slow_frames_are_refused),
+        cmocka_unit_test(test_stopped_daemon_refuses_no_frame),
         cmocka_unit_test(test_unexpected_descriptors_are_closed),
         cmocka_unit_test(test_connections_leak_nothing),
     };

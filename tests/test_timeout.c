@@ -31,15 +31,12 @@ static uint64_t now_ms(void)
 
 static void stop_daemon(void)
 {
-    int status;
-    assert_int_equal(kill(harness_shared.pid, SIGSTOP), 0);
-    assert_int_equal(waitpid(harness_shared.pid, &status, WUNTRACED), harness_shared.pid);
-    assert_true(WIFSTOPPED(status));
+    assert_true(harness_pause(&harness_shared));
 }
 
 static void continue_daemon(void)
 {
-    assert_int_equal(kill(harness_shared.pid, SIGCONT), 0);
+    harness_continue(&harness_shared);
 }
 
 /* Lets the daemon continue after `ms`, from another process. */

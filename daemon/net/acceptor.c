@@ -4,6 +4,8 @@
  */
 #include "acceptor.h"
 
+#include "peer_socket.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -171,7 +173,7 @@ static void take_turn(struct shuf__ready *ready)
         watch(acceptor, 0);
         return;
     }
-    const int fd = accept4(acceptor->listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = shuf__peer_socket_accept(acceptor->listener->fd);
     if (fd < 0 && errno == EAGAIN)
         return;
     if (fd < 0 && errno != ECONNABORTED && errno != EINTR) {

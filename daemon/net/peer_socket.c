@@ -38,11 +38,24 @@ static void expect_descriptors(void)
     may_get_descriptors = true;
 }
 
-void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients)
+static bool forbid_descriptors(int fd)
 {
     const int allowed = 0;
-    if (setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed) != 0 || has_clients)
+    return setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &allowed, sizeof allowed) == 0;
+}
+
+void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients)
+{
+    if (!forbid_descriptors(fd) || has_clients)
         expect_descriptors();
+}
+
+int shuf__peer_socket_accept(int listening)
+{
+    const int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0 && may_get_descriptors)
+        forbid_descriptors(fd);
+    return fd;
 }
 
 static void make_timer(void)

@@ -17,6 +17,10 @@
  * before other threads use the functions below. */
 void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients);
 
+/* As accept4(), with a socket that does not block. A client that connected before the call above
+ * cannot send descriptors from now on. */
+int shuf__peer_socket_accept(int listening);
+
 /* As recv() with MSG_DONTWAIT. */
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size);
 

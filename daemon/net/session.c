@@ -338,22 +338,36 @@ void shuf__session_report(struct shuf__ready *ready, uint32_t events)
         on_writable(session);
 }
 
-static void on_deadline(uv_timer_t *timer)
+static void refuse_slow_frame(struct shuf__session *session)
 {
     char text[96];
-    struct shuf__session *session = timer->data;
     const size_t bytes = session->inbox.end - session->inbox.begin;
+    snprintf(text, sizeof text, "frame: only %zu byte%s came within %" PRIu64 " ms, expected all",
+             bytes, shuf__plural(bytes), session->all->frame_timeout_ms);
+    refuse_frame(session, 0, SHUF_TIMEOUT, text);
+    advance(session);
+}
+
+/* Reads once more: if the loop stood still, its timers come before the bytes that came meanwhile.
+ */
+static void on_deadline(uv_timer_t *timer)
+{
+    struct shuf__session *session = timer->data;
     if (session->state == SHUF__SESSION_HALF_CLOSED) {
         shuf__session_close(session);
         return;
     }
     if (session->state != SHUF__SESSION_READING) /* the outbox may still have a reply */
         return;
-    snprintf(text, sizeof text, "frame: only %zu byte%s came within %" PRIu64 " ms, expected all",
-             bytes, shuf__plural(bytes), session->all->frame_timeout_ms);
     session->refs++;
-    refuse_frame(session, 0, SHUF_TIMEOUT, text);
-    advance(session);
+    shuf__inbox_compact(&session->inbox);
+    receive(session);
+    if (session->state == SHUF__SESSION_READING) {
+        if (shuf__inbox_has_frame(&session->inbox))
+            set_ready(session);
+        else
+            refuse_slow_frame(session);
+    }
     shuf__session_unref(session);
 }
 
