@@ -81,23 +81,6 @@ static bool kernel_refuses_descriptors(void)
     return refuses;
 }
 
-static ssize_t send_descriptor(int socket, int fd)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = {(void *)(uintptr_t) "\x40", 1};
-    const struct msghdr message = {.msg_iov = &part,
-                                   .msg_iovlen = 1,
-                                   .msg_control = &control,
-                                   .msg_controllen = sizeof control};
-    control.header = (struct cmsghdr){
-        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    return sendmsg(socket, &message, MSG_NOSIGNAL);
-}
-
 /* ---- tests ---- */
 
 /* Also one that connected before the daemon started. */
@@ -112,7 +95,7 @@ static void test_accepted_client_sends_no_descriptors(void **state)
     assert_true(harness_restart(&h));
     wire_send_hello(w, SHUF__PROTOCOL_VERSION);
     wire_expect(w, SHUF_OK, "");
-    assert_int_equal(send_descriptor(w->fd, STDERR_FILENO), -1);
+    assert_int_equal(wire_try_descriptors(w->fd, "\x40", 1, (int[]){STDERR_FILENO}, 1), -1);
     assert_int_equal(errno, EPERM);
     expect_values(w);
     wire_close(w);

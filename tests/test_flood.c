@@ -36,21 +36,9 @@ static const char *backend;
 static ssize_t try_to_send_descriptors(const struct wire *w, const void *bytes, size_t size)
 {
     int descriptors[DESCRIPTORS];
-    union {
-        struct cmsghdr header;
-        uint8_t bytes[CMSG_SPACE(sizeof descriptors)];
-    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof descriptors),
-                            .cmsg_level = SOL_SOCKET,
-                            .cmsg_type = SCM_RIGHTS}};
     for (int i = 0; i < DESCRIPTORS; i++)
         descriptors[i] = STDERR_FILENO;
-    memcpy(CMSG_DATA(&control.header), descriptors, sizeof descriptors);
-    struct iovec part = {(void *)(uintptr_t)bytes, size};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    return sendmsg(w->fd, &message, MSG_NOSIGNAL);
+    return wire_try_descriptors(w->fd, bytes, size, descriptors, DESCRIPTORS);
 }
 
 /* Sends only the bytes if the kernel refuses descriptors for the daemon. Returns false if the user

@@ -119,23 +119,10 @@ static void memory_kept_in_a_message_stays_charged(void **state)
 {
     (void)state;
     int ends[2];
-    char byte = 0;
     struct wire *w = wire_greet(&h);
     const int kept = keep_result(w, 1);
-    struct iovec part = {&byte, 1};
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof kept)];
-    } control = {.header = {.cmsg_level = SOL_SOCKET,
-                            .cmsg_type = SCM_RIGHTS,
-                            .cmsg_len = CMSG_LEN(sizeof kept)}};
-    const struct msghdr message = {.msg_iov = &part,
-                                   .msg_iovlen = 1,
-                                   .msg_control = control.bytes,
-                                   .msg_controllen = sizeof control.bytes};
-    memcpy(CMSG_DATA(&control.header), &kept, sizeof kept);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    assert_int_equal(sendmsg(ends[0], &message, 0), 1);
+    assert_int_equal(wire_try_descriptors(ends[0], "", 1, &kept, 1), 1);
     close(kept);
     wire_close(w);
     expect_charged(16 * MI);

@@ -55,29 +55,11 @@ static void set_linger(int fd, int seconds)
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
 }
 
-/* Sends a byte with the socket. */
-static bool send_socket(const struct wire *w, int fd)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = {(void *)(uintptr_t) "\x40", 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    control.header = (struct cmsghdr){
-        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    return sendmsg(w->fd, &message, MSG_NOSIGNAL) == 1;
-}
-
 static void send_lingering_socket(const struct wire *w)
 {
     const int fd = connect_to_reader();
     set_linger(fd, LINGER_S);
-    if (!send_socket(w, fd)) {
+    if (wire_try_descriptors(w->fd, "\x40", 1, &fd, 1) < 0) {
         assert_true(errno == EPERM || errno == EPIPE || errno == ECONNRESET);
         set_linger(fd, 0);
     }

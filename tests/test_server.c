@@ -534,27 +534,16 @@ static void test_unexpected_descriptors_are_closed(void **state)
     uint8_t frame[256];
     Shuf__Request request = SHUF__REQUEST__INIT;
     Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    union {
-        struct cmsghdr header;
-        uint8_t bytes[CMSG_SPACE(sizeof descriptors)];
-    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof descriptors),
-                            .cmsg_level = SOL_SOCKET,
-                            .cmsg_type = SCM_RIGHTS}};
-    memcpy(CMSG_DATA(&control.header), descriptors, sizeof descriptors);
     struct wire *w = wire_greet(&shared);
     unsigned before = wire_descriptors(shared.pid);
     request.body_case = SHUF__REQUEST__BODY_PERMUTE;
     request.permute = &permute;
     for (int i = 0; i < 10; i++) {
-        struct iovec part = {frame, wire_pack(w, &request, frame, sizeof frame)};
-        struct msghdr message = {.msg_iov = &part,
-                                 .msg_iovlen = 1,
-                                 .msg_control = &control,
-                                 .msg_controllen = sizeof control};
-        const ssize_t sent = sendmsg(w->fd, &message, MSG_NOSIGNAL);
+        const size_t size = wire_pack(w, &request, frame, sizeof frame);
+        const ssize_t sent = wire_try_descriptors(w->fd, frame, size, descriptors, DESCRIPTORS);
         if (sent < 0 && errno == EPERM) /* Linux 6.16 and newer; flood.old_kernel has the rest */
             break;
-        assert_int_equal(sent, part.iov_len);
+        assert_int_equal(sent, size);
         wire_expect(w, SHUF_OK, "");
     }
     /* The daemon has closed the client's 30 descriptors. One or two others may belong to

@@ -99,6 +99,25 @@ void wire_send_bytes(struct wire *w, const void *bytes, size_t size)
     }
 }
 
+ssize_t wire_try_descriptors(int socket, const void *bytes, size_t size, const int *fds,
+                             size_t count)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(WIRE_DESCRIPTORS * sizeof *fds)];
+    } control = {.header = {.cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS,
+                            .cmsg_len = CMSG_LEN(count * sizeof *fds)}};
+    struct iovec part = {(void *)(uintptr_t)bytes, size};
+    const struct msghdr message = {.msg_iov = &part,
+                                   .msg_iovlen = 1,
+                                   .msg_control = &control,
+                                   .msg_controllen = CMSG_SPACE(count * sizeof *fds)};
+    assert_in_range(count, 1, WIRE_DESCRIPTORS);
+    memcpy(CMSG_DATA(&control.header), fds, count * sizeof *fds);
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
 size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t room)
 {
     request->id = ++w->id;

@@ -38,6 +38,13 @@ struct wire *wire_greet(const struct harness *h);
 void wire_close(struct wire *w);
 
 void wire_send_bytes(struct wire *w, const void *bytes, size_t size);
+
+/* Sends the bytes with 1 to WIRE_DESCRIPTORS descriptors (the limit of the kernel), as one message.
+ * Returns as sendmsg() does. */
+enum { WIRE_DESCRIPTORS = 253 };
+ssize_t wire_try_descriptors(int socket, const void *bytes, size_t size, const int *fds,
+                             size_t count);
+
 /* Gives the request the next id and packs it at `at`. Returns its size. */
 size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t room);
 void wire_send(struct wire *w, Shuf__Request *request);
