@@ -17,8 +17,8 @@
  * before other threads use the functions below. */
 void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients);
 
-/* As accept4(), with a socket that does not block. A client that connected before the call above
- * cannot send descriptors from now on. */
+/* As accept4(), with a socket that does not block. If the kernel can refuse descriptors, it refuses
+ * from now on those of a client that connected before the call above, too. */
 int shuf__peer_socket_accept(int listening);
 
 /* As recv() with MSG_DONTWAIT. */
