@@ -21,9 +21,9 @@
 #include <unistd.h>
 #ifdef SHUF_HAVE_NCURSES
 #include <curses.h>
-#endif
 
 static const uint64_t glance_ns = 200000000;
+#endif
 
 enum key { KEY_INTERVAL = 0x400, KEY_COUNT };
 
