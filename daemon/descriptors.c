@@ -5,6 +5,7 @@
 #include "descriptors.h"
 
 #include "check.h"
+#include "net/closing.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -14,6 +15,7 @@ enum {
     RESERVED = 80, /* for the device's driver, the log, refused connections, a descriptor to be
                       sent, and other files */
     HTTP = 40,     /* for the HTTP server and its clients */
+    CLOSING = 64,  /* sockets that wait to be closed have one of 64 */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
     OF_CLIENT = 3, /* a connection, its process and its user */
     SPARE = 16,    /* so that rounded parts are no smaller than those of connections */
@@ -54,13 +56,22 @@ struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clien
     };
 }
 
+static uint64_t room_for_closing(uint64_t files)
+{
+    const uint64_t room = files / CLOSING;
+    return room < SHUF__CLOSING_LEAST  ? SHUF__CLOSING_LEAST
+           : room > SHUF__CLOSING_MOST ? SHUF__CLOSING_MOST
+                                       : room;
+}
+
 struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
                                               const struct shuf__log *log)
 {
-    const uint64_t reserved = RESERVED + (strcmp(config->metrics, "off") == 0 ? 0 : HTTP),
-                   files = open_files();
-    const struct shuf__descriptors found =
+    const uint64_t files = open_files(), closing = room_for_closing(files),
+                   reserved = RESERVED + closing + (strcmp(config->metrics, "off") == 0 ? 0 : HTTP);
+    struct shuf__descriptors found =
         shuf__descriptors_divide(files > reserved ? files - reserved : 0, config->clients);
+    found.closing = closing;
     if (found.of_clients < 2 * config->clients)
         shuf__warn_of_config(config, log,
                              "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files, "

@@ -16,6 +16,7 @@ struct shuf__descriptors {
     uint64_t clients;    /* the most connections */
     uint64_t of_clients; /* the most connections, client processes and users together */
     uint64_t blocks;     /* the most blocks */
+    uint64_t closing;    /* the most sockets that wait to be closed (closing.h) */
 };
 
 /* Raises the limit of open files. Fails with SHUF_IO if the daemon cannot start with it. */

@@ -15,6 +15,7 @@
 #include "handlers/service.h"
 #include "heartbeat.h"
 #include "net/acceptor.h"
+#include "net/closing.h"
 #include "net/drain.h"
 #include "net/listener.h"
 #include "reload.h"
@@ -91,6 +92,7 @@ static void leave_without_device(void *context)
     shuf__listener_unlock(&server->listener); /* else the file of the lock would stay */
     shuf__keyring_close(&server->service.keyring);
     shuf__log_stop(server->log);
+    shuf__closing_finish();
     _exit(EX_SOFTWARE);
 }
 
@@ -247,6 +249,7 @@ static void share_descriptors(struct shuf__server *server)
     shuf__acceptor_set_limits(&server->acceptor, shares.clients, shares.of_clients,
                               server->config->user_clients);
     server->service.allocations.max_count = shares.blocks;
+    shuf__closing_set_room(shares.closing);
 }
 
 static void on_reload_signal(uv_signal_t *handle, int number)
@@ -410,6 +413,7 @@ static int run(struct shuf__server *server)
     assert(busy == 0);
     (void)busy;
     shuf__listener_close(&server->listener);
+    shuf__closing_finish();
     shuf__listener_unlock(&server->listener);
     shuf__keyring_close(&server->service.keyring);
     if (code == EX_OK) {

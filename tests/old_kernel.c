@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A library for LD_PRELOAD: the kernel lacks SO_PEERPIDFD, as before Linux 6.5, and SO_PASSRIGHTS,
- * as before Linux 6.16. The daemon then opens the process of a client by its PID, and closes the
+ * as before Linux 6.16. The daemon then opens the process of a client by its PID, and gets the
  * descriptors that a client sends.
  */
 #include <dlfcn.h>

@@ -23,7 +23,7 @@
 enum {
     MANY = 40,
     N = 1000,
-    FILES = 180, /* 100 of them are not reserved: 75 for connections and processes */
+    FILES = 196, /* 100 of them are not reserved: 75 for connections and processes */
     PROCESSES =
         36, /* that fit if each has one connection, beside one user and the listening socket */
     CONNECTIONS = 60, /* clients of the configuration */

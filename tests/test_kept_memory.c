@@ -122,7 +122,7 @@ static void memory_kept_in_a_message_stays_charged(void **state)
     struct wire *w = wire_greet(&h);
     const int kept = keep_result(w, 1);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    assert_int_equal(wire_try_descriptors(ends[0], "", 1, &kept, 1), 1);
+    assert_int_equal(wire_try_descriptors(ends[0], "", 1, &kept, 1, 0), 1);
     close(kept);
     wire_close(w);
     expect_charged(16 * MI);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Clients that send sockets whose close() takes long, and keep no copy. If the kernel does not
- * refuse these, the daemon closes them, and still serves other clients.
+ * refuse these, the daemon does not wait for them: it serves other clients, and ends at once.
  *
  *     test_sent_sockets BACKEND
  */
+#include "lingering.h"
 #include "support/cmocka_all.h"
 #include "wire.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -18,50 +18,24 @@
 #include <unistd.h>
 
 enum {
-    LINGER_S = 100,
     SOON_S = 20,  /* also on a busy machine */
-    SOCKETS = 10, /* of an attack */
+    SOCKETS = 10, /* of each attack */
     CLIENTS = 3,
-    UNREAD = 1 << 14, /* bytes, more than the daemon reads of a connection that it refuses */
+    UNREAD = 1 << 14,      /* bytes, more than the daemon reads of a connection that it refuses */
+    MANY_UNREAD = 1 << 19, /* bytes, more than it reads to look for descriptors */
+    SEND_BUFFER = 1 << 20,
 };
 
 static struct harness h;
-static int readers[4 * SOCKETS];
-static size_t reader_count;
 
-/* A connection to a reader that never reads, with unsent bytes. */
-static int connect_to_reader(void)
+/* Sends one byte with a socket, which then has no other copy. */
+static void send_lingering_socket(const struct wire *w, int flags)
 {
-    static const uint8_t bytes[1 << 16];
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listening, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(listening, 1), 0);
-    assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &size), 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, size), 0);
-    readers[reader_count] = accept(listening, NULL, NULL);
-    assert_true(readers[reader_count++] >= 0);
-    close(listening);
-    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
-        ;
-    return fd;
-}
-
-static void set_linger(int fd, int seconds)
-{
-    const struct linger linger = {.l_onoff = seconds > 0, .l_linger = seconds};
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
-}
-
-static void send_lingering_socket(const struct wire *w)
-{
-    const int fd = connect_to_reader();
-    set_linger(fd, LINGER_S);
-    if (wire_try_descriptors(w->fd, "\x40", 1, &fd, 1) < 0) {
+    const int fd = lingering_make();
+    lingering_arm(fd);
+    if (wire_try_descriptors(w->fd, "\x40", 1, &fd, 1, flags) < 0) {
         assert_true(errno == EPERM || errno == EPIPE || errno == ECONNRESET);
-        set_linger(fd, 0);
+        lingering_disarm(fd);
     }
     close(fd);
 }
@@ -80,13 +54,38 @@ static void expect_soon(const struct timespec *start)
     assert_true(now.tv_sec - start->tv_sec < SOON_S);
 }
 
-static void send_and_stay(void)
+/* ---- attacks ---- */
+
+static void send_and_stay_with(int flags)
 {
     struct wire *w = wire_greet(&h);
     stop_daemon();
-    send_lingering_socket(w);
+    send_lingering_socket(w, flags);
     harness_continue(&h);
     usleep(2000); /* the daemon reads the byte */
+    wire_close(w);
+}
+
+static void send_and_stay(void)
+{
+    send_and_stay_with(0);
+}
+
+static void send_out_of_band(void)
+{
+    send_and_stay_with(MSG_OOB);
+}
+
+/* The byte out of band is behind others, and the daemon then reads these first. */
+static void send_out_of_band_later(void)
+{
+    struct wire *w = wire_greet(&h);
+    stop_daemon();
+    wire_send_bytes(w, "\x40\0", 2);
+    send_lingering_socket(w, MSG_OOB);
+    wire_send_bytes(w, "\0", 1);
+    harness_continue(&h);
+    usleep(2000);
     wire_close(w);
 }
 
@@ -95,22 +94,31 @@ static void send_and_leave(void)
 {
     struct wire *w = wire_open(&h);
     stop_daemon();
-    send_lingering_socket(w);
+    send_lingering_socket(w, 0);
     wire_close(w);
     harness_continue(&h);
 }
 
-/* The daemon refuses the connection, and does not read all bytes. */
-static void send_to_refusal(void)
+static void send_unread(const struct wire *w, size_t size)
 {
-    static const uint8_t bytes[UNREAD];
+    static const uint8_t bytes[MANY_UNREAD];
+    const int room = SEND_BUFFER;
+    setsockopt(w->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room); /* fails without root */
+    for (ssize_t sent; size > 0; size -= (size_t)sent)
+        if ((sent = send(w->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT)) <= 0)
+            return;
+}
+
+/* The daemon refuses the connection, and does not read all bytes. */
+static void send_to_refusal_after(size_t size)
+{
     struct wire *used[CLIENTS - 1], *refused;
     for (int i = 0; i < CLIENTS - 1; i++)
         used[i] = wire_greet(&h);
     stop_daemon();
     refused = wire_open(&h);
-    assert_int_equal(send(refused->fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
-    send_lingering_socket(refused);
+    send_unread(refused, size);
+    send_lingering_socket(refused, MSG_DONTWAIT);
     wire_close(refused);
     harness_continue(&h);
     refused = wire_open(&h);
@@ -120,28 +128,63 @@ static void send_to_refusal(void)
         wire_close(used[i]);
 }
 
+static void send_to_refusal(void)
+{
+    send_to_refusal_after(UNREAD);
+}
+
+static void send_to_refusal_behind_many_bytes(void)
+{
+    send_to_refusal_after(MANY_UNREAD);
+}
+
+static void (*const attacks[])(void) = {send_and_stay,   send_out_of_band,
+                                        send_and_leave,  send_out_of_band_later,
+                                        send_to_refusal, send_to_refusal_behind_many_bytes};
+
+enum { ATTACKS = sizeof attacks / sizeof *attacks };
+
+/* ---- tests ---- */
+
 static void others_are_served(void **state)
 {
-    static void (*const attacks[])(void) = {send_and_stay, send_and_leave, send_to_refusal};
     struct wire *w = wire_greet(&h);
     (void)state;
-    for (size_t attack = 0; attack < sizeof attacks / sizeof *attacks; attack++) {
-        for (int i = 0; i < SOCKETS; i++) {
-            struct timespec start;
-            clock_gettime(CLOCK_MONOTONIC, &start);
-            attacks[attack]();
-            wire_check_alive(w);
-            WIRE_AWAIT(&h, s, s.clients == 2);
-            expect_soon(&start);
-        }
+    wire_check_alive(w); /* makes a block */
+    const unsigned before = wire_descriptors(h.pid);
+    for (size_t i = 0; i < ATTACKS * SOCKETS; i++) {
+        struct timespec start;
+        clock_gettime(CLOCK_MONOTONIC, &start);
+        attacks[i % ATTACKS]();
+        wire_check_alive(w);
+        WIRE_AWAIT(&h, s, s.clients == 2);
+        expect_soon(&start);
+    }
+    lingering_end_all();
+    for (unsigned waited = 0; wire_descriptors(h.pid) > before;) {
+        wire_close(wire_greet(&h)); /* another call closes those that have waited */
+        wire_wait(&waited, "no more descriptors than before");
     }
     wire_close(w);
-    while (reader_count > 0)
-        close(readers[--reader_count]);
+}
+
+/* More sockets wait to be closed than the daemon has children. */
+static void daemon_ends_after_attacks(void **state)
+{
+    struct timespec start;
+    (void)state;
+    for (size_t i = 0; i < 2 * SOCKETS; i++) {
+        send_and_leave();
+        WIRE_AWAIT(&h, s, s.clients == 1); /* that of Status */
+    }
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    expect_soon(&start);
+    lingering_end_all();
 }
 
 /* The daemon frees the connections in the backlog when it closes its listening socket. */
-static void daemon_ends(void **state)
+static void daemon_ends_beside_attacks(void **state)
 {
     struct timespec start;
     (void)state;
@@ -150,14 +193,13 @@ static void daemon_ends(void **state)
     assert_int_equal(kill(h.pid, SIGTERM), 0);
     for (int i = 0; i < SOCKETS; i++) {
         struct wire *w = wire_open(&h);
-        send_lingering_socket(w);
+        send_lingering_socket(w, 0);
         wire_close(w);
     }
     harness_continue(&h);
     assert_int_equal(harness_kill(&h, 0), 0);
     expect_soon(&start);
-    while (reader_count > 0)
-        close(readers[--reader_count]);
+    lingering_end_all();
 }
 
 static int start(void **state)
@@ -177,7 +219,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(others_are_served, start, stop),
-        cmocka_unit_test_setup_teardown(daemon_ends, start, stop),
+        cmocka_unit_test_setup_teardown(daemon_ends_after_attacks, start, stop),
+        cmocka_unit_test_setup_teardown(daemon_ends_beside_attacks, start, stop),
     };
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@ void wire_send_bytes(struct wire *w, const void *bytes, size_t size)
 }
 
 ssize_t wire_try_descriptors(int socket, const void *bytes, size_t size, const int *fds,
-                             size_t count)
+                             size_t count, int flags)
 {
     union {
         struct cmsghdr header;
@@ -115,7 +115,7 @@ ssize_t wire_try_descriptors(int socket, const void *bytes, size_t size, const i
                                    .msg_controllen = CMSG_SPACE(count * sizeof *fds)};
     assert_in_range(count, 1, WIRE_DESCRIPTORS);
     memcpy(CMSG_DATA(&control.header), fds, count * sizeof *fds);
-    return sendmsg(socket, &message, MSG_NOSIGNAL);
+    return sendmsg(socket, &message, MSG_NOSIGNAL | flags);
 }
 
 size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t room)

@@ -40,10 +40,10 @@ void wire_close(struct wire *w);
 void wire_send_bytes(struct wire *w, const void *bytes, size_t size);
 
 /* Sends the bytes with 1 to WIRE_DESCRIPTORS descriptors (the limit of the kernel), as one message.
- * Returns as sendmsg() does. */
+ * `flags` and the result are those of sendmsg(). */
 enum { WIRE_DESCRIPTORS = 253 };
 ssize_t wire_try_descriptors(int socket, const void *bytes, size_t size, const int *fds,
-                             size_t count);
+                             size_t count, int flags);
 
 /* Gives the request the next id and packs it at `at`. Returns its size. */
 size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t room);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -311,7 +312,9 @@ void shuf__listener_close(struct shuf__listener *listener)
     if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
         status.st_ino == listener->inode)
         unlink(path);
-    shuf__peer_socket_close(listener->fd); /* and those in its backlog */
+    if (!listener->is_passed)
+        shutdown(listener->fd, SHUT_RDWR); /* clients get an error at once */
+    shuf__peer_socket_close_listening(listener->fd);
     listener->fd = -1;
 }
 

@@ -1,42 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * See peer_socket.h.
+ * See peer_socket.h. MSG_PEEK without room for descriptors frees none, and reports with MSG_CTRUNC
+ * that there are some (unix(7)). It skips an out-of-band byte, which may have descriptors too, and
+ * stands in front of the others if SIOCATMARK says so.
  */
 #include "peer_socket.h"
 
+#include "closing.h"
+
 #include <errno.h>
-#include <signal.h>
+#include <linux/sockios.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
-enum { PATIENCE_US = 200, SIGNAL = SIGURG };
+enum {
+    CHUNK = 16 << 10,
+    UNREAD = 256 << 10, /* bytes that close() reads */
+};
 
 static atomic_bool may_get_descriptors;
-
-/* The timer of this thread, which sends the signal to it. */
-static _Thread_local struct {
-    bool exists;
-    timer_t timer;
-} own;
-
-static void do_nothing(int signal)
-{
-    (void)signal;
-}
-
-/* Without SA_RESTART the signal ends a wait in the kernel. */
-static void expect_descriptors(void)
-{
-    const struct sigaction action = {.sa_handler = do_nothing};
-    sigaction(SIGNAL, &action, NULL);
-    may_get_descriptors = true;
-}
 
 static bool forbid_descriptors(int fd)
 {
@@ -47,7 +36,7 @@ static bool forbid_descriptors(int fd)
 void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients)
 {
     if (!forbid_descriptors(fd) || has_clients)
-        expect_descriptors();
+        may_get_descriptors = true;
 }
 
 int shuf__peer_socket_accept(int listening)
@@ -55,47 +44,70 @@ int shuf__peer_socket_accept(int listening)
     const int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0 && may_get_descriptors)
         forbid_descriptors(fd);
+    shuf__closing_continue();
     return fd;
 }
 
-static void make_timer(void)
+static bool is_at_mark(int fd)
 {
-    sigset_t signals;
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGNAL};
-    event._sigev_un._tid = gettid();
-    own.exists = timer_create(CLOCK_MONOTONIC, &event, &own.timer) == 0;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGNAL);
-    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    int at_mark = 0;
+    return ioctl(fd, SIOCATMARK, &at_mark) == 0 && at_mark;
 }
 
-/* The signal comes after this time and repeats, because one signal may come before the wait begins.
- * 0: it does not come. */
-static void set_timer(long us)
+/* Bytes that come after the look at the first ones are not received. */
+static ssize_t receive_without_descriptors(int fd, void *bytes, size_t size)
 {
-    const struct timespec delay = {.tv_nsec = us * 1000};
-    const struct itimerspec time = {.it_value = delay, .it_interval = delay};
-    if (!may_get_descriptors)
-        return;
-    if (!own.exists)
-        make_timer();
-    if (own.exists)
-        timer_settime(own.timer, 0, &time, NULL);
+    struct iovec room = {.iov_base = bytes, .iov_len = size};
+    struct msghdr message = {.msg_iov = &room, .msg_iovlen = 1};
+    const ssize_t seen = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
+    const int cause = errno;
+    if (is_at_mark(fd) || (seen > 0 && message.msg_flags & MSG_CTRUNC)) {
+        errno = EBADMSG;
+        return -1;
+    }
+    errno = cause;
+    return seen > 0 ? recv(fd, bytes, (size_t)seen, MSG_DONTWAIT) : seen;
 }
 
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
 {
-    set_timer(PATIENCE_US);
-    const ssize_t got = recv(fd, bytes, size, MSG_DONTWAIT);
-    const int cause = errno;
-    set_timer(0);
-    errno = cause;
-    return got;
+    if (!may_get_descriptors)
+        return recv(fd, bytes, size, MSG_DONTWAIT);
+    shuf__closing_continue();
+    return receive_without_descriptors(fd, bytes, size);
+}
+
+/* Whether unread bytes have descriptors, or are so many that this is not known. After shutdown() no
+ * more bytes come. */
+static bool may_have_descriptors(int fd)
+{
+    uint8_t bytes[CHUNK];
+    size_t read = 0;
+    shutdown(fd, SHUT_RDWR);
+    while (read < UNREAD) {
+        const ssize_t got = receive_without_descriptors(fd, bytes, sizeof bytes);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            return got < 0 && errno == EBADMSG;
+        read += got > 0 ? (size_t)got : 0;
+    }
+    return true;
 }
 
 void shuf__peer_socket_close(int fd)
 {
-    set_timer(PATIENCE_US);
-    close(fd);
-    set_timer(0);
+    if (may_get_descriptors && may_have_descriptors(fd))
+        shuf__closing_add(fd);
+    else
+        close(fd);
+}
+
+/* The connections in the backlog may have descriptors. */
+void shuf__peer_socket_close_listening(int fd)
+{
+    if (!may_get_descriptors) {
+        close(fd);
+        return;
+    }
+    shuf__closing_add(fd);
+    shuf__closing_finish();
 }

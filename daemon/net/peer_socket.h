@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * recv() and close() of the sockets of clients. Before Linux 6.16 a client can send descriptors,
- * and these calls then close them for the daemon. The kernel waits in them as long as the client
- * likes if such a descriptor is a socket with unsent bytes and SO_LINGER. Here a signal ends the
- * wait.
+ * The sockets of clients. Before Linux 6.16 a client can send descriptors, and the kernel frees
+ * them for the daemon in recv() and close(), where they can make it wait without end. So these
+ * functions never receive descriptors, and let a process of its own close their sockets
+ * (closing.h).
  */
 #ifndef SHUFD_PEER_SOCKET_H
 #define SHUFD_PEER_SOCKET_H
@@ -21,9 +21,14 @@ void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients);
  * from now on those of a client that connected before the call above, too. */
 int shuf__peer_socket_accept(int listening);
 
-/* As recv() with MSG_DONTWAIT. */
+/* As recv() with MSG_DONTWAIT. Fails with EBADMSG if the next bytes have descriptors, or if a byte
+ * is out of band, which no client of the protocol sends. */
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size);
 
+/* Closes the socket of a client. */
 void shuf__peer_socket_close(int fd);
+
+/* Closes a listening socket, and the connections in its backlog if it was the last copy. */
+void shuf__peer_socket_close_listening(int fd);
 
 #endif

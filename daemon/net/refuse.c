@@ -6,6 +6,7 @@
 #include "refuse.h"
 
 #include "activation.h"
+#include "closing.h"
 #include "message.h"
 #include "peer_socket.h"
 
@@ -40,14 +41,17 @@ void shuf__refuse_backlog(int listening, const struct shuf__error *cause)
     struct shuf__error error;
     int fd;
     shuf__fail(&error, SHUF_DEVICE, "the daemon cannot start: %s", cause->text);
-    while ((fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+    while ((fd = shuf__peer_socket_accept(listening)) >= 0)
         shuf__refuse_connection(fd, &error);
+    shuf__closing_finish();
 }
 
 void shuf__refuse_passed(const struct shuf__error *cause)
 {
     struct shuf__error ignored;
     int fd;
-    if (shuf__activation_take(&fd, &ignored) == SHUF_OK && fd >= 0)
-        shuf__refuse_backlog(fd, cause);
+    if (shuf__activation_take(&fd, &ignored) || fd < 0)
+        return;
+    shuf__peer_socket_forbid_descriptors(fd, true);
+    shuf__refuse_backlog(fd, cause);
 }

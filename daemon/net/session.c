@@ -213,7 +213,9 @@ static void await_rest(struct shuf__session *session)
 static void receive(struct shuf__session *session)
 {
     ssize_t got = shuf__inbox_receive(&session->inbox, session->fd);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+    if (got < 0 && errno == EBADMSG)
+        refuse_frame(session, 0, SHUF_PROTOCOL, "bytes with descriptors: expected bytes alone");
+    else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         shuf__session_close(session);
 }
 
