@@ -6,6 +6,7 @@
 #include "command.h"
 #include "export/http_socket.h"
 #include "export/remedy.h"
+#include "lingering.h"
 #include "shufctl.h"
 #include "support/child.h"
 #include "support/metrics.h"
@@ -346,6 +347,36 @@ static void greedy_clients_are_survived(void **state)
     check_attack_is_survived(run_greedy_clients);
 }
 
+/* Clients send sockets whose close() takes long, and keep no copy. The kernel may refuse these. */
+static void sent_sockets_are_survived(void **state)
+{
+    enum { SOCKETS = 12, SOON_MS = 20000 };
+    const uint64_t start = now_ms();
+    (void)state;
+    skip_without_curl();
+    start_unix("");
+    for (int i = 0; i < SOCKETS; i++) {
+        const int fd = connect_http(), lingering = lingering_make();
+        assert_true(harness_pause(&h)); /* so the last copy is not closed here */
+        lingering_arm(lingering);
+        if (wire_try_descriptors(fd, "G", 1, &lingering, 1, i % 2 ? MSG_OOB : 0) < 0) {
+            assert_int_equal(errno, EPERM);
+            lingering_disarm(lingering);
+        }
+        close(lingering);
+        if (i % 3 == 0)
+            close(fd);
+        harness_continue(&h);
+        expect_page("", "/metrics", "shufd_clients 0\n");
+        if (i % 3)
+            close(fd);
+    }
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    assert_true(now_ms() - start < SOON_MS);
+    lingering_end_all();
+    assert_true(harness_stop(&h));
+}
+
 /* The daemon closes a connection at its deadline, even if the client still sends. */
 static void connection_is_closed_at_deadline(void **state)
 {
@@ -647,6 +678,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_headers_are_refused),
         cmocka_unit_test(slow_clients_are_survived),
         cmocka_unit_test(greedy_clients_are_survived),
+        cmocka_unit_test(sent_sockets_are_survived),
     };
     const int failed = cmocka_run_group_tests(file_tests, NULL, NULL);
     return has_http ? failed + cmocka_run_group_tests(http_tests, NULL, NULL) : failed;

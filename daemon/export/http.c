@@ -3,7 +3,7 @@
  * See http.h. The thread of libmicrohttpd suspends each request, the loop makes its text, and
  * libmicrohttpd sends the text. A connection serves one request and lasts at most five seconds. If
  * many connections are open, a new one replaces the oldest one without a request. So slow clients
- * cannot keep other clients out.
+ * cannot keep other clients out. A relay accepts the clients of a Unix socket.
  */
 #include "http.h"
 
@@ -17,20 +17,21 @@
 #ifdef SHUF_HAVE_MICROHTTPD
 
 #include "handlers/metrics_text.h"
-#include "net/listener.h"
+#include "relay.h"
 
 #include <microhttpd.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 
 enum {
-    CONNECTIONS = 32, /* the maximum, for which the daemon reserves descriptors */
+    CONNECTIONS = SHUF__RELAY_MOST, /* the maximum, for which the daemon reserves descriptors */
     MANY = 16,
     CONNECTION_MEMORY = 16 * 1024, /* bytes: larger headers are refused */
     IDLE_SECONDS = 5,
     DEADLINE_MS = 5000, /* from the start of a connection */
     SWEEP_MS = 1000,
     PAUSE_MS = 50, /* between two texts */
+    ADD_MS = 100,  /* in which libmicrohttpd takes a connection */
 };
 
 /* A suspended request, until its reply is sent. */
@@ -52,16 +53,25 @@ struct connection {
     TAILQ_ENTRY(connection) link;
 };
 
+/* The address of a client of a Unix socket, for libmicrohttpd to keep. */
+struct client_address {
+    sa_family_t family;
+    struct ucred client;
+};
+
 struct shuf__http {
     struct shuf__service *service;
     struct MHD_Daemon *daemon;
+    struct shuf__relay *relay; /* NULL for a port */
     struct shuf__endpoint endpoint;
     uv_async_t wake; /* wakes the loop: a request or a connection has come */
     uv_timer_t text_timer, sweep_timer;
     uint64_t last_ms; /* time of the last text */
     unsigned open_handles;
 
+    uv_cond_t was_added;
     uv_mutex_t lock; /* guards all fields below */
+    uint64_t added;  /* connections so far */
     struct requests waiting;
     TAILQ_HEAD(, connection) connections; /* oldest first */
     unsigned count;
@@ -109,11 +119,13 @@ static int fd_of(struct MHD_Connection *connection)
 static struct shuf__metrics_reader reader_of(const struct shuf__http *http,
                                              struct MHD_Connection *connection)
 {
-    if (http->endpoint.family != AF_UNIX)
-        return (struct shuf__metrics_reader){.sees = SHUF__METRICS_NO_USER};
-    const struct ucred peer = shuf__peer_of(fd_of(connection));
-    return peer.pid ? shuf__metrics_reader_of(peer.uid)
-                    : (struct shuf__metrics_reader){.sees = SHUF__METRICS_NO_USER};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct client_address address = {.client.pid = 0};
+    if (http->endpoint.family == AF_UNIX && info && info->client_addr)
+        memcpy(&address, info->client_addr, sizeof address);
+    return address.client.pid ? shuf__metrics_reader_of(address.client.uid)
+                              : (struct shuf__metrics_reader){.sees = SHUF__METRICS_NO_USER};
 }
 
 static enum shuf__exposition_format format_of(struct MHD_Connection *connection)
@@ -210,6 +222,8 @@ static void add_connection(struct shuf__http *http, struct connection *connectio
     if (++http->count > MANY)
         close_oldest(http);
     TAILQ_INSERT_TAIL(&http->connections, connection, link);
+    http->added++;
+    uv_cond_signal(&http->was_added);
     uv_mutex_unlock(&http->lock);
     uv_async_send(&http->wake);
 }
@@ -320,13 +334,19 @@ static void on_wake(uv_async_t *wake)
 
 /* ---- life ---- */
 
+static void free_http(struct shuf__http *http)
+{
+    uv_cond_destroy(&http->was_added);
+    uv_mutex_destroy(&http->lock);
+    free(http);
+}
+
 static void on_handle_closed(uv_handle_t *handle)
 {
     struct shuf__http *http = handle->data;
     if (--http->open_handles > 0)
         return;
-    uv_mutex_destroy(&http->lock);
-    free(http);
+    free_http(http);
 }
 
 static void close_handles(struct shuf__http *http)
@@ -343,12 +363,16 @@ static struct shuf__http *make_http(struct shuf__service *service)
         free(http);
         return NULL;
     }
+    if (uv_cond_init(&http->was_added) != 0) {
+        uv_mutex_destroy(&http->lock);
+        free(http);
+        return NULL;
+    }
     http->service = service;
     TAILQ_INIT(&http->waiting);
     TAILQ_INIT(&http->connections);
     if (uv_async_init(service->loop, &http->wake, on_wake) != 0) {
-        uv_mutex_destroy(&http->lock);
-        free(http);
+        free_http(http);
         return NULL;
     }
     uv_timer_init(service->loop, &http->text_timer);
@@ -359,18 +383,51 @@ static struct shuf__http *make_http(struct shuf__service *service)
     return http;
 }
 
-static shuf_status start_daemon(struct shuf__http *http, int fd, struct shuf__error *error)
+/* Waits for libmicrohttpd, so that it reads the request of a connection before many new ones come
+ * and replace it. It closes the descriptor if it cannot take the connection. */
+static void add_client(void *context, int fd, const struct ucred *client)
 {
-    http->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, http,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_END);
-    if (http->daemon)
+    struct shuf__http *http = context;
+    const struct client_address address = {.family = AF_UNIX, .client = *client};
+    uv_mutex_lock(&http->lock);
+    const uint64_t before = http->added;
+    uv_mutex_unlock(&http->lock);
+    MHD_add_connection(http->daemon, fd, (const struct sockaddr *)&address, sizeof address);
+    uv_mutex_lock(&http->lock);
+    while (http->added == before &&
+           uv_cond_timedwait(&http->was_added, &http->lock, ADD_MS * 1000000ULL) == 0)
+        ;
+    uv_mutex_unlock(&http->lock);
+}
+
+static struct MHD_Daemon *start_daemon(struct shuf__http *http, int fd)
+{
+    const bool is_unix = http->endpoint.family == AF_UNIX;
+    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+                           (is_unix ? MHD_USE_NO_LISTEN_SOCKET : 0);
+    const struct MHD_OptionItem listens[] = {{MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+                                             {MHD_OPTION_END, 0, NULL}};
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http, MHD_OPTION_CONNECTION_LIMIT,
+                            (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                            (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+                            http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+                            MHD_OPTION_ARRAY, is_unix ? listens + 1 : listens, MHD_OPTION_END);
+}
+
+/* Takes the listening socket. */
+static shuf_status start_serving(struct shuf__http *http, int fd, struct shuf__error *error)
+{
+    const bool is_unix = http->endpoint.family == AF_UNIX;
+    http->daemon = start_daemon(http, fd);
+    if (http->daemon && is_unix)
+        http->relay = shuf__relay_start(fd, add_client, http);
+    if (http->daemon && (http->relay || !is_unix))
         return SHUF_OK;
+    if (http->daemon)
+        MHD_stop_daemon(http->daemon);
     close(fd);
-    return shuf__fail(error, SHUF_IO, "metrics: libmicrohttpd does not start");
+    return shuf__fail(error, SHUF_IO, "metrics: the HTTP server does not start");
 }
 
 /* Fails if the name of the daemon, which replaces %i, makes the path too long. */
@@ -402,7 +459,7 @@ shuf_status shuf__http_start(struct shuf__http **out, struct shuf__service *serv
         return shuf__fail(error, SHUF_NO_MEMORY, "metrics: out of memory or descriptors");
     }
     http->endpoint = endpoint;
-    if (start_daemon(http, fd, error)) {
+    if (start_serving(http, fd, error)) {
         close_handles(http);
         return error->status;
     }
@@ -417,6 +474,7 @@ void shuf__http_stop(struct shuf__http *http)
     uv_mutex_lock(&http->lock);
     http->stopping = true;
     uv_mutex_unlock(&http->lock);
+    shuf__relay_stop(http->relay);
     answer(http, false);
     MHD_stop_daemon(http->daemon);
     if (http->endpoint.family == AF_UNIX)

@@ -26,6 +26,14 @@
 #define SYS_close_range 436 /* Linux 5.9 */
 #endif
 
+/* ThreadSanitizer replaces clone(), for children that have a memory of their own. */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+extern int __clone(int (*run)(void *), void *stack, int flags, void *context, ...);
+#define clone __clone
+#endif
+#endif
+
 enum {
     CHILDREN = 8, /* that may wait before further sockets stay open */
     STACK = 16 << 10,
@@ -53,7 +61,12 @@ static atomic_size_t waiting_count; /* written with the mutex */
 
 /* ---- in the child ---- */
 
+/* A sanitizer would use the memory of the thread that calls clone(). */
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define IN_CHILD __attribute__((disable_sanitizer_instrumentation))
+#else
 #define IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
+#endif
 
 IN_CHILD static void close_between(unsigned first, unsigned end, unsigned files)
 {
@@ -85,7 +98,8 @@ static void await_free_stack(struct order *order)
 {
     uint32_t lives;
     while ((lives = order->lives) != 0)
-        syscall(SYS_futex, &order->lives, FUTEX_WAIT, lives, NULL); /* the kernel's wake is shared */
+        syscall(SYS_futex, &order->lives, FUTEX_WAIT, lives,
+                NULL); /* the kernel's wake is shared */
 }
 
 static int compare(const void *a, const void *b)

@@ -54,18 +54,24 @@ static bool is_at_mark(int fd)
     return ioctl(fd, SIOCATMARK, &at_mark) == 0 && at_mark;
 }
 
-/* Bytes that come after the look at the first ones are not received. */
-static ssize_t receive_without_descriptors(int fd, void *bytes, size_t size)
+ssize_t shuf__peer_socket_peek(int fd, void *bytes, size_t size)
 {
     struct iovec room = {.iov_base = bytes, .iov_len = size};
     struct msghdr message = {.msg_iov = &room, .msg_iovlen = 1};
     const ssize_t seen = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
     const int cause = errno;
-    if (is_at_mark(fd) || (seen > 0 && message.msg_flags & MSG_CTRUNC)) {
+    if (may_get_descriptors && (is_at_mark(fd) || (seen > 0 && message.msg_flags & MSG_CTRUNC))) {
         errno = EBADMSG;
         return -1;
     }
     errno = cause;
+    return seen;
+}
+
+/* Receives no bytes that came after the look at the first ones. */
+static ssize_t receive_seen(int fd, void *bytes, size_t size)
+{
+    const ssize_t seen = shuf__peer_socket_peek(fd, bytes, size);
     return seen > 0 ? recv(fd, bytes, (size_t)seen, MSG_DONTWAIT) : seen;
 }
 
@@ -74,7 +80,7 @@ ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
     if (!may_get_descriptors)
         return recv(fd, bytes, size, MSG_DONTWAIT);
     shuf__closing_continue();
-    return receive_without_descriptors(fd, bytes, size);
+    return receive_seen(fd, bytes, size);
 }
 
 /* Whether unread bytes have descriptors, or are so many that this is not known. After shutdown() no
@@ -85,7 +91,7 @@ static bool may_have_descriptors(int fd)
     size_t read = 0;
     shutdown(fd, SHUT_RDWR);
     while (read < UNREAD) {
-        const ssize_t got = receive_without_descriptors(fd, bytes, sizeof bytes);
+        const ssize_t got = receive_seen(fd, bytes, sizeof bytes);
         if (got <= 0 && !(got < 0 && errno == EINTR))
             return got < 0 && errno == EBADMSG;
         read += got > 0 ? (size_t)got : 0;
