@@ -246,10 +246,9 @@ static void start_accepting(struct shuf__server *server)
 static void share_descriptors(struct shuf__server *server)
 {
     const struct shuf__descriptors shares = shuf__descriptors_of(server->config, server->log);
-    shuf__acceptor_set_limits(&server->acceptor, shares.clients, shares.of_clients,
+    shuf__acceptor_set_limits(&server->acceptor, shares.clients, shares.of_clients, shares.closing,
                               server->config->user_clients);
     server->service.allocations.max_count = shares.blocks;
-    shuf__closing_set_room(shares.closing);
 }
 
 static void on_reload_signal(uv_signal_t *handle, int number)
@@ -413,7 +412,6 @@ static int run(struct shuf__server *server)
     assert(busy == 0);
     (void)busy;
     shuf__listener_close(&server->listener);
-    shuf__closing_finish();
     shuf__listener_unlock(&server->listener);
     shuf__keyring_close(&server->service.keyring);
     if (code == EX_OK) {

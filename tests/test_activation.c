@@ -5,6 +5,7 @@
  */
 #include "command.h"
 #include "lingering.h"
+#include "support/child.h"
 #include "support/cmocka_all.h"
 #include "support/shufd.h"
 #include "wire.h"
@@ -339,6 +340,34 @@ static void test_missing_device_is_told_to_clients(void **state)
     expect_told("--backend", "cuda:GPU-none", EX_UNAVAILABLE, "backend cuda", "backend cuda");
 }
 
+static void connect_without_end(int channel, void *context)
+{
+    const struct harness *h = context;
+    child_send(channel, 1);
+    for (;;) {
+        struct wire *w = wire_open(h);
+        (void)!wire_try_descriptors(w->fd, "\x40", 1, (int[]){STDERR_FILENO}, 1, 0);
+        wire_close(w);
+    }
+}
+
+/* A client that connects again and again, and sends descriptors, cannot hold such a daemon. */
+static void test_flood_does_not_hold_a_daemon_that_cannot_start(void **state)
+{
+    enum { SOON_S = 20 };
+    struct harness h;
+    (void)state;
+    listen_as(&h, "shufd");
+    const time_t start = time(NULL);
+    const struct child child = child_start(connect_without_end, &h);
+    assert_int_equal(child_receive(child.channel), 1);
+    assert_int_equal(start_in_vain(&h, "--backend", "cuda:GPU-none", "backend cuda"),
+                     EX_UNAVAILABLE);
+    assert_true(time(NULL) - start < SOON_S);
+    child_kill(&child);
+    stop(&h);
+}
+
 static void expect_file_told(const char *text, const char *logged, const char *reason)
 {
     static const char path[] = "/tmp/shuf-activation.conf";
@@ -395,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_reload_names_unused_keys),
         cmocka_unit_test(test_memory_limit_names_the_unit),
         cmocka_unit_test(test_missing_device_is_told_to_clients),
+        cmocka_unit_test(test_flood_does_not_hold_a_daemon_that_cannot_start),
         cmocka_unit_test(test_mistake_is_told_to_clients),
         cmocka_unit_test(test_wrong_options_are_told_to_clients),
     };

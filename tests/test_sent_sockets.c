@@ -22,8 +22,8 @@ enum {
     SOCKETS = 10, /* of each attack */
     CLIENTS = 3,
     UNREAD = 1 << 14,      /* bytes, more than the daemon reads of a connection that it refuses */
-    MANY_UNREAD = 1 << 19, /* bytes, more than it reads to look for descriptors */
-    SEND_BUFFER = 1 << 20,
+    MANY_UNREAD = 3 << 19, /* bytes, more than it reads to look for descriptors */
+    SEND_BUFFER = 2 << 20,
 };
 
 static struct harness h;
@@ -89,6 +89,19 @@ static void send_out_of_band_later(void)
     wire_close(w);
 }
 
+/* A second byte out of band makes the first one an ordinary byte. */
+static void send_out_of_band_twice(void)
+{
+    struct wire *w = wire_greet(&h);
+    stop_daemon();
+    send_lingering_socket(w, MSG_OOB);
+    wire_send_bytes(w, "\0", 1);
+    (void)!send(w->fd, "\0", 1, MSG_OOB | MSG_NOSIGNAL);
+    harness_continue(&h);
+    usleep(2000);
+    wire_close(w);
+}
+
 /* The daemon has not read the byte when it closes the connection. */
 static void send_and_leave(void)
 {
@@ -138,9 +151,13 @@ static void send_to_refusal_behind_many_bytes(void)
     send_to_refusal_after(MANY_UNREAD);
 }
 
-static void (*const attacks[])(void) = {send_and_stay,   send_out_of_band,
-                                        send_and_leave,  send_out_of_band_later,
-                                        send_to_refusal, send_to_refusal_behind_many_bytes};
+static void (*const attacks[])(void) = {send_and_stay,
+                                        send_out_of_band,
+                                        send_and_leave,
+                                        send_out_of_band_later,
+                                        send_to_refusal,
+                                        send_out_of_band_twice,
+                                        send_to_refusal_behind_many_bytes};
 
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 

@@ -8,6 +8,7 @@
 #include "http.h"
 
 #include "config/endpoint.h"
+#include "http_connections.h"
 #include "http_socket.h"
 
 #include <stdlib.h>
@@ -25,13 +26,10 @@
 
 enum {
     CONNECTIONS = SHUF__RELAY_MOST, /* the maximum, for which the daemon reserves descriptors */
-    MANY = 16,
-    CONNECTION_MEMORY = 16 * 1024, /* bytes: larger headers are refused */
+    CONNECTION_MEMORY = 16 * 1024,  /* bytes: larger headers are refused */
     IDLE_SECONDS = 5,
-    DEADLINE_MS = 5000, /* from the start of a connection */
     SWEEP_MS = 1000,
     PAUSE_MS = 50, /* between two texts */
-    ADD_MS = 100,  /* in which libmicrohttpd takes a connection */
 };
 
 /* A suspended request, until its reply is sent. */
@@ -45,13 +43,6 @@ struct request {
 };
 
 TAILQ_HEAD(requests, request);
-
-struct connection {
-    int fd;
-    uint64_t since_ms; /* time of its start, by uv_hrtime() */
-    bool has_asked;
-    TAILQ_ENTRY(connection) link;
-};
 
 /* The address of a client of a Unix socket, for libmicrohttpd to keep. */
 struct client_address {
@@ -69,12 +60,10 @@ struct shuf__http {
     uint64_t last_ms; /* time of the last text */
     unsigned open_handles;
 
-    uv_cond_t was_added;
+    struct shuf__http_connections connections;
+
     uv_mutex_t lock; /* guards all fields below */
-    uint64_t added;  /* connections so far */
     struct requests waiting;
-    TAILQ_HEAD(, connection) connections; /* oldest first */
-    unsigned count;
     bool stopping;
 };
 
@@ -140,7 +129,6 @@ static enum MHD_Result begin_request(struct shuf__http *http, struct MHD_Connect
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct connection *of = info ? info->socket_context : NULL;
     struct request *request = calloc(1, sizeof *request);
     if (!request)
         return MHD_NO;
@@ -148,10 +136,10 @@ static enum MHD_Result begin_request(struct shuf__http *http, struct MHD_Connect
     request->format = format_of(connection);
     request->reader = reader_of(http, connection);
     *state = request;
+    if (info)
+        shuf__http_connections_asked(&http->connections, info->socket_context);
     uv_mutex_lock(&http->lock);
     const bool stopping = http->stopping;
-    if (of)
-        of->has_asked = true;
     if (!stopping) {
         MHD_suspend_connection(connection);
         TAILQ_INSERT_TAIL(&http->waiting, request, link);
@@ -205,72 +193,25 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *state = NULL;
 }
 
-static void close_oldest(struct shuf__http *http)
-{
-    struct connection *connection;
-    TAILQ_FOREACH (connection, &http->connections, link)
-        if (!connection->has_asked) {
-            connection->has_asked = true; /* so it is not closed a second time */
-            shutdown(connection->fd, SHUT_RDWR);
-            return;
-        }
-}
-
-static void add_connection(struct shuf__http *http, struct connection *connection)
-{
-    uv_mutex_lock(&http->lock);
-    if (++http->count > MANY)
-        close_oldest(http);
-    TAILQ_INSERT_TAIL(&http->connections, connection, link);
-    http->added++;
-    uv_cond_signal(&http->was_added);
-    uv_mutex_unlock(&http->lock);
-    uv_async_send(&http->wake);
-}
-
-static void remove_connection(struct shuf__http *http, struct connection *connection)
-{
-    uv_mutex_lock(&http->lock);
-    http->count--;
-    TAILQ_REMOVE(&http->connections, connection, link);
-    uv_mutex_unlock(&http->lock);
-    free(connection);
-}
-
 static void on_connection(void *context, struct MHD_Connection *of, void **state,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct shuf__http *http = context;
-    struct connection *connection = *state;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (connection)
-            remove_connection(http, connection);
-        return;
+        shuf__http_connections_remove(&http->connections, *state);
+    } else {
+        *state = shuf__http_connections_add(&http->connections, fd_of(of));
+        uv_async_send(&http->wake);
     }
-    *state = connection = calloc(1, sizeof *connection);
-    if (!connection)
-        return;
-    connection->fd = fd_of(of);
-    connection->since_ms = now_ms();
-    add_connection(http, connection);
 }
 
 /* ---- the loop's thread ---- */
 
-/* Shuts down connections that are too old. libmicrohttpd closes them when it reads the end of the
- * stream. */
 static void on_sweep(uv_timer_t *timer)
 {
     struct shuf__http *http = timer->data;
-    const struct connection *connection;
-    const uint64_t now = now_ms();
-    uv_mutex_lock(&http->lock);
-    TAILQ_FOREACH (connection, &http->connections, link)
-        if (now - connection->since_ms >= DEADLINE_MS)
-            shutdown(connection->fd, SHUT_RDWR);
-    if (TAILQ_EMPTY(&http->connections))
+    if (!shuf__http_connections_sweep(&http->connections))
         uv_timer_stop(timer);
-    uv_mutex_unlock(&http->lock);
 }
 
 /* Copies the text of another waiting request of the same kind, if there is one. Else makes a text.
@@ -322,9 +263,9 @@ static void on_wake(uv_async_t *wake)
     const uint64_t passed = now_ms() - http->last_ms;
     uv_mutex_lock(&http->lock);
     const bool is_waiting = !TAILQ_EMPTY(&http->waiting);
-    const bool is_open = !TAILQ_EMPTY(&http->connections);
     uv_mutex_unlock(&http->lock);
-    if (is_open && !uv_is_active((uv_handle_t *)&http->sweep_timer))
+    if (shuf__http_connections_exist(&http->connections) &&
+        !uv_is_active((uv_handle_t *)&http->sweep_timer))
         uv_timer_start(&http->sweep_timer, on_sweep, SWEEP_MS, SWEEP_MS);
     if (is_waiting && passed >= PAUSE_MS)
         answer(http, true);
@@ -336,7 +277,7 @@ static void on_wake(uv_async_t *wake)
 
 static void free_http(struct shuf__http *http)
 {
-    uv_cond_destroy(&http->was_added);
+    shuf__http_connections_destroy(&http->connections);
     uv_mutex_destroy(&http->lock);
     free(http);
 }
@@ -363,14 +304,13 @@ static struct shuf__http *make_http(struct shuf__service *service)
         free(http);
         return NULL;
     }
-    if (uv_cond_init(&http->was_added) != 0) {
+    if (!shuf__http_connections_init(&http->connections)) {
         uv_mutex_destroy(&http->lock);
         free(http);
         return NULL;
     }
     http->service = service;
     TAILQ_INIT(&http->waiting);
-    TAILQ_INIT(&http->connections);
     if (uv_async_init(service->loop, &http->wake, on_wake) != 0) {
         free_http(http);
         return NULL;
@@ -383,21 +323,14 @@ static struct shuf__http *make_http(struct shuf__service *service)
     return http;
 }
 
-/* Waits for libmicrohttpd, so that it reads the request of a connection before many new ones come
- * and replace it. It closes the descriptor if it cannot take the connection. */
+/* libmicrohttpd closes the descriptor if it cannot take the connection. */
 static void add_client(void *context, int fd, const struct ucred *client)
 {
     struct shuf__http *http = context;
     const struct client_address address = {.family = AF_UNIX, .client = *client};
-    uv_mutex_lock(&http->lock);
-    const uint64_t before = http->added;
-    uv_mutex_unlock(&http->lock);
+    const uint64_t before = shuf__http_connections_added(&http->connections);
     MHD_add_connection(http->daemon, fd, (const struct sockaddr *)&address, sizeof address);
-    uv_mutex_lock(&http->lock);
-    while (http->added == before &&
-           uv_cond_timedwait(&http->was_added, &http->lock, ADD_MS * 1000000ULL) == 0)
-        ;
-    uv_mutex_unlock(&http->lock);
+    shuf__http_connections_await(&http->connections, before);
 }
 
 static struct MHD_Daemon *start_daemon(struct shuf__http *http, int fd)

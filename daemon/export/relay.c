@@ -137,7 +137,7 @@ static void accept_client(struct shuf__relay *relay)
     const int client = shuf__peer_socket_accept(relay->listening);
     if (client < 0) {
         if (!is_transient(errno) && errno != ECONNABORTED)
-            usleep(TICK_MS * 1000 / 10); /* no descriptors or no memory */
+            poll(NULL, 0, TICK_MS / 10); /* no descriptors or no memory */
         return;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
@@ -160,8 +160,7 @@ static nfds_t list(const struct shuf__relay *relay, struct pollfd *polled)
         const struct passage *p = &relay->passages[i];
         const short in = p->asked ? 0 : POLLIN, out = p->reply_waits ? POLLOUT : 0;
         polled[count++] = (struct pollfd){.fd = p->client, .events = (short)(in | out)};
-        polled[count++] =
-            (struct pollfd){.fd = p->reply_waits ? -1 : p->server, .events = POLLIN};
+        polled[count++] = (struct pollfd){.fd = p->reply_waits ? -1 : p->server, .events = POLLIN};
     }
     return count;
 }
@@ -218,9 +217,10 @@ struct shuf__relay *shuf__relay_start(int listening,
 
 void shuf__relay_stop(struct shuf__relay *relay)
 {
+    const uint64_t one = 1;
     if (!relay)
         return;
-    eventfd_write(relay->stop, 1);
+    (void)!write(relay->stop, &one, sizeof one);
     pthread_join(relay->thread, NULL);
     while (relay->count > 0)
         end(&relay->passages[--relay->count]);

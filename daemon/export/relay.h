@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stands between the clients of a Unix socket and a server that uses recv() and close() itself, such
- * as libmicrohttpd. The server gets one end of a pair of sockets for each client. So descriptors
- * that a client sends cannot make it wait (net/peer_socket.h).
+ * Stands between the clients of a Unix socket and a server that uses recv() and close() itself,
+ * such as libmicrohttpd. The server gets one end of a pair of sockets for each client. So
+ * descriptors that a client sends cannot make it wait (net/peer_socket.h).
  */
 #ifndef SHUFD_RELAY_H
 #define SHUFD_RELAY_H

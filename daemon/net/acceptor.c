@@ -4,6 +4,7 @@
  */
 #include "acceptor.h"
 
+#include "closing.h"
 #include "peer_socket.h"
 
 #include <assert.h>
@@ -16,6 +17,7 @@
 
 enum {
     ACCEPT_AGAIN_MS = 100,
+    CLOSING_MS = 1000,
     RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
 };
 
@@ -145,7 +147,11 @@ static void accept_again(uv_timer_t *timer)
 static void pause_accepting(struct shuf__acceptor *acceptor)
 {
     shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING,
-                     "accept: %s; trying again in %d ms", strerror(errno), ACCEPT_AGAIN_MS);
+                     "accept: %s; trying again in %d ms",
+                     errno == EUSERS ? "too many connections whose clients sent descriptors wait "
+                                       "to be closed"
+                                     : strerror(errno),
+                     ACCEPT_AGAIN_MS);
     watch(acceptor, 0);
     uv_timer_start(&acceptor->again, accept_again, ACCEPT_AGAIN_MS, 0);
 }
@@ -185,16 +191,32 @@ static void take_turn(struct shuf__ready *ready)
     shuf__ready_add(ready);
 }
 
+static void on_closing_timer(uv_timer_t *timer)
+{
+    (void)timer; /* on_prepare() starts it again */
+    shuf__closing_continue();
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct shuf__acceptor *acceptor = prepare->data;
+    if (shuf__closing_waits() && !uv_is_active((uv_handle_t *)&acceptor->closing))
+        uv_timer_start(&acceptor->closing, on_closing_timer, CLOSING_MS, 0);
+}
+
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
                         const struct shuf__listener *listener)
 {
     acceptor->sessions = sessions;
     acceptor->listener = listener;
     acceptor->watched = 0;
-    acceptor->again.data = acceptor;
+    acceptor->again.data = acceptor->prepare.data = acceptor;
     acceptor->ready.report = on_event;
     acceptor->ready.serve = take_turn;
     uv_timer_init(sessions->loop, &acceptor->again);
+    uv_timer_init(sessions->loop, &acceptor->closing);
+    uv_prepare_init(sessions->loop, &acceptor->prepare);
+    uv_prepare_start(&acceptor->prepare, on_prepare);
     acceptor->refusals.has_room = on_room;
     if (!shuf__ready_join(&sessions->ready, &acceptor->ready, SHUF__READY_NOBODY))
         return uv_translate_sys_error(errno);
@@ -202,8 +224,9 @@ int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *
 }
 
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
-                               uint64_t descriptors, struct shuf__amount of_user)
+                               uint64_t descriptors, uint64_t closing, struct shuf__amount of_user)
 {
+    shuf__closing_set_room(closing);
     acceptor->sessions->limit = limit;
     acceptor->descriptors = descriptors;
     acceptor->of_user = of_user;
@@ -231,5 +254,8 @@ void shuf__acceptor_close(struct shuf__acceptor *acceptor)
     shuf__ready_leave(&acceptor->ready);
     acceptor->ready.user = NULL;
     uv_close((uv_handle_t *)&acceptor->again, NULL);
+    uv_close((uv_handle_t *)&acceptor->closing, NULL);
+    uv_close((uv_handle_t *)&acceptor->prepare, NULL);
     shuf__refusals_stop(&acceptor->refusals);
+    shuf__closing_finish();
 }

@@ -19,6 +19,8 @@ struct shuf__acceptor {
     struct shuf__ready ready;
     uint32_t watched; /* the events of the listening socket that `ready` watches */
     uv_timer_t again; /* accepts again, after a shortage of descriptors */
+    uv_prepare_t prepare;
+    uv_timer_t closing; /* runs while sockets wait to be closed */
     struct shuf__refusals refusals;
     bool awaits_room; /* for a refusal */
 };
@@ -28,11 +30,12 @@ struct shuf__acceptor {
 int shuf__acceptor_init(struct shuf__acceptor *acceptor, struct shuf__sessions *sessions,
                         const struct shuf__listener *listener);
 
-/* Sets the limits. A user who is not privileged may have `of_user` of the sessions that the other
- * users leave, and at least one. A session needs a descriptor, and a process (process.h) too.
+/* Sets the limits, also that of sockets that wait to be closed (closing.h). A user who is not
+ * privileged may have `of_user` of the sessions that the other users leave, and at least one. A
+ * session needs a descriptor, and a process (process.h) too.
  */
 void shuf__acceptor_set_limits(struct shuf__acceptor *acceptor, uint64_t limit,
-                               uint64_t descriptors, struct shuf__amount of_user);
+                               uint64_t descriptors, uint64_t closing, struct shuf__amount of_user);
 
 void shuf__acceptor_start(struct shuf__acceptor *acceptor);
 

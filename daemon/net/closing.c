@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * See closing.h. fork() would copy the page tables of the daemon, which takes milliseconds. So a
- * child shares the daemon's memory, but not its descriptors, and runs only close_alone(), which
- * calls no function that uses the memory of a thread.
+ * child shares the daemon's memory, but not its descriptors, until it ends. It runs only
+ * close_alone(), which calls no function of libc: errno is that of the thread that made the child.
  */
 #include "closing.h"
 
+#include "raw_call.h"
+
 #include <assert.h>
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -35,16 +38,18 @@ extern int __clone(int (*run)(void *), void *stack, int flags, void *context, ..
 #endif
 
 enum {
-    CHILDREN = 8, /* that may wait before further sockets stay open */
+    FIRST_CHILDREN = 8, /* close one socket each */
+    CHILDREN = 512,
     STACK = 16 << 10,
-    PATIENCE_S = 10, /* a child ends if the daemon has ended before its turn */
+    PATIENCE_S = 1, /* in which a child leaves the memory */
 };
 
 /* The sockets of the last child, and what it shares with the daemon. */
 struct order {
     int fds[SHUF__CLOSING_MOST];
     size_t count;
-    unsigned files;           /* above all descriptors of the process */
+    unsigned files; /* above all descriptors of the process; 0: the kernel has close_range() */
+    pid_t daemon;
     _Atomic(uint32_t) closed; /* 1: the daemon has closed its copies */
     _Atomic(uint32_t) lives;  /* the kernel clears it when the child has left the memory */
     alignas(16) uint8_t stack[STACK];
@@ -52,12 +57,12 @@ struct order {
 
 static struct {
     pthread_mutex_t mutex; /* guards all fields below */
-    size_t room, children;
-    int waiting[SHUF__CLOSING_MOST];
+    size_t room, allocated;
+    int *waiting; /* sockets that stay open */
     struct order order;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .room = SHUF__CLOSING_LEAST};
 
-static atomic_size_t waiting_count; /* written with the mutex */
+static atomic_size_t waiting_count, children; /* written with the mutex */
 
 /* ---- in the child ---- */
 
@@ -70,12 +75,16 @@ static atomic_size_t waiting_count; /* written with the mutex */
 
 IN_CHILD static void close_between(unsigned first, unsigned end, unsigned files)
 {
-    if (first >= end || syscall(SYS_close_range, first, end - 1, 0) == 0)
+    if (first >= end)
         return;
+    if (files == 0)
+        shuf__raw_call(SYS_close_range, first, end - 1, 0, 0);
     for (unsigned fd = first; fd < end && fd < files; fd++)
-        syscall(SYS_close, fd);
+        shuf__raw_call(SYS_close, fd, 0, 0, 0);
 }
 
+/* The end of the process closes the sockets. If the daemon has ended before it has closed its
+ * copies, they have no other. */
 IN_CHILD static int close_alone(void *context)
 {
     struct order *order = context;
@@ -86,20 +95,22 @@ IN_CHILD static int close_alone(void *context)
         first = (unsigned)order->fds[i] + 1;
     }
     close_between(first, UINT32_MAX, order->files);
-    while (!order->closed &&
-           syscall(SYS_futex, &order->closed, FUTEX_WAIT_PRIVATE, 0, &patience) == 0)
-        ;
-    return 0; /* the end of the process closes the sockets */
+    while (!order->closed && shuf__raw_call(SYS_getppid, 0, 0, 0, 0) == order->daemon)
+        shuf__raw_call(SYS_futex, (long)&order->closed, FUTEX_WAIT_PRIVATE, 0, (long)&patience);
+    return 0;
 }
 
 /* ---- in the daemon ---- */
 
-static void await_free_stack(struct order *order)
+/* Waits until the last child has left the memory. The kernel wakes up shared waiters. */
+static void await_child(struct order *order)
 {
+    const struct timespec patience = {.tv_sec = PATIENCE_S};
     uint32_t lives;
     while ((lives = order->lives) != 0)
-        syscall(SYS_futex, &order->lives, FUTEX_WAIT, lives,
-                NULL); /* the kernel's wake is shared */
+        if (syscall(SYS_futex, &order->lives, FUTEX_WAIT, lives, &patience) != 0 &&
+            errno == ETIMEDOUT)
+            return;
 }
 
 static int compare(const void *a, const void *b)
@@ -108,10 +119,20 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static unsigned end_of_files(void)
+/* The size of the process's table of descriptors, or 0 if the child needs none. */
+static unsigned size_of_table(void)
 {
-    const long most = sysconf(_SC_OPEN_MAX);
-    return most > 0 && most < INT32_MAX ? (unsigned)most : INT32_MAX;
+    char line[128];
+    unsigned size = 1 << 20;
+    if (syscall(SYS_close_range, UINT32_MAX, UINT32_MAX, 0) == 0)
+        return 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "FDSize: %u", &size) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return size;
 }
 
 /* No handler of a signal may run in the child, because it has the memory of the daemon. */
@@ -119,7 +140,8 @@ static bool clone_child(struct order *order)
 {
     sigset_t every, before;
     sigfillset(&every);
-    order->files = end_of_files();
+    order->files = size_of_table();
+    order->daemon = getpid();
     order->closed = 0;
     order->lives = 1;
     pthread_sigmask(SIG_SETMASK, &every, &before);
@@ -131,20 +153,23 @@ static bool clone_child(struct order *order)
     return pid >= 0;
 }
 
-/* Call with the mutex. False: the system has no room for a process. */
+/* Gives the sockets that have waited longest to a new child. False: the system has no room for a
+ * process, or the last child has not left the memory. */
 static bool start_child(void)
 {
     struct order *order = &all.order;
-    await_free_stack(order);
-    order->count = waiting_count;
+    if (children >= CHILDREN || order->lives)
+        return false;
+    order->count = waiting_count < SHUF__CLOSING_MOST ? waiting_count : SHUF__CLOSING_MOST;
     memcpy(order->fds, all.waiting, order->count * sizeof *order->fds);
     qsort(order->fds, order->count, sizeof *order->fds, compare);
     if (!clone_child(order))
         return false;
-    all.children++;
+    children++;
     for (size_t i = 0; i < order->count; i++)
         close(order->fds[i]); /* the child still has it, so nothing is freed */
-    waiting_count = 0;
+    waiting_count -= order->count;
+    memmove(all.waiting, all.waiting + order->count, waiting_count * sizeof *all.waiting);
     order->closed = 1;
     syscall(SYS_futex, &order->closed, FUTEX_WAKE_PRIVATE, 1);
     return true;
@@ -154,15 +179,30 @@ static bool start_child(void)
  */
 static void reap_children(void)
 {
-    while (all.children > 0 && waitpid(-1, NULL, (int)__WCLONE | WNOHANG) > 0)
-        all.children--;
+    while (children > 0 && waitpid(-1, NULL, (int)__WCLONE | WNOHANG) > 0)
+        children--;
 }
 
-static void work(bool now)
+static void work(void)
 {
     reap_children();
-    if (waiting_count > 0 && (now || all.children < CHILDREN || waiting_count >= all.room))
-        start_child();
+    while (waiting_count > 0 && (children < FIRST_CHILDREN || waiting_count >= all.room))
+        if (!start_child())
+            return;
+}
+
+/* Without memory the socket stays open until the process ends. */
+static void keep(int fd)
+{
+    if (waiting_count == all.allocated) {
+        const size_t allocated = all.allocated + SHUF__CLOSING_MOST;
+        int *waiting = realloc(all.waiting, allocated * sizeof *waiting);
+        if (!waiting)
+            return;
+        all.waiting = waiting;
+        all.allocated = allocated;
+    }
+    all.waiting[waiting_count++] = fd;
 }
 
 void shuf__closing_set_room(size_t room)
@@ -173,34 +213,36 @@ void shuf__closing_set_room(size_t room)
     pthread_mutex_unlock(&all.mutex);
 }
 
-/* If the system has no room for processes for so long that no socket can stay open, only a close()
- * that may wait is left. */
 void shuf__closing_add(int fd)
 {
-    bool is_full;
     pthread_mutex_lock(&all.mutex);
-    is_full = waiting_count == SHUF__CLOSING_MOST;
-    if (!is_full) {
-        all.waiting[waiting_count++] = fd;
-        work(false);
-    }
+    keep(fd);
+    work();
     pthread_mutex_unlock(&all.mutex);
-    if (is_full)
-        close(fd);
 }
 
-void shuf__closing_continue(void)
+bool shuf__closing_waits(void)
 {
-    if (waiting_count == 0)
-        return;
+    return waiting_count > 0;
+}
+
+bool shuf__closing_continue(void)
+{
+    if (waiting_count == 0 && children == 0)
+        return true;
     pthread_mutex_lock(&all.mutex);
-    work(false);
+    work();
+    const bool has_room = waiting_count < all.room;
     pthread_mutex_unlock(&all.mutex);
+    return has_room;
 }
 
 void shuf__closing_finish(void)
 {
     pthread_mutex_lock(&all.mutex);
-    work(true);
+    reap_children();
+    do
+        await_child(&all.order);
+    while (waiting_count > 0 && start_child());
     pthread_mutex_unlock(&all.mutex);
 }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * See peer_socket.h. MSG_PEEK without room for descriptors frees none, and reports with MSG_CTRUNC
- * that there are some (unix(7)). It skips an out-of-band byte, which may have descriptors too, and
- * stands in front of the others if SIOCATMARK says so.
+ * that there are some (unix(7)).
  */
 #include "peer_socket.h"
 
 #include "closing.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,7 +19,7 @@
 
 enum {
     CHUNK = 16 << 10,
-    UNREAD = 256 << 10, /* bytes that close() reads */
+    UNREAD = 1 << 20, /* bytes that close() reads */
 };
 
 static atomic_bool may_get_descriptors;
@@ -39,19 +36,20 @@ void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients)
         may_get_descriptors = true;
 }
 
+/* With SO_OOBINLINE a byte out of band is a byte like the others, also for MSG_PEEK. */
 int shuf__peer_socket_accept(int listening)
 {
+    const int yes = 1;
+    if (!shuf__closing_continue()) {
+        errno = EUSERS;
+        return -1;
+    }
     const int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0 && may_get_descriptors)
+    if (fd >= 0 && may_get_descriptors) {
         forbid_descriptors(fd);
-    shuf__closing_continue();
+        setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &yes, sizeof yes);
+    }
     return fd;
-}
-
-static bool is_at_mark(int fd)
-{
-    int at_mark = 0;
-    return ioctl(fd, SIOCATMARK, &at_mark) == 0 && at_mark;
 }
 
 ssize_t shuf__peer_socket_peek(int fd, void *bytes, size_t size)
@@ -59,12 +57,10 @@ ssize_t shuf__peer_socket_peek(int fd, void *bytes, size_t size)
     struct iovec room = {.iov_base = bytes, .iov_len = size};
     struct msghdr message = {.msg_iov = &room, .msg_iovlen = 1};
     const ssize_t seen = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
-    const int cause = errno;
-    if (may_get_descriptors && (is_at_mark(fd) || (seen > 0 && message.msg_flags & MSG_CTRUNC))) {
+    if (seen > 0 && message.msg_flags & MSG_CTRUNC) {
         errno = EBADMSG;
         return -1;
     }
-    errno = cause;
     return seen;
 }
 
@@ -79,7 +75,6 @@ ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size)
 {
     if (!may_get_descriptors)
         return recv(fd, bytes, size, MSG_DONTWAIT);
-    shuf__closing_continue();
     return receive_seen(fd, bytes, size);
 }
 

@@ -18,12 +18,12 @@
 void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients);
 
 /* As accept4(), with a socket that does not block. If the kernel can refuse descriptors, it refuses
- * from now on those of a client that connected before the call above, too. */
+ * from now on those of a client that connected before the call above, too. Fails with EUSERS if too
+ * many sockets wait to be closed. */
 int shuf__peer_socket_accept(int listening);
 
 /* As recv() with MSG_DONTWAIT, and MSG_PEEK for shuf__peer_socket_peek(). Fails with EBADMSG if the
- * next bytes have descriptors, or if a byte is out of band, which no client of the protocol sends.
- */
+ * next bytes have descriptors. */
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size);
 ssize_t shuf__peer_socket_peek(int fd, void *bytes, size_t size);
 

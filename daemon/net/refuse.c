@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See refuse.h. A service manager starts the daemon again as long as a connection is in the backlog
- * of its socket, even if the client has gone. So a daemon that cannot start empties the backlog.
+ * of its socket, even if the client has gone. So a daemon that cannot start empties the backlog,
+ * for at most a second.
  */
 #include "refuse.h"
 
@@ -14,8 +15,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <uv.h>
 
-enum { READ = 4096 };
+enum { READ = 4096, REFUSE_NS = 1000000000 };
 
 /* A new socket has room for one reply, so send() never waits. If bytes of the client are unread at
  * close(), the client gets a reset instead of the reply. So this function reads once, which is
@@ -41,7 +43,8 @@ void shuf__refuse_backlog(int listening, const struct shuf__error *cause)
     struct shuf__error error;
     int fd;
     shuf__fail(&error, SHUF_DEVICE, "the daemon cannot start: %s", cause->text);
-    while ((fd = shuf__peer_socket_accept(listening)) >= 0)
+    const uint64_t start_ns = uv_hrtime();
+    while (uv_hrtime() - start_ns < REFUSE_NS && (fd = shuf__peer_socket_accept(listening)) >= 0)
         shuf__refuse_connection(fd, &error);
     shuf__closing_finish();
 }

@@ -100,8 +100,8 @@ static void discard(struct shuf__session *session)
 }
 
 /* If a socket with unread bytes is closed, the peer gets ECONNRESET instead of the end of the
- * stream. So the session only shuts down its sending side. It discards the peer's bytes until the
- * peer closes too, but not longer than HALF_CLOSED_MS. */
+ * stream. So the session only ends its sending side. It discards the peer's bytes until the peer
+ * closes too, but not longer than HALF_CLOSED_MS. */
 static void half_close(struct shuf__session *session)
 {
     session->state = SHUF__SESSION_HALF_CLOSED;
@@ -198,8 +198,7 @@ static void handle_frame(struct shuf__session *session, const uint8_t *bytes, si
     refuse_frame(session, 0, SHUF_PROTOCOL, text);
 }
 
-/* Waits for the rest of a frame, or for the next frame. The rest must arrive before the deadline.
- */
+/* Waits for the rest of a frame, which must arrive before the deadline, or for the next frame. */
 static void await_rest(struct shuf__session *session)
 {
     size_t rest = shuf__inbox_compact(&session->inbox);

@@ -278,6 +278,20 @@ EXPORT int prctl(int operation, ...)
                : real(operation, argument[0], argument[1], argument[2], argument[3]);
 }
 
+EXPORT int clone(int (*run)(void *), void *stack, int flags, void *context, ...)
+{
+    REAL(clone)
+    void *argument[3];
+    va_list arguments;
+    va_start(arguments, context);
+    for (int i = 0; i < 3; i++)
+        argument[i] = va_arg(arguments, void *);
+    va_end(arguments);
+    return fails("clone", EAGAIN)
+               ? -1
+               : real(run, stack, flags, context, argument[0], argument[1], argument[2]);
+}
+
 /* The child has ended, even if its status is lost. */
 EXPORT pid_t waitpid(pid_t process, int *status, int options)
 {
