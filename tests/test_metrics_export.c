@@ -347,6 +347,35 @@ static void greedy_clients_are_survived(void **state)
     check_attack_is_survived(run_greedy_clients);
 }
 
+/* A client that sends more than its request gets the whole reply. */
+static void late_bytes_lose_no_reply(void **state)
+{
+    enum { CLIENTS = 100 };
+    static const char head[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    static char text[1 << 18];
+    (void)state;
+    start_unix("");
+    for (int i = 0; i < CLIENTS; i++) {
+        const int fd = connect_http();
+        size_t size = 0;
+        ssize_t got = 0;
+        assert_int_equal(send(fd, head, sizeof head - 1, MSG_NOSIGNAL), sizeof head - 1);
+        while (got >= 0 || errno == EAGAIN) { /* until the end, or a reset after it */
+            got = recv(fd, text + size, sizeof text - 1 - size, 0);
+            if (got == 0)
+                break;
+            size += got > 0 ? (size_t)got : 0;
+            (void)!send(fd, head, sizeof head - 1, MSG_NOSIGNAL);
+            usleep(200);
+        }
+        text[size] = '\0';
+        assert_non_null(strstr(text, "200 OK"));
+        assert_non_null(strstr(text, "shufd_clients 0\n"));
+        close(fd);
+    }
+    assert_true(harness_stop(&h));
+}
+
 /* Clients send sockets whose close() takes long, and keep no copy. The kernel may refuse these. */
 static void sent_sockets_are_survived(void **state)
 {
@@ -678,6 +707,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_headers_are_refused),
         cmocka_unit_test(slow_clients_are_survived),
         cmocka_unit_test(greedy_clients_are_survived),
+        cmocka_unit_test(late_bytes_lose_no_reply),
         cmocka_unit_test(sent_sockets_are_survived),
     };
     const int failed = cmocka_run_group_tests(file_tests, NULL, NULL);

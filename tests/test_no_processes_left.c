@@ -49,7 +49,8 @@ static unsigned long processor_time(void)
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)h.pid);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
-    assert_int_equal(fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+    assert_int_equal(fscanf(file,
+                            "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
                             &user, &system),
                      2);
     fclose(file);
@@ -58,8 +59,9 @@ static unsigned long processor_time(void)
 
 static void no_more_connections(void **state)
 {
-    static const char text[] = "accept: too many connections whose clients sent descriptors wait to "
-                               "be closed; trying again in 100 ms";
+    static const char text[] =
+        "accept: too many connections whose clients sent descriptors wait to "
+        "be closed; trying again in 100 ms";
     int sent = 0;
     (void)state;
     if (!getenv("LD_PRELOAD"))

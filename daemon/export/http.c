@@ -18,6 +18,7 @@
 #ifdef SHUF_HAVE_MICROHTTPD
 
 #include "handlers/metrics_text.h"
+#include "net/peer_socket.h"
 #include "relay.h"
 
 #include <microhttpd.h>
@@ -359,7 +360,7 @@ static shuf_status start_serving(struct shuf__http *http, int fd, struct shuf__e
         return SHUF_OK;
     if (http->daemon)
         MHD_stop_daemon(http->daemon);
-    close(fd);
+    shuf__peer_socket_close_listening(fd);
     return shuf__fail(error, SHUF_IO, "metrics: the HTTP server does not start");
 }
 
@@ -388,7 +389,7 @@ shuf_status shuf__http_start(struct shuf__http **out, struct shuf__service *serv
         return error->status;
     struct shuf__http *http = make_http(service);
     if (!http) {
-        close(fd);
+        shuf__peer_socket_close_listening(fd);
         return shuf__fail(error, SHUF_NO_MEMORY, "metrics: out of memory or descriptors");
     }
     http->endpoint = endpoint;

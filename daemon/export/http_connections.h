@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The connections of libmicrohttpd, oldest first. One lasts at most five seconds. If many are open, a
- * new one replaces the oldest one without a request. To end a connection, these functions shut its
- * socket down; libmicrohttpd closes it when it reads the end of the stream. All functions are safe to
- * call from every thread.
+ * The connections of libmicrohttpd, oldest first. One lasts at most five seconds. If many are open,
+ * a new one replaces the oldest one without a request. To end a connection, these functions shut
+ * its socket down; libmicrohttpd closes it when it reads the end of the stream. All functions are
+ * safe to call from every thread.
  */
 #ifndef SHUFD_HTTP_CONNECTIONS_H
 #define SHUFD_HTTP_CONNECTIONS_H
@@ -45,9 +45,9 @@ bool shuf__http_connections_sweep(struct shuf__http_connections *all);
 
 bool shuf__http_connections_exist(struct shuf__http_connections *all);
 
-/* The number of connections so far. The second function waits for a larger number than `before`, for
- * 100 ms at most. So libmicrohttpd reads the request of a connection before many others are added
- * and replace it. */
+/* The number of connections so far. The second function waits for a larger number than `before`,
+ * for 100 ms at most. So libmicrohttpd reads the request of a connection before many others are
+ * added and replace it. */
 uint64_t shuf__http_connections_added(struct shuf__http_connections *all);
 void shuf__http_connections_await(struct shuf__http_connections *all, uint64_t before);
 

@@ -23,7 +23,8 @@ enum {
     CHUNK = 16 << 10,
     LIFE_MS = 10000,
     TICK_MS = 1000,
-    OTHERS = 2, /* descriptors to poll that are not of clients: `stop` and `listening` */
+    PAUSE_MS = 100, /* after a failed accept4() */
+    OTHERS = 2,     /* descriptors to poll that are not of clients: `stop` and `listening` */
 };
 
 struct passage {
@@ -39,6 +40,7 @@ struct shuf__relay {
     void (*connected)(void *context, int fd, const struct ucred *client);
     void *context;
     pthread_t thread;
+    uint64_t again_ms; /* when it may accept again */
     size_t count;
     struct passage passages[SHUF__RELAY_MOST];
     uint8_t bytes[CHUNK];
@@ -56,7 +58,8 @@ static bool is_transient(int cause)
 
 /* ---- one client; false: it has ended ---- */
 
-/* The server's socket has room for much more than a request. */
+/* The server's socket has room for much more than a request. A server that has replied may not read
+ * the rest. */
 static bool copy_request(struct shuf__relay *relay, struct passage *p)
 {
     const ssize_t seen = shuf__peer_socket_peek(p->client, relay->bytes, sizeof relay->bytes);
@@ -64,10 +67,12 @@ static bool copy_request(struct shuf__relay *relay, struct passage *p)
         return is_transient(errno);
     if (seen == 0) {
         p->asked = true;
-        return shutdown(p->server, SHUT_WR) == 0;
+        shutdown(p->server, SHUT_WR);
+        return true;
     }
     const ssize_t sent = send(p->server, relay->bytes, (size_t)seen, MSG_NOSIGNAL | MSG_DONTWAIT);
-    return sent > 0 && recv(p->client, relay->bytes, (size_t)sent, MSG_DONTWAIT) == sent;
+    p->asked = sent <= 0;
+    return p->asked || recv(p->client, relay->bytes, (size_t)sent, MSG_DONTWAIT) == sent;
 }
 
 static bool copy_reply(struct shuf__relay *relay, struct passage *p)
@@ -137,7 +142,7 @@ static void accept_client(struct shuf__relay *relay)
     const int client = shuf__peer_socket_accept(relay->listening);
     if (client < 0) {
         if (!is_transient(errno) && errno != ECONNABORTED)
-            poll(NULL, 0, TICK_MS / 10); /* no descriptors or no memory */
+            relay->again_ms = now_ms() + PAUSE_MS; /* no descriptors or no memory */
         return;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
@@ -152,7 +157,7 @@ static void accept_client(struct shuf__relay *relay)
 
 static nfds_t list(const struct shuf__relay *relay, struct pollfd *polled)
 {
-    const bool has_room = relay->count < SHUF__RELAY_MOST;
+    const bool has_room = relay->count < SHUF__RELAY_MOST && now_ms() >= relay->again_ms;
     nfds_t count = OTHERS;
     polled[0] = (struct pollfd){.fd = relay->stop, .events = POLLIN};
     polled[1] = (struct pollfd){.fd = has_room ? relay->listening : -1, .events = POLLIN};
@@ -177,13 +182,21 @@ static void serve_all(struct shuf__relay *relay, const struct pollfd *polled)
     }
 }
 
+/* In ms; -1: without end. */
+static int patience(const struct shuf__relay *relay)
+{
+    if (now_ms() < relay->again_ms)
+        return PAUSE_MS;
+    return relay->count > 0 ? TICK_MS : -1;
+}
+
 static void *relay_all(void *context)
 {
     struct shuf__relay *relay = context;
     struct pollfd polled[OTHERS + 2 * SHUF__RELAY_MOST];
     for (;;) {
         const nfds_t count = list(relay, polled);
-        if (poll(polled, count, relay->count > 0 ? TICK_MS : -1) < 0)
+        if (poll(polled, count, patience(relay)) < 0)
             continue;
         if (polled[0].revents)
             return NULL;

@@ -158,7 +158,7 @@ static bool clone_child(struct order *order)
 static bool start_child(void)
 {
     struct order *order = &all.order;
-    if (children >= CHILDREN || order->lives)
+    if (order->lives)
         return false;
     order->count = waiting_count < SHUF__CLOSING_MOST ? waiting_count : SHUF__CLOSING_MOST;
     memcpy(order->fds, all.waiting, order->count * sizeof *order->fds);
@@ -186,7 +186,8 @@ static void reap_children(void)
 static void work(void)
 {
     reap_children();
-    while (waiting_count > 0 && (children < FIRST_CHILDREN || waiting_count >= all.room))
+    while (waiting_count > 0 && children < CHILDREN &&
+           (children < FIRST_CHILDREN || waiting_count >= all.room))
         if (!start_child())
             return;
 }

@@ -34,7 +34,8 @@ bool shuf__closing_waits(void);
  * room for further sockets. Cheap if there are neither. */
 bool shuf__closing_continue(void);
 
-/* Closes all sockets that have stayed open. Call it before the process ends. */
+/* Closes all sockets that have stayed open, however many children there are. Call it before the
+ * process ends. */
 void shuf__closing_finish(void);
 
 #endif

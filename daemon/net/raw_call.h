@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * System calls that do not use errno, for code that has no memory of a thread. syscall(2) has the registers.
+ * System calls that do not use errno, for code that has no memory of a thread. syscall(2) has the
+ * registers.
  */
 #ifndef SHUFD_RAW_CALL_H
 #define SHUFD_RAW_CALL_H
