@@ -122,9 +122,6 @@ struct shuf__backend_ops {
     shuf_status (*open)(const char *device, unsigned threads, struct shuf__backend **backend,
                         struct shuf__error *error);
     void (*close)(struct shuf__backend *backend);
-    /* Lets the device begin the computations of this backend before those that wait in others. Call
-     * it before the first computation. NULL: no effect. */
-    shuf_status (*hurry)(struct shuf__backend *backend, struct shuf__error *error);
 
     /* The bytes of that kind of memory: available to `alloc`, and in total. On any thread, at any
      * time. */

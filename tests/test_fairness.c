@@ -202,10 +202,12 @@ static struct wire *open_bystander(void)
     return w;
 }
 
+/* A small request on a GPU waits for the calls of the others too, because these are not cut. */
 static void expect_served_beside(const char *load, struct wire *w, const struct latency *idle)
 {
     bystander_expect_jobs_below(load, w, &most_for_job);
-    bystander_expect_near(load, w, idle);
+    if (strcmp(harness_backend, "cpu") == 0)
+        bystander_expect_near(load, w, idle);
 }
 
 struct load {

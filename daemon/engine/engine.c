@@ -432,8 +432,6 @@ shuf_status shuf__engine_start(struct shuf__engine **out, uv_loop_t *loop,
         return error->status;
     shuf_status status =
         shuf__backend_open(options->backend, options->threads, &engine->backend, error);
-    if (status == SHUF_OK && engine->backend->ops->hurry) /* quick computations wait for no lane */
-        status = engine->backend->ops->hurry(engine->backend, error);
     if (status == SHUF_OK && (status = open_lanes(engine, &failed)) != SHUF_OK)
         *error = failed;
     if (status == SHUF_OK)

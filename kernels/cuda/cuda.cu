@@ -152,24 +152,6 @@ shuf_status cuda_open(const char *device, unsigned threads, shuf__backend **back
     return SHUF_OK;
 }
 
-/* The stream is new, because the priority of a stream does not change. */
-shuf_status cuda_hurry(shuf__backend *backend, shuf__error *error)
-{
-    Cuda *cuda = cuda_of(backend);
-    cudaStream_t stream = nullptr;
-    int lowest = 0, highest = 0;
-    cudaError_t e = cudaSuccess;
-    SHUF__STEP(e, "choosing the device", use_device(cuda));
-    SHUF__STEP(e, "reading the priorities", cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-    SHUF__STEP(e, "creating a stream",
-               cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest));
-    if (e != cudaSuccess)
-        return error->status;
-    cudaStreamDestroy(cuda->stream);
-    cuda->stream = stream;
-    return SHUF_OK;
-}
-
 shuf_status cuda_fingerprint(shuf__backend *backend, const shuf__block *block, unsigned width,
                              uint64_t values, uint64_t index, uint64_t *fingerprint,
                              shuf__error *error)
@@ -304,7 +286,6 @@ extern const shuf__backend_ops shuf__cuda_ops = {
     .check_name = nullptr,
     .open = shuf::cuda_open,
     .close = shuf::cuda_close,
-    .hurry = shuf::cuda_hurry,
     .memory = shuf::cuda_memory,
     .alloc = shuf::cuda_alloc,
     .free = shuf::cuda_free,

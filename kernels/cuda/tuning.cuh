@@ -17,8 +17,8 @@ constexpr int rounds_unrolled = 12; /* of 24 */
 constexpr int blocks_per_sm = 3;    /* limits the registers of a thread */
 
 /* The most tiles and rows of one launch. With this limit, a look-back prefix fits 32 bits, and a
- * long computation can be cancelled, or pause for another user, between its launches. */
-constexpr uint64_t launch_tiles = (uint64_t{1} << 30) / tile;
+ * long computation can be cancelled between its launches. */
+constexpr uint64_t launch_tiles = (uint64_t{1} << 31) / tile;
 constexpr uint64_t launch_rows = 65536;
 
 /* The limits of the rank index (rank_index.h). 2^30 inputs take 6.6 ms, so min_skip inputs take
