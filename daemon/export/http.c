@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * See http.h. The thread of libmicrohttpd suspends each request, the loop makes its text, and
- * libmicrohttpd sends the text. A connection serves one request and lasts at most five seconds. If
- * many connections are open, a new one replaces the oldest one without a request. So slow clients
- * cannot keep other clients out. A relay accepts the clients of a Unix socket.
+ * libmicrohttpd sends the text. A connection serves one request. http_connections.h ends those of
+ * slow clients, so these cannot keep other clients out. A relay accepts the clients of a Unix
+ * socket.
  */
 #include "http.h"
 

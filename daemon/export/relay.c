@@ -88,7 +88,7 @@ static bool copy_reply(struct shuf__relay *relay, struct passage *p)
     return recv(p->server, relay->bytes, (size_t)sent, MSG_DONTWAIT) == sent;
 }
 
-/* Reads what the server still sends, until it closes its end. */
+/* Discards what the server still sends, until it closes its end. */
 static bool await_server(struct shuf__relay *relay, const struct passage *p, short server)
 {
     const ssize_t got =

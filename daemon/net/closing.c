@@ -44,7 +44,7 @@ enum {
     PATIENCE_S = 1, /* in which a child leaves the memory */
 };
 
-/* The sockets of the last child, and what it shares with the daemon. */
+/* The memory that the last child shares with the daemon. */
 struct order {
     int fds[SHUF__CLOSING_MOST];
     size_t count;
