@@ -358,11 +358,10 @@ static void late_bytes_lose_no_reply(void **state)
     for (int i = 0; i < CLIENTS; i++) {
         const int fd = connect_http();
         size_t size = 0;
-        ssize_t got = 0;
         assert_int_equal(send(fd, head, sizeof head - 1, MSG_NOSIGNAL), sizeof head - 1);
-        while (got >= 0 || errno == EAGAIN) { /* until the end, or a reset after it */
-            got = recv(fd, text + size, sizeof text - 1 - size, 0);
-            if (got == 0)
+        for (;;) { /* until the end, or a reset after it */
+            const ssize_t got = recv(fd, text + size, sizeof text - 1 - size, 0);
+            if (got == 0 || (got < 0 && errno != EAGAIN))
                 break;
             size += got > 0 ? (size_t)got : 0;
             (void)!send(fd, head, sizeof head - 1, MSG_NOSIGNAL);
