@@ -24,6 +24,7 @@ struct seen *seen;
 /* The server opens one for each lane, and one for the loop. */
 struct fake {
     struct shuf__backend base;
+    struct shuf__backend_ops ops;
     struct shuf__backend *cpu;
 };
 
@@ -138,6 +139,26 @@ static void count_launch(const struct shuf__block *workspace)
         memset(workspace->memory, 0x5a, workspace->bytes);
 }
 
+/* Like a GPU, the device ends each call that it has, in order. */
+static void call_device(unsigned us)
+{
+    const unsigned number = seen->calls++;
+    seen->late_calls += number != seen->calls_done;
+    while (number != seen->calls_done)
+        usleep(100);
+    usleep(us);
+    seen->calls_done++;
+}
+
+static void compute_until_cancelled(const struct shuf__computation *computation)
+{
+    while (!computation->cancelled(computation->cancel_context))
+        if (faults->call_us > 0)
+            call_device(faults->call_us);
+        else
+            usleep(10000);
+}
+
 static shuf_status device_launch(struct shuf__backend *backend,
                                  const struct shuf__computation *computation,
                                  struct shuf__block *block, struct shuf__error *error)
@@ -147,8 +168,10 @@ static shuf_status device_launch(struct shuf__backend *backend,
     while (faults->hangs)
         pause();
     const struct shuf__permutation *p = shuf__request_permutation(&computation->request);
-    while (p && p->n == WAITING_N && !computation->cancelled(computation->cancel_context))
-        usleep(10000);
+    if (p && p->n == WAITING_N)
+        compute_until_cancelled(computation);
+    else
+        call_device(0);
     if (faults->permute_fails)
         return shuf__fail(error, SHUF_DEVICE, "permute: the device is on fire");
     return shuf__cpu_ops.launch(cpu_of(backend), computation, block, error);
@@ -198,7 +221,6 @@ static shuf_status device_event(struct shuf__backend *backend, struct shuf__bloc
 static const struct shuf__backend_ops device_ops = {
     .name = "fake",
     .makes = {true, true, true, true, true}, /* every kind */
-    .own = SHUF__MEMORY_MEMFD,
     .close = device_close,
     .memory = device_memory,
     .alloc = device_alloc,
@@ -226,7 +248,9 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
     struct fake *fake = calloc(1, sizeof *fake);
     if (!fake)
         return shuf__fail(error, SHUF_NO_MEMORY, "backend fake: out of memory");
-    fake->base.ops = &device_ops;
+    fake->ops = device_ops;
+    fake->ops.own = faults->is_gpu ? SHUF__MEMORY_CUDA_FD : SHUF__MEMORY_MEMFD;
+    fake->base.ops = &fake->ops;
     snprintf(fake->base.device, sizeof fake->base.device, "a fake device");
     *backend = &fake->base;
     return shuf__cpu_ops.open(NULL, threads, &fake->cpu, error);

@@ -27,6 +27,8 @@ struct faults {
     uint64_t device;           /* total bytes of device memory; 0: the figures of host memory */
     uint64_t other_programs;   /* bytes of device memory that other programs use */
     unsigned wait_us;          /* duration of each computation */
+    bool is_gpu;      /* the daemon's results are in device memory, and it takes turns of a GPU */
+    unsigned call_us; /* WAITING_N makes calls of this duration, one after the other; 0: none */
     /* `full_count` allocations fail, starting with number `full_from`. */
     unsigned full_from, full_count;
     bool fails_when_full;    /* they fail with SHUF_DEVICE instead of SHUF_NO_MEMORY */
@@ -41,6 +43,9 @@ struct seen {
     _Atomic uint64_t host;            /* bytes of host memory in use */
     _Atomic uint64_t workspace_bytes; /* size of the last computation's workspace; 0: none */
     const void *_Atomic workspace_at;
+    /* Calls of the device, which serves one after the other. A call is late if it waits for one
+     * that began before. */
+    _Atomic unsigned calls, late_calls, calls_done;
 };
 
 /* In memory shared with the server process. */

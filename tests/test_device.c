@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -322,6 +323,49 @@ static void test_result_in_device_memory_is_reused(void **state)
     assert_true(harness_stop(&h));
 }
 
+static struct wire *begin_endless_job(const struct harness *h, uid_t user)
+{
+    Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    assert_int_equal(seteuid(user), 0);
+    struct wire *w = wire_greet(h);
+    assert_int_equal(seteuid(0), 0);
+    wire_send_permute(w, &endless);
+    return w;
+}
+
+/* Users take turns of a GPU, whose calls are longer than a turn. A call waits for no call of
+ * another user's paused job, so a small request waits for one call and not for one of each user. */
+static void test_calls_of_users_do_not_queue_up(void **state)
+{
+    (void)state;
+    enum { USERS = 5, USER = 61000, CALL_US = 8000, REQUESTS = 20 };
+    static const char *const for_all[] = {"socket_mode", "0666", NULL};
+    struct harness h;
+    struct wire *user[USERS];
+    Shuf__Permute small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    if (geteuid() != 0) /* only root can become several users */
+        skip();
+    faults->is_gpu = true;
+    faults->call_us = CALL_US;
+    fake_backend_start(&h, for_all);
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    for (unsigned i = 0; i < USERS; i++)
+        user[i] = begin_endless_job(&h, USER + i);
+    wire_await_queued(&h, USERS);
+    struct wire *w = wire_greet(&h);
+    for (small.seed = 0; small.seed < REQUESTS; small.seed++) {
+        wire_send_permute(w, &small);
+        wire_expect(w, SHUF_OK, "");
+    }
+    assert_true(seen->calls > REQUESTS); /* calls of the other users are among them */
+    if (seen->late_calls > seen->calls / 4)
+        fail_msg("%u of %u calls waited for another", seen->late_calls, seen->calls);
+    wire_close(w);
+    for (unsigned i = 0; i < USERS; i++)
+        wire_close(user[i]);
+    assert_true(harness_stop(&h));
+}
+
 static void test_no_device(void **state)
 {
     (void)state;
@@ -346,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup(test_shuffle_of_result_being_computed, fake_backend_reset),
         cmocka_unit_test_setup(test_device_hangs, fake_backend_reset),
         cmocka_unit_test_setup(test_result_in_device_memory_is_reused, fake_backend_reset),
+        cmocka_unit_test_setup(test_calls_of_users_do_not_queue_up, fake_backend_reset),
         cmocka_unit_test_setup(test_no_device, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

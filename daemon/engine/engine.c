@@ -4,6 +4,7 @@
  */
 #include "engine.h"
 
+#include "holder.h"
 #include "lane.h"
 #include "trace/ranges.h"
 #include "turns.h"
@@ -28,8 +29,7 @@ struct shuf__engine {
     struct shuf__lane *urgent;
 
     struct shuf__turns turns;
-    struct shuf__engine_job *running; /* the job that has the device; the others are paused */
-    uint64_t turn_begin_ns;
+    struct shuf__holder holder; /* the job that has the device; the others are paused */
     struct shuf__job_queue finished_on_loop; /* `done` is not yet called */
     uint64_t queued;                         /* jobs that wait or run, without the urgent ones */
     size_t dispatched;                       /* jobs that a lane runs or has run, until `done` */
@@ -49,26 +49,11 @@ static void dispatch(struct shuf__engine *engine, struct shuf__lane *lane,
 
 /* ---- turns ---- */
 
-static void end_turn(struct shuf__engine *engine, struct shuf__turn_user *user)
-{
-    const uint64_t now = uv_hrtime();
-    user->virtual_ns += now - engine->turn_begin_ns;
-    engine->turn_begin_ns = now;
-}
-
-static void pause_running(struct shuf__engine *engine)
-{
-    struct shuf__engine_job *job = engine->running;
-    end_turn(engine, job->user);
-    atomic_store(&job->paused, true);
-    engine->running = NULL;
-}
-
 static void resume(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     atomic_store(&job->paused, false);
     shuf__lanes_resume(&engine->lanes);
-    engine->running = job;
+    engine->holder.running = job;
 }
 
 /* Finishes a job that no lane has. As for all jobs, the loop calls its `done` later. */
@@ -92,7 +77,7 @@ static enum shuf__loop_result run_on_loop(struct shuf__engine *engine, struct sh
 static void run_in_lane(struct shuf__engine *engine, struct shuf__engine_job *job,
                         struct shuf__lane *lane, bool launched)
 {
-    lane->job = job->user->active = engine->running = job;
+    lane->job = job->user->active = engine->holder.running = job;
     if (launched)
         engine->launched_job = job;
     dispatch(engine, lane, job, launched ? engine->backend : NULL);
@@ -128,54 +113,60 @@ static bool begin_job(struct shuf__engine *engine, struct shuf__turn_user *user,
         begin_later(engine, job);
     else
         finish_on_loop(engine, job);
-    end_turn(engine, user);
+    shuf__holder_end_turn(&engine->holder, user);
     return false;
 }
 
-static uint64_t turn_ms(const struct shuf__engine *engine)
+static void start_timer(struct shuf__engine *engine, uint64_t ns)
 {
-    return shuf__memory_is_host(engine->backend->ops->own) ? SHUF__TURN_HOST_MS
-                                                           : SHUF__TURN_DEVICE_MS;
+    uv_timer_start(&engine->turn_timer, engine->turn_timer.timer_cb, ns / 1000000 + 1, 0);
 }
 
-/* The rest of the running job's turn, in nanoseconds; UINT64_MAX: no other user waits. */
-static uint64_t time_left(const struct shuf__engine *engine)
+/* Whether the running job keeps the device. If another user waits, starts the timer for the end of
+ * the turn. If another user comes later, shuf__engine_submit() starts it. */
+static bool keeps_device(struct shuf__engine *engine)
 {
-    const uint64_t turn = turn_ms(engine) * 1000000;
-    const uint64_t used = uv_hrtime() - engine->turn_begin_ns;
-    if (!shuf__turns_has_others(&engine->turns, engine->running->user))
-        return UINT64_MAX;
-    return used < turn ? turn - used : 0;
+    const uint64_t left = engine->holder.running ? shuf__holder_time_left(&engine->holder) : 0;
+    if (left > 0 && left != UINT64_MAX)
+        start_timer(engine, left);
+    return left > 0;
 }
 
-/* Starts the timer for the end of the turn, if another user waits. If another user comes
- * later, shuf__engine_submit() starts it. */
-static void start_timer(struct shuf__engine *engine)
+/* False: a job that is told to pause still uses the device. */
+static bool has_left(struct shuf__engine *engine)
 {
-    const uint64_t left = time_left(engine);
-    if (left != UINT64_MAX)
-        uv_timer_start(&engine->turn_timer, engine->turn_timer.timer_cb, left / 1000000 + 1, 0);
+    const uint64_t left = shuf__holder_await(&engine->holder);
+    if (left > 0)
+        start_timer(engine, left);
+    return left == 0;
+}
+
+/* Whether the device is free for the next turn. Pauses the running job at the end of its turn. */
+static bool frees_device(struct shuf__engine *engine)
+{
+    if (!has_left(engine) || keeps_device(engine))
+        return false;
+    if (!engine->holder.running)
+        return true;
+    shuf__holder_pause(&engine->holder);
+    return has_left(engine);
 }
 
 /* Gives the device to the user whose turn it is. */
 static void schedule(struct shuf__engine *engine)
 {
-    if (engine->running && time_left(engine) > 0) {
-        start_timer(engine);
+    if (!frees_device(engine))
         return;
-    }
     struct shuf__lane *lane = shuf__lanes_find_free(&engine->lanes);
-    if (engine->running)
-        pause_running(engine);
     struct shuf__turn_user *user = shuf__turns_next(&engine->turns, lane != NULL);
-    engine->turn_begin_ns = uv_hrtime();
+    shuf__holder_begin_turn(&engine->holder);
     if (!user)
         return;
     if (user->active)
         resume(engine, user->active);
     else if (!begin_job(engine, user, lane))
         return;
-    start_timer(engine);
+    keeps_device(engine);
 }
 
 static void on_turn_end(uv_timer_t *timer)
@@ -190,10 +181,7 @@ static void on_turn_end(uv_timer_t *timer)
 static void leave_lane(struct shuf__engine *engine, struct shuf__engine_job *job)
 {
     atomic_store(&job->paused, false);
-    if (engine->running == job) {
-        end_turn(engine, job->user);
-        engine->running = NULL;
-    }
+    shuf__holder_forget(&engine->holder, job);
     if (job->user->active == job)
         job->user->active = NULL;
     if (job->lane->job == job)
@@ -287,8 +275,8 @@ void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job 
     assert(!job->lane->job && !job->user->active);
     engine->queued++;
     job->lane->job = job->user->active = job;
-    if (!engine->running)
-        engine->running = job;
+    if (!engine->holder.running)
+        engine->holder.running = job;
     dispatch(engine, job->lane, job, job->backend);
 }
 
@@ -314,7 +302,8 @@ bool shuf__engine_job_is_cancelled(void *job)
 
 bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
 {
-    bool polled = engine->running && atomic_exchange(&engine->running->polled, false);
+    struct shuf__engine_job *job = engine->holder.running;
+    bool polled = job && atomic_exchange(&job->polled, false);
     bool progressed = engine->progressed || polled;
     engine->progressed = false;
     return progressed && !shuf__lanes_open_slowly(&engine->lanes, open_ns);
@@ -380,6 +369,8 @@ static shuf_status open_lanes(struct shuf__engine *engine, struct shuf__error *e
 {
     const char *spec = engine->options.backend;
     SHUF__RANGES_INIT();
+    shuf__holder_init(&engine->holder, &engine->turns, &engine->lanes,
+                      shuf__memory_is_host(engine->backend->ops->own));
     engine->lanes.backend = strcmp(spec, "auto") == 0 ? engine->backend->ops->name : spec;
     if (!(engine->urgent = shuf__lane_start(&engine->lanes, error)) ||
         shuf__lane_await(engine->urgent, error))

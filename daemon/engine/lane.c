@@ -69,8 +69,10 @@ static void drive(void *context)
 void shuf__lanes_wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job *job)
 {
     uv_mutex_lock(&lanes->lock);
-    if (job->pausing++ == 0)
+    if (job->pausing++ == 0) {
         job->pause_begin_ns = uv_hrtime();
+        uv_async_send(lanes->wake);
+    }
     while (atomic_load(&job->paused) && !atomic_load(&job->cancelled))
         uv_cond_wait(&lanes->resumed, &lanes->lock);
     if (--job->pausing == 0)
@@ -159,6 +161,14 @@ void shuf__lanes_resume(struct shuf__lanes *lanes)
     uv_mutex_lock(&lanes->lock);
     uv_cond_broadcast(&lanes->resumed);
     uv_mutex_unlock(&lanes->lock);
+}
+
+bool shuf__lanes_has_paused(struct shuf__lanes *lanes, const struct shuf__engine_job *job)
+{
+    uv_mutex_lock(&lanes->lock);
+    const bool paused = job->pausing > 0;
+    uv_mutex_unlock(&lanes->lock);
+    return paused;
 }
 
 /* ---- the set, on the loop's thread ---- */

@@ -21,7 +21,7 @@ enum {
 struct shuf__lanes {
     const char *backend; /* as shuf__backend_open() takes it */
     unsigned threads;
-    uv_async_t *wake; /* wakes the loop: a job is finished, or a lane is open */
+    uv_async_t *wake; /* wakes the loop: a job is finished or paused, or a lane is open */
     /* Guards `finished` below, the fields `jobs` to `stop` of each lane, and the times of the jobs'
      * pauses. */
     uv_mutex_t lock;
@@ -85,6 +85,9 @@ struct shuf__engine_job *shuf__lanes_collect(struct shuf__lanes *lanes);
 
 /* Wakes paused jobs: each looks whether it may continue or is cancelled. */
 void shuf__lanes_resume(struct shuf__lanes *lanes);
+
+/* Whether a thread of the job waits in its pause. */
+bool shuf__lanes_has_paused(struct shuf__lanes *lanes, const struct shuf__engine_job *job);
 
 /* A thread of a job calls it. Returns when the job is no longer paused, or is cancelled. */
 void shuf__lanes_wait_paused(struct shuf__lanes *lanes, struct shuf__engine_job *job);
