@@ -124,6 +124,7 @@ static struct shuf__workspace device_workspace(const struct shuf__backend *backe
     (void)backend;
     (void)request;
     (void)kind;
+    usleep(faults->workspace_us);
     return (struct shuf__workspace){faults->workspace_on_device ? SHUF__MEMORY_CUDA_PRIVATE
                                                                 : SHUF__MEMORY_PRIVATE,
                                     faults->workspace_best, faults->workspace_least};
@@ -152,11 +153,14 @@ static void call_device(unsigned us)
 
 static void compute_until_cancelled(const struct shuf__computation *computation)
 {
-    while (!computation->cancelled(computation->cancel_context))
+    const uint64_t seed = computation->request.permutation.seed;
+    while (!computation->cancelled(computation->cancel_context)) {
         if (faults->call_us > 0)
             call_device(faults->call_us);
         else
             usleep(10000);
+        seen->calls_of[seed % SEEDS]++;
+    }
 }
 
 static shuf_status device_launch(struct shuf__backend *backend,

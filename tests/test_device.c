@@ -323,14 +323,25 @@ static void test_result_in_device_memory_is_reused(void **state)
     assert_true(harness_stop(&h));
 }
 
-static struct wire *begin_endless_job(const struct harness *h, uid_t user)
+static struct wire *begin_endless_job(const struct harness *h, unsigned i)
 {
+    enum { USER = 61000 };
     Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
-    assert_int_equal(seteuid(user), 0);
-    struct wire *w = wire_greet(h);
-    assert_int_equal(seteuid(0), 0);
+    struct wire *w = wire_greet_as(h, USER + i);
+    endless.seed = i;
     wire_send_permute(w, &endless);
     return w;
+}
+
+static void start_gpu(struct harness *h, unsigned call_us)
+{
+    static const char *const for_all[] = {"socket_mode", "0666", NULL};
+    if (geteuid() != 0) /* only root can become several users */
+        skip();
+    faults->is_gpu = true;
+    faults->call_us = call_us;
+    fake_backend_start(h, for_all);
+    assert_int_equal(chmod(h->directory, 0755), 0);
 }
 
 /* Users take turns of a GPU, whose calls are longer than a turn. A call waits for no call of
@@ -338,19 +349,13 @@ static struct wire *begin_endless_job(const struct harness *h, uid_t user)
 static void test_calls_of_users_do_not_queue_up(void **state)
 {
     (void)state;
-    enum { USERS = 5, USER = 61000, CALL_US = 8000, REQUESTS = 20 };
-    static const char *const for_all[] = {"socket_mode", "0666", NULL};
+    enum { USERS = 5, REQUESTS = 20 };
     struct harness h;
     struct wire *user[USERS];
     Shuf__Permute small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    if (geteuid() != 0) /* only root can become several users */
-        skip();
-    faults->is_gpu = true;
-    faults->call_us = CALL_US;
-    fake_backend_start(&h, for_all);
-    assert_int_equal(chmod(h.directory, 0755), 0);
+    start_gpu(&h, 8000);
     for (unsigned i = 0; i < USERS; i++)
-        user[i] = begin_endless_job(&h, USER + i);
+        user[i] = begin_endless_job(&h, i);
     wire_await_queued(&h, USERS);
     struct wire *w = wire_greet(&h);
     for (small.seed = 0; small.seed < REQUESTS; small.seed++) {
@@ -361,6 +366,31 @@ static void test_calls_of_users_do_not_queue_up(void **state)
     if (seen->late_calls > seen->calls / 4)
         fail_msg("%u of %u calls waited for another", seen->late_calls, seen->calls);
     wire_close(w);
+    for (unsigned i = 0; i < USERS; i++)
+        wire_close(user[i]);
+    assert_true(harness_stop(&h));
+}
+
+/* A job that does not pause keeps the device from the others only for a time. The other users then
+ * take turns, even if a turn has passed when their jobs begin, and nothing else wakes the loop. */
+static void test_users_take_turns_beside_a_stuck_job(void **state)
+{
+    (void)state;
+    enum { USERS = 3, CALLS = 10 };
+    struct harness h;
+    struct wire *user[USERS];
+    start_gpu(&h, 1000);
+    faults->workspace_us = 5000;
+    faults->full_later = true;
+    faults->full_count = 1;
+    faults->full_from = seen->allocations + 1;
+    for (unsigned i = 0; i < USERS; i++)
+        user[i] = begin_endless_job(&h, i);
+    for (unsigned i = 1, waited = 0; i < USERS; i++)
+        while (seen->calls_of[i] < CALLS)
+            wire_wait(&waited, "calls of the other users");
+    assert_int_equal(seen->calls_of[0], 0);
+    faults->full_later = false;
     for (unsigned i = 0; i < USERS; i++)
         wire_close(user[i]);
     assert_true(harness_stop(&h));
@@ -391,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup(test_device_hangs, fake_backend_reset),
         cmocka_unit_test_setup(test_result_in_device_memory_is_reused, fake_backend_reset),
         cmocka_unit_test_setup(test_calls_of_users_do_not_queue_up, fake_backend_reset),
+        cmocka_unit_test_setup(test_users_take_turns_beside_a_stuck_job, fake_backend_reset),
         cmocka_unit_test_setup(test_no_device, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,15 +193,6 @@ static void run_prefetches(int channel, void *seed)
     }
 }
 
-/* Connects as another user. The kernel reports the effective user to the daemon. */
-static struct wire *open_bystander(void)
-{
-    assert_int_equal(seteuid(BYSTANDER_UID), 0);
-    struct wire *w = wire_greet(&h);
-    assert_int_equal(seteuid(0), 0);
-    return w;
-}
-
 /* A small request on a GPU waits for the calls of the others too, because these are not cut. */
 static void expect_served_beside(const char *load, struct wire *w, const struct latency *idle)
 {
@@ -236,7 +227,7 @@ static void bystander_is_served_soon(void **state)
                                             run_late_values};
     static const struct load prefetches = {"prefetches of 64 connections", 1, run_prefetches};
     (void)state;
-    struct wire *w = open_bystander();
+    struct wire *w = wire_greet_as(&h, BYSTANDER_UID);
     const struct latency idle = bystander_measure("idle", w);
     start_hogs();
     expect_served_beside("endless jobs of 5 users", w, &idle);

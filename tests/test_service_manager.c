@@ -227,6 +227,40 @@ static void test_heartbeat_of_a_busy_device(void **state)
     stop(&h, EX_OK);
 }
 
+/* The users' calls of the device are longer than a turn. */
+static void test_heartbeat_while_users_take_turns(void **state)
+{
+    enum { USERS = 2, TIME_MS = 10 * WATCHDOG_MS, BEATS = 10 }; /* a quarter of the timer's ticks */
+    struct harness h;
+    struct wire *user[USERS];
+    char text[MESSAGE];
+    (void)state;
+    if (geteuid() != 0) /* only root can be several users */
+        skip();
+    faults->is_gpu = true;
+    faults->call_us = 35000;
+    start(&h, true);
+    expect_ready(&h);
+    assert_int_equal(chmod(h.directory, 0755), 0);
+    assert_int_equal(chmod(h.socket, 0666), 0);
+    for (unsigned i = 0; i < USERS; i++) {
+        Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+        user[i] = wire_greet_as(&h, CHILD_NOBODY - i);
+        wire_send_permute(user[i], &endless);
+        wire_await_queued(&h, i + 1);
+    }
+    unsigned beats = 0;
+    for (int waited = 0; waited < TIME_MS; waited += 100) {
+        usleep(100000);
+        while (receive_message(text, 0))
+            beats++;
+    }
+    assert_in_range(beats, BEATS, 1000);
+    for (unsigned i = 0; i < USERS; i++)
+        wire_close(user[i]);
+    stop(&h, EX_OK);
+}
+
 static void expect_no_heartbeat(struct harness *h)
 {
     expect_silence();
@@ -336,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_failed_reload_of_keys_is_in_the_status),
         cmocka_unit_test_setup(test_heartbeat_of_an_idle_device, fake_backend_reset),
         cmocka_unit_test_setup(test_heartbeat_of_a_busy_device, fake_backend_reset),
+        cmocka_unit_test_setup(test_heartbeat_while_users_take_turns, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_probe, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_computation, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_lane_that_does_not_open, fake_backend_reset),

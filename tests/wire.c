@@ -69,6 +69,15 @@ struct wire *wire_greet(const struct harness *h)
     return w;
 }
 
+/* The kernel reports the effective user to the daemon. */
+struct wire *wire_greet_as(const struct harness *h, uid_t user)
+{
+    assert_int_equal(seteuid(user), 0);
+    struct wire *w = wire_greet(h);
+    assert_int_equal(seteuid(0), 0);
+    return w;
+}
+
 int wire_take_descriptor(struct wire *w)
 {
     int fd = w->descriptor;

@@ -35,6 +35,9 @@ int wire_stop_each(void **state);
 /* Opens a connection. wire_greet() also sends the Hello. wire_close() frees it. */
 struct wire *wire_open(const struct harness *h);
 struct wire *wire_greet(const struct harness *h);
+
+/* The same as this user. Only root may call it. */
+struct wire *wire_greet_as(const struct harness *h, uid_t user);
 void wire_close(struct wire *w);
 
 void wire_send_bytes(struct wire *w, const void *bytes, size_t size);

@@ -122,14 +122,13 @@ static void start_timer(struct shuf__engine *engine, uint64_t ns)
     uv_timer_start(&engine->turn_timer, engine->turn_timer.timer_cb, ns / 1000000 + 1, 0);
 }
 
-/* Whether the running job keeps the device. If another user waits, starts the timer for the end of
- * the turn. If another user comes later, shuf__engine_submit() starts it. */
-static bool keeps_device(struct shuf__engine *engine)
+/* Starts the timer for the end of the running job's turn, if another user waits. If another user
+ * comes later, shuf__engine_submit() starts it. */
+static void start_turn_timer(struct shuf__engine *engine)
 {
-    const uint64_t left = engine->holder.running ? shuf__holder_time_left(&engine->holder) : 0;
-    if (left > 0 && left != UINT64_MAX)
+    const uint64_t left = shuf__holder_time_left(&engine->holder);
+    if (left != UINT64_MAX)
         start_timer(engine, left);
-    return left > 0;
 }
 
 /* False: a job that is told to pause still uses the device. */
@@ -144,10 +143,14 @@ static bool has_left(struct shuf__engine *engine)
 /* Whether the device is free for the next turn. Pauses the running job at the end of its turn. */
 static bool frees_device(struct shuf__engine *engine)
 {
-    if (!has_left(engine) || keeps_device(engine))
+    if (!has_left(engine))
         return false;
     if (!engine->holder.running)
         return true;
+    if (shuf__holder_time_left(&engine->holder) > 0) {
+        start_turn_timer(engine);
+        return false;
+    }
     shuf__holder_pause(&engine->holder);
     return has_left(engine);
 }
@@ -166,7 +169,7 @@ static void schedule(struct shuf__engine *engine)
         resume(engine, user->active);
     else if (!begin_job(engine, user, lane))
         return;
-    keeps_device(engine);
+    start_turn_timer(engine);
 }
 
 static void on_turn_end(uv_timer_t *timer)
@@ -302,7 +305,7 @@ bool shuf__engine_job_is_cancelled(void *job)
 
 bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns)
 {
-    struct shuf__engine_job *job = engine->holder.running;
+    struct shuf__engine_job *job = shuf__holder_job(&engine->holder);
     bool polled = job && atomic_exchange(&job->polled, false);
     bool progressed = engine->progressed || polled;
     engine->progressed = false;

@@ -32,6 +32,12 @@ void shuf__holder_init(struct shuf__holder *holder, const struct shuf__turns *tu
 
 void shuf__holder_begin_turn(struct shuf__holder *holder);
 
+/* The job that has the device: `running` or `leaving`. NULL: none. */
+static inline struct shuf__engine_job *shuf__holder_job(const struct shuf__holder *holder)
+{
+    return holder->running ? holder->running : holder->leaving;
+}
+
 /* Charges the time since the turn began to the user, and begins another turn. */
 void shuf__holder_end_turn(struct shuf__holder *holder, struct shuf__turn_user *user);
 
