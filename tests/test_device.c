@@ -384,7 +384,10 @@ static void test_users_take_turns_beside_a_stuck_job(void **state)
     faults->full_later = true;
     faults->full_count = 1;
     faults->full_from = seen->allocations + 1;
-    for (unsigned i = 0; i < USERS; i++)
+    user[0] = begin_endless_job(&h, 0);
+    for (unsigned waited = 0; seen->allocations < faults->full_from;)
+        wire_wait(&waited, "the first job allocates memory");
+    for (unsigned i = 1; i < USERS; i++)
         user[i] = begin_endless_job(&h, i);
     for (unsigned i = 1, waited = 0; i < USERS; i++)
         while (seen->calls_of[i] < CALLS)
