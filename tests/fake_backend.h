@@ -14,7 +14,7 @@
 
 enum {
     WAITING_N = 12345, /* a computation with this n runs until it is cancelled */
-    SEEDS = 8,         /* of such computations; their calls of the device are counted */
+    SEEDS = 8,         /* its calls are counted by its seed, modulo this */
 };
 
 /* Faults of the device, and the workspaces of its computations. */
@@ -30,7 +30,7 @@ struct faults {
     uint64_t device;           /* total bytes of device memory; 0: the figures of host memory */
     uint64_t other_programs;   /* bytes of device memory that other programs use */
     unsigned wait_us;          /* duration of each computation */
-    unsigned workspace_us;     /* duration of each question for the workspace, on the loop */
+    unsigned workspace_us;     /* duration of each question for the workspace */
     bool is_gpu;      /* the daemon's results are in device memory, and it takes turns of a GPU */
     unsigned call_us; /* WAITING_N makes calls of this duration, one after the other; 0: none */
     /* `full_count` allocations fail, starting with number `full_from`. */
@@ -50,7 +50,7 @@ struct seen {
     /* Calls of the device, which serves one after the other. A call is late if it waits for one
      * that began before. */
     _Atomic unsigned calls, late_calls, calls_done;
-    _Atomic unsigned calls_of[SEEDS]; /* of WAITING_N with this seed */
+    _Atomic unsigned calls_of[SEEDS]; /* of WAITING_N */
 };
 
 /* In memory shared with the server process. */

@@ -345,11 +345,13 @@ static void start_gpu(struct harness *h, unsigned call_us)
 }
 
 /* Users take turns of a GPU, whose calls are longer than a turn. A call waits for no call of
- * another user's paused job, so a small request waits for one call and not for one of each user. */
+ * another user's paused job. So a small request waits for one call and not for one of each user. On
+ * a busy machine, more calls end while the client waits. */
 static void test_calls_of_users_do_not_queue_up(void **state)
 {
     (void)state;
     enum { USERS = 5, REQUESTS = 20 };
+    unsigned slow = 0;
     struct harness h;
     struct wire *user[USERS];
     Shuf__Permute small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
@@ -359,15 +361,19 @@ static void test_calls_of_users_do_not_queue_up(void **state)
     wire_await_queued(&h, USERS);
     struct wire *w = wire_greet(&h);
     for (small.seed = 0; small.seed < REQUESTS; small.seed++) {
+        const unsigned before = seen->calls_done;
         wire_send_permute(w, &small);
         wire_expect(w, SHUF_OK, "");
+        slow += seen->calls_done - before >= USERS; /* its own call is among them */
     }
-    assert_true(seen->calls > REQUESTS); /* calls of the other users are among them */
+    assert_true(slow <= REQUESTS / 2);
     if (seen->late_calls > seen->calls / 4)
         fail_msg("%u of %u calls waited for another", seen->late_calls, seen->calls);
     wire_close(w);
-    for (unsigned i = 0; i < USERS; i++)
+    for (unsigned i = 0; i < USERS; i++) {
+        assert_true(seen->calls_of[i] > 0);
         wire_close(user[i]);
+    }
     assert_true(harness_stop(&h));
 }
 

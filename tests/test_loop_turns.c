@@ -176,15 +176,6 @@ static void floods_do_not_delay_other_users(void **state)
 
 /* ---- connections of a user ---- */
 
-/* Connects as another user. The kernel reports the effective user to the daemon. */
-static struct wire *open_as(uid_t uid)
-{
-    assert_int_equal(seteuid(uid), 0);
-    struct wire *w = wire_open(&h);
-    assert_int_equal(seteuid(0), 0);
-    return w;
-}
-
 /* Sends the greeting and returns the reply. The daemon may have refused the connection before the
  * greeting. */
 static const Shuf__Reply *greet(struct wire *w)
@@ -205,7 +196,7 @@ static const Shuf__Reply *greet(struct wire *w)
 static unsigned open_all(uid_t uid, struct wire **w, const char *text)
 {
     for (unsigned count = 0;; count++) {
-        w[count] = open_as(uid);
+        w[count] = wire_open_as(&h, uid);
         const Shuf__Reply *reply = greet(w[count]);
         if (reply->status == SHUF_OK)
             continue;
@@ -311,7 +302,7 @@ static void connections_of_a_user_are_limited(void **state)
     count += open_all(0, w + count, "clients 64: the most that may be connected");
     assert_int_equal(count, CLIENTS);
     wire_close(w[0]); /* now there is room for another */
-    for (unsigned waited = 0; greet(w[0] = open_as(0))->status != SHUF_OK;
+    for (unsigned waited = 0; greet(w[0] = wire_open_as(&h, 0))->status != SHUF_OK;
          wire_wait(&waited, "room for another connection"))
         wire_close(w[0]);
     for (unsigned i = 0; i < count; i++)

@@ -356,6 +356,7 @@ static void expect_whole_reply(const char *text)
     assert_non_null(length);
     assert_non_null(body);
     assert_int_equal(strlen(body + 4), strtoul(length + 16, NULL, 10));
+    assert_non_null(strstr(body, "\nshufd_clients "));
 }
 
 /* A client that sends more than its request gets the whole reply. */

@@ -135,9 +135,10 @@ static void only_waiting_users_get_turns(void **state)
     struct shuf__turn_user *first = add_user(0);
     struct shuf__turn_user *second = shuf__turns_user(&turns, 1);
     assert_ptr_equal(shuf__turns_user(&turns, 1), second);
-    assert_false(shuf__turns_has_others(&turns, first));
+    assert_false(shuf__turns_has_others(&turns, first, true));
     shuf__job_queue_push(&second->waiting, &job[1]);
-    assert_true(shuf__turns_has_others(&turns, first));
+    assert_true(shuf__turns_has_others(&turns, first, true));
+    assert_false(shuf__turns_has_others(&turns, first, false));
     first->virtual_ns = 1;
     assert_ptr_equal(shuf__turns_next(&turns, true), second);
     /* without a free lane, only a paused job can run */

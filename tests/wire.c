@@ -61,21 +61,30 @@ struct wire *wire_open(const struct harness *h)
     return w;
 }
 
-struct wire *wire_greet(const struct harness *h)
+static struct wire *greet(struct wire *w)
 {
-    struct wire *w = wire_open(h);
     wire_send_hello(w, SHUF__PROTOCOL_VERSION);
     wire_expect(w, SHUF_OK, "");
     return w;
 }
 
+struct wire *wire_greet(const struct harness *h)
+{
+    return greet(wire_open(h));
+}
+
 /* The kernel reports the effective user to the daemon. */
-struct wire *wire_greet_as(const struct harness *h, uid_t user)
+struct wire *wire_open_as(const struct harness *h, uid_t user)
 {
     assert_int_equal(seteuid(user), 0);
-    struct wire *w = wire_greet(h);
+    struct wire *w = wire_open(h);
     assert_int_equal(seteuid(0), 0);
     return w;
+}
+
+struct wire *wire_greet_as(const struct harness *h, uid_t user)
+{
+    return greet(wire_open_as(h, user));
 }
 
 int wire_take_descriptor(struct wire *w)

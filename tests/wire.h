@@ -36,7 +36,8 @@ int wire_stop_each(void **state);
 struct wire *wire_open(const struct harness *h);
 struct wire *wire_greet(const struct harness *h);
 
-/* The same as this user. Only root may call it. */
+/* The same as this user. Only root may call them. */
+struct wire *wire_open_as(const struct harness *h, uid_t user);
 struct wire *wire_greet_as(const struct harness *h, uid_t user);
 void wire_close(struct wire *w);
 

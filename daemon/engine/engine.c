@@ -29,7 +29,7 @@ struct shuf__engine {
     struct shuf__lane *urgent;
 
     struct shuf__turns turns;
-    struct shuf__holder holder; /* the job that has the device; the others are paused */
+    struct shuf__holder holder;              /* the job that has the device */
     struct shuf__job_queue finished_on_loop; /* `done` is not yet called */
     uint64_t queued;                         /* jobs that wait or run, without the urgent ones */
     size_t dispatched;                       /* jobs that a lane runs or has run, until `done` */
@@ -122,45 +122,46 @@ static void start_timer(struct shuf__engine *engine, uint64_t ns)
     uv_timer_start(&engine->turn_timer, engine->turn_timer.timer_cb, ns / 1000000 + 1, 0);
 }
 
-/* Starts the timer for the end of the running job's turn, if another user waits. If another user
- * comes later, shuf__engine_submit() starts it. */
-static void start_turn_timer(struct shuf__engine *engine)
+/* Starts the timer for the end of the running job's turn, if another user waits, and returns the
+ * rest of the turn. If another user comes later, shuf__engine_submit() starts the timer. */
+static uint64_t start_turn_timer(struct shuf__engine *engine)
 {
     const uint64_t left = shuf__holder_time_left(&engine->holder);
     if (left != UINT64_MAX)
         start_timer(engine, left);
+    return left;
 }
 
-/* False: a job that is told to pause still uses the device. */
-static bool has_left(struct shuf__engine *engine)
+/* False: a job that is told to pause still has the device. */
+static bool try_hand_over(struct shuf__engine *engine)
 {
-    const uint64_t left = shuf__holder_await(&engine->holder);
+    const uint64_t left = shuf__holder_try_hand_over(&engine->holder);
     if (left > 0)
         start_timer(engine, left);
     return left == 0;
 }
 
-/* Whether the device is free for the next turn. Pauses the running job at the end of its turn. */
-static bool frees_device(struct shuf__engine *engine)
+/* Pauses the running job at the end of its turn, if a job of another user can run. False: a job
+ * still has the device. Without a free lane, waiting jobs cannot run: the engine schedules again
+ * when a lane opens or a job ends. */
+static bool try_pause(struct shuf__engine *engine, bool may_begin)
 {
-    if (!has_left(engine))
+    const struct shuf__turn_user *user = engine->holder.running->user;
+    if (!shuf__turns_has_others(&engine->turns, user, may_begin) || start_turn_timer(engine) > 0)
         return false;
-    if (!engine->holder.running)
-        return true;
-    if (shuf__holder_time_left(&engine->holder) > 0) {
-        start_turn_timer(engine);
-        return false;
-    }
     shuf__holder_pause(&engine->holder);
-    return has_left(engine);
+    return try_hand_over(engine);
 }
 
-/* Gives the device to the user whose turn it is. */
+/* Gives the device to the user whose turn it is. A lane begins to open before the running job
+ * pauses. */
 static void schedule(struct shuf__engine *engine)
 {
-    if (!frees_device(engine))
+    if (!try_hand_over(engine))
         return;
     struct shuf__lane *lane = shuf__lanes_find_free(&engine->lanes);
+    if (engine->holder.running && !try_pause(engine, lane != NULL))
+        return;
     struct shuf__turn_user *user = shuf__turns_next(&engine->turns, lane != NULL);
     shuf__holder_begin_turn(&engine->holder);
     if (!user)
@@ -278,7 +279,7 @@ void shuf__engine_continue(struct shuf__engine *engine, struct shuf__engine_job 
     assert(!job->lane->job && !job->user->active);
     engine->queued++;
     job->lane->job = job->user->active = job;
-    if (!engine->holder.running)
+    if (!shuf__holder_job(&engine->holder))
         engine->holder.running = job;
     dispatch(engine, job->lane, job, job->backend);
 }

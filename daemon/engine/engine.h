@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The engine decides which job uses the device, when, and on which thread. Users take turns
- * (turns.h). At the end of a user's turn, if another user waits, the running job is paused. The
- * other user's job runs in a lane of its own (lane.h). A user's jobs run one after the other. Quick
- * computations (cache/compute.h) run on the loop's thread, which has its own backend. Urgent jobs,
- * such as reads and frees, have a lane of their own. So quick computations and urgent jobs do not
- * wait for long computations.
+ * (turns.h). At the end of a user's turn, if another user waits, the running job is paused
+ * (holder.h). The other user's job then runs in a lane of its own (lane.h). A user's jobs run one
+ * after the other. Quick computations (cache/compute.h) run on the loop's thread, which has its own
+ * backend. Urgent jobs, such as reads and frees, have a lane of their own. So quick computations
+ * and urgent jobs do not wait for long computations.
  */
 #ifndef SHUFD_ENGINE_H
 #define SHUFD_ENGINE_H
@@ -53,9 +53,9 @@ void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *j
  * cancelled. */
 bool shuf__engine_job_is_cancelled(void *job);
 
-/* Whether the device has worked since the last call: a job has ended, or the running job has asked
- * whether it is cancelled. False if the device has not answered a new lane for `open_ns`, although
- * other lanes may work. */
+/* Whether the device has worked since the last call: a job has ended, or the job that has the
+ * device has asked whether it is cancelled. False if the device has not answered a new lane for
+ * `open_ns`, although other lanes may work. */
 bool shuf__engine_progressed(struct shuf__engine *engine, uint64_t open_ns);
 
 /* Queues an urgent job, such as the read of a result or a free. It is never refused, and waits only

@@ -32,7 +32,7 @@ void shuf__holder_end_turn(struct shuf__holder *holder, struct shuf__turn_user *
 uint64_t shuf__holder_time_left(const struct shuf__holder *holder)
 {
     const uint64_t used = uv_hrtime() - holder->begin_ns;
-    if (!shuf__turns_has_others(holder->turns, holder->running->user))
+    if (!shuf__turns_has_others(holder->turns, holder->running->user, true))
         return UINT64_MAX;
     return used < holder->turn_ns ? holder->turn_ns - used : 0;
 }
@@ -52,7 +52,7 @@ static void end_leaving(struct shuf__holder *holder)
     holder->leaving = NULL;
 }
 
-uint64_t shuf__holder_await(struct shuf__holder *holder)
+uint64_t shuf__holder_try_hand_over(struct shuf__holder *holder)
 {
     const uint64_t now = uv_hrtime();
     if (!holder->leaving)

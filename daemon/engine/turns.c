@@ -49,11 +49,12 @@ struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_beg
     return next;
 }
 
-bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__turn_user *user)
+bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__turn_user *user,
+                            bool may_begin)
 {
     const struct shuf__turn_user *other;
     TAILQ_FOREACH (other, &turns->users, link)
-        if (other != user && wants_turn(other, true))
+        if (other != user && wants_turn(other, may_begin))
             return true;
     return false;
 }

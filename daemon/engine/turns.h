@@ -44,8 +44,9 @@ struct shuf__turn_user *shuf__turns_user(struct shuf__turns *turns, uint32_t uid
  * with a waiting job take part too. NULL: there is none. */
 struct shuf__turn_user *shuf__turns_next(struct shuf__turns *turns, bool may_begin);
 
-/* Whether a user other than `user` waits for a turn. */
-bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__turn_user *user);
+/* Whether a user other than `user` has a paused job or, if `may_begin`, a waiting job. */
+bool shuf__turns_has_others(const struct shuf__turns *turns, const struct shuf__turn_user *user,
+                            bool may_begin);
 
 /* The waiting jobs of all users may begin. */
 void shuf__turns_end_waits(struct shuf__turns *turns);
