@@ -91,11 +91,11 @@ status=0
 wait "$server" || status=$?
 server=
 [ $status = 73 ] || fail "status $status, expected 73: a daemon could not start"
-rm -f "$work"/*.sock
 
-# SIGTERM while the daemons start
+# SIGTERM while the daemons start, that is after the first lock
 gpus=$(seq -f GPU-%g 30)
 for delay in 0 0.02 0.1; do
+    rm -f "$work"/*.sock "$work"/*.sock.lock
     # shellcheck disable=SC2086
     start $gpus
     until [ -n "$(find "$work" -name 'GPU-*.sock.lock' -print -quit)" ]; do sleep 0.01; done
@@ -105,8 +105,8 @@ for delay in 0 0.02 0.1; do
     wait "$server" || status=$?
     server=
     [ $status = 0 ] || fail "status $status, expected 0 after SIGTERM"
-    rm -f "$work"/*.sock
 done
+rm -f "$work"/*.sock
 
 start GPU-1
 status_of shufd >/dev/null || fail "no daemon of one GPU"
