@@ -257,6 +257,7 @@ shuf_status shuf__backend_open(const char *spec, unsigned threads, struct shuf__
     fake->base.ops = &fake->ops;
     snprintf(fake->base.device, sizeof fake->base.device, "a fake device");
     *backend = &fake->base;
+    seen->opened++;
     return shuf__cpu_ops.open(NULL, threads, &fake->cpu, error);
 }
 

@@ -42,6 +42,7 @@ struct faults {
 
 /* Counters of the fake device. Several lanes may compute at the same time. */
 struct seen {
+    _Atomic unsigned opened; /* backends: one of the loop, and one of each lane */
     _Atomic unsigned allocations, launches;
     _Atomic uint64_t device;          /* bytes of device memory in use */
     _Atomic uint64_t host;            /* bytes of host memory in use */

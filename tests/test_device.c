@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
@@ -323,88 +322,6 @@ static void test_result_in_device_memory_is_reused(void **state)
     assert_true(harness_stop(&h));
 }
 
-static struct wire *begin_endless_job(const struct harness *h, unsigned i)
-{
-    enum { USER = 61000 };
-    Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
-    struct wire *w = wire_greet_as(h, USER + i);
-    endless.seed = i;
-    wire_send_permute(w, &endless);
-    return w;
-}
-
-static void start_gpu(struct harness *h, unsigned call_us)
-{
-    static const char *const for_all[] = {"socket_mode", "0666", NULL};
-    if (geteuid() != 0) /* only root can become several users */
-        skip();
-    faults->is_gpu = true;
-    faults->call_us = call_us;
-    fake_backend_start(h, for_all);
-    assert_int_equal(chmod(h->directory, 0755), 0);
-}
-
-/* Users take turns of a GPU, whose calls are longer than a turn. A call waits for no call of
- * another user's paused job. So a small request waits for one call and not for one of each user. On
- * a busy machine, more calls end while the client waits. */
-static void test_calls_of_users_do_not_queue_up(void **state)
-{
-    (void)state;
-    enum { USERS = 5, REQUESTS = 20 };
-    unsigned slow = 0;
-    struct harness h;
-    struct wire *user[USERS];
-    Shuf__Permute small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    start_gpu(&h, 8000);
-    for (unsigned i = 0; i < USERS; i++)
-        user[i] = begin_endless_job(&h, i);
-    wire_await_queued(&h, USERS);
-    struct wire *w = wire_greet(&h);
-    for (small.seed = 0; small.seed < REQUESTS; small.seed++) {
-        const unsigned before = seen->calls_done;
-        wire_send_permute(w, &small);
-        wire_expect(w, SHUF_OK, "");
-        slow += seen->calls_done - before >= USERS; /* its own call is among them */
-    }
-    assert_true(slow <= REQUESTS / 2);
-    if (seen->late_calls > seen->calls / 4)
-        fail_msg("%u of %u calls waited for another", seen->late_calls, seen->calls);
-    wire_close(w);
-    for (unsigned i = 0; i < USERS; i++) {
-        assert_true(seen->calls_of[i] > 0);
-        wire_close(user[i]);
-    }
-    assert_true(harness_stop(&h));
-}
-
-/* A job that does not pause keeps the device from the others only for a time. The other users then
- * take turns, even if a turn has passed when their jobs begin, and nothing else wakes the loop. */
-static void test_users_take_turns_beside_a_stuck_job(void **state)
-{
-    (void)state;
-    enum { USERS = 3, CALLS = 10 };
-    struct harness h;
-    struct wire *user[USERS];
-    start_gpu(&h, 1000);
-    faults->workspace_us = 5000;
-    faults->full_later = true;
-    faults->full_count = 1;
-    faults->full_from = seen->allocations + 1;
-    user[0] = begin_endless_job(&h, 0);
-    for (unsigned waited = 0; seen->allocations < faults->full_from;)
-        wire_wait(&waited, "the first job allocates memory");
-    for (unsigned i = 1; i < USERS; i++)
-        user[i] = begin_endless_job(&h, i);
-    for (unsigned i = 1, waited = 0; i < USERS; i++)
-        while (seen->calls_of[i] < CALLS)
-            wire_wait(&waited, "calls of the other users");
-    assert_int_equal(seen->calls_of[0], 0);
-    faults->full_later = false;
-    for (unsigned i = 0; i < USERS; i++)
-        wire_close(user[i]);
-    assert_true(harness_stop(&h));
-}
-
 static void test_no_device(void **state)
 {
     (void)state;
@@ -429,8 +346,6 @@ int main(void)
         cmocka_unit_test_setup(test_shuffle_of_result_being_computed, fake_backend_reset),
         cmocka_unit_test_setup(test_device_hangs, fake_backend_reset),
         cmocka_unit_test_setup(test_result_in_device_memory_is_reused, fake_backend_reset),
-        cmocka_unit_test_setup(test_calls_of_users_do_not_queue_up, fake_backend_reset),
-        cmocka_unit_test_setup(test_users_take_turns_beside_a_stuck_job, fake_backend_reset),
         cmocka_unit_test_setup(test_no_device, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

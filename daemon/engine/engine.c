@@ -122,14 +122,14 @@ static void start_timer(struct shuf__engine *engine, uint64_t ns)
     uv_timer_start(&engine->turn_timer, engine->turn_timer.timer_cb, ns / 1000000 + 1, 0);
 }
 
-/* Starts the timer for the end of the running job's turn, if another user waits, and returns the
- * rest of the turn. If another user comes later, shuf__engine_submit() starts the timer. */
-static uint64_t start_turn_timer(struct shuf__engine *engine)
+/* Whether the running job's turn goes on. If another user waits, starts the timer for its end. If
+ * another user comes later, shuf__engine_submit() starts the timer. */
+static bool turn_goes_on(struct shuf__engine *engine)
 {
     const uint64_t left = shuf__holder_time_left(&engine->holder);
-    if (left != UINT64_MAX)
+    if (left > 0 && left != UINT64_MAX)
         start_timer(engine, left);
-    return left;
+    return left > 0;
 }
 
 /* False: a job that is told to pause still has the device. */
@@ -141,13 +141,13 @@ static bool try_hand_over(struct shuf__engine *engine)
     return left == 0;
 }
 
-/* Pauses the running job at the end of its turn, if a job of another user can run. False: a job
- * still has the device. Without a free lane, waiting jobs cannot run: the engine schedules again
- * when a lane opens or a job ends. */
+/* Pauses the running job, if a job of another user can run. False: a job still has the device.
+ * Without a free lane, waiting jobs cannot run: the engine schedules again when a lane opens or a
+ * job ends. */
 static bool try_pause(struct shuf__engine *engine, bool may_begin)
 {
     const struct shuf__turn_user *user = engine->holder.running->user;
-    if (!shuf__turns_has_others(&engine->turns, user, may_begin) || start_turn_timer(engine) > 0)
+    if (!shuf__turns_has_others(&engine->turns, user, may_begin))
         return false;
     shuf__holder_pause(&engine->holder);
     return try_hand_over(engine);
@@ -157,7 +157,7 @@ static bool try_pause(struct shuf__engine *engine, bool may_begin)
  * pauses. */
 static void schedule(struct shuf__engine *engine)
 {
-    if (!try_hand_over(engine))
+    if (!try_hand_over(engine) || (engine->holder.running && turn_goes_on(engine)))
         return;
     struct shuf__lane *lane = shuf__lanes_find_free(&engine->lanes);
     if (engine->holder.running && !try_pause(engine, lane != NULL))
@@ -170,7 +170,8 @@ static void schedule(struct shuf__engine *engine)
         resume(engine, user->active);
     else if (!begin_job(engine, user, lane))
         return;
-    start_turn_timer(engine);
+    if (!turn_goes_on(engine))
+        start_timer(engine, 0); /* a slow begin has used the turn */
 }
 
 static void on_turn_end(uv_timer_t *timer)
