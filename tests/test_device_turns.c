@@ -9,12 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct wire *begin_endless_job(const struct harness *h, unsigned i)
+enum { USER = 61000 }; /* the first of the users */
+
+static struct wire *begin_endless_job(const struct harness *h, uid_t user, uint64_t seed)
 {
-    enum { USER = 61000 };
     Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
-    struct wire *w = wire_greet_as(h, USER + i);
-    endless.seed = i;
+    struct wire *w = wire_greet_as(h, user);
+    endless.seed = seed;
     wire_send_permute(w, &endless);
     return w;
 }
@@ -43,7 +44,7 @@ static void test_calls_of_users_do_not_queue_up(void **state)
     Shuf__Permute small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     start_gpu(&h, 8000);
     for (unsigned i = 0; i < USERS; i++)
-        user[i] = begin_endless_job(&h, i);
+        user[i] = begin_endless_job(&h, USER + i, i);
     wire_await_queued(&h, USERS);
     struct wire *w = wire_greet(&h);
     for (small.seed = 0; small.seed < REQUESTS; small.seed++) {
@@ -73,10 +74,7 @@ static void test_one_user_has_one_lane(void **state)
     struct wire *job[JOBS];
     start_gpu(&h, 1000);
     for (unsigned i = 0; i < JOBS; i++) {
-        Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
-        job[i] = wire_greet(&h);
-        endless.seed = i;
-        wire_send_permute(job[i], &endless);
+        job[i] = begin_endless_job(&h, USER, i);
         wire_await_queued(&h, i + 1);
     }
     for (unsigned waited = 0; seen->calls < 10;)
@@ -100,11 +98,11 @@ static void test_users_take_turns_beside_a_stuck_job(void **state)
     faults->full_later = true;
     faults->full_count = 1;
     faults->full_from = seen->allocations + 1;
-    user[0] = begin_endless_job(&h, 0);
+    user[0] = begin_endless_job(&h, USER, 0);
     for (unsigned waited = 0; seen->allocations < faults->full_from;)
         wire_wait(&waited, "the first job allocates memory");
     for (unsigned i = 1; i < USERS; i++)
-        user[i] = begin_endless_job(&h, i);
+        user[i] = begin_endless_job(&h, USER + i, i);
     for (unsigned i = 1, waited = 0; i < USERS; i++)
         while (seen->calls_of[i] < CALLS)
             wire_wait(&waited, "calls of the other users");

@@ -132,7 +132,7 @@ static bool turn_goes_on(struct shuf__engine *engine)
     return left > 0;
 }
 
-/* False: a job that is told to pause still has the device. */
+/* False: the next job still waits for the one that was told to pause. The timer ends this wait. */
 static bool try_hand_over(struct shuf__engine *engine)
 {
     const uint64_t left = shuf__holder_try_hand_over(&engine->holder);
