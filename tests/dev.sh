@@ -15,7 +15,7 @@ case $* in
 --preset*) echo "$CACHE" >build/release/CMakeCache.txt ;;
 --build*)
     echo "[17/629] Building C object x.o"
-    sleep 3
+    sleep "${SLOW-0}"
     [ -z "${BREAK-}" ] || { echo "x.c:1: error: broken"; exit 1; }
     ;;
 *-P*) printf '%s\n' "-- Removing: x" "-- Kept: shufd.conf, which was edited" ${ACTIVE+"Warning: units" "    systemctl stop"} ;;
@@ -44,7 +44,7 @@ expect_not() {
     fi
 }
 
-PREFIX=$directory/prefix ./dev install >output 2>&1
+SLOW=2 PREFIX=$directory/prefix ./dev install >output 2>&1
 expect "dev: [17/629] Building C object x.o"
 expect "export PATH=$directory/prefix/bin:\$PATH"
 expect "export LD_LIBRARY_PATH=$directory/prefix/lib64"
@@ -210,16 +210,24 @@ for command in install uninstall test demo package format; do
     [ ! -e build/commands ]
 done
 
-# Without network ./dev test goes on without Ray, unless DEV_REQUIRE_RAY is set.
+# The commands of tests pass their arguments to tests/suite. Without network ./dev test-parts goes on without
+# Ray, unless DEV_REQUIRE_RAY is set.
+mkdir tests
+printf '#!/bin/sh\necho "suite $*"\n' >tests/suite
+chmod +x tests/suite
+./dev test --busy >output 2>&1
+expect "suite quick --busy"
+./dev check --repeat 200 server >output 2>&1
+expect "suite check --repeat 200 server"
 printf '#!/bin/sh\necho "no network" >&2\nexit 1\n' >bin/python3
 chmod +x bin/python3
-if BREAK=1 DEV_REQUIRE_RAY='' ./dev test >output 2>&1; then exit 1; fi
+DEV_REQUIRE_RAY='' ./dev test-parts --changed kernels >output 2>&1
 expect "no network"
 expect "dev: Ray could not be installed: ctest skips the test python_ray"
-expect "dev: building dev"
-if DEV_REQUIRE_RAY=1 ./dev test >output 2>&1; then exit 1; fi
+expect "suite parts --changed kernels"
+if DEV_REQUIRE_RAY=1 ./dev test-parts >output 2>&1; then exit 1; fi
 expect "dev: Ray could not be installed, and DEV_REQUIRE_RAY is set"
-expect_not "dev: building dev"
+expect_not "suite parts"
 rm bin/python3
 
 # A build by pip needs the headers of Python. Without them and without apt-get, ./dev names the packages.

@@ -92,7 +92,7 @@ static void uneven(void **state)
 {
     (void)state;
     random_start("uneven");
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < (computation_full ? 60 : 20); i++) {
         uint64_t input[WORLD_MOST], output[WORLD_MOST];
         const uint64_t world = 1 + random_below(WORLD_MOST);
         struct shuf__plan plan =
@@ -191,7 +191,7 @@ static void many_records(void **state)
 {
     (void)state;
     random_start("many_records");
-    for (uint64_t world = 1; world <= 4096; world *= 4) {
+    for (uint64_t world = 1; world <= (computation_full ? 4096 : 64); world *= 4) {
         const struct shuf__plan plan =
             plan_of(1500001 * world, random_below(world), world, random_below(2));
         check_plan(&plan, SHUF_AUTO);
@@ -205,7 +205,7 @@ static void one_sided(void **state)
     (void)state;
     enum { UNIT = SHUF__PART_UNIT, MOST = SHUF__RANKS_ONE_SIDED };
     random_start("one_sided");
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < (computation_full ? 60 : 20); i++) {
         uint64_t input[MOST], output[MOST];
         const uint64_t world = 1 + random_below(i % 2 ? 5 : MOST);
         struct shuf__plan plan =

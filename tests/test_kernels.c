@@ -35,7 +35,7 @@ static void golden_table_matches(void **state)
     unsigned rows = 0;
     FILE *table = golden_open("permute.txt");
     for (; golden_next(table, &row); rows++) {
-        if (rows % GOLDEN_STEP != 0)
+        if (!computation_full && rows % 3 != 0)
             continue;
         check_golden(&row, 4);
         check_golden(&row, 8);

@@ -20,6 +20,7 @@
 enum { SKIPPED = 77, GUARD = 64 };
 
 struct shuf__backend *backend;
+bool computation_full;
 enum shuf__memory computation_kind = SHUF__MEMORY_KINDS;
 
 struct shuf__backend *computation_open(const char *spec)
@@ -59,6 +60,8 @@ int computation_run_tests(int argc, char **argv, const struct CMUnitTest *tests,
 {
     int failed = 0;
     backend = computation_open(argc == 2 ? argv[1] : "");
+    computation_full = strcmp(backend->ops->name, "cuda") == 0 || getenv("SHUF_TEST_FULL") ||
+                       (strcmp(argv[1], "cpu") == 0 && !TEST_SANITIZED);
     while (computation_next_kind())
         failed += _cmocka_run_group_tests(computation_kind_name(), tests, count, NULL, NULL);
     backend->ops->close(backend);
