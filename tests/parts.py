@@ -15,10 +15,11 @@ Run = collections.namedtuple("Run", "preset tests without environment", defaults
 Part = collections.namedtuple("Part", "name runs sources command", defaults=(None,))
 
 WIDTHS = r"(kernels|slices|rank_index|shuffle|streams|workspace)\.cpu\.(scalar|avx2|avx512)"
+OLD_KERNEL = r".*\.old_kernel|old_kernel|no_processes"
 AVX512 = r".*\.cpu\.avx512"
 TOOLS = r"(quality|gauss_tables).*"
 BENCHMARKS = r"bench_load|shufctl_bench\..*"
-LAUNCHED = r"python_(global_shuffle|global_shuffle_ends|idle_threads|kernel_moves|processes|ray|store_gather|torch_faults)"
+LAUNCHED = r"python_(example|global_shuffle|global_shuffle_ends|idle_threads|kernel_moves|processes|ray|store_gather|torch_faults)"
 PROGRAMS = r"[a-z_]+(\.[a-z0-9_.]+)?"
 SCRIPTS = (r"python_.*|completion|dashboards|dev|exchange_model|exports.*|hardened|install.*|kubernetes|layers|links|"
            r"man|metrics_doc|options|packaged_.*|postinst|serve_gpus|shape|snippets|speed_again|syscalls|units")
@@ -47,9 +48,10 @@ PARTS = (
     Part("cuda", [Run("cuda", r".*\.cuda")], ("core", "kernels", "client/nccl", "tests/*.cu", *BUILD)),
     Part("quality", [Run("dev", TOOLS)], ("core", "kernels/inline", "tools", "tests/test_quality*", "tests/test_gauss*",
                                           *BUILD)),
-    Part("launched", [Run("dev", LAUNCHED)], (*LIBRARY, "client/python", *BUILD)),
+    Part("launched", [Run("dev", LAUNCHED + "|python_torch", environment={"SHUF_TEST_FULL": "1"})], (*LIBRARY, "client/python", *BUILD)),
     Part("asan", [Run("asan", PROGRAMS, f"{QUICK_ASAN}|{NOT_SANITIZED}")], (*DAEMON, *C_TESTS, *BUILD)),
     Part("tsan", [Run("tsan", PROGRAMS, f"{QUICK_TSAN}|{NOT_SANITIZED}")], (*DAEMON, *C_TESTS, *BUILD)),
+    Part("old-kernel", [Run("dev", OLD_KERNEL)], (*DAEMON, *C_TESTS, *BUILD)),
     Part("endurance", [Run("dev", "soak|faults.*"), Run("asan", "soak|faults.*")],
          (*DAEMON, "tests/soak", "tests/faults", *BUILD)),
     Part("system", [], (*DAEMON, "client/python", "config", "debian", "docs/man", "docs/node.md", "packaging", "systemd",
@@ -57,7 +59,7 @@ PARTS = (
 )
 
 # In the quick suite the widest vectors run in full, and these parts are left to their own runs.
-LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, "soak|faults.*", r".*\.cuda"))}
+LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, OLD_KERNEL, "soak|faults.*", r".*\.cuda"))}
 
 # What a test needs from the build, if its command does not name it.
 NEEDS = {

@@ -142,8 +142,10 @@ static void fixed_point_beyond_n_is_skipped(void **state)
 static void many_records_match(void **state)
 {
     (void)state;
-    check_every_algorithm(LARGE + 1, 1);
     check_every_algorithm(LARGE + 1, 8);
+    if (!computation_full)
+        return;
+    check_every_algorithm(LARGE + 1, 1);
     check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 3));
     check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, LARGE + 1, 4));
     check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PHILOX24, LARGE, 4));
@@ -168,6 +170,8 @@ static void huge_records_match(void **state)
 {
     (void)state;
     check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PHILOX24, 259, 524288));
+    if (!computation_full)
+        return;
     check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 1, 100000000));
     check_shuffle_and_inverse(computation_of(SHUF_ALGORITHM_PRIMEFOLD, 2, 50000001));
 }

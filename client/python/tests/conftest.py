@@ -24,6 +24,18 @@ LAUNCHERS = {  # the variables of a rank and of the number of ranks
 }
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: runs only if $SHUF_TEST_FULL is set, as in the part `launched`")
+
+
+def pytest_collection_modifyitems(items):
+    """Long tests add further parameters to a test that also runs without $SHUF_TEST_FULL."""
+    if "SHUF_TEST_FULL" not in os.environ:
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="SHUF_TEST_FULL is not set"))
+
+
 def skip_fork_under_asan():
     """Skips a test whose forked processes have parents with threads, such as those of multiprocessing.Queue, in a build
     with AddressSanitizer. GCC's does not hold the locks of its allocator during fork(), so a child may inherit one that a

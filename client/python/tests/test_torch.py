@@ -438,7 +438,7 @@ def test_replacement_is_uniform(client):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.parametrize("workers", [0, 2, 8])
+@pytest.mark.parametrize("workers", [0, 2, pytest.param(8, marks=pytest.mark.long)])
 def test_data_loader(client, workers, method):
     if workers == 0 and method == "spawn":
         pytest.skip("no process to start")
@@ -719,7 +719,8 @@ def rank_main(rank, world, port, socket, seed, out):
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("seeds", [(7, 7, 7), (7, 7, 8), (7, None, 7)])
+@pytest.mark.parametrize("seeds", [pytest.param((7, 7, 7), marks=pytest.mark.long), (7, 7, 8),
+                                   pytest.param((7, None, 7), marks=pytest.mark.long)])  # fmt: skip
 def test_verify(daemon, seeds):
     import multiprocessing
     import socket
