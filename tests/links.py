@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the documents. Each relative link in a *.md file must name an existing file and heading, and
-docs/index.md, if it exists, must have a link to every document.
+docs/index.md, if it exists, must have a link to every document. A name such as shuf_permute or SHUF_MEMFD must
+be a word of the sources, if they lie beside the documents.
 
     tests/links.py [ROOT]
 """
@@ -14,6 +15,9 @@ LINK = re.compile(r"\]\(([^()\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"^    .*$|`[^`\n]*`", re.MULTILINE)  # an indented line, or code within a line
+NAME = re.compile(r"\b(?:shuf|SHUF|SHUFD)_[A-Za-z0-9_]*[A-Za-z0-9]\b(?!\(\d\)|\.\d)")  # a manual page may have any name
+SOURCES = ("CMakeLists.txt", "bench", "cli", "client", "cmake", "core", "daemon", "kernels", "proto", "tests", "tools")
+SOURCE = {".c", ".cmake", ".cu", ".cuh", ".def", ".h", ".in", ".inc", ".proto", ".py", ".sh", ".txt", ""}
 SKIPPED = {"build", ".git", ".cache"}
 
 
@@ -42,12 +46,26 @@ def links(page, text):
         yield link, (page.parent / path).resolve() if path else page, anchor
 
 
+def source_names(root):
+    """The names in the sources below `root`; without sources an empty set."""
+    names = set()
+    for entry in SOURCES:
+        for path in (root / entry, *(root / entry).rglob("*")):
+            if path.suffix in SOURCE and path.is_file() and "results" not in path.parts:
+                names.update(NAME.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return names
+
+
 def faults(root):
+    names = source_names(root)
     texts = {page.resolve(): page.read_text(encoding="utf-8") for page in documents(root)}
     index = root / "docs" / "index.md"
     known = {index}
     for page, text in texts.items():
         where = page.relative_to(root)
+        if page.name != "CHANGELOG.md" and names:
+            for name in sorted(set(NAME.findall(text)) - names - {"shuf_NAME"}):
+                yield f"{where}: {name}: the sources have no such name"
         for link, target, anchor in links(page, text):
             if page == index:
                 known.add(target)
