@@ -3,7 +3,8 @@
 
 A pattern matches the whole name of a test. A test of the preset `dev` that no part names is in the quick
 suite. With a sanitizer the quick suite has one test for each parser, each kind of request, and each place
-where threads meet. Benchmarks, tools, Python and further vector widths run without a sanitizer only.
+where threads meet. Benchmarks, tools, further vector widths and Python run without a sanitizer only, except the test
+of the binding in C, python_client.
 """
 import collections
 
@@ -21,7 +22,7 @@ TOOLS = r"(quality|gauss_tables).*"
 BENCHMARKS = r"bench_load|shufctl_bench\..*"
 LAUNCHED = r"python_(example|global_shuffle|global_shuffle_ends|idle_threads|kernel_moves|processes|ray|store_gather|torch_faults)"
 PROGRAMS = r"[a-z_]+(\.[a-z0-9_.]+)?"
-SCRIPTS = (r"python_.*|completion|dashboards|dev|exchange_model|exports.*|hardened|install.*|kubernetes|layers|links|"
+SCRIPTS = (r"python_(?!client$).*|completion|dashboards|dev|exchange_model|exports.*|hardened|install.*|kubernetes|layers|links|"
            r"man|metrics_doc|options|packaged_.*|postinst|serve_gpus|shape|snippets|speed_again|syscalls|units")
 NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak", "faults.*"))
 
