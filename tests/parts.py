@@ -38,14 +38,17 @@ QUICK = (
     Run("tsan", QUICK_TSAN),
 )
 
-BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake", "dev", "tests/parts.py", "tests/suite")
+BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake", "tests/parts.py")
 LIBRARY = ("core", "proto", "kernels", "client/*.c", "client/*.h", "client/CMakeLists.txt", "client/include")
 DAEMON = (*LIBRARY, "daemon", "cli", "client/shufctl")
 C_TESTS = ("tests/*.c", "tests/*.h", "tests/*.txt", "tests/fake", "tests/fuzz", "tests/support", "tests/vectors")
 
+KERNEL_TESTS = tuple(f"tests/test_{name}.c" for name in ("kernels", "slices", "rank_index", "shuffle", "streams",
+                                                         "workspace"))
+
 PARTS = (
     Part("kernels", [Run("dev", WIDTHS, environment={"SHUF_TEST_FULL": "1"})],
-         ("core", "kernels", *C_TESTS, *BUILD)),
+         ("core", "kernels", "tests/support", "tests/vectors", *KERNEL_TESTS, *BUILD)),
     Part("cuda", [Run("cuda", r".*\.cuda")], ("core", "kernels", "client/nccl", "tests/*.cu", *BUILD)),
     Part("quality", [Run("dev", TOOLS)], ("core", "kernels/inline", "tools", "tests/test_quality*", "tests/test_gauss*",
                                           *BUILD)),
@@ -56,7 +59,7 @@ PARTS = (
     Part("endurance", [Run("dev", "soak|faults.*"), Run("asan", "soak|faults.*")],
          (*DAEMON, "tests/soak", "tests/faults", *BUILD)),
     Part("system", [], (*DAEMON, "client/python", "config", "debian", "docs/man", "docs/node.md", "packaging", "systemd",
-                        "tests/system", *BUILD), ("./dev", "test-system")),
+                        "dev", "tests/system", *BUILD), ("./dev", "test-system")),
 )
 
 # In the quick suite the widest vectors run in full, and these parts are left to their own runs.
