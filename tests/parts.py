@@ -28,7 +28,7 @@ NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak
 
 QUICK_ASAN = (r"fuzz_.*|message|frame|request.*|npy|format|inbox|reading|lease_table|spans|partition|"
               r"(server|leases|cache|blocks|client|client_lease|client_exchange|shuffle_wire|buffer_wire|"
-              r"stream_wire|index|keys|config|shufctl|shufctl_shuffle)\.cpu|"
+              r"stream_wire|index|keys|config)\.cpu|"
               r"client_peer|lease_peer|listing_peer|(kernels|shuffle|streams|exchange_device)\.cpu")
 QUICK_TSAN = r"device|turns|log\.cpu|(server|prefetch|cancel|in_use|client|warm_daemon)\.cpu|(kernels|shuffle)\.cpu"
 
