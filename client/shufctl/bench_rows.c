@@ -135,7 +135,8 @@ static shuf_status run_request(shuf *handle, uint64_t n, struct shuf__bench_row 
 
 /* ---- torch ---- */
 
-/* Prints the best time in nanoseconds, or a word. */
+/* Prints the best time in nanoseconds, or a word. Without -I, Python would load a torch.py of the
+ * current directory. */
 static const char script[] = "import sys, time\n"
                              "n, device = int(float(sys.argv[1])), sys.argv[2]\n"
                              "try:\n"
@@ -158,7 +159,7 @@ static void run_torch(const char *device, uint64_t n, struct shuf__bench_row *ro
 {
     char command[2048], *end;
     snprintf(command, sizeof command,
-             "exec timeout 20 python3 -c \"%s\" %" PRIu64 " %s 2>/dev/null", script, n, device);
+             "exec timeout 20 python3 -I -c \"%s\" %" PRIu64 " %s 2>/dev/null", script, n, device);
     FILE *pipe = popen(command, "re");
     if (!pipe || !fgets(row->why, sizeof row->why, pipe))
         snprintf(row->why, sizeof row->why, "python3 has failed");
