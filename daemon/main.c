@@ -12,6 +12,7 @@
 #include "handlers/service.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "process_limits.h"
 #include "server.h"
 #include "streams.h"
 
@@ -195,6 +196,8 @@ int main(int argc, char **argv)
         shuf__config_print(&config, stdout);
         return EX_OK;
     }
+    if (shuf__limits_check(&error))
+        return fail_start(&arguments, &config, &log, EX_OSERR, &error);
     /* Checked before the socket is opened. Else, if another daemon has the socket, that error would
      * hide this one. */
     if (shuf__backend_check(config.backend, &error)) {
