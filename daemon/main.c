@@ -99,7 +99,7 @@ static error_t take_option(int option, char *value, struct argp_state *state)
     struct arguments *arguments = state->input;
     const int key = key_of(option);
     if (key == SHUF__CONFIG_socket && !*value) /* perhaps an empty variable of a script */
-        argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
+        shuf__option_fail(state, EX_USAGE, "--socket '': expected the path of a socket");
     if (key < SHUF__CONFIG_KEYS) {
         arguments->source.value[key] = value;
         return 0;

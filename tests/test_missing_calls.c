@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A daemon in a sandbox that refuses a system call of shared memory, or that hides /proc/meminfo. It
- * says so, also with --check, and serves copies within the configured memory.
+ * A daemon in a sandbox that refuses a system call of shared memory, or that hides /proc/meminfo.
+ * It says so, also with --check, and serves copies within the configured memory.
  */
 #include "shuf.h"
 #include "support/child.h"
@@ -48,7 +48,7 @@ static void hide_meminfo(void)
 
 static void expect_warning(const char *text)
 {
-    static const char *const arguments[] = {"--no-config", "--backend", "cpu",  "--socket",
+    static const char *const arguments[] = {"--no-config", "--backend", "cpu", "--socket",
                                             "/tmp/none",   "--check",   NULL};
     char output[2048];
     assert_int_equal(harness_run(arguments, output, sizeof output), 0);

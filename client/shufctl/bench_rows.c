@@ -5,6 +5,7 @@
 #include "bench_rows.h"
 
 #include "clock.h"
+#include "error.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -166,6 +167,7 @@ static void run_torch(const char *device, uint64_t n, struct shuf__bench_row *ro
     if (pipe)
         pclose(pipe);
     row->why[strcspn(row->why, "\n")] = '\0';
+    shuf__make_printable(row->why);
     const uint64_t ns = strtoull(row->why, &end, 10);
     if (end == row->why || *end)
         return;
