@@ -5,6 +5,7 @@
  */
 #include "option_parse.h"
 
+#include "error.h"
 #include "nearest.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static bool every_option(const struct argp *argp, bool (*see)(void *, const stru
 struct search {
     const char *word; /* behind its dashes */
     size_t length;    /* up to a "=" */
-    bool is_long, is_exact;
+    bool is_long, is_exact, is_ambiguous;
     const struct argp_option *found;
 };
 
@@ -64,9 +65,10 @@ static bool match(void *context, const struct argp_option *o)
     }
     if (!o->name || strncmp(o->name, s->word, s->length) != 0)
         return false;
-    s->found = o; /* an abbreviation: argp accepts it if it fits only one option */
     s->is_exact = o->name[s->length] == '\0';
-    return s->is_exact;
+    s->is_ambiguous = !s->is_exact && s->found && strcmp(s->found->name, o->name) != 0;
+    s->found = o; /* an abbreviation: argp accepts it if it fits only one option */
+    return s->is_exact || s->is_ambiguous;
 }
 
 static struct search search_of(const char *option)
@@ -154,8 +156,20 @@ refuse(const char *program, const char *format, ...)
     va_start(args, format);
     vsnprintf(mistake, sizeof mistake, format, args);
     va_end(args);
+    shuf__make_printable(mistake);
     fprintf(stderr, "%s: %s\n", program, mistake);
     return EX_USAGE;
+}
+
+void shuf__option_fail(const struct argp_state *state, int code, const char *format, ...)
+{
+    va_list args;
+    char text[SHUF__ERROR_TEXT];
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    shuf__make_printable(text);
+    argp_failure(state, code, 0, "%s", text);
 }
 
 int shuf__option_refuse_unknown(const struct argp *argp, const char *program, const char *option)
@@ -173,6 +187,20 @@ int shuf__option_refuse_valueless(const struct argp *argp, const char *program, 
     every_option(argp, match, &s);
     return refuse(program, "option '%.64s' requires an argument; expected %.64s %s", option, option,
                   s.found->arg);
+}
+
+/* For an abbreviation that fits several options. getopt would print the word as it is. */
+static int refuse_ambiguous(const char *program, const char *option)
+{
+    return refuse(program, "option '%.64s' is ambiguous; %s --help lists the options", option,
+                  program);
+}
+
+static bool is_ambiguous(const struct argp *argp, const char *option)
+{
+    struct search s = search_of(option);
+    every_option(argp, match, &s);
+    return s.is_ambiguous;
 }
 
 /* argp and getopt print their own messages and call exit(), so only an exit handler sees every
@@ -211,6 +239,8 @@ void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *i
         words = 1;
         if (argv[i][0] != '-' || !argv[i][1])
             continue;
+        if (is_ambiguous(argp, argv[i]))
+            exit(refuse_ambiguous(program, argv[i]));
         words = shuf__option_words(argp, argv[i]);
         if (words == 0)
             exit(shuf__option_refuse_unknown(argp, program, argv[i]));

@@ -12,6 +12,11 @@
 /* Parses like argp_parse(), and ends the process like it. After a mistake the exit code is 64. */
 void shuf__options_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* Ends the process like argp_failure(), with a printable message: it may have a word of the command
+ * line, which must not control a terminal. */
+void shuf__option_fail(const struct argp_state *state, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Calls `see` for each option of a parser and of its children, until it returns true. */
 bool shuf__option_each(const struct argp *argp, bool (*see)(void *, const struct argp_option *),
                        void *context);

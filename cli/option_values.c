@@ -41,10 +41,10 @@ static void refuse_argument(struct argp_state *state, const char *text)
         if (rows[i].is_numeric == is_numeric(text) &&
             shuf__option_exists(state->root_argp, rows[i].option) &&
             !is_given(state, rows[i].option))
-            argp_failure(state, EX_USAGE, 0,
-                         "argument '%.64s': expected only options; did you mean --%s %.64s?", text,
-                         rows[i].option, text);
-    argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected only options", text);
+            shuf__option_fail(state, EX_USAGE,
+                              "argument '%.64s': expected only options; did you mean --%s %.64s?",
+                              text, rows[i].option, text);
+    shuf__option_fail(state, EX_USAGE, "argument '%.64s': expected only options", text);
 }
 
 error_t shuf__option_common(int key, const char *text, struct argp_state *state)
@@ -72,7 +72,7 @@ void shuf__option_number(struct argp_state *state, const char *field, const char
 {
     struct shuf__error error;
     if (shuf__number_parse(field, text, value, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
 }
 
 void shuf__option_number_in(struct argp_state *state, const char *field, const char *text,
@@ -80,7 +80,7 @@ void shuf__option_number_in(struct argp_state *state, const char *field, const c
 {
     struct shuf__error error;
     if (shuf__number_parse_in(field, text, least, most, value, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
 }
 
 shuf_dtype shuf__option_dtype(struct argp_state *state, const char *field, const char *text,
@@ -89,7 +89,7 @@ shuf_dtype shuf__option_dtype(struct argp_state *state, const char *field, const
     struct shuf__error error;
     shuf_dtype dtype = SHUF_AUTO;
     if (shuf__dtype_parse(field, text, set, &dtype, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
     return dtype;
 }
 
@@ -108,8 +108,8 @@ void shuf__option_require(struct argp_state *state, const struct shuf__required 
         missing++;
     }
     if (missing > 0)
-        argp_failure(state, EX_USAGE, 0, "%s: missing; expected %s, as in%s", names,
-                     missing == 1 ? "it" : "them", examples);
+        shuf__option_fail(state, EX_USAGE, "%s: missing; expected %s, as in%s", names,
+                          missing == 1 ? "it" : "them", examples);
 }
 
 int shuf__option_choice(struct argp_state *state, const char *field, const char *text,
@@ -119,12 +119,12 @@ int shuf__option_choice(struct argp_state *state, const char *field, const char 
         if (strcmp(names[i], text) == 0)
             return i;
     char hint[SHUF__HINT];
-    argp_failure(state, EX_USAGE, 0, "%s %.64s: expected %s%s", field, *text ? text : "''",
-                 expected, shuf__hint_of(text, names, hint));
+    shuf__option_fail(state, EX_USAGE, "%s %.64s: expected %s%s", field, *text ? text : "''",
+                      expected, shuf__hint_of(text, names, hint));
     return 0;
 }
 
 void shuf__option_refuse_both(struct argp_state *state, const char *one, const char *other)
 {
-    argp_failure(state, EX_USAGE, 0, "%s: excludes %s; expected only one of the two", one, other);
+    shuf__option_fail(state, EX_USAGE, "%s: excludes %s; expected only one of the two", one, other);
 }

@@ -7,6 +7,7 @@
 #define SHUF__OPTION_VALUES_H
 
 #include "dtype.h"
+#include "option_parse.h"
 
 #include <argp.h>
 #include <stdbool.h>

@@ -9,6 +9,7 @@
 #include "json.h"
 #include "nearest.h"
 #include "option_parse.h"
+#include "search_path.h"
 #include "streams.h"
 
 #include <stdbool.h>
@@ -189,6 +190,7 @@ int shuf__program_run(const struct shuf__program *program, int argc, char **argv
     shuf__program_name = program->name;
     argp_program_version = version;
     shuf__streams_prepare();
+    shuf__search_path_clean();
     shuf__json_prepare();
     if (argc > 1 && strcmp(argv[1], "--completion") == 0)
         return argc == 3 ? shuf__completion_print(program, argv[2])

@@ -56,6 +56,47 @@ uint64_t shuf__plan_parts(const struct shuf__plan *plan)
     return places ? (places - 1) / plan->part + 1 : 1;
 }
 
+/* Of both sides: the counts to and from each rank, then a number for each record of the input and
+ * the output. One-sided: for each part the begins of its windows and its end, then two numbers for
+ * each record of the output. */
+static uint64_t numbers_of(const struct shuf__plan *plan)
+{
+    if (plan->part)
+        return shuf__plan_parts(plan) * (shuf__plan_windows(plan).count + 1) +
+               2 * shuf__plan_part(plan, plan->rank, true).count;
+    return 2 * plan->world + shuf__plan_part(plan, plan->rank, false).count +
+           shuf__plan_part(plan, plan->rank, true).count;
+}
+
+/* ---- Lists of sizes -------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t digest, uint64_t value, uint64_t factor)
+{
+    digest = (digest ^ value) * factor;
+    return digest ^ digest >> 32;
+}
+
+/* No size is UINT64_MAX, which stands for a missing list. */
+static void digest_list(const uint64_t *list, uint64_t world, uint64_t digest[2])
+{
+    const uint64_t missing = UINT64_MAX;
+    for (uint64_t r = 0; r < (list ? world : 1); r++) {
+        const uint64_t value = list ? list[r] : missing;
+        digest[0] = mix(digest[0], value, UINT64_C(0x9e3779b97f4a7c15));
+        digest[1] = mix(digest[1], value, UINT64_C(0xd1342543de82ef95));
+    }
+}
+
+/* A user could make two lists with one digest. It would get the plan of its own other list, because
+ * users share no results. */
+static void digest_lists(struct shuf__plan *plan)
+{
+    plan->digest[0] = 1;
+    plan->digest[1] = 2;
+    digest_list(plan->input, plan->world, plan->digest);
+    digest_list(plan->output, plan->world, plan->digest);
+}
+
 static bool copy_list(const uint64_t **list, uint64_t world)
 {
     uint64_t *copy;
@@ -188,5 +229,7 @@ shuf_status shuf__exchange_make(struct shuf__request *request, struct shuf__erro
         check_sizes("output", plan->output, plan->world, n, error) ||
         check_one_sided(plan, error) || choose_dtype(request, error))
         return error->status;
+    plan->numbers = numbers_of(plan);
+    digest_lists(plan);
     return SHUF_OK;
 }

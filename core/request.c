@@ -56,18 +56,6 @@ static struct shuf__shape shape_of(uint64_t rows, uint64_t count, uint64_t width
     return (struct shuf__shape){rows, count, width, rows * count * width};
 }
 
-/* Of both sides: the counts to and from each rank, then a number for each record of the input and
- * the output. One-sided: for each part the begins of its windows and its end, then two numbers for
- * each record of the output. */
-static uint64_t numbers_of(const struct shuf__plan *plan)
-{
-    if (plan->part)
-        return shuf__plan_parts(plan) * (shuf__plan_windows(plan).count + 1) +
-               2 * shuf__plan_part(plan, plan->rank, true).count;
-    return 2 * plan->world + shuf__plan_part(plan, plan->rank, false).count +
-           shuf__plan_part(plan, plan->rank, true).count;
-}
-
 struct shuf__shape shuf__request_shape(const struct shuf__request *request)
 {
     const unsigned width = shuf__dtype_bytes((int)request->dtype);
@@ -81,7 +69,7 @@ struct shuf__shape shuf__request_shape(const struct shuf__request *request)
     case SHUF__BUFFER:
         return shape_of(1, request->buffer.bytes, 1);
     case SHUF__EXCHANGE:
-        return shape_of(1, numbers_of(&request->plan), width);
+        return shape_of(1, request->plan.numbers, width);
     default:
         return shape_of(0, 0, 0);
     }
@@ -147,23 +135,15 @@ static int compare_look_ups(const struct shuf__look_up *a, const struct shuf__lo
     return compare_permutations(&a->permutation, &b->permutation);
 }
 
-static int compare_sizes(const uint64_t *a, const uint64_t *b, uint64_t world)
-{
-    RETURN_UNLESS_EQUAL(a != NULL, b != NULL);
-    for (uint64_t i = 0; a && i < world; i++)
-        RETURN_UNLESS_EQUAL(a[i], b[i]);
-    return 0;
-}
-
 static int compare_plans(const struct shuf__plan *a, const struct shuf__plan *b)
 {
     RETURN_UNLESS_EQUAL(a->rank, b->rank);
     RETURN_UNLESS_EQUAL(a->world, b->world);
     RETURN_UNLESS_EQUAL(a->inverse, b->inverse);
     RETURN_UNLESS_EQUAL(a->part, b->part);
-    const int permutations = compare_permutations(&a->permutation, &b->permutation);
-    const int inputs = permutations ? permutations : compare_sizes(a->input, b->input, a->world);
-    return inputs ? inputs : compare_sizes(a->output, b->output, a->world);
+    RETURN_UNLESS_EQUAL(a->digest[0], b->digest[0]);
+    RETURN_UNLESS_EQUAL(a->digest[1], b->digest[1]);
+    return compare_permutations(&a->permutation, &b->permutation);
 }
 
 int shuf__request_compare(const struct shuf__request *a, const struct shuf__request *b)

@@ -95,7 +95,9 @@ struct shuf__plan {
     uint64_t rank, world;
     const uint64_t *input, *output; /* lists of the message, or copies by shuf__request_own() */
     bool inverse;
-    uint64_t part; /* one-sided: the places of a part, a multiple of SHUF__PART_UNIT; else 0 */
+    uint64_t part;      /* one-sided: the places of a part, a multiple of SHUF__PART_UNIT; else 0 */
+    uint64_t numbers;   /* of the plan; set by shuf__exchange_make() */
+    uint64_t digest[2]; /* of both lists, so that plans can be compared without them; likewise */
 };
 
 /* The windows of a one-sided plan. A window has 2^bits records of one rank, the last window of a
@@ -195,7 +197,8 @@ struct shuf__windows shuf__plan_windows(const struct shuf__plan *plan);
 uint64_t shuf__plan_parts(const struct shuf__plan *plan);
 
 /* Copies the lists of sizes, so the request stays valid after its message is freed. False: out of
- * memory. shuf__request_disown() frees the copies. */
+ * memory. shuf__request_disown() frees the copies. Then the request can still be compared,
+ * described and measured, but not computed. */
 bool shuf__request_own(struct shuf__request *request);
 void shuf__request_disown(struct shuf__request *request);
 

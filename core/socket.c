@@ -34,6 +34,11 @@ static shuf_status set_path(struct sockaddr_un *address, struct shuf__error *err
         return shuf__fail(error, SHUF_INVALID,
                           "socket %.100s%.100s: %d bytes, expected at most %zu", directory, path,
                           length, sizeof address->sun_path - 1);
+    char printable[sizeof address->sun_path];
+    shuf__make_printable(strcpy(printable, address->sun_path));
+    if (strcmp(printable, address->sun_path) != 0)
+        return shuf__fail(error, SHUF_INVALID,
+                          "socket %s: expected a path without control characters", printable);
     return SHUF_OK;
 }
 

@@ -120,6 +120,11 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
 
 void shuf__check_file_leases(const struct shuf__log *log)
 {
+    if (access("/proc/meminfo", R_OK) != 0)
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "host memory: /proc/meminfo: %s; so shufd does not know how much is free, and "
+                  "only host_memory and control groups limit results; expected a whole /proc",
+                  strerror(errno));
     if (*shuf__transport_memfd_fault())
         shuf__log(log, SHUF__LOG_WARNING,
                   "host memory: %s; so results are copied and not lent (memfd); expected a mounted "

@@ -7,9 +7,12 @@
 #include "check.h"
 #include "net/closing.h"
 
+#include <dirent.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum {
     RESERVED = 80, /* for the device's driver, the log, refused connections, a descriptor to be
@@ -21,6 +24,20 @@ enum {
     SPARE = 16,    /* so that rounded parts are no smaller than those of connections */
     LEAST = 26,    /* 21 of a daemon at rest, and those of a client with a lease */
 };
+
+static uint64_t inherited; /* descriptors of the process that has started the daemon */
+
+/* Without /proc none are counted. */
+static uint64_t count_inherited(void)
+{
+    uint64_t count = 0;
+    DIR *files = opendir("/proc/self/fd");
+    for (const struct dirent *file = NULL; files && (file = readdir(files));)
+        count += file->d_name[0] != '.' && strtol(file->d_name, NULL, 10) > STDERR_FILENO;
+    if (files)
+        closedir(files);
+    return count > 0 ? count - 1 : 0; /* that of the directory */
+}
 
 static uint64_t open_files(void)
 {
@@ -36,12 +53,13 @@ static uint64_t open_files(void)
 shuf_status shuf__descriptors_check(struct shuf__error *error)
 {
     const uint64_t files = open_files();
-    if (files >= LEAST)
+    inherited = count_inherited();
+    if (files >= LEAST + inherited)
         return SHUF_OK;
     return shuf__fail(error, SHUF_IO,
-                      "open files: the limit is %" PRIu64 ", but shufd needs at least %d; raise "
-                      "it with ulimit -n, or with LimitNOFILE= of the unit",
-                      files, LEAST);
+                      "open files: the limit is %" PRIu64 ", but shufd needs at least %" PRIu64
+                      "; raise it with ulimit -n, or with LimitNOFILE= of the unit",
+                      files, LEAST + inherited);
 }
 
 struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients)
@@ -68,7 +86,8 @@ struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
                                               const struct shuf__log *log)
 {
     const uint64_t files = open_files(), closing = room_for_closing(files),
-                   reserved = RESERVED + closing + (strcmp(config->metrics, "off") == 0 ? 0 : HTTP);
+                   reserved = RESERVED + inherited + closing +
+                              (strcmp(config->metrics, "off") == 0 ? 0 : HTTP);
     struct shuf__descriptors found =
         shuf__descriptors_divide(files > reserved ? files - reserved : 0, config->clients);
     found.closing = closing;

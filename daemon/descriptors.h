@@ -19,15 +19,16 @@ struct shuf__descriptors {
     uint64_t closing;    /* the most sockets that wait to be closed (closing.h) */
 };
 
-/* Raises the limit of open files. Fails with SHUF_IO if the daemon cannot start with it. */
+/* Raises the limit of open files, and counts the descriptors that the daemon has inherited. Fails
+ * with SHUF_IO if the daemon cannot start with them. */
 shuf_status shuf__descriptors_check(struct shuf__error *error);
 
 /* Divides `files` descriptors. Blocks have at least a quarter. Connections, client
  * processes and users have at most three for each of `clients` connections, and 16 more. */
 struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients);
 
-/* Raises the limit of open files, and divides it. Warns if the connections of the configuration do
- * not fit. */
+/* Raises the limit of open files, and divides the descriptors that are left. Warns if the
+ * connections of the configuration do not fit. */
 struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
                                               const struct shuf__log *log);
 

@@ -12,6 +12,7 @@
 #include "handlers/service.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "process_limits.h"
 #include "server.h"
 #include "streams.h"
 
@@ -98,7 +99,7 @@ static error_t take_option(int option, char *value, struct argp_state *state)
     struct arguments *arguments = state->input;
     const int key = key_of(option);
     if (key == SHUF__CONFIG_socket && !*value) /* perhaps an empty variable of a script */
-        argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
+        shuf__option_fail(state, EX_USAGE, "--socket '': expected the path of a socket");
     if (key < SHUF__CONFIG_KEYS) {
         arguments->source.value[key] = value;
         return 0;
@@ -195,6 +196,8 @@ int main(int argc, char **argv)
         shuf__config_print(&config, stdout);
         return EX_OK;
     }
+    if (shuf__limits_check(&error))
+        return fail_start(&arguments, &config, &log, EX_OSERR, &error);
     /* Checked before the socket is opened. Else, if another daemon has the socket, that error would
      * hide this one. */
     if (shuf__backend_check(config.backend, &error)) {

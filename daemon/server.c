@@ -424,11 +424,6 @@ static int run(struct shuf__server *server)
 int shuf__server_run(struct shuf__config *config, struct shuf__log *log)
 {
     int code = EX_OSERR;
-    struct shuf__error error;
-    if (shuf__descriptors_check(&error)) {
-        shuf__log(log, SHUF__LOG_ERROR, "%s", error.text);
-        return code;
-    }
     struct shuf__server *server = calloc(1, sizeof *server);
     const bool has_loop = server && uv_loop_init(&server->loop) == 0;
     if (has_loop && shuf__log_start(log)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reports of the daemon to its service manager (sd_notify(3)). Without a service manager, and in
- * a build without libsystemd, these functions do nothing.
+ * Reports of the daemon to its service manager, by the protocol of sd_notify(3). None of these
+ * functions waits. Without a service manager they do nothing.
  */
 #ifndef SHUFD_SERVICE_MANAGER_H
 #define SHUFD_SERVICE_MANAGER_H

@@ -273,6 +273,7 @@ int harness_run(const char *const *arguments, char *output, size_t size)
         perror("tmpfile");
         return -1;
     }
+    fcntl(fileno(file), F_SETFD, FD_CLOEXEC); /* shufd gets only copies of it */
     pid_t pid = spawn(arguments, fileno(file), fileno(file), NULL);
     int status = pid > 0 ? wait_or_kill(pid) : -1;
     rewind(file);

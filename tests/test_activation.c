@@ -414,7 +414,7 @@ static void test_wrong_options_are_told_to_clients(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_told(rows[i][0], rows[i][1], EX_USAGE, rows[i][2],
-                    i < 2 ? rows[i][2] : "options: a mistake on the command line; the log of ");
+                    i != 2 ? rows[i][2] : "options: a mistake on the command line; the log of ");
 }
 
 int main(void)

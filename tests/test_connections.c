@@ -27,7 +27,9 @@ enum {
     PROCESSES =
         36, /* that fit if each has one connection, beside one user and the listening socket */
     CONNECTIONS = 60, /* clients of the configuration */
-    REFUSED = 500     /* more than the daemon refuses at a time */
+    FIRST = 50,       /* of the inherited descriptors */
+    INHERITED = 150,
+    REFUSED = 500 /* more than the daemon refuses at a time */
 };
 
 static struct harness h;
@@ -78,15 +80,32 @@ static int start_with_two(void **state)
     return 0;
 }
 
-/* The limit cannot be raised again, so only the last test sets it. */
-static int start_with_few_files(void **state)
+/* The limit cannot be raised again, so only the last tests set it. */
+static void start_with_files(rlim_t files)
 {
-    const struct rlimit few = {FILES, FILES};
+    const struct rlimit few = {files, files};
     char config[64];
-    (void)state;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     snprintf(config, sizeof config, "clients = %d\n", CONNECTIONS);
     start_with(config);
+}
+
+static int start_with_few_files(void **state)
+{
+    (void)state;
+    start_with_files(FILES);
+    return 0;
+}
+
+/* The daemon inherits descriptors, which are of no use to it. */
+static int start_with_inherited_files(void **state)
+{
+    (void)state;
+    for (int i = 0; i < INHERITED; i++)
+        assert_int_equal(dup2(STDERR_FILENO, FIRST + i), FIRST + i);
+    start_with_files(FILES + INHERITED);
+    for (int i = 0; i < INHERITED; i++)
+        close(FIRST + i);
     return 0;
 }
 
@@ -174,6 +193,13 @@ static void connections_end_in_any_order(void **state)
     await_descriptors(before);
 }
 
+static rlim_t limit_of_daemon(void)
+{
+    struct rlimit limit;
+    assert_int_equal(prlimit(h.pid, RLIMIT_NOFILE, NULL, &limit), 0);
+    return limit.rlim_cur;
+}
+
 static void set_files_of_daemon(rlim_t files)
 {
     struct rlimit limit;
@@ -247,8 +273,8 @@ static void processes_are_refused_before_descriptors_run_out(void **state)
         child[i] = child_start(hold_one, NULL);
         child_receive(child[i].channel);
     }
-    assert_true(descriptors() < FILES);
     expect_refusal("connections and processes 75: the most that the limit of open files allows");
+    assert_true(descriptors() < (int)limit_of_daemon());
     for (int i = 0; i < PROCESSES; i++)
         child_kill(&child[i]);
     await_descriptors(before);
@@ -327,8 +353,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(daemon_ends_beside_refused_connections, start_with_two,
                                         stop),
         cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,
+                                        start_with_inherited_files, stop),
+        cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,
                                         start_with_few_files, stop),
     };
+    closefrom(STDERR_FILENO + 1); /* the daemons count what they inherit */
     random_start("connections");
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

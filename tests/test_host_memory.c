@@ -105,11 +105,21 @@ static void expect_measured(uint64_t available, uint64_t total)
     assert_int_equal(found_total / MI, total);
 }
 
-static void missing_meminfo_is_an_error(void **state)
+static void missing_meminfo_makes_all_memory_available(void **state)
+{
+    (void)state;
+    uint64_t available = 0, total;
+    struct shuf__error error;
+    assert_int_equal(shuf__host_memory_below(root, &available, &total, &error), SHUF_OK);
+    assert_true(available > 0 && available == total);
+}
+
+static void meminfo_without_numbers_is_an_error(void **state)
 {
     (void)state;
     uint64_t available, total;
     struct shuf__error error;
+    write_file("/proc/meminfo", "");
     assert_int_equal(shuf__host_memory_below(root, &available, &total, &error), SHUF_IO);
     assert_non_null(strstr(error.text, "/proc/meminfo: no MemAvailable"));
     write_machine("", "");
@@ -313,7 +323,8 @@ static void real_group_limits_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROW(missing_meminfo_is_an_error),
+        ROW(missing_meminfo_makes_all_memory_available),
+        ROW(meminfo_without_numbers_is_an_error),
         ROW(missing_descriptors_are_an_error),
         ROW(v2_limits_of_group_and_parent_hold),
         ROW(v2_memory_high_is_a_limit),

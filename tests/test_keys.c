@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,6 +338,64 @@ static void group_decides_who_may_use_a_key(void **state)
     remove_key(h, "b.group");
     reload(h, "2 named keys from ");
     run_child(use_as_stranger, h);
+}
+
+/* ---- a user namespace that does not map all users ---- */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Serves in a namespace whose only user is the overflow uid. */
+static void serve_as_overflow(int channel, void *context)
+{
+    struct harness *h = context;
+    if (unshare(CLONE_NEWUSER) != 0)
+        _exit(HARNESS_SKIP);
+    write_file("/proc/self/setgroups", "deny");
+    write_file("/proc/self/uid_map", "65534 0 1");
+    write_file("/proc/self/gid_map", "65534 0 1");
+    assert_true(harness_restart(h));
+    child_send(channel, (uint64_t)h->pid);
+    child_receive(channel);
+    assert_int_equal(harness_kill(h, SIGTERM), 0);
+}
+
+/* The daemon sees this user as its own uid. */
+static void use_as_unmapped(int channel, void *context)
+{
+    (void)channel;
+    shuf *handle = open_handle(context);
+    shuf_dropped dropped;
+    expect_status(handle, try_key(handle, "a"), SHUF_DENIED,
+                  "key a: expected a user with a number of its own; 65534 stands for all users");
+    expect_status(handle, shuf_drop(handle, SHUF_ALL, 0, &dropped), SHUF_DENIED,
+                  "all users: expected root");
+    shuf_close(handle);
+}
+
+static void overflow_uid_has_no_rights(void **state)
+{
+    struct harness h;
+    (void)state;
+    if (getuid() != 0)
+        skip();
+    prepare_with_keys(&h);
+    const struct child daemon = child_start(serve_as_overflow, &h);
+    h.pid = (pid_t)child_receive(daemon.channel);
+    const struct child child = child_start_as(GROUP, use_as_unmapped, &h);
+    child_join(&child);
+    write_key(&h, "b.group", "65534\n");
+    reload(&h, "/b.group: group 65534: expected another one; it stands for all groups");
+    h.pid = 0; /* the other child ends it */
+    child_send(daemon.channel, 0);
+    child_join(&daemon);
+    struct harness *prepared = &h;
+    assert_int_equal(stop((void **)&prepared), 0);
 }
 
 /* Checks the keys in a mount namespace whose first group has 2000 members. 75: there is none. */
@@ -700,6 +759,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(batch_rows_match_single_rows),
         cmocka_unit_test(shuffle_matches_permutation),
         cmocka_unit_test(group_decides_who_may_use_a_key),
+        cmocka_unit_test(overflow_uid_has_no_rights),
         cmocka_unit_test(groups_may_have_many_members),
         cmocka_unit_test(wrong_key_requests_are_refused),
         cmocka_unit_test(reload_adds_and_changes_keys),

@@ -534,24 +534,35 @@ static void test_foreign_socket_names_its_owner(void **state)
     expect_good_or_skip(status);
 }
 
-static void test_limit_of_open_files_is_explained(void **state)
+/* Starts a daemon with this limit. */
+static void expect_limit_to_be_explained(int resource, rlim_t value, const char *text)
 {
-    (void)state;
     struct harness h;
-    const struct rlimit few = {20, 20};
+    const struct rlimit few = {value, value};
     assert_true(harness_prepare(&h, harness_backend, NULL));
     fflush(NULL);
     pid_t pid = fork();
-    if (pid == 0 && setrlimit(RLIMIT_NOFILE, &few) != 0)
-        _exit(EX_OSERR);
-    if (pid == 0)
-        fail_to_start(h.socket, EX_OSERR,
-                      "open files: the limit is 20, but shufd needs at least 26; raise it with "
-                      "ulimit -n");
+    if (pid == 0) {
+        closefrom(STDERR_FILENO + 1); /* the daemon counts what it inherits */
+        if (setrlimit(resource, &few) != 0)
+            _exit(EX_OSERR);
+        fail_to_start(h.socket, EX_OSERR, text);
+    }
     int status = wait_for_child(pid);
     assert_true(harness_restart(&h));
     assert_true(harness_stop(&h));
     shufd_expect_code(status, EX_OK);
+}
+
+static void test_low_limits_are_explained(void **state)
+{
+    (void)state;
+    expect_limit_to_be_explained(RLIMIT_NOFILE, 20,
+                                 "open files: the limit is 20, but shufd needs at least 26; raise "
+                                 "it with ulimit -n");
+    expect_limit_to_be_explained(RLIMIT_STACK, 64 << 10,
+                                 "stack: the limit is 64 KiB, but shufd needs at least 1024; raise "
+                                 "it with ulimit -s");
 }
 
 /* ---- a lock that another user made ---- */
@@ -673,7 +684,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lock_without_socket_is_refused),
         cmocka_unit_test(test_foreign_lock_names_its_owner),
         cmocka_unit_test(test_foreign_socket_names_its_owner),
-        cmocka_unit_test(test_limit_of_open_files_is_explained),
+        cmocka_unit_test(test_low_limits_are_explained),
         cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_default_directory),
     };

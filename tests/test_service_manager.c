@@ -351,6 +351,63 @@ static void test_no_heartbeat_of_a_stopped_process(void **state)
     expect_no_heartbeat(&h);
 }
 
+/* Sends messages to the service manager until its queue is full. The kernel also limits the bytes
+ * of each sender, so several senders fill it. */
+static void fill_queue(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof address;
+    int senders[64], count = 0, sent = 1;
+    assert_int_equal(getsockname(manager, (struct sockaddr *)&address, &size), 0);
+    while (sent > 0) {
+        assert_in_range(count, 0, 63);
+        senders[count] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        for (sent = 0; sendto(senders[count], "FULL=1", 6, MSG_DONTWAIT,
+                              (struct sockaddr *)&address, size) > 0;)
+            sent++;
+        count++;
+    }
+    while (count > 0)
+        close(senders[--count]);
+}
+
+/* The daemon serves and ends all the same. */
+static void test_service_manager_that_does_not_read(void **state)
+{
+    struct harness h;
+    (void)state;
+    start(&h, true);
+    expect_ready(&h);
+    fill_queue();
+    struct wire *w = wire_greet(&h);
+    usleep(WATCHDOG_MS * 1000); /* two heartbeats do not fit */
+    wire_check_alive(w);
+    wire_close(w);
+    stop(&h, EX_OK);
+}
+
+/* A start while the queue is full: the first heartbeat with room brings the report. */
+static void test_unsent_report_is_sent_again(void **state)
+{
+    char text[MESSAGE];
+    (void)state;
+    open_manager();
+    fill_queue();
+    shuf__service_manager_ready("first");
+    shuf__service_manager_ready("second");
+    shuf__service_manager_alive();
+    while (receive_message(text, 0))
+        assert_string_equal(text, "FULL=1");
+    shuf__service_manager_alive();
+    expect_message("READY=1\nSTATUS=second");
+    expect_message("WATCHDOG=1");
+    shuf__service_manager_alive();
+    expect_message("WATCHDOG=1");
+    assert_false(receive_message(text, 0));
+    unsetenv("NOTIFY_SOCKET");
+    close(manager);
+}
+
 static void test_failing_probe_ends_the_daemon(void **state)
 {
     struct harness h;
@@ -379,6 +436,8 @@ int main(void)
         cmocka_unit_test_setup(test_no_heartbeat_of_a_hanging_computation, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_lane_that_does_not_open, fake_backend_reset),
         cmocka_unit_test_setup(test_no_heartbeat_of_a_stopped_process, fake_backend_reset),
+        cmocka_unit_test_setup(test_service_manager_that_does_not_read, fake_backend_reset),
+        cmocka_unit_test(test_unsent_report_is_sent_again),
         cmocka_unit_test_setup(test_failing_probe_ends_the_daemon, fake_backend_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

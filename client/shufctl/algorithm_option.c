@@ -4,6 +4,8 @@
  */
 #include "algorithm_option.h"
 
+#include "option_parse.h"
+
 #include <sysexits.h>
 
 const char *shuf__algorithm_option(struct argp_state *state, const char *text)
@@ -12,9 +14,9 @@ const char *shuf__algorithm_option(struct argp_state *state, const char *text)
     struct shuf__error error;
     enum shuf_algorithm algorithm;
     if (!*text) /* libshuf would take the default */
-        argp_failure(state, EX_USAGE, 0, "--algorithm \"\": expected %s",
-                     shuf__algorithm_list(expected));
+        shuf__option_fail(state, EX_USAGE, "--algorithm \"\": expected %s",
+                          shuf__algorithm_list(expected));
     if (shuf__algorithm_parse(text, &algorithm, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
     return text;
 }

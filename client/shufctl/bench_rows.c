@@ -5,6 +5,7 @@
 #include "bench_rows.h"
 
 #include "clock.h"
+#include "error.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -135,7 +136,8 @@ static shuf_status run_request(shuf *handle, uint64_t n, struct shuf__bench_row 
 
 /* ---- torch ---- */
 
-/* Prints the best time in nanoseconds, or a word. */
+/* Prints the best time in nanoseconds, or a word. Without -I, Python would load a torch.py of the
+ * current directory. */
 static const char script[] = "import sys, time\n"
                              "n, device = int(float(sys.argv[1])), sys.argv[2]\n"
                              "try:\n"
@@ -158,13 +160,14 @@ static void run_torch(const char *device, uint64_t n, struct shuf__bench_row *ro
 {
     char command[2048], *end;
     snprintf(command, sizeof command,
-             "exec timeout 20 python3 -c \"%s\" %" PRIu64 " %s 2>/dev/null", script, n, device);
+             "exec timeout 20 python3 -I -c \"%s\" %" PRIu64 " %s 2>/dev/null", script, n, device);
     FILE *pipe = popen(command, "re");
     if (!pipe || !fgets(row->why, sizeof row->why, pipe))
         snprintf(row->why, sizeof row->why, "python3 has failed");
     if (pipe)
         pclose(pipe);
     row->why[strcspn(row->why, "\n")] = '\0';
+    shuf__make_printable(row->why);
     const uint64_t ns = strtoull(row->why, &end, 10);
     if (end == row->why || *end)
         return;

@@ -19,7 +19,7 @@ static void read_wait(struct argp_state *state, const char *text, uint64_t *nano
 {
     struct shuf__error error;
     if (shuf__duration_parse("--wait", text, 0, WAIT_MAX, nanoseconds, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
 }
 
 static error_t parse_daemon_option(int key, char *text, struct argp_state *state)
@@ -31,7 +31,7 @@ static error_t parse_daemon_option(int key, char *text, struct argp_state *state
         return 0;
     case KEY_SOCKET:
         if (!*text) /* libshuf would use the default */
-            argp_failure(state, EX_USAGE, 0, "--socket '': expected the path of a socket");
+            shuf__option_fail(state, EX_USAGE, "--socket '': expected the path of a socket");
         options->socket = text;
         return 0;
     case KEY_QUIET:

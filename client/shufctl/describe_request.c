@@ -4,21 +4,25 @@
  */
 #include "describe_request.h"
 
+#include "error.h"
 #include "json.h"
 #include "print_key.h"
 #include "seed_or_key.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 
 void shuf__print_line(FILE *to, const char *key, const char *format, ...)
 {
     va_list args;
+    char text[PATH_MAX + 64]; /* a file and its format */
     va_start(args, format);
-    shuf__print_key(to, key);
-    vfprintf(to, format, args);
-    fputc('\n', to);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    shuf__make_printable(text);
+    shuf__print_key(to, key);
+    fprintf(to, "%s\n", text);
 }
 
 const char *shuf__distribution_text(shuf_distribution distribution)

@@ -5,6 +5,7 @@
 #include "doctor.h"
 
 #include "cause.h"
+#include "error.h"
 #include "exit.h"
 
 #include <errno.h>
@@ -24,6 +25,8 @@ void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, c
     vsnprintf(finding->text, sizeof finding->text, format, args);
     va_end(args);
     snprintf(finding->advice, sizeof finding->advice, "%s", advice ? advice : "");
+    shuf__make_printable(finding->text);
+    shuf__make_printable(finding->advice);
 }
 
 /* A file that the system cannot read now must not count as missing. */

@@ -96,8 +96,8 @@ static uint64_t *stream_number(shuf_numbers *numbers, int key)
 static void check_gauss(struct argp_state *state, int key, const shuf_numbers *numbers)
 {
     if (numbers->distribution != SHUF_GAUSS)
-        argp_failure(state, EX_USAGE, 0, "%s: only gauss has this option; expected shufctl gauss",
-                     shuf__option_name(gauss_table, key));
+        shuf__option_fail(state, EX_USAGE, "%s: only gauss has this option; expected shufctl gauss",
+                          shuf__option_name(gauss_table, key));
 }
 
 static void read_decimal(struct argp_state *state, int key, const char *text,
@@ -106,7 +106,7 @@ static void read_decimal(struct argp_state *state, int key, const char *text,
     struct shuf__error error;
     check_gauss(state, key, numbers);
     if (shuf__decimal_parse(shuf__option_name(gauss_table, key), text, value, &error))
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
 }
 
 static void check_draw_given(struct argp_state *state, unsigned given)
@@ -135,7 +135,7 @@ static void finish_draw(struct argp_state *state, struct parse *parse)
     shuf_status status =
         shuf_numbers_shape(parse->numbers, &options->shape, message, sizeof message);
     if (status != SHUF_OK)
-        argp_failure(state, shuf__exit_code(status), 0, "%s", message);
+        shuf__option_fail(state, shuf__exit_code(status), "%s", message);
     options->numbers = parse->numbers;
     shuf__output_options_complete(state, options);
     if (options->prefetch && parse->numbers->moments)
@@ -162,11 +162,11 @@ static void read_method_option(struct argp_state *state, const char *text, shuf_
 static void refuse_foreign(struct argp_state *state, int key)
 {
     if (key == KEY_EPOCH)
-        argp_failure(state, EX_USAGE, 0,
-                     "--epoch: random numbers have no epoch; expected --stream T");
+        shuf__option_fail(state, EX_USAGE,
+                          "--epoch: random numbers have no epoch; expected --stream T");
     if (key >= KEY_LOW)
-        argp_failure(
-            state, EX_USAGE, 0,
+        shuf__option_fail(
+            state, EX_USAGE,
             "%s: no such option; values of f64 and f32 are in [0, 1), those of u32 and u64 "
             "have all bits random: scale them where you use them",
             shuf__option_name(uniform_table, key));

@@ -110,18 +110,19 @@ static void read_list(struct argp_state *state, char *text, struct shuf__places 
     char *word;
     for (size_t number = 1; (word = strsep(&text, ",")) != NULL; number++) {
         if (!*word)
-            argp_failure(state, EX_USAGE, 0,
-                         "--at: number %zu of the list is empty; expected numbers with one comma "
-                         "between them, as in 0,5,1e8",
-                         number);
+            shuf__option_fail(
+                state, EX_USAGE,
+                "--at: number %zu of the list is empty; expected numbers with one comma "
+                "between them, as in 0,5,1e8",
+                number);
         if (is_range(word))
-            argp_failure(
-                state, EX_USAGE, 0,
+            shuf__option_fail(
+                state, EX_USAGE,
                 "--at %.64s: expected numbers with commas between them, as in 0,5,1e8; for "
                 "a range: seq 0 4 | shufctl index --at -",
                 word);
         if (add_text(places, "--at", word, &error))
-            argp_failure(state, shuf__exit_code(error.status), 0, "%s", error.text);
+            shuf__option_fail(state, shuf__exit_code(error.status), "%s", error.text);
     }
 }
 
@@ -162,17 +163,20 @@ int shuf__index_read_places(struct shuf__places *places)
 static void refuse_other(struct argp_state *state, const struct parse *parse)
 {
     if (parse->other == KEY_EPOCHS)
-        argp_failure(state, EX_USAGE, 0, "--epochs: index takes only one epoch, expected --epoch");
+        shuf__option_fail(state, EX_USAGE,
+                          "--epochs: index takes only one epoch, expected --epoch");
     if (parse->other == KEY_DTYPE)
-        argp_failure(state, EX_USAGE, 0, "--dtype: index always gives u64, expected no --dtype");
+        shuf__option_fail(state, EX_USAGE, "--dtype: index always gives u64, expected no --dtype");
     if (parse->other == KEY_SLICE && parse->options->direction == SHUF_INVERSE)
-        argp_failure(state, EX_USAGE, 0,
-                     "the inverse of a slice is not defined: expected the whole permutation; rank "
-                     "p %% WORLD has position p, at step p / WORLD");
+        shuf__option_fail(
+            state, EX_USAGE,
+            "the inverse of a slice is not defined: expected the whole permutation; rank "
+            "p %% WORLD has position p, at step p / WORLD");
     if (parse->other == KEY_SLICE)
-        argp_failure(state, EX_USAGE, 0,
-                     "positions are those of the whole permutation: expected no slice or shard; "
-                     "rank R of WORLD has position R + K * WORLD at step K");
+        shuf__option_fail(
+            state, EX_USAGE,
+            "positions are those of the whole permutation: expected no slice or shard; "
+            "rank R of WORLD has position R + K * WORLD at step K");
 }
 
 static void check_index_given(struct argp_state *state, const struct parse *parse)
@@ -188,10 +192,10 @@ static void check_index_given(struct argp_state *state, const struct parse *pars
     shuf__option_require(state, required, sizeof required / sizeof *required);
     shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
     if (options->read_places && options->places.count > 0)
-        argp_failure(state, EX_USAGE, 0, "--at -: excludes other positions");
+        shuf__option_fail(state, EX_USAGE, "--at -: excludes other positions");
     if (options->daemon.json && (given & (BIT(KEY_OUT) | BIT(KEY_FORMAT))))
-        argp_failure(state, EX_USAGE, 0,
-                     "--json: excludes --out and --format; the JSON object has the values");
+        shuf__option_fail(state, EX_USAGE,
+                          "--json: excludes --out and --format; the JSON object has the values");
 }
 
 static void finish_index(struct argp_state *state, struct parse *parse)

@@ -56,10 +56,11 @@ static enum shuf__format format_of_suffix(struct argp_state *state, const char *
     for (int i = 0; i < SUFFIXES; i++)
         if (strcasecmp(suffix, suffixes[i].suffix) == 0)
             return suffixes[i].format;
-    argp_failure(state, EX_USAGE, 0,
-                 "--out %.256s: %s%.32s; expected .npy, .txt, .csv, .bin or .raw, or --format npy, "
-                 "text, csv or raw",
-                 out, *suffix ? "unknown suffix " : "no suffix", suffix);
+    shuf__option_fail(
+        state, EX_USAGE,
+        "--out %.256s: %s%.32s; expected .npy, .txt, .csv, .bin or .raw, or --format npy, "
+        "text, csv or raw",
+        out, *suffix ? "unknown suffix " : "no suffix", suffix);
     return SHUF__FORMAT_RAW;
 }
 

@@ -44,20 +44,21 @@ bool shuf__writes_to_stdout(const struct shuf__output_options *options)
 void shuf__check_out_option(struct argp_state *state, const char *out)
 {
     if (!*out)
-        argp_failure(state, EX_USAGE, 0, "--out '': expected a file, or - for standard output");
+        shuf__option_fail(state, EX_USAGE, "--out '': expected a file, or - for standard output");
 }
 
 void shuf__output_options_complete(struct argp_state *state, struct shuf__output_options *options)
 {
     if (options->format_given && !options->out)
-        argp_failure(state, EX_USAGE, 0, "--format: nothing is written; expected --out FILE too");
+        shuf__option_fail(state, EX_USAGE, "--format: nothing is written; expected --out FILE too");
     if (options->prefetch && options->out)
         shuf__option_refuse_both(state, "--prefetch", "--out");
     if (options->out && !options->format_given)
         options->format = shuf__format_of_file(state, options->out, SHUF__FORMAT_RAW);
     if (options->out && options->format == SHUF__FORMAT_NPY && options->shape.dtype == SHUF_BF16)
-        argp_failure(state, EX_USAGE, 0,
-                     "--format npy: numpy has no bf16; expected raw, text or csv, or --dtype f32");
+        shuf__option_fail(
+            state, EX_USAGE,
+            "--format npy: numpy has no bf16; expected raw, text or csv, or --dtype f32");
 }
 
 static error_t parse_output_option(int key, char *text, struct argp_state *state)

@@ -81,12 +81,13 @@ static void read_epochs(struct argp_state *state, const char *text, shuf_permuta
     snprintf(first, sizeof first, "%.*s", (int)(colon - text), text);
     if (!*colon || shuf__number_parse("A", first, &permutation->epoch, &error) ||
         shuf__number_parse("B", colon + 1, &end, &error))
-        argp_failure(state, EX_USAGE, 0,
-                     "--epochs %.64s: expected A:B, two whole numbers below 2^64, as in 0:10",
-                     *text ? text : "''");
+        shuf__option_fail(state, EX_USAGE,
+                          "--epochs %.64s: expected A:B, two whole numbers below 2^64, as in 0:10",
+                          *text ? text : "''");
     if (end <= permutation->epoch)
-        argp_failure(state, EX_USAGE, 0,
-                     "--epochs %.64s: no epoch is in it; expected A below B (B is excluded)", text);
+        shuf__option_fail(state, EX_USAGE,
+                          "--epochs %.64s: no epoch is in it; expected A below B (B is excluded)",
+                          text);
     permutation->epochs = end - permutation->epoch;
 }
 
@@ -120,16 +121,16 @@ static void check_permute_given(struct argp_state *state, const shuf_permutation
         shuf__option_refuse_both(state, name_given(given & SHARD_OPTIONS),
                                  name_given(given & SLICE_OPTIONS));
     if ((given & SHARD_OPTIONS) && !(given & (BIT(KEY_RANK) | BIT(KEY_WORLD))))
-        argp_failure(state, EX_USAGE, 0, "%s: expected --rank and --world with it",
-                     given & BIT(KEY_STEP) ? "--step" : "--drop-last");
+        shuf__option_fail(state, EX_USAGE, "%s: expected --rank and --world with it",
+                          given & BIT(KEY_STEP) ? "--step" : "--drop-last");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
-        argp_failure(state, EX_USAGE, 0, "--rank: missing; --world needs it");
+        shuf__option_fail(state, EX_USAGE, "--rank: missing; --world needs it");
     if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
-        argp_failure(state, EX_USAGE, 0, "--world: missing; --rank needs it");
+        shuf__option_fail(state, EX_USAGE, "--world: missing; --rank needs it");
     if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
-        argp_failure(state, EX_USAGE, 0, "--count 0: expected at least 1");
+        shuf__option_fail(state, EX_USAGE, "--count 0: expected at least 1");
     if ((given & BIT(KEY_STRIDE)) && permutation->stride == 0) /* libshuf would take 1 */
-        argp_failure(state, EX_USAGE, 0, "--stride 0: expected at least 1");
+        shuf__option_fail(state, EX_USAGE, "--stride 0: expected at least 1");
 }
 
 /* A slice has at least one value, but the end of a shard may have none. So the values from position
@@ -174,7 +175,7 @@ static void finish_permute(struct argp_state *state, struct parse *parse)
     shuf_status status =
         shuf_permutation_shape(parse->permutation, &options->shape, message, sizeof message);
     if (status != SHUF_OK)
-        argp_failure(state, shuf__exit_code(status), 0, "%s", message);
+        shuf__option_fail(state, shuf__exit_code(status), "%s", message);
     options->permutation = parse->permutation;
     options->batch = parse->given & BIT(KEY_EPOCHS);
     shuf__output_options_complete(state, options);
@@ -243,13 +244,14 @@ static error_t parse_permute_option(int key, char *text, struct argp_state *stat
     if (key == ARGP_KEY_END)
         finish_permute(state, parse);
     if (key == KEY_INDEX)
-        argp_failure(state, EX_USAGE, 0,
-                     "--at, --inverse: permute computes whole permutations and slices; for single "
-                     "positions, and for positions of values, expected shufctl index");
+        shuf__option_fail(
+            state, EX_USAGE,
+            "--at, --inverse: permute computes whole permutations and slices; for single "
+            "positions, and for positions of values, expected shufctl index");
     if (key == KEY_EPOCH && strchr(text, ':'))
-        argp_failure(state, EX_USAGE, 0,
-                     "--epoch %.64s: expected a single epoch; did you mean --epochs %.64s?", text,
-                     text);
+        shuf__option_fail(state, EX_USAGE,
+                          "--epoch %.64s: expected a single epoch; did you mean --epochs %.64s?",
+                          text, text);
     if (key < KEY_N || key >= KEYS_END)
         return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     parse->given |= BIT(key);

@@ -26,8 +26,8 @@ void shuf__check_seed_options(struct argp_state *state, bool seed, bool key)
 const char *shuf__key_option(struct argp_state *state, const char *text)
 {
     if (!shuf__key_name_is_valid(text))
-        argp_failure(
-            state, EX_USAGE, 0,
+        shuf__option_fail(
+            state, EX_USAGE,
             "--key %.64s: expected the name of a key, 1 to %d letters, digits, '.', '_' and "
             "'-'",
             *text ? text : "''", SHUF__KEY_NAME);

@@ -78,7 +78,7 @@ static error_t parse_shuffle_option(int key, char *text, struct argp_state *stat
         return 0;
     case KEY_IN:
         if (!*text)
-            argp_failure(state, EX_USAGE, 0, "--in '': expected a file");
+            shuf__option_fail(state, EX_USAGE, "--in '': expected a file");
         options->in = text;
         return 0;
     case KEY_RECORD:

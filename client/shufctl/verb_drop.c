@@ -34,7 +34,7 @@ static const struct argp_option option_table[] = {
 static void set_owner(struct argp_state *state, struct drop_options *options, shuf_owner owner)
 {
     if (options->owner != SHUF_OWN)
-        argp_failure(state, EX_USAGE, 0, "--user and --all: expected one of them, once");
+        shuf__option_fail(state, EX_USAGE, "--user and --all: expected one of them, once");
     options->owner = owner;
 }
 
@@ -48,11 +48,11 @@ static error_t parse_drop_option(int key, char *text, struct argp_state *state)
     case KEY_USER:
         set_owner(state, options, SHUF_USER);
         if (*text == '-')
-            argp_failure(state, EX_USAGE, 0, "--user: expected a name or a number before %.64s",
-                         text);
+            shuf__option_fail(state, EX_USAGE, "--user: expected a name or a number before %.64s",
+                              text);
         if (!shuf__user_find(text, &options->uid))
-            argp_failure(state, EX_USAGE, 0,
-                         "--user %.64s: no such user, expected a name or a number", text);
+            shuf__option_fail(state, EX_USAGE,
+                              "--user %.64s: no such user, expected a name or a number", text);
         return 0;
     case KEY_ALL:
         set_owner(state, options, SHUF_ALL);

@@ -49,7 +49,7 @@ static error_t parse_top_option(int key, char *text, struct argp_state *state)
     case KEY_INTERVAL:
         if (shuf__duration_parse("--interval", text, 100000000, UINT64_C(3600000000000),
                                  &options->interval_ns, &error))
-            argp_failure(state, EX_USAGE, 0, "%s", error.text);
+            shuf__option_fail(state, EX_USAGE, "%s", error.text);
         return 0;
     case KEY_COUNT:
         shuf__option_number_in(state, "--count", text, 1, UINT32_MAX, &options->count);

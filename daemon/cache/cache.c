@@ -5,6 +5,7 @@
 #include "cache.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <search.h>
 #include <stdlib.h>
 
@@ -120,10 +121,15 @@ void shuf__cache_entry_unref(struct shuf__cache_entry *entry)
         shuf__allocation_drop(allocation);
 }
 
-/* The pool reuses or frees the memory of an idle entry. */
+/* The pool reuses or frees the memory of an idle entry. libc itself gives only the end of the heap
+ * back to the system. */
 static void on_evict(void *contents)
 {
+    enum { MANY = 4096 };
+    struct shuf__cache *cache = ((struct shuf__cache_entry *)contents)->cache;
     free_entry(contents);
+    if (++cache->evicted % MANY == 0)
+        malloc_trim(0);
 }
 
 void shuf__cache_init(struct shuf__cache *cache, struct shuf__pool *pool,

@@ -67,6 +67,7 @@ struct shuf__cache {
     struct shuf__engine *engine;
     struct shuf__keyring *keyring;
     void *tree;                      /* tsearch(3) */
+    uint64_t evicted;                /* entries */
     uint64_t hits, joined, computed; /* for Status */
 };
 

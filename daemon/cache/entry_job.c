@@ -339,6 +339,7 @@ void shuf__entry_become_ready(struct shuf__cache_entry *entry)
 {
     entry->cache->computed += !entry->ready && !shuf__cache_key_is_buffer(&entry->key);
     entry->ready = true;
+    shuf__request_disown(&entry->key.request); /* a computed plan needs no lists */
     shuf__cache_entry_end_input(entry);
 }
 

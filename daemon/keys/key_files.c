@@ -5,6 +5,7 @@
 #include "key_files.h"
 
 #include "membership.h"
+#include "privilege.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -148,6 +149,11 @@ static shuf_status find_group(const struct reading *r, const char *file, const c
                               gid_t *group)
 {
     const int cause = shuf__find_group(name, group);
+    if (cause == 0 && shuf__gid_is_overflow(*group))
+        return shuf__fail(r->error, SHUF_INVALID,
+                          "key file %.100s/%.64s: group %ld: expected another one; it stands for "
+                          "all groups that a user namespace does not map",
+                          r->directory, file, (long)*group);
     if (cause == ENOENT)
         return refuse_group(r, file, name);
     if (cause)

@@ -7,6 +7,7 @@
 #include "cause.h"
 #include "key_files.h"
 #include "peer_groups.h"
+#include "privilege.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
 /* Finds out whether the client may use the key. False, with errno, if its groups cannot be read. */
 static bool find_right(const struct shuf__key_facts *key, uid_t uid, int socket, bool *may_use)
 {
-    *may_use = uid == 0 || uid == geteuid();
+    *may_use = shuf__uid_is_privileged(uid);
     return *may_use || !key->has_group || shuf__peer_find_group(socket, key->group, may_use);
 }
 
@@ -116,6 +117,11 @@ shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, 
     if (!key->name[0])
         return SHUF_OK;
     bool may_use = false;
+    if (shuf__uid_is_overflow(uid))
+        return shuf__fail(error, SHUF_DENIED,
+                          "key %s: expected a user with a number of its own; %ld stands for all "
+                          "users that the user namespace of the daemon does not map",
+                          key->name, (long)uid);
     const struct shuf__key_facts *found = shuf__key_set_find(&keyring->set, key->name);
     if (found && !find_right(found, uid, socket, &may_use) &&
         (shuf__is_system_failure(errno) || errno == ENOBUFS))

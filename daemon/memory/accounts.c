@@ -90,11 +90,6 @@ uint64_t shuf__account_idle(const struct shuf__account *account)
     return account->idle[SHUF__SIDE_HOST] + account->idle[SHUF__SIDE_DEVICE];
 }
 
-bool shuf__uid_is_privileged(uint32_t uid)
-{
-    return uid == 0 || uid == geteuid();
-}
-
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid)
 {
     return accounts->memory_share.number > 0 && uid != SHUF__UID_DAEMON &&

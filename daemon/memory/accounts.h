@@ -8,6 +8,7 @@
 #define SHUFD_ACCOUNTS_H
 
 #include "amount.h"
+#include "privilege.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,10 +68,8 @@ uint64_t shuf__account_leases(const struct shuf__account *account);
 uint64_t shuf__account_bytes(const struct shuf__account *account);
 uint64_t shuf__account_idle(const struct shuf__account *account);
 
-/* Root and the daemon's user, who see and free the results of all users, and have no limits. */
-bool shuf__uid_is_privileged(uint32_t uid);
-
-/* Whether that user has limits of memory and blocks. SHUF__UID_DAEMON has none. */
+/* Whether that user has limits of memory and blocks. SHUF__UID_DAEMON and privileged users, who see
+ * and free the results of all users, have none. */
 bool shuf__account_is_limited(const struct shuf__accounts *accounts, uint32_t uid);
 
 /* The most that one user may have of `limit` if the other users have `others`: a part, such as 75%,

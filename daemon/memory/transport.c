@@ -5,6 +5,7 @@
 #include "transport.h"
 
 #include "host/memfd.h"
+#include "privilege.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -74,7 +75,7 @@ static bool shares_namespace(const struct shuf__client *client)
  * is enough. */
 static shuf_status check_same_user(struct shuf__client *client, struct shuf__error *error)
 {
-    if (client->uid != geteuid())
+    if (client->uid != geteuid() || shuf__uid_is_overflow(client->uid))
         return shuf__fail(error, SHUF_DENIED,
                           "transport cuda-ipc: uid %ld, expected the daemon's own, %ld (cuda-fd "
                           "crosses users)",

@@ -20,7 +20,8 @@ int shuf__host_threads(unsigned requested)
     return requested ? (int)requested : omp_get_num_procs();
 }
 
-/* Asks for huge pages, because a computation uses thousands of scattered places of a workspace. */
+/* The block is never lent. Asks for huge pages, because a computation uses thousands of scattered
+ * places of a workspace. */
 static shuf_status alloc_private(uint64_t bytes, struct shuf__block *block,
                                  struct shuf__error *error)
 {
@@ -48,8 +49,8 @@ shuf_status shuf__host_alloc(enum shuf__memory kind, uint64_t bytes, struct shuf
         return shuf__fail(error, SHUF_NO_MEMORY,
                           "result of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
                           bytes, available);
-    return kind == SHUF__MEMORY_PRIVATE ? alloc_private(bytes, block, error)
-                                        : shuf__memfd_alloc(bytes, block, error);
+    const bool is_private = kind == SHUF__MEMORY_PRIVATE || *shuf__memfd_fault();
+    return is_private ? alloc_private(bytes, block, error) : shuf__memfd_alloc(bytes, block, error);
 }
 
 /* Checks the free memory first. Without this check memfd_create would succeed, and the kernel might
@@ -67,7 +68,10 @@ shuf_status shuf__backend_alloc_writable(struct shuf__backend *backend, enum shu
         return shuf__fail(error, SHUF_NO_MEMORY,
                           "buffer of %" PRIu64 " bytes: %" PRIu64 " bytes of memory are available",
                           bytes, available);
-    return shuf__memfd_alloc_writable(bytes, block, error);
+    if (!*shuf__memfd_fault())
+        return shuf__memfd_alloc_writable(bytes, block, error);
+    *block = (struct shuf__block){.kind = kind, .fd = -1};
+    return alloc_private(bytes, block, error);
 }
 
 int shuf__host_export(const struct shuf__block *block)

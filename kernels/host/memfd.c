@@ -115,7 +115,8 @@ void shuf__memfd_free(struct shuf__block *block)
 {
     if (block->memory) {
         munmap(block->memory, block->bytes);
-        close(block->fd);
+        if (block->fd >= 0)
+            close(block->fd);
     }
     *block = (struct shuf__block){.fd = -1};
 }
@@ -128,6 +129,8 @@ int shuf__memfd_share(const struct shuf__block *block)
 uint64_t shuf__memfd_committed(const struct shuf__block *block)
 {
     struct stat status;
+    if (block->fd < 0)
+        return block->bytes;
     return fstat(block->fd, &status) ? 0 : (uint64_t)status.st_blocks * 512;
 }
 

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* The available and the total bytes. Fails with SHUF_IO if /proc/meminfo lacks a number. */
+/* The available and the total bytes. They are the same if there is no /proc/meminfo. Fails with
+ * SHUF_IO if it lacks a number. */
 shuf_status shuf__host_memory(uint64_t *available, uint64_t *total, struct shuf__error *error);
 
 /* Does the same for tests: all paths that it reads begin with `root`. */

@@ -111,11 +111,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         o->check = true;
         return 0;
     case ARGP_KEY_ARG:
-        argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected none", text);
+        shuf__option_fail(state, EX_USAGE, "argument '%.64s': expected none", text);
         return 0;
     case ARGP_KEY_END:
         if (o->check == (o->out != NULL) || (o->check && o->seeded))
-            argp_failure(state, EX_USAGE, 0, "expected --out, with --seed or not, or --check");
+            shuf__option_fail(state, EX_USAGE, "expected --out, with --seed or not, or --check");
         return 0;
     default:
         return shuf__option_common(key, text, state);

@@ -35,7 +35,8 @@ bool shuf__quality_choice(struct argp_state *state, const char *field, const cha
 void shuf__quality_check_input(struct argp_state *state, const char *path)
 {
     if (strcmp(path, "-") != 0 && access(path, R_OK) != 0)
-        argp_failure(state, EX_NOINPUT, 0, "--in %.128s: %s", *path ? path : "''", strerror(errno));
+        shuf__option_fail(state, EX_NOINPUT, "--in %.128s: %s", *path ? path : "''",
+                          strerror(errno));
 }
 
 void shuf__quality_list_name(char *list, size_t size, const char *name)
@@ -52,7 +53,8 @@ static double read_alpha(struct argp_state *state, const char *text)
     double alpha;
     if (shuf__decimal_parse("--alpha", text, &alpha, &error) != SHUF_OK ||
         !(alpha > 0 && alpha < 1))
-        argp_failure(state, EX_USAGE, 0, "--alpha %.64s: expected a number between 0 and 1", text);
+        shuf__option_fail(state, EX_USAGE, "--alpha %.64s: expected a number between 0 and 1",
+                          text);
     return alpha;
 }
 
@@ -61,8 +63,8 @@ static void refuse_tests(struct argp_state *state, const char *text, const char 
     char names[512] = "";
     for (int i = 0; test(i); i++)
         shuf__quality_list_name(names, sizeof names, test(i));
-    argp_failure(state, EX_USAGE, 0, "--tests %.64s: expected names from %s", *text ? text : "''",
-                 names);
+    shuf__option_fail(state, EX_USAGE, "--tests %.64s: expected names from %s", *text ? text : "''",
+                      names);
 }
 
 static uint32_t read_tests(struct argp_state *state, const char *text, const char *(*test)(int i))

@@ -9,6 +9,7 @@
 #include "device_run.h"
 #include "generator.h"
 #include "nearest.h"
+#include "option_parse.h"
 #include "sizes.h"
 
 #include <inttypes.h>
@@ -106,12 +107,12 @@ static void read_sizes(struct argp_state *state, const struct parse *parse)
     if (!text && parse->verb == SHUF__SUITE)
         text = SHUF__SIZES_DEFAULT;
     if (!text)
-        argp_failure(state, EX_USAGE, 0, "--n: missing; expected it, as in --n 1000");
+        shuf__option_fail(state, EX_USAGE, "--n: missing; expected it, as in --n 1000");
     if (shuf__sizes_parse(field, text, 2, o->backend ? SHUF__DEVICE_N_MAX : SHUF__N_MAX, o->sizes,
                           SHUF__SIZES_MAX, &o->size_count, &error) != SHUF_OK)
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
     if (parse->verb == SHUF__JUDGE && o->size_count != 1)
-        argp_failure(state, EX_USAGE, 0, "--n %.64s: expected one number", text);
+        shuf__option_fail(state, EX_USAGE, "--n %.64s: expected one number", text);
 }
 
 static void read_rounds(struct argp_state *state, const struct parse *parse)
@@ -122,18 +123,18 @@ static void read_rounds(struct argp_state *state, const struct parse *parse)
     unsigned count;
     struct shuf__error error;
     if (!g || g->most_rounds == 0)
-        argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected a --generator that has rounds",
-                     parse->rounds);
+        shuf__option_fail(state, EX_USAGE, "--rounds %.64s: expected a --generator that has rounds",
+                          parse->rounds);
     if (shuf__sizes_parse("--rounds", parse->rounds, 1, g->most_rounds, rounds, SHUF__SIZES_MAX,
                           &count, &error) != SHUF_OK)
-        argp_failure(state, EX_USAGE, 0, "%s", error.text);
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
     o->first_rounds = rounds[0];
     o->last_rounds = rounds[count - 1];
     o->origin.rounds = count == 1 ? rounds[0] : 0; /* 0 for a range */
     o->sweep = true;
     if (strchr(parse->rounds, ',') || (parse->verb != SHUF__ROUNDS && count > 1))
-        argp_failure(state, EX_USAGE, 0, "--rounds %.64s: expected %s", parse->rounds,
-                     parse->verb == SHUF__ROUNDS ? "A:B" : "one number");
+        shuf__option_fail(state, EX_USAGE, "--rounds %.64s: expected %s", parse->rounds,
+                          parse->verb == SHUF__ROUNDS ? "A:B" : "one number");
 }
 
 static void refuse_generator(struct argp_state *state, const char *text)
@@ -144,8 +145,8 @@ static void refuse_generator(struct argp_state *state, const char *text)
         shuf__quality_list_name(names, sizeof names, (*g)->name);
         shuf__nearest_offer(&nearest, (*g)->name);
     }
-    argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s%s", *text ? text : "''",
-                 names, shuf__nearest_hint(&nearest, hint));
+    shuf__option_fail(state, EX_USAGE, "--generator %.64s: expected one of %s%s",
+                      *text ? text : "''", names, shuf__nearest_hint(&nearest, hint));
 }
 
 static void find_generator(struct argp_state *state, const struct parse *parse)
@@ -163,22 +164,23 @@ static void check_source(struct argp_state *state, const struct parse *parse)
     struct shuf__quality_options *o = parse->options;
     const bool file = !parse->generator && !parse->daemon;
     if ((parse->generator != NULL) + parse->daemon + parse->of_file > 1)
-        argp_failure(state, EX_USAGE, 0, "expected one of --generator, --daemon and --in");
+        shuf__option_fail(state, EX_USAGE, "expected one of --generator, --daemon and --in");
     if (parse->of_daemon && !parse->daemon)
-        argp_failure(state, EX_USAGE, 0, "--algorithm, --socket: expected --daemon beside them");
+        shuf__option_fail(state, EX_USAGE, "--algorithm, --socket: expected --daemon beside them");
     if (file && parse->verb != SHUF__JUDGE)
-        argp_failure(state, EX_USAGE, 0, "expected --generator NAME or --daemon");
+        shuf__option_fail(state, EX_USAGE, "expected --generator NAME or --daemon");
     if (file && parse->of_seed)
-        argp_failure(state, EX_USAGE, 0,
-                     "--seed, --epoch, --vary: expected --generator or --daemon beside them");
+        shuf__option_fail(state, EX_USAGE,
+                          "--seed, --epoch, --vary: expected --generator or --daemon beside them");
     if (parse->daemon)
         o->origin.type = &shuf__source_daemon;
     if (file)
         shuf__quality_check_input(state, o->origin.input);
     if (file && strcmp(o->origin.input, "-") == 0 && isatty(STDIN_FILENO))
-        argp_failure(state, EX_USAGE, 0,
-                     "standard input is a terminal; expected rows there, --in FILE, --generator "
-                     "NAME or --daemon");
+        shuf__option_fail(
+            state, EX_USAGE,
+            "standard input is a terminal; expected rows there, --in FILE, --generator "
+            "NAME or --daemon");
 }
 
 static void finish(struct argp_state *state, const struct parse *parse)
@@ -188,21 +190,21 @@ static void finish(struct argp_state *state, const struct parse *parse)
     if (parse->generator)
         find_generator(state, parse);
     if (o->backend && (!parse->generator || parse->rounds))
-        argp_failure(state, EX_USAGE, 0,
-                     "--backend %.64s: expected --generator beside it, and no --rounds",
-                     o->backend);
+        shuf__option_fail(state, EX_USAGE,
+                          "--backend %.64s: expected --generator beside it, and no --rounds",
+                          o->backend);
     read_sizes(state, parse);
     if (parse->rounds)
         read_rounds(state, parse);
     if (o->origin.modulus != 0 && o->origin.modulus < o->sizes[0])
-        argp_failure(state, EX_USAGE, 0, "--modulus %" PRIu64 ": expected at least n, %" PRIu32,
-                     o->origin.modulus, o->sizes[0]);
+        shuf__option_fail(state, EX_USAGE, "--modulus %" PRIu64 ": expected at least n, %" PRIu32,
+                          o->origin.modulus, o->sizes[0]);
     for (unsigned i = 0; i < o->size_count; i++)
         if (o->samples > (UINT64_C(1) << 47) / o->sizes[i])
-            argp_failure(state, EX_USAGE, 0,
-                         "--samples %" PRIu64 ": with n %" PRIu32
-                         " these are too many values; expected at most 2^47",
-                         o->samples, o->sizes[i]);
+            shuf__option_fail(state, EX_USAGE,
+                              "--samples %" PRIu64 ": with n %" PRIu32
+                              " these are too many values; expected at most 2^47",
+                              o->samples, o->sizes[i]);
 }
 
 /* ---- One option --------------------------------------------------------------- */

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 /* Runs gnuplot with files for input and output. A pipe would end this process if gnuplot did not
- * exist or ended early. */
+ * exist or ended early. With -d it reads no file of settings. */
 static int run_gnuplot(FILE *script, FILE *picture, const char *path)
 {
-    static char name[] = "gnuplot";
-    char *argv[] = {name, NULL};
+    static char name[] = "gnuplot", plain[] = "-d";
+    char *argv[] = {name, plain, NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid;
     int status;

@@ -8,6 +8,7 @@
 #include "algorithm.h"
 #include "fail.h"
 #include "lookups.h"
+#include "option_parse.h"
 #include "options.h"
 #include "verb.h"
 
@@ -42,8 +43,8 @@ static const struct shuf__lookups *find(struct argp_state *state, const char *na
     while (row->name && strcmp(row->name, name) != 0)
         row++;
     if (!row->name)
-        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected %s", name,
-                     shuf__algorithm_list(expected));
+        shuf__option_fail(state, EX_USAGE, "--generator %.64s: expected %s", name,
+                          shuf__algorithm_list(expected));
     return row;
 }
 
@@ -55,19 +56,21 @@ static void check(struct argp_state *state, const struct bits *b)
     };
     shuf__option_require(state, required, sizeof required / sizeof *required);
     if (b->lookups->compacted && (b->n < 16 || (b->n & (b->n - 1)) != 0))
-        argp_failure(state, EX_USAGE, 0,
-                     "--n %" PRIu64 ": expected a power of two from 16 on, where %s is known by "
-                     "position",
-                     b->n, b->lookups->name);
+        shuf__option_fail(state, EX_USAGE,
+                          "--n %" PRIu64
+                          ": expected a power of two from 16 on, where %s is known by "
+                          "position",
+                          b->n, b->lookups->name);
     if (b->take > b->n || (b->take > 1 && b->stride > (b->n - 1) / (b->take - 1)))
-        argp_failure(state, EX_USAGE, 0,
-                     "--take %" PRIu64 " --stride %" PRIu64
-                     ": expected positions below n, which is %" PRIu64,
-                     b->take, b->stride, b->n);
+        shuf__option_fail(state, EX_USAGE,
+                          "--take %" PRIu64 " --stride %" PRIu64
+                          ": expected positions below n, which is %" PRIu64,
+                          b->take, b->stride, b->n);
     if (isatty(STDOUT_FILENO))
-        argp_failure(state, EX_USAGE, 0,
-                     "standard output is a terminal; expected a pipe or a file, as in | dieharder "
-                     "-g 200 -a");
+        shuf__option_fail(
+            state, EX_USAGE,
+            "standard output is a terminal; expected a pipe or a file, as in | dieharder "
+            "-g 200 -a");
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)

@@ -35,7 +35,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     if (key != ARGP_KEY_ARG)
         return shuf__option_common(key, text, state);
-    argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected none", text);
+    shuf__option_fail(state, EX_USAGE, "argument '%.64s': expected none", text);
     return 0;
 }
 

@@ -27,15 +27,15 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (p->count == REPORTS)
-            argp_failure(state, EX_USAGE, 0, "argument '%.64s': expected at most %d reports", text,
-                         REPORTS);
+            shuf__option_fail(state, EX_USAGE, "argument '%.64s': expected at most %d reports",
+                              text, REPORTS);
         p->path[p->count++] = text;
         return 0;
     case ARGP_KEY_END:
         if (!p->out)
-            argp_failure(state, EX_USAGE, 0, "--out: missing; expected it, as in --out mmd.svg");
+            shuf__option_fail(state, EX_USAGE, "--out: missing; expected it, as in --out mmd.svg");
         if (p->count == 0)
-            argp_failure(state, EX_USAGE, 0, "expected reports that `rounds --json` wrote");
+            shuf__option_fail(state, EX_USAGE, "expected reports that `rounds --json` wrote");
         return 0;
     default:
         return shuf__option_common(key, text, state);

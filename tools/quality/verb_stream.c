@@ -6,6 +6,7 @@
 #include "device_run.h"
 #include "fail.h"
 #include "nearest.h"
+#include "option_parse.h"
 #include "picture.h"
 #include "run.h"
 #include "stream_report.h"
@@ -56,8 +57,8 @@ static const struct shuf__stream_generator *find(struct argp_state *state, const
         shuf__nearest_offer(&nearest, (*row)->name);
     }
     if (!g)
-        argp_failure(state, EX_USAGE, 0, "--generator %.64s: expected one of %s%s",
-                     *name ? name : "''", names, shuf__nearest_hint(&nearest, hint));
+        shuf__option_fail(state, EX_USAGE, "--generator %.64s: expected one of %s%s",
+                          *name ? name : "''", names, shuf__nearest_hint(&nearest, hint));
     return g;
 }
 
@@ -74,11 +75,12 @@ static const char *test_name(int i)
 static void check_bits(struct argp_state *state, const struct options *o)
 {
     if (!o->origin.generator || o->origin.dtype != SHUF_F64)
-        argp_failure(state, EX_USAGE, 0, "--as-bits: expected --generator NAME and --dtype f64");
+        shuf__option_fail(state, EX_USAGE, "--as-bits: expected --generator NAME and --dtype f64");
     if (isatty(STDOUT_FILENO))
-        argp_failure(state, EX_USAGE, 0,
-                     "standard output is a terminal; expected a pipe or a file, as in | dieharder "
-                     "-g 200 -a");
+        shuf__option_fail(
+            state, EX_USAGE,
+            "standard output is a terminal; expected a pipe or a file, as in | dieharder "
+            "-g 200 -a");
 }
 
 /* Whether the CUDA backend has the generator. */
@@ -90,30 +92,31 @@ static bool has_device(const struct shuf__stream_generator *generator)
 static void check(struct argp_state *state, struct options *o)
 {
     if (o->origin.generator && o->origin.input)
-        argp_failure(state, EX_USAGE, 0, "expected one of --generator and --in");
+        shuf__option_fail(state, EX_USAGE, "expected one of --generator and --in");
     if (o->origin.generator && o->of_law)
-        argp_failure(state, EX_USAGE, 0, "--law: expected --in beside it; a generator has its own");
+        shuf__option_fail(state, EX_USAGE,
+                          "--law: expected --in beside it; a generator has its own");
     if (!o->origin.generator && o->of_seed)
-        argp_failure(state, EX_USAGE, 0, "--seed, --stream: expected --generator beside them");
+        shuf__option_fail(state, EX_USAGE, "--seed, --stream: expected --generator beside them");
     if (o->origin.generator)
         o->origin.uniform = o->origin.generator->uniform;
     else if (!o->origin.input)
         o->origin.input = "-";
     if (o->origin.uniform && o->origin.dtype > SHUF_F32)
-        argp_failure(state, EX_USAGE, 0, "--dtype %s: expected f64 or f32 for the uniform law",
-                     shuf__dtype_name(o->origin.dtype));
+        shuf__option_fail(state, EX_USAGE, "--dtype %s: expected f64 or f32 for the uniform law",
+                          shuf__dtype_name(o->origin.dtype));
     if (o->backend && (!has_device(o->origin.generator) || o->as_bits))
-        argp_failure(state, EX_USAGE, 0,
-                     "--backend %.64s: expected --generator gauss or box-muller beside it",
-                     o->backend);
+        shuf__option_fail(state, EX_USAGE,
+                          "--backend %.64s: expected --generator gauss or box-muller beside it",
+                          o->backend);
     if (o->subsets && !o->backend)
-        argp_failure(state, EX_USAGE, 0, "--subsets: expected --backend cuda beside it");
+        shuf__option_fail(state, EX_USAGE, "--subsets: expected --backend cuda beside it");
     if (o->as_bits)
         check_bits(state, o);
     if (o->origin.input && strcmp(o->origin.input, "-") == 0 && isatty(STDIN_FILENO))
-        argp_failure(state, EX_USAGE, 0,
-                     "standard input is a terminal; expected numbers there, --in FILE or "
-                     "--generator NAME");
+        shuf__option_fail(state, EX_USAGE,
+                          "standard input is a terminal; expected numbers there, --in FILE or "
+                          "--generator NAME");
     if (o->origin.input)
         shuf__quality_check_input(state, o->origin.input);
 }

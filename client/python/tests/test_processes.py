@@ -160,6 +160,23 @@ def test_private_daemon_starts_again_after_a_crash():
     )
 
 
+def test_private_daemon_that_always_crashes(tmp_path):
+    """It starts a few times, and the error has its last words."""
+    skip_with_default_daemon()
+    program = tmp_path / "shufd"
+    program.write_text(f"#!/bin/sh\necho start >>{tmp_path}/starts\necho last words >&2\nkill -SEGV $$\n")
+    program.chmod(0o755)
+    text = f"""
+import shufd, shufd._serve as serve
+serve.path_of = lambda name: {str(program)!r}
+try: shufd.serve()
+except shufd.NoDaemon as e: print(e)
+"""
+    assert run_python(text).stdout == (
+        "shufd did not start: 5 crashes in a row, status 139; its last line: last words\n")  # fmt: skip
+    assert (tmp_path / "starts").read_text() == 5 * "start\n"
+
+
 def test_private_daemon_start_failure(tmp_path):
     skip_with_default_daemon()
     # A build with CUDA names the missing driver or GPU, one without CUDA the backend.

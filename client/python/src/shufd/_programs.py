@@ -12,9 +12,10 @@ from ._errors import Error
 
 
 def path_of(name: str) -> str:
-    """The program of this package, else the one in $PATH."""
+    """The program of this package, else the one in $PATH, but none of the current directory."""
     own = pathlib.Path(__file__).parent / "bin" / name
-    found = str(own) if own.exists() else shutil.which(name)
+    folders = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
+    found = str(own) if own.exists() else shutil.which(name, path=folders)
     if found is None:
         raise Error(f"program {name}: expected at {own} or in $PATH; install the package again")
     return found

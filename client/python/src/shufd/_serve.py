@@ -26,6 +26,7 @@ _VARIABLE = "SHUFD_SOCKET"  # where libshuf and the children look
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.005
 _FAILED = " error: "  # in a line of the log, after the time
+_CRASHES, _SHORT_SECONDS = 5, 10  # so many crashes, each so soon after the start, are the end
 _KILLED = 128  # a shell's status of a process that a signal ended begins here
 
 # $1: the directory; $2: shufd. The file `options` has its options, one a line. serve() replaces this
@@ -36,16 +37,26 @@ cd "$directory" || exit 1
 trap '' HUP INT
 exec 3<lifeline
 (
+    crashes=0
     while :; do
+        begin=$(date +%s)
         set --
         while IFS= read -r option; do set -- "$@" "$option"; done <options
         "$shufd" --socket "$directory/shufd.sock" "$@" 2>>log 3<&- &
         echo $! >pid
         wait $!
         code=$?
-        [ $code -ge {_KILLED} ] || [ -e again ] || exit $code
-        rm -f again
+        [ $code -ge {_KILLED} ] || [ -e again ] || break
+        if rm again || [ $(($(date +%s) - begin)) -ge {_SHORT_SECONDS} ]; then crashes=0; fi
+        crashes=$((crashes + 1))
+        if [ $crashes = {_CRASHES} ]; then
+            words=$(tail -n 1 log)
+            echo "shufd{_FAILED}$crashes crashes in a row, status $code; its last line: $words" >>log
+            break
+        fi
+        sleep 0.$crashes
     done
+    rm pid
 ) &
 keeper=$!
 cat <&3 >/dev/null

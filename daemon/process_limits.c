@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See process_limits.h.
+ */
+#include "process_limits.h"
+
+#include "descriptors.h"
+
+#include <inttypes.h>
+#include <sys/resource.h>
+
+enum { STACK = 1 << 20 }; /* several times the most that a thread has used */
+
+/* The stacks of all threads have the size of this limit. */
+static shuf_status check_stack(struct shuf__error *error)
+{
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= STACK)
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_IO,
+                      "stack: the limit is %" PRIu64 " KiB, but shufd needs at least %d; raise it "
+                      "with ulimit -s, or with LimitSTACK= of the unit",
+                      (uint64_t)stack.rlim_cur / 1024, STACK / 1024);
+}
+
+shuf_status shuf__limits_check(struct shuf__error *error)
+{
+    return check_stack(error) ? error->status : shuf__descriptors_check(error);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The limits of the process (getrlimit(2)) with which the daemon can serve.
+ */
+#ifndef SHUFD_PROCESS_LIMITS_H
+#define SHUFD_PROCESS_LIMITS_H
+
+#include "error.h"
+
+/* Raises the limit of open files. Fails with SHUF_IO if a limit is too low. */
+shuf_status shuf__limits_check(struct shuf__error *error);
+
+#endif

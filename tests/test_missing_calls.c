@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A daemon in a sandbox that refuses a system call of shared memory, or that hides /proc/meminfo.
+ * It says so, also with --check, and serves copies within the configured memory.
+ */
+#include "shuf.h"
+#include "support/child.h"
+#include "support/cmocka_all.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 1000000, FEW = 1000, LIMIT = 64 << 20 };
+
+/* Makes the call fail with EPERM in this process and in the daemon that it starts. */
+static void forbid(int call)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void hide_meminfo(void)
+{
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("proc", "/proc", "proc", 0, "subset=pid") != 0)
+        exit(EXIT_SUCCESS);
+    assert_int_equal(access("/proc/meminfo", F_OK), -1);
+}
+
+static void expect_warning(const char *text)
+{
+    static const char *const arguments[] = {"--no-config", "--backend", "cpu", "--socket",
+                                            "/tmp/none",   "--check",   NULL};
+    char output[2048];
+    assert_int_equal(harness_run(arguments, output, sizeof output), 0);
+    if (!strstr(output, text))
+        fail_msg("no \"%s\" in:\n%s", text, output);
+}
+
+static void expect_copies(shuf *handle, uint64_t n)
+{
+    const shuf_permutation p = {.n = n, .seed = 7};
+    const shuf_records records = {.n = n, .record = sizeof(uint32_t), .seed = 7};
+    const size_t bytes = n * sizeof(uint32_t);
+    uint32_t *values = malloc(3 * bytes);
+    assert_non_null(values);
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = i;
+    if (shuf_permute(handle, &p, values + n, bytes, NULL) ||
+        shuf_shuffle(handle, &records, values, values + 2 * n, bytes, NULL))
+        fail_msg("%s", shuf_message(handle));
+    assert_memory_equal(values + n, values + 2 * n, bytes);
+    free(values);
+}
+
+/* Serves requests for more memory than the budget has, so each block must be free again. */
+static void serve(bool copies)
+{
+    struct harness h;
+    shuf *handle;
+    wire_start(&h, "cpu", "cache_time = 0\nhost_memory = 64Mi\n");
+    const Shuf__StatusReply status = wire_status(&h);
+    assert_int_equal(status.host_limit, LIMIT);
+    assert_int_equal(status.copies_host, copies);
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    for (unsigned i = 0; i < 20; i++)
+        expect_copies(handle, i % 2 ? N : FEW);
+    shuf_close(handle);
+    WIRE_AWAIT(&h, s, s.blocks == 0 && s.host_used == 0 && s.pending_free == 0);
+    assert_true(harness_stop(&h));
+}
+
+static void serve_without_call(int channel, void *call)
+{
+    (void)channel;
+    forbid(*(const int *)call);
+    expect_warning("so results are copied and not lent (memfd)");
+    serve(true);
+}
+
+static void refused_calls(void **state)
+{
+    static const int calls[] = {SYS_memfd_create, SYS_ftruncate, SYS_fchmod};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const struct child child = child_start(serve_without_call, (void *)&calls[i]);
+        child_join(&child);
+    }
+}
+
+static void serve_without_meminfo(int channel, void *context)
+{
+    (void)channel;
+    (void)context;
+    hide_meminfo();
+    expect_warning("host memory: /proc/meminfo: No such file or directory; so shufd does not know");
+    serve(false);
+}
+
+static void hidden_meminfo(void **state)
+{
+    (void)state;
+    const struct child child = child_start(serve_without_meminfo, NULL);
+    child_join(&child);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refused_calls),
+                                       cmocka_unit_test(hidden_meminfo)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
