@@ -44,7 +44,7 @@ check_exposure() {
         fail "$1: exposure '$found', expected at most $2"
 }
 
-check_exposure shufd-gpus.service 2.4
+check_exposure shufd-gpus.service 2.5
 check_exposure shufd-instances.service 0.9
 for unit in shufd.service shufd@.service; do
     check_exposure $unit 0.5
