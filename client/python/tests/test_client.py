@@ -318,7 +318,7 @@ def test_bad_requests_are_refused(client, daemon):
         r"n: 18446744073709551616: expected 1 to 2\^62$": lambda: client.permute(2**64, 7),
         r"n: -1: expected 1 to 2\^62$": lambda: client.index(0, -1, 7),
         r"n: -2: expected 1 to 2\^62$": lambda: shufd.local.index(0, -2, 7),
-        "seed: -1: expected 0 to": lambda: client.permute(10, -1),
+        r"seed: -9223372036854775809: expected -2\^63 to": lambda: client.permute(10, -(2**63) - 1),
         "seed: 1.5: expected an integer": lambda: client.permute(10, 1.5),
         r"n: .*10\.5.*: expected an integer": lambda: client.permute(np.float32(10.5), 7),
         r"seed: .*7\.5.*: expected an integer": lambda: client.permute(10, np.float32(7.5)),
@@ -597,7 +597,7 @@ def test_random_arguments(daemon, n, seed, epoch, offset, count, stride, algorit
     except (shufd.Invalid, shufd.OutOfMemory) as error:
         assert str(error) and "\n" not in str(error)
         return
-    assert 0 <= seed < 2**64 and 0 <= epoch < 2**64 and n >= 1
+    assert -(2**63) <= seed < 2**64 and 0 <= epoch < 2**64 and n >= 1
     order = client.permute(n, seed, epoch, algorithm=algorithm)[offset or 0 :: 1 if stride is None else stride]
     assert (got == (order if count is None else order[:count])).all()
     assert count is None or len(got) == count

@@ -270,8 +270,8 @@ WRONG_ARGUMENTS = {
     "^rank: '1': expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, 4, "1"),
     r"^rank: 1\.0: expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, 4, 1.0),
     "^num_replicas: '4': expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, "4", 1),
-    "^seed: -1: expected 0 to": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=-1),
-    "^seed: 18446744073709551616: expected 0": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=2**64),
+    "^seed: -9223372036854775809: expected -2": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=-(2**63) - 1),
+    "^seed: 18446744073709551616: expected -2": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=2**64),
     "^seed: 'a': expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed="a"),
     "^seed: None: expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=None),
     '^algorithm "x": expected primefold': lambda d: shufd.torch.DistributedSampler(d, 4, 1, algorithm="x"),
@@ -283,15 +283,15 @@ WRONG_ARGUMENTS = {
     "^epoch: -1: expected 0 to": lambda d: shufd.torch.DistributedSampler(d, 4, 1).set_epoch(-1),
     r"^epoch: 1\.0: expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1).set_epoch(1.0),
     "^epoch: '1': expected an integer": lambda d: shufd.torch.RandomSampler(d, seed=1).set_epoch("1"),
-    "^seed: -2: expected 0 to": lambda d: shufd.torch.RandomSampler(d, seed=-2),
+    "^seed: -9223372036854775810: expected -2": lambda d: shufd.torch.RandomSampler(d, seed=-(2**63) - 2),
     r"^seed: 1\.5: expected an integer": lambda d: shufd.torch.RandomSampler(d, seed=1.5),
     r"^generator: Generator\(.*: expected a torch.Generator": lambda d: shufd.torch.RandomSampler(
         d, generator=np.random.default_rng(1)
     ),
     '^algorithm "y": expected primefold': lambda d: shufd.torch.RandomSampler(d, seed=1, algorithm="y"),
     "^client: 'r': expected a shufd.Client": lambda d: shufd.torch.RandomSampler(d, seed=1, client="r"),
-    r"^sampler: \[0, 1, 2, .{,80}\.\.\.: expected a sampler of shufd.torch": lambda d: shufd.torch.BatchSampler(
-        list(range(1000)), 2, False
+    r"^as_arrays: True with the sampler \[0, 1, 2, .{,80}\.\.\.: expected one of shufd.torch": lambda d: (
+        shufd.torch.BatchSampler(list(range(1000)), 2, False, as_arrays=True)
     ),
 }
 
@@ -332,8 +332,6 @@ def test_bad_arguments_are_refused(client):
     for world, rank in ((0, None), (0, 0), (-1, 0)):
         with pytest.raises(shufd.Invalid, match=f"num_replicas: {world}: expected 1 or more"):
             shufd.torch.DistributedSampler(Numbers(10), world, rank)
-    with pytest.raises(shufd.Invalid, match="expected a sampler of shufd.torch"):
-        shufd.torch.BatchSampler(range(10), 2, False)
     with pytest.raises(ValueError):
         shufd.torch.BatchSampler(make_sampler(client, 10, 1, 0), 0, False)
     with pytest.raises(ValueError):
@@ -359,8 +357,91 @@ def test_random_sampler(client):
     sampler.set_epoch(0)
     assert list(sampler) == first
     assert isinstance(sampler, torch.utils.data.RandomSampler) and len(sampler) == 1000
-    generator = torch.Generator().manual_seed(5)
-    assert list(shufd.torch.RandomSampler(Numbers(1000), generator=generator, client=client)) == first
+
+
+def test_generator_gives_the_seed_and_advances(client):
+    """Two samplers of one generator have two orders, the same ones for the same state of the generator."""
+    def orders(generator):
+        return [list(shufd.torch.RandomSampler(Numbers(1000), generator=generator, client=client)) for _ in range(2)]
+
+    first, second = orders(torch.Generator().manual_seed(5))
+    assert first != second and [first, second] == orders(torch.Generator().manual_seed(5))
+
+
+def test_ranks_without_a_common_seed_are_refused(client, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(shufd.Invalid, match=r"^seed: None in a job of 2 ranks: each would draw another order"):
+        shufd.torch.RandomSampler(Numbers(20), client=client)
+    shared = [shufd.torch.RandomSampler(Numbers(20), generator=torch.Generator(), client=client) for _ in range(2)]
+    assert list(shared[0]) == list(shared[1])
+
+
+def test_negative_seed_is_that_of_torch(client):
+    same = [shufd.torch.RandomSampler(Numbers(100), seed=seed, client=client) for seed in (-1, 2**64 - 1)]
+    assert list(same[0]) == list(same[1]) and same[0].seed == 2**64 - 1
+    assert (client.permute(100, -(2**63)) == client.permute(100, 2**63)).all()
+
+
+@pytest.mark.parametrize("number, expected", [
+    (np.uint8(200), 200), (np.int32(2**30), 2**30), (torch.tensor(3), 3), (np.array(4), 4), (True, 1),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("kind", ["distributed", "random"])
+def test_epochs_of_other_types_are_plain_integers(client, kind, number, expected):
+    sampler = make_sampler(client, 50, 1, 0) if kind == "distributed" else shufd.torch.RandomSampler(Numbers(50), seed=7, client=client)
+    sampler.set_epoch(number)
+    assert type(sampler.epoch) is int and type(sampler.state_dict()["epoch"]) is int
+    json.dumps(sampler.state_dict())
+    got = list(sampler)
+    sampler.set_epoch(expected)
+    assert list(sampler) == got
+
+
+def test_epoch_that_is_incremented_in_place(client):
+    counter, sampler = torch.tensor(0), make_sampler(client, 50, 1, 0)
+    sampler.set_epoch(counter)
+    counter += 1
+    assert sampler.state_dict()["epoch"] == 0
+
+
+def test_last_epoch(client):
+    for sampler in (make_sampler(client, 20, 1, 0), shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)):
+        sampler.set_epoch(2**64 - 1)
+        assert sorted(sampler) == list(range(20)) == sorted(sampler)
+
+
+def test_batches_of_another_sampler(client):
+    batches = shufd.torch.BatchSampler(range(10), batch_size=4, drop_last=False)
+    assert list(batches) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert type(batches) is torch.utils.data.BatchSampler
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("with_epochs", [False, True])
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_loader_saved_at_the_end_of_an_epoch(client, workers, with_epochs, in_batches):
+    """Workers ask for the indices of the next iteration before the loader sees that its state had ended."""
+    loaders = pytest.importorskip("torchdata.stateful_dataloader")
+    expected = shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)
+    orders = [list(expected) for _ in range(3)]
+
+    def make():
+        sampler = shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)
+        more = ({"batch_sampler": shufd.torch.BatchSampler(sampler, 5, False)} if in_batches
+                else {"sampler": sampler, "batch_size": 5})  # fmt: skip
+        return sampler, loaders.StatefulDataLoader(Numbers(20), num_workers=workers, **more)
+
+    def run(epoch):
+        if with_epochs:
+            sampler.set_epoch(epoch)
+        return torch.cat(list(loader)).tolist()
+
+    sampler, loader = make()
+    assert run(0) == orders[0]
+    state = loader.state_dict()
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    assert [run(1), run(2)] == orders[1:]
 
 
 def test_default_seed_follows_manual_seed(client):

@@ -35,7 +35,7 @@ def counted(count: int, noun: str) -> str:
 def integer(name: str, value: Any) -> int:
     """The value as an integer of any size."""
     try:
-        return operator.index(value)
+        return int(operator.index(value))  # operator.index(True) is a bool
     except TypeError:
         convert = "; convert it with int()" if isinstance(value, (str, float)) else ""
         raise Invalid(f"{name}: {shown(value)}: expected an integer{convert}") from None
@@ -47,6 +47,14 @@ def u64(name: str, value: Any) -> int:
     if not 0 <= number < 2**64:
         raise Invalid(f"{name}: {number}: expected {'1 to 2^62' if name == 'n' else '0 to 2^64 - 1'}")
     return number
+
+
+def seed64(value: Any) -> int:
+    """A seed as 64 bits. As in torch, a negative one stands for the same bits in two's complement."""
+    number = integer("seed", value)
+    if not -(2**63) <= number < 2**64:
+        raise Invalid(f"seed: {number}: expected -2^63 to 2^64 - 1")
+    return number % 2**64
 
 
 def flag(name: str, value: Any) -> bool:

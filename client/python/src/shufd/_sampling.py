@@ -14,13 +14,13 @@ import dataclasses
 import itertools
 import operator
 import warnings
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _request
-from ._arguments import integer, shown, u64
+from ._arguments import integer, seed64, shown, u64
 from .local import Permutation
 
 Indices = npt.NDArray[Any]
@@ -73,13 +73,18 @@ class Share:
         return np.concatenate(([] if part is None else [part]) + padding)
 
 
+def next_epoch(epoch: int) -> int:
+    """The epoch after `epoch`. After 2^64 - 1 comes 0."""
+    return (epoch + 1) % 2**64
+
+
 def check(dataset: Any, seed: Any, algorithm: Any, client: Any) -> int:
     """Checks arguments of a sampler, without a daemon. Returns the length of the dataset."""
     try:
         n = len(dataset)
     except TypeError:
         raise _errors.Invalid(f"dataset: {shown(dataset)}: expected a dataset with a length") from None
-    _request.bytes_of(_request.whole(max(1, n), u64("seed", seed), None, 0, algorithm))
+    _request.bytes_of(_request.whole(max(1, n), seed64(seed), None, 0, algorithm))
     if client is not None and not callable(getattr(client, "permute", None)):
         raise _errors.Invalid(f"client: {shown(client)}: expected a shufd.Client, such as shufd.connect()")
     return n
@@ -174,6 +179,35 @@ class Cursor:
         return self._chunk
 
 
+class Iteration(itertools.chain[Any]):
+    """The indices of one iteration of a sampler, or its batches. torchdata's loaders save an iterator beside
+    its sampler and load both. An iterator that had ended ends at once then, so indices that workers ask for in
+    advance do not begin the next epoch."""
+
+    sampler: Resumable
+    has_ended: list[bool]  # shared with the generator of the indices
+
+    @classmethod
+    def of(cls, sampler: Resumable, chunks: Callable[[], Iterator[Iterable[Any]]]) -> Iteration:
+        has_ended = [False]
+
+        def rest() -> Iterator[Iterable[Any]]:
+            if not has_ended[0]:
+                yield from chunks()
+
+        iteration = cast(Iteration, cls.from_iterable(rest()))
+        iteration.sampler, iteration.has_ended = sampler, has_ended
+        return iteration
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"ended": self.has_ended[0] or self.sampler._is_at_end()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.has_ended[0] = bool(state["ended"])
+        if self.has_ended[0]:
+            self.sampler._end_iteration()
+
+
 # Why a field of a state has another value.
 _OF_THIS = "as in this sampler; make the sampler with the {name} of the state"
 _REASONS = {
@@ -224,7 +258,7 @@ class Resumable:
     def epoch(self) -> int:
         """The epoch to continue with: that of the sampler, or the next one if a loaded state is at the
         end of its epoch."""
-        return self._epoch + (self._cursor is None and self._is_end(self._resume))
+        return next_epoch(self._epoch) if self._cursor is None and self._is_end(self._resume) else self._epoch
 
     @epoch.setter
     def epoch(self, epoch: int) -> None:
@@ -243,6 +277,15 @@ class Resumable:
 
     def _is_end(self, position: int) -> bool:
         return position > 0 and len(self._share(position)) == 0
+
+    def _is_at_end(self) -> bool:
+        """Whether all indices of the epoch are drawn."""
+        return self._is_end(self._resume if self._cursor is None else self._cursor.position)
+
+    def _end_iteration(self) -> None:
+        """After the end of an iteration that was loaded: without set_epoch() the next one repeats the epoch."""
+        if self._cursor is None and self._is_end(self._resume):
+            self._move(self._epoch, 0)
 
     def _begin(self) -> Cursor:
         """Begins an iteration. If the daemon fails, the next iteration begins at the same place."""
@@ -269,7 +312,7 @@ class Resumable:
 
     def __iter__(self) -> Iterator[int]:
         """The indices of this rank, as integers of Python."""
-        return itertools.chain.from_iterable(self._chunks())
+        return Iteration.of(self, self._chunks)
 
     def state_dict(self, used: int | None = None) -> dict[str, Any]:
         """The place in the epoch, as a new dict of plain values. It is the same on all ranks that have
@@ -303,8 +346,8 @@ class Resumable:
         saved. Takes constant time. If the state is at the end of its epoch, `epoch` is the next one.
         Fails with Invalid for a state of other data, seed, algorithm or class."""
         epoch, position = _check_state(state_dict, self._description())
-        if self._epoch == epoch + 1 and self._is_end(position):
-            epoch, position = epoch + 1, 0  # StatefulDataLoader loads its state after set_epoch()
+        if self._epoch == next_epoch(epoch) and self._is_end(position):
+            epoch, position = self._epoch, 0  # StatefulDataLoader loads its state after set_epoch()
         self._move(epoch, position)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import socket
 from typing import Any
 
 from . import _errors, _ranks
-from ._arguments import integer
+from ._arguments import integer, seed64
 from ._errors import Error, IOFailure, Mismatch
 
 _N = 1_000_003
@@ -21,7 +21,7 @@ def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> 
     return {
         "algorithm": algorithm,
         "n": integer("n", n),  # the store has text, so no numbers of NumPy
-        "seed": integer("seed", seed),
+        "seed": seed64(seed),
         "epoch": integer("epoch", epoch),
         "version": shufd.__version__,
         "fingerprint": client.fingerprint(n, seed, epoch, algorithm=algorithm),

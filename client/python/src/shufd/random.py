@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ._arguments import u64
+from ._arguments import seed64, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
@@ -34,7 +34,7 @@ class Stream:
     """
 
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
-        self.seed = u64("seed", seed)
+        self.seed = seed64(seed)
         self.stream = u64("stream", stream)
         self.offset = u64("offset", offset)
         self._spawned = 0
@@ -71,7 +71,7 @@ class BitGenerator(np.random.BitGenerator):
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
         super().__init__(_NO_SEEDS)
         self._draw: Any = ffi.new("shufpy_draw *")
-        lib.shufpy_draw_make(self._draw, u64("seed", seed), u64("stream", stream), u64("offset", offset))
+        lib.shufpy_draw_make(self._draw, seed64(seed), u64("stream", stream), u64("offset", offset))
         self._spawned = 0
         address = _get_pointer(cast(Any, self).capsule, b"BitGenerator")
         lib.shufpy_bitgen_fill(ffi.cast("void *", address), self._draw)

@@ -29,10 +29,10 @@ import numpy as np
 import torch.utils.data
 
 from . import _client, _connect_rank, _errors, _sampling, default_client
-from ._arguments import flag, shown, u64
+from ._arguments import flag, seed64, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
-from ._ranks import rank_and_world
+from ._ranks import launched_ranks, rank_and_world
 from ._sampling import Cursor, Epoch, Indices, Read, Share
 from ._shuf import ffi, lib
 from .random import BitGenerator
@@ -50,7 +50,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                    by default those of torch.distributed, else those in the variables of torchrun
                    ($WORLD_SIZE and $RANK), Slurm or Open MPI, else 1 and 0
     shuffle        False: the indices in order
-    seed           0 to 2^64 - 1; independent of the epoch, which set_epoch() sets
+    seed           -2^63 to 2^64 - 1; a negative one as in torch; independent of the epoch, which set_epoch() sets
     drop_last      True: n // num_replicas indices; else ceil(n / num_replicas), padded by the first
                    indices of the epoch
     client         by default shufd.connect(), or with a single rank shufd.default_client()
@@ -80,7 +80,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         _sampling.check(dataset, seed, algorithm, client)
         _sampling.Resumable.__init__(self)
         torch.utils.data.distributed.DistributedSampler.__init__(
-            self, dataset, world, own, flag("shuffle", shuffle), operator.index(seed), flag("drop_last", drop_last)
+            self, dataset, world, own, flag("shuffle", shuffle), seed64(seed), flag("drop_last", drop_last)
         )
         self.algorithm = algorithm
         self._client = client
@@ -88,7 +88,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     def set_epoch(self, epoch: int) -> None:
         """Selects the permutation of the next iteration. The epoch of a loaded state continues at its
         place, any other begins at its beginning."""
-        if u64("epoch", epoch) != self._epoch:
+        epoch = u64("epoch", epoch)
+        if epoch != self._epoch:
             self._move(epoch, 0)
 
     def _share(self, start: int) -> Share:
@@ -104,7 +105,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         if self._client is None:
             self._client = _connect_rank(self.num_replicas) if self.num_replicas > 1 else default_client()
         cursor = Cursor(share, _sampling.order_of(self._client, order))
-        _sampling.prefetch(self._client, self._order(self._epoch + 1))
+        _sampling.prefetch(self._client, self._order(_sampling.next_epoch(self._epoch)))
         return cursor
 
     def _description(self) -> dict[str, Any]:
@@ -128,9 +129,10 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
     data_source    its length is n
     replacement    True: independent draws, computed in this process
     num_samples    by default n; without replacement, more than n indices come from further permutations
-    generator      a torch.Generator, whose initial seed becomes `seed`
-    seed           0 to 2^64 - 1; by default the seed of `generator`. Without both, the constructor draws
-                   it from torch's default generator, so torch.manual_seed() decides it
+    generator      a torch.Generator; the constructor draws `seed` from it, which advances it
+    seed           -2^63 to 2^64 - 1; a negative one as in torch. Without it and `generator`, the
+                   constructor draws it from torch's default generator, so torch.manual_seed() decides
+                   it. In a job of several ranks, where each would draw another one, this is refused
     client, algorithm
                    as in DistributedSampler
 
@@ -154,15 +156,16 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
             raise _errors.Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
         torch.utils.data.RandomSampler.__init__(self, data_source, replacement, num_samples, generator)
         if seed is None:
-            seed = generator.initial_seed() % 2**64 if generator is not None else _drawn_seed()
-        self.seed = operator.index(seed)
+            seed = _drawn_seed(generator)
+        self.seed = seed64(seed)
         self.algorithm = algorithm
         self._client = client
         self._began = False  # an iteration of this epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the order of the next iteration."""
-        if u64("epoch", epoch) != self._epoch or self._began:
+        epoch = u64("epoch", epoch)
+        if epoch != self._epoch or self._began:
             self._move(epoch, self._resume if epoch == self._epoch else 0)
 
     def _move(self, epoch: int, position: int) -> None:
@@ -172,10 +175,13 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
     def _cursor_from(self, start: int) -> Cursor:
         epoch = self._epoch
         if self._began or start >= self.num_samples:
-            epoch, start = epoch + 1, 0
+            epoch, start = _sampling.next_epoch(epoch), 0
         read = self._draws if self.replacement else self._passes(epoch, start)
         self._epoch, self._began = epoch, True
         return Cursor(self._share(start), read)
+
+    def _end_iteration(self) -> None:
+        """The next iteration begins the next epoch by itself."""
 
     def _share(self, start: int) -> Share:
         return Share(self.num_samples, 0, 1, False, start)
@@ -199,7 +205,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         current: list[Any] = [None, None]
 
         def order(number: int) -> Epoch:
-            return Epoch(n, self.seed, epoch * passes + number, self.algorithm)
+            return Epoch(n, self.seed, (epoch * passes + number) % 2**64, self.algorithm)
 
         def turn_to(number: int) -> None:
             current[:] = number, _sampling.order_of(client, order(number))
@@ -230,15 +236,22 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         )
 
 
-def _drawn_seed() -> int:
-    """A seed from torch's default generator, drawn as torch's RandomSampler draws its own."""
-    return int(torch.empty((), dtype=torch.int64).random_().item())
+def _drawn_seed(generator: torch.Generator | None) -> int:
+    """A seed from the generator, by default torch's own, drawn as torch's RandomSampler draws its own."""
+    ranks = launched_ranks()
+    if generator is None and ranks > 1:
+        raise _errors.Invalid(
+            f"seed: None in a job of {ranks} ranks: each would draw another order; expected one seed= for all "
+            "ranks, or a DistributedSampler"
+        )
+    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 class BatchSampler(torch.utils.data.BatchSampler):
-    """Batches of a sampler of this module, as torch.utils.data.BatchSampler makes them.
+    """Batches of a sampler of this module, as torch.utils.data.BatchSampler makes them. With another sampler,
+    as frameworks put in, the new object is a torch.utils.data.BatchSampler.
 
-    sampler        a DistributedSampler or RandomSampler of this module
+    sampler        a DistributedSampler or RandomSampler of this module, or any sampler
     batch_size     indices of a batch, at least 1
     drop_last      True: leaves out a last batch that is smaller
     as_arrays      True: batches are int64 arrays; else lists of integers
@@ -247,17 +260,25 @@ class BatchSampler(torch.utils.data.BatchSampler):
     counts batches.
     """
 
+    def __new__(cls, sampler: Any = None, *rest: Any, as_arrays: bool = False, **more: Any) -> Any:
+        if sampler is None or isinstance(sampler, _sampling.Resumable):  # None: a copy, which gets its fields later
+            return super().__new__(cls)
+        if as_arrays:
+            raise _errors.Invalid(f"as_arrays: True with the sampler {shown(sampler)}: expected one of shufd.torch")
+        return torch.utils.data.BatchSampler(sampler, *rest, **more)
+
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool, *, as_arrays: bool = False) -> None:
-        if not isinstance(sampler, _sampling.Resumable):
-            raise _errors.Invalid(f"sampler: {shown(sampler)}: expected a sampler of shufd.torch")
         super().__init__(sampler, batch_size, drop_last)
         self.as_arrays = as_arrays
 
-    def __iter__(self) -> Iterator[Any]:
+    def _batches(self) -> Iterator[tuple[Any]]:
         cursor = self.sampler._begin()
         least = self.batch_size if self.drop_last else 1
         while len(batch := cursor.take(self.batch_size)) >= least:
-            yield batch.astype(np.int64) if self.as_arrays else batch.tolist()
+            yield (batch.astype(np.int64) if self.as_arrays else batch.tolist(),)
+
+    def __iter__(self) -> Iterator[Any]:
+        return _sampling.Iteration.of(self.sampler, self._batches)
 
     def set_epoch(self, epoch: int) -> None:
         """As the method of the sampler."""
