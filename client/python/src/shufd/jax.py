@@ -37,7 +37,7 @@ class IndexSampler:
                    of one order, so an epoch has the same order whatever their number is
     shuffle        True: another permutation for each epoch; needs `seed`
     num_epochs     None: without end
-    seed           0 to 2^64 - 1. It also gives each global index a NumPy generator, for random
+    seed           -2^63 to 2^64 - 1. It also gives each global index a NumPy generator, for random
                    transformations
     client, algorithm
                    as in shufd.torch.DistributedSampler

@@ -29,7 +29,8 @@ class Stream:
     """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls
     advance the place by the number of values that they return.
 
-    seed, stream  0 to 2^64 - 1
+    seed          -2^63 to 2^64 - 1; a negative one stands for the same 64 bits, as in torch
+    stream        0 to 2^64 - 1
     offset        number of the next value, 0 to 2^62
     """
 
