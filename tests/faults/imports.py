@@ -35,7 +35,7 @@ CANNOT_FAIL = {
         "pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init "
         "pthread_condattr_setclock pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init "
         "pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_sigmask raise rewind sched_yield sigaction "
-        "signal sigprocmask timer_settime",
+        "signal sigprocmask sysinfo timer_settime unsetenv",
     "does not wait, so no signal interrupts it; needs no memory": "epoll_wait",
     "its signal 0 asks whether a process exists; each answer is expected": "kill",
     "a signal ends it early, and its callers then continue": "nanosleep",
@@ -47,7 +47,7 @@ CANNOT_FAIL = {
     "ends the process": "abort exit _exit assert_fail stack_chk_fail",
     "parses a command line, and ends the process if it cannot":
         "argp_failure argp_parse argp_program_version argp_state_help",
-    "frees memory": "free",
+    "frees memory": "free malloc_trim",
     "starts or ends the process": "libc_start_main cxa_finalize",
 }
 # The parts of a name that depend on the compiler, its options and the standard of C.

@@ -23,7 +23,7 @@ if(SHUF_SANITIZE)
   list(APPEND environment "LD_PRELOAD=${runtimes}" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=2)
 endif()
 
-# Debian has no package of Ray, so ./dev test installs it for a Python of its own. It starts processes
+# Debian has no package of Ray, so ./dev test-parts installs it for a Python of its own. It starts processes
 # that do not work with a preloaded run time.
 find_program(SHUF_RAY_PYTHON python PATHS ${PROJECT_SOURCE_DIR}/build/ray-python/bin NO_DEFAULT_PATH
              DOC "A Python with ray[data], pytest and hypothesis")
