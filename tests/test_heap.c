@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The daemon's own memory against the accounts of its users: the memory that requests make it keep is
- * charged, up to a part. SHUF_HEAP_STEPS makes the random load longer.
+ * The daemon's own memory against the accounts of its users: the memory that requests make it keep
+ * is charged, up to a part. SHUF_HEAP_STEPS makes the random load longer.
  */
 #include "shuf.h"
 #include "shuf_daemon.h"
@@ -105,7 +105,8 @@ static uint64_t values[2 * MOST];
 static void copy_something(void)
 {
     const uint64_t n = random_size(MOST), seed = random_below(100);
-    const shuf_permutation p = {.n = n, .seed = seed}, wide = {.n = n, .seed = seed, .dtype = SHUF_U64};
+    const shuf_permutation p = {.n = n, .seed = seed},
+                           wide = {.n = n, .seed = seed, .dtype = SHUF_U64};
     const shuf_numbers numbers = {
         .distribution = SHUF_GAUSS, .std = 1, .count = n, .seed = seed, .dtype = SHUF_F64};
     const shuf_records records = {.n = n, .record = 8, .seed = seed};
@@ -190,8 +191,7 @@ static void own_memory_is_a_part_of_the_charged(void **state)
     for (unsigned long i = 0; i < steps; i++) {
         take_step(leases);
         if (i % 500 == 0 && !TEST_SANITIZED)
-            assert_in_range(own_bytes(), 0,
-                            before + wire_status(&h).host_used / PART + SLACK);
+            assert_in_range(own_bytes(), 0, before + wire_status(&h).host_used / PART + SLACK);
     }
     for (int i = 0; i < HELD; i++)
         if (leases[i])

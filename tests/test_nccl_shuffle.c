@@ -472,8 +472,9 @@ static void little_memory(void **state)
     }
 }
 
-/* Checks the status and the message of a rank beside the broken one. `timed_out` counts those that waited for
- * the whole timeout. The first of them ends the exchange for the others, which may have begun later. */
+/* Checks the status and the message of a rank beside the broken one. `timed_out` counts those that
+ * waited for the whole timeout. The first of them ends the exchange for the others, which may have
+ * begun later. */
 static void expect_broken(const struct job *j, int rank, bool silent, int *timed_out)
 {
     char text[64];

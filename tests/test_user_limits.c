@@ -11,11 +11,11 @@
 #include "wire.h"
 
 #include <inttypes.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/close_range.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>

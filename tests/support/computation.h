@@ -18,9 +18,9 @@ extern struct shuf__backend *backend;
  * machine has no such device, and with 1 on other failures. */
 struct shuf__backend *computation_open(const char *spec);
 
-/* Whether the tests take all their sizes: on a GPU, for the widest vectors ("cpu"), and for every backend
- * if $SHUF_TEST_FULL is set. The other widths take fewer, because they differ from the widest only in
- * the parts that depend on the width. */
+/* Whether the tests take all their sizes: on a GPU, for the widest vectors ("cpu"), and for every
+ * backend if $SHUF_TEST_FULL is set. The other widths take fewer, because they differ from the
+ * widest only in the parts that depend on the width. */
 extern bool computation_full;
 
 /* The kind of memory that computations fill. computation_next_kind() selects the next kind in which
