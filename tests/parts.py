@@ -62,7 +62,7 @@ PARTS = (
 # In the quick suite the widest vectors run in full, and these parts are left to their own runs.
 LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, OLD_KERNEL, "soak|faults", r".*\.cuda"))}
 
-# What a test needs from the build, if its command does not name it.
+# The targets of tests whose commands do not name them.
 NEEDS = {
     "completion": ("installed",), "dev": (), "faults_imports": ("faults",),
     "install": ("installed",), "install_config": ("installed",), "man": ("manuals",),
