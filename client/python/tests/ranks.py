@@ -165,7 +165,7 @@ def shuffle_with_little_memory(world, rows, most, **options):
 
 
 def verify(world, **options):
-    return shufd.verify(_groups[world], **options)
+    return shufd.verify(group=_groups[world], **options)
 
 
 def without_daemon(world, rows):

@@ -318,7 +318,7 @@ def test_bad_requests_are_refused(client, daemon):
         r"n: 18446744073709551616: expected 1 to 2\^62$": lambda: client.permute(2**64, 7),
         r"n: -1: expected 1 to 2\^62$": lambda: client.index(0, -1, 7),
         r"n: -2: expected 1 to 2\^62$": lambda: shufd.local.index(0, -2, 7),
-        r"seed: -9223372036854775809: expected -2\^63 to": lambda: client.permute(10, -(2**63) - 1),
+        "seed: -9223372036854775809: expected 0 to": lambda: client.permute(10, -(2**63) - 1),
         "seed: 1.5: expected an integer": lambda: client.permute(10, 1.5),
         r"n: .*10\.5.*: expected an integer": lambda: client.permute(np.float32(10.5), 7),
         r"seed: .*7\.5.*: expected an integer": lambda: client.permute(10, np.float32(7.5)),
@@ -842,3 +842,21 @@ def test_dir_has_only_public_names():
     assert set(shufd.__all__) <= set(dir(shufd))
     others = {name for name in dir(shufd) if not name.startswith("__")} - set(shufd.__all__)
     assert others == set()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("low, high", [(1000, 1001), (-1.0, 1.0), (0.0, 0.1), (1e6, 1e6 + 1), (-1e-3, 1e9), (3.0, 3.0)])
+def test_uniform_is_below_high(client, dtype, low, high):
+    """The last values before 1, which are multiples of 2^-24 in f32, round to `high` in a narrow interval."""
+    values = client.uniform(low, high, size=1_000_000, seed=7, dtype=dtype)
+    kind = values.dtype.type
+    assert values.dtype == np.dtype(dtype.replace("f", "float"))
+    assert (values >= kind(low)).all() and ((values < kind(high)).all() if low < high else (values == low).all())
+    plain = client.uniform(size=1_000_000, seed=7, dtype=dtype)
+    assert (plain < 1).all()
+    sums = kind(low) + plain * kind(high - low)
+    assert (values[sums < kind(high)] == sums[sums < kind(high)]).all()
+    if dtype == "f32" and low == 1000:
+        assert sums[20263] == 1001 and values[20263] == np.nextafter(kind(1001), kind(0))
+    one = client.uniform(low, high, seed=7, dtype=dtype)
+    assert one == values[0] and np.shape(one) == ()

@@ -270,8 +270,8 @@ WRONG_ARGUMENTS = {
     "^rank: '1': expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, 4, "1"),
     r"^rank: 1\.0: expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, 4, 1.0),
     "^num_replicas: '4': expected an integer; convert": lambda d: shufd.torch.DistributedSampler(d, "4", 1),
-    "^seed: -9223372036854775809: expected -2": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=-(2**63) - 1),
-    "^seed: 18446744073709551616: expected -2": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=2**64),
+    "^seed: -9223372036854775809: expected 0 to": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=-(2**63) - 1),
+    "^seed: 18446744073709551616: expected 0": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=2**64),
     "^seed: 'a': expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed="a"),
     "^seed: None: expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1, seed=None),
     '^algorithm "x": expected primefold': lambda d: shufd.torch.DistributedSampler(d, 4, 1, algorithm="x"),
@@ -283,16 +283,17 @@ WRONG_ARGUMENTS = {
     "^epoch: -1: expected 0 to": lambda d: shufd.torch.DistributedSampler(d, 4, 1).set_epoch(-1),
     r"^epoch: 1\.0: expected an integer": lambda d: shufd.torch.DistributedSampler(d, 4, 1).set_epoch(1.0),
     "^epoch: '1': expected an integer": lambda d: shufd.torch.RandomSampler(d, seed=1).set_epoch("1"),
-    "^seed: -9223372036854775810: expected -2": lambda d: shufd.torch.RandomSampler(d, seed=-(2**63) - 2),
+    "^num_samples: 0, of n 100: expected 1 or more": lambda d: shufd.torch.RandomSampler(d, num_samples=0, seed=1),
+    r"^num_samples: 2\.5: expected an integer": lambda d: shufd.torch.RandomSampler(d, num_samples=2.5, seed=1),
+    "^replacement: 1: expected True or False": lambda d: shufd.torch.RandomSampler(d, 1, seed=1),
+    "^check_ranks: 0: expected True or False": lambda d: shufd.torch.DistributedSampler(d, 4, 1, check_ranks=0),
     r"^seed: 1\.5: expected an integer": lambda d: shufd.torch.RandomSampler(d, seed=1.5),
     r"^generator: Generator\(.*: expected a torch.Generator": lambda d: shufd.torch.RandomSampler(
         d, generator=np.random.default_rng(1)
     ),
     '^algorithm "y": expected primefold': lambda d: shufd.torch.RandomSampler(d, seed=1, algorithm="y"),
     "^client: 'r': expected a shufd.Client": lambda d: shufd.torch.RandomSampler(d, seed=1, client="r"),
-    r"^as_arrays: True with the sampler \[0, 1, 2, .{,80}\.\.\.: expected one of shufd.torch": lambda d: (
-        shufd.torch.BatchSampler(list(range(1000)), 2, False, as_arrays=True)
-    ),
+    "^sampler: 5: expected a sampler, such as one of shufd.torch": lambda d: shufd.torch.BatchSampler(5, 2, False),
 }
 
 
@@ -356,92 +357,34 @@ def test_random_sampler(client):
     assert sorted(first) == sorted(second) == list(range(1000)) and first != second
     sampler.set_epoch(0)
     assert list(sampler) == first
-    assert isinstance(sampler, torch.utils.data.RandomSampler) and len(sampler) == 1000
+    # Other libraries replace instances of torch's class by samplers of their own.
+    assert not isinstance(sampler, torch.utils.data.RandomSampler) and len(sampler) == 1000
 
 
-def test_generator_gives_the_seed_and_advances(client):
-    """Two samplers of one generator have two orders, the same ones for the same state of the generator."""
-    def orders(generator):
-        return [list(shufd.torch.RandomSampler(Numbers(1000), generator=generator, client=client)) for _ in range(2)]
+def test_generator_advances(client):
+    """Each iteration has an order of its own, also of several samplers, as with torch's."""
+    for cls, options in ((torch.utils.data.RandomSampler, {}), (shufd.torch.RandomSampler, {"client": client})):
 
-    first, second = orders(torch.Generator().manual_seed(5))
-    assert first != second and [first, second] == orders(torch.Generator().manual_seed(5))
+        def make(generator, n=30, cls=cls, options=options):
+            return cls(range(n), generator=generator, **options)
 
-
-def test_ranks_without_a_common_seed_are_refused(client, monkeypatch):
-    monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(shufd.Invalid, match=r"^seed: None in a job of 2 ranks: each would draw another order"):
-        shufd.torch.RandomSampler(Numbers(20), client=client)
-    shared = [shufd.torch.RandomSampler(Numbers(20), generator=torch.Generator(), client=client) for _ in range(2)]
-    assert list(shared[0]) == list(shared[1])
-
-
-def test_negative_seed_is_that_of_torch(client):
-    same = [shufd.torch.RandomSampler(Numbers(100), seed=seed, client=client) for seed in (-1, 2**64 - 1)]
-    assert list(same[0]) == list(same[1]) and same[0].seed == 2**64 - 1
-    assert (client.permute(100, -(2**63)) == client.permute(100, 2**63)).all()
-
-
-@pytest.mark.parametrize("number, expected", [
-    (np.uint8(200), 200), (np.int32(2**30), 2**30), (torch.tensor(3), 3), (np.array(4), 4), (True, 1),
-], ids=str)  # fmt: skip
-@pytest.mark.parametrize("kind", ["distributed", "random"])
-def test_epochs_of_other_types_are_plain_integers(client, kind, number, expected):
-    sampler = make_sampler(client, 50, 1, 0) if kind == "distributed" else shufd.torch.RandomSampler(Numbers(50), seed=7, client=client)
-    sampler.set_epoch(number)
-    assert type(sampler.epoch) is int and type(sampler.state_dict()["epoch"]) is int
-    json.dumps(sampler.state_dict())
-    got = list(sampler)
-    sampler.set_epoch(expected)
-    assert list(sampler) == got
-
-
-def test_epoch_that_is_incremented_in_place(client):
-    counter, sampler = torch.tensor(0), make_sampler(client, 50, 1, 0)
-    sampler.set_epoch(counter)
-    counter += 1
-    assert sampler.state_dict()["epoch"] == 0
-
-
-def test_last_epoch(client):
-    for sampler in (make_sampler(client, 20, 1, 0), shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)):
-        sampler.set_epoch(2**64 - 1)
-        assert sorted(sampler) == list(range(20)) == sorted(sampler)
-
-
-def test_batches_of_another_sampler(client):
-    batches = shufd.torch.BatchSampler(range(10), batch_size=4, drop_last=False)
-    assert list(batches) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    assert type(batches) is torch.utils.data.BatchSampler
-
-
-@pytest.mark.parametrize("workers", [0, 1, 3])
-@pytest.mark.parametrize("with_epochs", [False, True])
-@pytest.mark.parametrize("in_batches", [False, True])
-def test_loader_saved_at_the_end_of_an_epoch(client, workers, with_epochs, in_batches):
-    """Workers ask for the indices of the next iteration before the loader sees that its state had ended."""
-    loaders = pytest.importorskip("torchdata.stateful_dataloader")
-    expected = shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)
-    orders = [list(expected) for _ in range(3)]
-
-    def make():
-        sampler = shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)
-        more = ({"batch_sampler": shufd.torch.BatchSampler(sampler, 5, False)} if in_batches
-                else {"sampler": sampler, "batch_size": 5})  # fmt: skip
-        return sampler, loaders.StatefulDataLoader(Numbers(20), num_workers=workers, **more)
-
-    def run(epoch):
-        if with_epochs:
-            sampler.set_epoch(epoch)
-        return torch.cat(list(loader)).tolist()
-
-    sampler, loader = make()
-    assert run(0) == orders[0]
-    state = loader.state_dict()
-    sampler, loader = make()
-    loader.load_state_dict(state)
-    assert [run(1), run(2)] == orders[1:]
+        generator = torch.Generator().manual_seed(5)
+        shared = [make(generator), make(generator)]
+        orders = [list(sampler) for _ in range(3) for sampler in (*shared, make(generator))]
+        assert len({tuple(order) for order in orders}) == 9
+        assert all(sorted(order) == list(range(30)) for order in orders)
+        generator.manual_seed(5)
+        again = [make(generator), make(generator)]
+        assert [list(sampler) for sampler in again] == orders[:2]
+        generator.manual_seed(5)
+        assert list(make(generator)) == orders[0]
+    sampler = make(generator)
+    order = list(itertools.islice(sampler, 10))
+    state, resumed = json.loads(json.dumps(sampler.state_dict())), make(torch.Generator())
+    resumed.load_state_dict(state)
+    assert sorted(order + list(resumed)) == list(range(30))
+    sampler.set_epoch(0)  # an order of its epochs from now on
+    assert list(sampler)[:10] == order and list(sampler) == client.permute(30, sampler.seed, 1).tolist()
 
 
 def test_default_seed_follows_manual_seed(client):
@@ -453,7 +396,7 @@ def test_default_seed_follows_manual_seed(client):
     assert drawn(1) == drawn(1) != drawn(2)
     torch.manual_seed(1)
     one, two = (shufd.torch.RandomSampler(Numbers(1000), client=client) for _ in range(2))
-    assert one.seed != two.seed
+    assert list(one) != list(two) and one.seed != two.seed
     assert torch.initial_seed() == 1
 
 
@@ -479,10 +422,7 @@ def test_random_sampler_resumes(client, replacement, num_samples):
         state = sampler.state_dict()
         resumed = make()
         resumed.load_state_dict(state)
-        rest = list(resumed)
-        assert rest == (whole[step:] or following)
-        if step not in (0, num_samples):
-            assert list(resumed) == following
+        assert list(resumed) == whole[step:] and list(resumed) == following
 
 
 def test_iteration_needs_little_memory(client):
@@ -635,6 +575,117 @@ def test_stateful_data_loader_at_the_end_of_an_epoch(client, workers):
         sampler.set_epoch(epoch)
         got.append(indices(loader))
     assert got == [expected_indices(client, 100, 2, 1, False, 3, epoch)[0] for epoch in (5, 6)]
+
+
+@pytest.mark.parametrize("epoch", [True, np.uint8(200), np.int32(2**30), torch.tensor(3), 2**64 - 1], ids=repr)
+@pytest.mark.parametrize("kind", ["distributed", "random", "passes", "replacement", "batches"])
+def test_epochs_are_plain_integers(client, tmp_path, kind, epoch):
+    """Also of types whose objects change later, or wrap. A state loads without pickled classes."""
+    if kind == "distributed":
+        sampler = make_sampler(client, 20, 2, 1)
+    else:
+        sampler = shufd.torch.RandomSampler(
+            Numbers(20), kind == "replacement", 50 if kind == "passes" else None, seed=np.int64(3), client=client
+        )
+    source = shufd.torch.BatchSampler(sampler, 7, False) if kind == "batches" else sampler
+    source.set_epoch(epoch)
+    expected = int(epoch)
+    if isinstance(epoch, torch.Tensor):
+        epoch += 1
+    state = source.state_dict()
+    assert type(source.epoch) is type(state["epoch"]) is int and source.epoch == state["epoch"] == expected
+    head, iterator = [], iter(sampler)
+    head = list(itertools.islice(iterator, 5))
+    torch.save(sampler.state_dict(), tmp_path / "state")
+    loaded = torch.load(tmp_path / "state", **({} if torch.__version__ < "2" else {"weights_only": True}))
+    assert loaded == json.loads(json.dumps(loaded))
+    rest = list(iterator)
+    source.load_state_dict(loaded)
+    assert list(sampler) == rest and len(head + rest) == len(sampler)
+    if kind in ("random", "batches"):
+        assert head + rest == client.permute(20, 3, expected).tolist()
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_one_length_an_epoch(client, world):
+    """set_epoch() or else iter() takes the length of the data, for the indices and for len()."""
+    for before, after in ((20, 30), (20, 12), (30, 20)):
+        data = [0] * before
+        samplers = [shufd.torch.DistributedSampler(data, world, rank, seed=3, client=client) for rank in range(world)]
+        samplers.append(shufd.torch.RandomSampler(data, seed=3, client=client))
+        for epoch, change in ((0, False), (1, True), (2, False)):
+            n = len(data)
+            for sampler in samplers:
+                sampler.set_epoch(epoch)
+            if change:
+                data[:] = [0] * after
+            for sampler in samplers:
+                batches = shufd.torch.BatchSampler(sampler, 4, False)
+                assert len(batches) == len(list(batches)) and sampler.state_dict()["n"] == n
+                sampler.set_epoch(epoch) if not change else None
+            if not change:
+                indices = [list(sampler) for sampler in samplers]
+                assert [len(part) for part in indices] == [len(sampler) for sampler in samplers]
+                assert {i for part in indices[:-1] for i in part} == set(indices[-1]) == set(range(n))
+        data += [0] * 5  # without set_epoch()
+        for sampler in samplers:
+            iterator = iter(sampler)
+            data.append(0)
+            assert len(list(iterator)) == len(sampler)
+
+
+@pytest.mark.parametrize("of", ["torch", "list"])
+def test_batches_of_other_samplers(of):
+    sampler = torch.utils.data.SequentialSampler(range(10)) if of == "torch" else list(range(10))
+    for drop_last, count in ((False, 4), (True, 3)):
+        batches = shufd.torch.BatchSampler(sampler, 3, drop_last)
+        assert list(batches) == list(torch.utils.data.BatchSampler(sampler, 3, drop_last)) and len(batches) == count
+        assert not hasattr(batches, "state_dict") and not hasattr(pickle.loads(pickle.dumps(batches)), "set_epoch")
+        assert [b.dtype for b in shufd.torch.BatchSampler(sampler, 3, drop_last, as_arrays=True)] == [np.int64] * count
+    other = type(shufd.torch.BatchSampler(make_sampler(None, 10, 1, 0), 3, False))(sampler, 3, False)
+    assert list(other) == list(shufd.torch.BatchSampler(sampler, 3, False)) and not hasattr(other, "state_dict")
+    with pytest.warns(RuntimeWarning, match=r"^sampler: .* use Trainer\(use_distributed_sampler=False\)"):
+        shufd.torch.BatchSampler(TorchSampler(range(10), 2, 0), 3, False)
+
+
+def test_ranks_without_a_common_seed_are_refused(client, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    sampler = shufd.torch.RandomSampler(Numbers(20), client=client)
+    with pytest.raises(shufd.Invalid, match="^seed: None: each of 2 ranks would draw another order; pass the same seed="):
+        list(sampler)
+    sampler.generator = torch.Generator().manual_seed(1)  # as accelerate does
+    assert sorted(sampler) == list(range(20))
+    assert sorted(shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)) == list(range(20))
+    distributed = shufd.torch.DistributedSampler(Numbers(20), client=client)
+    assert distributed.generator is None
+    with pytest.raises(shufd.Invalid, match="^sampler: shufd.torch.DistributedSampler: accelerate would divide it"):
+        distributed.generator = torch.Generator()
+
+
+@pytest.mark.parametrize("seed", [-1, -(2**63)])
+def test_negative_seeds_have_the_same_bits(client, seed):
+    same = seed + 2**64
+    whole = client.permute(20, same).tolist()
+    assert client.permute(20, seed).tolist() == list(shufd.local.Permutation(20, seed)) == whole
+    assert list(make_sampler(client, 20, 1, 0, seed=seed)) == whole
+    assert list(shufd.torch.RandomSampler(Numbers(20), seed=seed, client=client)) == whole
+    assert (client.uniform(size=5, seed=seed) == client.uniform(size=5, seed=same)).all()
+    assert shufd.BitGenerator(seed).random_raw() == shufd.BitGenerator(same).random_raw()
+    rows = torch.arange(20)
+    assert shufd.torch.global_shuffle(rows, seed=seed, client=client).tolist() == whole
+    with pytest.raises(shufd.Invalid, match="^seed: -9223372036854775809: expected 0 to 2"):
+        client.permute(20, -(2**63) - 1)
+
+
+def test_copies_of_random_samplers_continue(client):
+    sampler = shufd.torch.RandomSampler(Numbers(100), seed=3, client=client)
+    head = list(itertools.islice(sampler, 20))
+    for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
+        assert head + list(other) == client.permute(100, 3).tolist()
+        assert list(other) == client.permute(100, 3, 1).tolist()
+    sampler.load_state_dict({**sampler.state_dict(), "position": 100})
+    assert list(copy.copy(sampler)) == [] and sampler.epoch == 1
 
 
 def test_next_epoch_is_prefetched(client):

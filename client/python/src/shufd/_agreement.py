@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from . import _errors, _moves, _peer_memory, _request
-from ._arguments import counted
+from ._arguments import counted, integer, seed_of
 from ._moves import Offers
 from ._peer_memory import Freed
 from ._process_group import Ranks
@@ -111,8 +111,8 @@ _COMPARED = ("version", "seed", "key", "epoch", "algorithm", "inverse", "structu
 def _checked(seed: Any, key: Any, epoch: Any, algorithm: Any, inverse: Any) -> dict[str, Any]:
     """The settings as numbers and text, which a rank can send to the others."""
     _request.bytes_of(_request.whole(1, seed, key, epoch, algorithm))
-    seed = None if seed is None else operator.index(seed)
-    return {"seed": seed, "key": key, "epoch": operator.index(epoch), "algorithm": algorithm, "inverse": bool(inverse)}
+    seed = None if seed is None else seed_of(seed)
+    return {"seed": seed, "key": key, "epoch": integer("epoch", epoch), "algorithm": algorithm, "inverse": bool(inverse)}
 
 
 def describe(data: Any, settings: dict[str, Any], output_size: Any, budget: Any, next_epoch: Any) -> Arguments:

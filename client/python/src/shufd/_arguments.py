@@ -33,9 +33,9 @@ def counted(count: int, noun: str) -> str:
 
 
 def integer(name: str, value: Any) -> int:
-    """The value as an integer of any size."""
+    """The value as a plain integer of any size. The caller's object may be a boolean or a tensor that changes."""
     try:
-        return int(operator.index(value))  # operator.index(True) is a bool
+        return int(operator.index(value))
     except TypeError:
         convert = "; convert it with int()" if isinstance(value, (str, float)) else ""
         raise Invalid(f"{name}: {shown(value)}: expected an integer{convert}") from None
@@ -49,11 +49,11 @@ def u64(name: str, value: Any) -> int:
     return number
 
 
-def seed64(value: Any) -> int:
-    """A seed as 64 bits. As in torch, a negative one stands for the same bits in two's complement."""
+def seed_of(value: Any) -> int:
+    """A seed as an integer of 0 to 2^64 - 1. A negative one, from -2^63 on, has the same 64 bits, as in torch."""
     number = integer("seed", value)
     if not -(2**63) <= number < 2**64:
-        raise Invalid(f"seed: {number}: expected -2^63 to 2^64 - 1")
+        raise Invalid(f"seed: {number}: expected 0 to 2^64 - 1, or a negative number from -2^63 on")
     return number % 2**64
 
 

@@ -87,7 +87,8 @@ class Draws(Calls):
 
         For integers of a range, use numpy.random.Generator(shufd.BitGenerator(seed)).integers(low, high).
 
-        low, high finite numbers of the type, low <= high, whose difference is finite too
+        low, high finite numbers, rounded to the type, low <= high, whose difference is finite too. A value that
+                  rounds to `high` becomes the number of the type before it. If both are equal, all values are `low`
 
         The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Without low and
         high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
@@ -103,7 +104,9 @@ class Draws(Calls):
         )
         if plain:
             return values
-        return kind.type(low) + values * kind.type(high - low)
+        # The sum of the last value before 1 may round to `high`.
+        result = np.asarray(kind.type(low) + np.asarray(values, kind) * kind.type(high - low))
+        return np.minimum(result, np.nextafter(kind.type(high), kind.type(low)), out=result)[()]
 
     def _draw(
         self, distribution: int, size: Size, seed: int | None, key: str | None, stream: int,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _dtype
-from ._arguments import counted, seed64, shown, u64
+from ._arguments import counted, seed_of, shown, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
@@ -49,7 +49,7 @@ def _set_seed(request: Any, seed: int | None, key: str | None) -> None:
     if key is not None:
         request.key = _text("key", key)
     else:
-        request.seed = seed64(seed)
+        request.seed = seed_of(seed)
 
 
 def whole(n: int, seed: int | None, key: str | None, epoch: int, algorithm: str) -> Any:

@@ -10,17 +10,18 @@ position with any number of ranks, and each rank finds its place in constant tim
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import operator
 import warnings
-from typing import Any, Callable, Iterable, Iterator, Mapping, cast
+from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sized, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _request
-from ._arguments import integer, seed64, shown, u64
+from ._arguments import integer, seed_of, shown, u64
 from .local import Permutation
 
 Indices = npt.NDArray[Any]
@@ -73,18 +74,13 @@ class Share:
         return np.concatenate(([] if part is None else [part]) + padding)
 
 
-def next_epoch(epoch: int) -> int:
-    """The epoch after `epoch`. After 2^64 - 1 comes 0."""
-    return (epoch + 1) % 2**64
-
-
 def check(dataset: Any, seed: Any, algorithm: Any, client: Any) -> int:
     """Checks arguments of a sampler, without a daemon. Returns the length of the dataset."""
     try:
         n = len(dataset)
     except TypeError:
         raise _errors.Invalid(f"dataset: {shown(dataset)}: expected a dataset with a length") from None
-    _request.bytes_of(_request.whole(max(1, n), seed64(seed), None, 0, algorithm))
+    _request.bytes_of(_request.whole(max(1, n), seed_of(seed), None, 0, algorithm))
     if client is not None and not callable(getattr(client, "permute", None)):
         raise _errors.Invalid(f"client: {shown(client)}: expected a shufd.Client, such as shufd.connect()")
     return n
@@ -128,7 +124,7 @@ def order_of(client: Any, epoch: Epoch) -> Read:
 
 def prefetch(client: Any, epoch: Epoch) -> None:
     """Lets the daemon compute an epoch for later. Warns if the daemon has no room for it now."""
-    if not epoch.shuffle:
+    if not epoch.shuffle or epoch.epoch >= 2**64:
         return
     try:
         lack = client._prefetch(_request.whole(epoch.n, epoch.seed, None, epoch.epoch, epoch.algorithm), None)
@@ -149,6 +145,7 @@ class Cursor:
 
     def __init__(self, share: Share, order: Read) -> None:
         self.share = share
+        self.description: dict[str, Any] = {}  # the fields of a state apart from the position
         self._order = order
         self._drawn = 0  # steps, with the whole chunk
         self._chunk: Iterator[int] = iter(())
@@ -170,6 +167,11 @@ class Cursor:
         self._drawn = end
         return indices
 
+    def chunks(self) -> Iterator[Iterable[int]]:
+        """Iterators over the next indices, chunk by chunk."""
+        while (chunk := self.next_chunk()) is not None:
+            yield chunk
+
     def next_chunk(self) -> Iterator[int] | None:
         """An iterator over the next indices; None at the end."""
         values = self.take(_CHUNK).tolist()
@@ -177,35 +179,6 @@ class Cursor:
             return None
         self._chunk = iter(values)
         return self._chunk
-
-
-class Iteration(itertools.chain[Any]):
-    """The indices of one iteration of a sampler, or its batches. torchdata's loaders save an iterator beside
-    its sampler and load both. An iterator that had ended ends at once then, so indices that workers ask for in
-    advance do not begin the next epoch."""
-
-    sampler: Resumable
-    has_ended: list[bool]  # shared with the generator of the indices
-
-    @classmethod
-    def of(cls, sampler: Resumable, chunks: Callable[[], Iterator[Iterable[Any]]]) -> Iteration:
-        has_ended = [False]
-
-        def rest() -> Iterator[Iterable[Any]]:
-            if not has_ended[0]:
-                yield from chunks()
-
-        iteration = cast(Iteration, cls.from_iterable(rest()))
-        iteration.sampler, iteration.has_ended = sampler, has_ended
-        return iteration
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"ended": self.has_ended[0] or self.sampler._is_at_end()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.has_ended[0] = bool(state["ended"])
-        if self.has_ended[0]:
-            self.sampler._end_iteration()
 
 
 # Why a field of a state has another value.
@@ -224,9 +197,9 @@ def _check_class(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         raise _errors.Invalid(f"state: of a {of}: expected one of a {own}, as this sampler is")
 
 
-def _check_state(state: Any, expected: Mapping[str, Any]) -> tuple[int, int]:
-    """Checks that a state fits a sampler, whose own state has the values `expected`. Returns its epoch and
-    position."""
+def _check_state(state: Any, expected: Mapping[str, Any], free: Collection[str]) -> tuple[int, int]:
+    """Checks that a state fits a sampler, whose own state has the values `expected`, apart from the fields
+    `free`. Returns its epoch and position."""
     if not isinstance(state, Mapping):
         raise _errors.Invalid(f"state: {shown(state)}: expected a dict of state_dict()")
     _check_class(state, expected)
@@ -234,7 +207,7 @@ def _check_state(state: Any, expected: Mapping[str, Any]) -> tuple[int, int]:
         if name not in state:
             raise _errors.Invalid(f"state: no field {name}: expected a whole dict of state_dict()")
     for name in expected:
-        if name != "epoch" and state[name] != expected[name]:
+        if name not in free and state[name] != expected[name]:
             reason = _REASONS.get(name, _OF_THIS).format(name=name)
             raise _errors.Invalid(f"state: {name} {shown(state[name])}: expected {expected[name]!r}, {reason}")
     most = expected.get("num_samples", expected["n"])
@@ -245,31 +218,52 @@ def _check_state(state: Any, expected: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class Resumable:
-    """The common part of the samplers: an iteration that begins at the place of load_state_dict(),
-    or at the beginning. An iteration begins with its first index, so unused iterators cost
-    nothing."""
+    """The common part of the samplers: the epoch, and the place where the next iteration begins.
 
-    def __init__(self) -> None:
+    An iteration begins with its first index, so unused iterators cost nothing. The length n is taken once an
+    epoch: by set_epoch() and load_state_dict(), or else by iter().
+    """
+
+    _free = frozenset({"epoch"})  # the fields that a loaded state may change
+
+    def __init__(self, data: Sized) -> None:
+        self._data = data
+        self._n: int | None = None  # of the epoch, once it is known
         self._epoch = 0
-        self._resume = 0  # the global position where the next iteration begins
+        self._resume: int | None = 0  # the global position of the next iteration; None: that of a new one
+        self._is_set = False  # set_epoch() has selected the epoch of the next iteration
         self._cursor: Cursor | None = None  # of the iteration that began last
+
+    @property
+    def n(self) -> int:
+        """The length of the data in this epoch."""
+        return len(self._data) if self._n is None else self._n
 
     @property
     def epoch(self) -> int:
         """The epoch to continue with: that of the sampler, or the next one if a loaded state is at the
         end of its epoch."""
-        return next_epoch(self._epoch) if self._cursor is None and self._is_end(self._resume) else self._epoch
+        is_next = self._cursor is None and self._resume is not None and self._is_end(self._resume)
+        return (self._epoch + is_next) % 2**64
 
     @epoch.setter
     def epoch(self, epoch: int) -> None:
-        self._epoch = u64("epoch", epoch)
+        self.set_epoch(epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Selects the epoch of the next iteration, and takes the length of the data. An iteration that continues
+        a loaded state of this epoch keeps its place, any other begins at the beginning."""
+        epoch = u64("epoch", epoch)
+        if epoch != self._epoch or self._resume is None:
+            self._move(epoch, 0)
+        self._n, self._is_set = len(self._data), True
 
     @property
     def remaining(self) -> int:
         """The number of indices that this rank has not drawn in the epoch, from the place of a loaded state
         on. len() is the length of the whole epoch."""
         cursor = self._cursor
-        return len(self._share(self._resume)) if cursor is None else len(cursor.share) - cursor.step
+        return len(self._share(self._resume or 0)) if cursor is None else len(cursor.share) - cursor.step
 
     def _share(self, start: int) -> Share:
         """The positions of this rank from `start` on."""
@@ -278,24 +272,26 @@ class Resumable:
     def _is_end(self, position: int) -> bool:
         return position > 0 and len(self._share(position)) == 0
 
-    def _is_at_end(self) -> bool:
-        """Whether all indices of the epoch are drawn."""
-        return self._is_end(self._resume if self._cursor is None else self._cursor.position)
-
-    def _end_iteration(self) -> None:
-        """After the end of an iteration that was loaded: without set_epoch() the next one repeats the epoch."""
-        if self._cursor is None and self._is_end(self._resume):
-            self._move(self._epoch, 0)
+    def _following(self) -> int:
+        """The epoch of an iteration without set_epoch(), after one that has begun."""
+        raise NotImplementedError
 
     def _begin(self) -> Cursor:
         """Begins an iteration. If the daemon fails, the next iteration begins at the same place."""
         self._cursor = None  # its lease ends before the next one begins
-        self._cursor = cursor = self._cursor_from(self._resume)
-        self._resume = 0
+        if self._resume is None:
+            self._move(self._following(), 0)
+        self._cursor = cursor = self._cursor_from(self._resume or 0)
+        cursor.description = self._description()
+        self._end_place()
         return cursor
 
+    def _end_place(self) -> None:
+        """The iteration of the place has begun."""
+        self._resume, self._is_set = None, False
+
     def _cursor_from(self, start: int) -> Cursor:
-        """A cursor at the global position. Changes the sampler only after the requests to the daemon."""
+        """A cursor at the global position of the epoch."""
         raise NotImplementedError
 
     def _description(self) -> dict[str, Any]:
@@ -303,16 +299,20 @@ class Resumable:
         raise NotImplementedError
 
     def _move(self, epoch: int, position: int) -> None:
-        self._epoch, self._resume, self._cursor = epoch, position, None
+        self._epoch, self._resume, self._is_set, self._cursor = epoch, position, False, None
 
-    def _chunks(self) -> Iterator[Iterator[int]]:
-        cursor = self._begin()
-        while (chunk := cursor.next_chunk()) is not None:
-            yield chunk
+    def iterate(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iteration:
+        """An iteration over the parts that `parts` makes of its cursor."""
+        if not self._resume and not self._is_set:
+            self._n = len(self._data)
+        place = _Place(self)
+        iteration = cast(Iteration, Iteration.from_iterable(place.run(parts)))
+        iteration.place = place
+        return iteration
 
     def __iter__(self) -> Iterator[int]:
         """The indices of this rank, as integers of Python."""
-        return Iteration.of(self, self._chunks)
+        return self.iterate(Cursor.chunks)
 
     def state_dict(self, used: int | None = None) -> dict[str, Any]:
         """The place in the epoch, as a new dict of plain values. It is the same on all ranks that have
@@ -329,8 +329,9 @@ class Resumable:
         if used is not None:
             position = self._position_of(integer("used", used))
         else:
-            position = self._resume if self._cursor is None else self._cursor.position
-        return {**self._description(), "position": position}
+            position = (self._resume or 0) if self._cursor is None else self._cursor.position
+        description = self._description() if self._cursor is None else self._cursor.description
+        return {**description, "position": position}
 
     def _position_of(self, used: int) -> int:
         most = 0 if self._cursor is None else self._cursor.step
@@ -339,23 +340,76 @@ class Resumable:
             raise _errors.Invalid(
                 f"used: {used}: expected 0 to {most}, the indices drawn since the iteration began"
             )
-        return self._resume if self._cursor is None else self._cursor.share.position(used)
+        return (self._resume or 0) if self._cursor is None else self._cursor.share.position(used)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, which any number of ranks may have
-        saved. Takes constant time. If the state is at the end of its epoch, `epoch` is the next one.
+        saved. Takes constant time. If the state is at the end of its epoch, this iteration is empty, `epoch` is
+        the next epoch, and set_epoch() selects it. A later epoch that set_epoch() has selected already stays.
         Fails with Invalid for a state of other data, seed, algorithm or class."""
-        epoch, position = _check_state(state_dict, self._description())
-        if self._epoch == next_epoch(epoch) and self._is_end(position):
-            epoch, position = self._epoch, 0  # StatefulDataLoader loads its state after set_epoch()
-        self._move(epoch, position)
+        kept, self._n = self._n, len(self._data)
+        try:
+            epoch, position = _check_state(state_dict, self._description(), self._free)
+        except _errors.Invalid:
+            self._n = kept
+            raise
+        if not (self._is_set and self._epoch > epoch and self._is_end(position)):
+            self._move(epoch, position)  # StatefulDataLoader loads its state after set_epoch()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies continue at this place. After the last index they repeat the epoch, as this sampler
-        does without set_epoch()."""
+        """Copies continue at this place. After the last index they begin the iteration that follows."""
         has_ended = self._cursor is not None and self._cursor.step == len(self._cursor.share)
-        resume = 0 if has_ended else self.state_dict()["position"]
+        resume = self._resume
+        if self._cursor is not None:
+            resume = None if has_ended else self._cursor.position
         return {**self.__dict__, "_resume": resume, "_cursor": None}
+
+
+class _Place:
+    """The place of one iteration. It is not part of the iterator, so that no cycle of references keeps a lease."""
+
+    def __init__(self, sampler: Resumable) -> None:
+        self.sampler = sampler
+        self.cursor: Cursor | None = None
+        self.is_over = False  # a loaded state was at the end
+
+    def run(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iterator[Iterable[Any]]:
+        if not self.is_over:
+            self.cursor = self.sampler._begin()
+            yield from parts(self.cursor)
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.cursor is not None:
+            return {**self.cursor.description, "position": self.cursor.position}
+        following = copy.copy(self.sampler)
+        if self.sampler._resume is None:
+            following._move(self.sampler._following(), 0)
+        return following.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if self.cursor is not None:
+            raise _errors.Invalid("state: the iteration has begun: load it before the first index")
+        self.sampler.load_state_dict(state)
+        share = self.sampler._share(state["position"])
+        if state["position"] > 0 and len(share) == 0:
+            self.is_over = True
+            if self.sampler._resume == state["position"]:
+                self.sampler._end_place()
+
+
+class Iteration(itertools.chain):  # type: ignore[type-arg]
+    """The iterator of a sampler. torchdata saves and loads its place. A state at the end makes it empty at once, also
+    if the loader never reads it."""
+
+    place: _Place
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place of this iteration, or where it will begin."""
+        return self.place.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Lets this iteration continue at the place of a state, before its first index."""
+        self.place.load_state_dict(state_dict)
 
 
 def state_of(epoch: Epoch, **more: Any) -> dict[str, Any]:

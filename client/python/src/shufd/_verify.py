@@ -8,7 +8,7 @@ import socket
 from typing import Any
 
 from . import _errors, _ranks
-from ._arguments import integer, seed64
+from ._arguments import integer, seed_of, shown
 from ._errors import Error, IOFailure, Mismatch
 
 _N = 1_000_003
@@ -21,16 +21,29 @@ def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> 
     return {
         "algorithm": algorithm,
         "n": integer("n", n),  # the store has text, so no numbers of NumPy
-        "seed": seed64(seed),
+        "seed": seed_of(seed),
         "epoch": integer("epoch", epoch),
         "version": shufd.__version__,
         "fingerprint": client.fingerprint(n, seed, epoch, algorithm=algorithm),
     }
 
 
+def _of_sampler(sampler: Any) -> dict[str, Any]:
+    """What the ranks must have in common, and the rank."""
+    state = getattr(sampler, "state_dict", None)
+    if state is None:
+        raise _errors.Invalid(f"verify: {shown(sampler)}: expected a sampler of shufd.torch")
+    description = {"sampler": type(sampler).__name__, "length": len(sampler), **state()}
+    for name in ("num_replicas", "drop_last", "batch_size"):
+        if hasattr(sampler, name):
+            description[name] = getattr(sampler, name)
+    source = getattr(sampler, "sampler", sampler)  # of a BatchSampler
+    return {**description, "rank": getattr(source, "rank", None)}
+
+
 def verify(
+    *samplers: Any,
     group: Any = None,
-    *,
     n: int = _N,
     seed: int = 0,
     epoch: int = 0,
@@ -40,6 +53,8 @@ def verify(
     """Compares algorithm, n, seed, epoch, version and the fingerprint of the permutation between the
     ranks of a process group, through the store of torch.distributed. All ranks call it.
 
+    samplers  also compares these samplers of shufd.torch: length, place, data, seed, epoch and options. If a
+              sampler has as many ranks as the group, no two ranks may have the same share
     group  None: all ranks. In a single process there is nothing to compare.
     Returns the fingerprint, as Client.fingerprint(). Fails with Mismatch, which names the nodes that
     differ from the first rank, on every rank. If a rank has no daemon, or its daemon refuses the
@@ -51,6 +66,8 @@ def verify(
     dist = _ranks.group_of_torch()
     try:
         own = _description(client, n, seed, epoch, algorithm)
+        for number, sampler in enumerate(samplers):
+            own |= {f"sampler {number}: {name}": value for name, value in _of_sampler(sampler).items()}
     except Exception as error:
         if dist is None:
             raise
@@ -79,13 +96,54 @@ def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
         if "error" in other:
             name, message = other["error"]
             raise getattr(_errors, name, Error)(f"rank {rank} on {other['node']}: {message}")
-    expected = {k: v for k, v in found[ranks[0]].items() if k != "node"}
+    first = found[ranks[0]]
     wrong = [
-        f"rank {rank} on {other['node']}: {name} {other[name]}, expected {value} as on rank {ranks[0]} "
-        f"({found[ranks[0]]['node']})"
+        f"rank {rank} on {other['node']}: {name} {other.get(name)}, expected {value} as on rank {ranks[0]} ({first['node']})"
         for rank, other in found.items()
-        for name, value in expected.items()
-        if other[name] != value
+        for name, value in first.items()
+        if name != "node" and not name.endswith(": rank") and other.get(name) != value
     ]
+    wrong += _equal_shares(found)
     if wrong:
         raise Mismatch("; ".join(wrong))
+
+
+def _equal_shares(found: dict[int, dict[str, Any]]) -> list[str]:
+    """The ranks with the same share of a sampler as a rank before."""
+    first = next(iter(found.values()))
+    wrong = []
+    for name in [name for name in first if name.endswith(": rank")]:
+        if first.get(name.replace("rank", "num_replicas")) != len(found):
+            continue
+        owners: dict[Any, int] = {}
+        for rank, other in found.items():
+            owner = owners.setdefault(other.get(name), rank)
+            if owner != rank:
+                wrong.append(f"rank {rank} on {other['node']}: {name} {other.get(name)}, which rank {owner} has, too")
+    return wrong
+
+
+_checked = 0  # samplers, in the order of their first iterations, which all ranks have in common
+
+
+def check_once(sampler: Any) -> None:
+    """Compares a DistributedSampler with that of the rank that came first, and never waits for another rank. The
+    sampler must be one of all ranks of torch.distributed."""
+    global _checked
+    dist = _ranks.group_of_torch()
+    if dist is None or sampler.num_replicas != dist.get_world_size() or sampler.num_replicas == 1:
+        return
+    _checked += 1
+    store, key = dist.distributed_c10d._get_default_store(), f"shufd/sampler/{_checked}"
+    description = _of_sampler(sampler)
+    share, own = description.pop("rank"), f"rank {dist.get_rank()} on {socket.gethostname()}"
+    owner = store.compare_set(f"{key}/{share}", "", own).decode()
+    first = json.loads(store.compare_set(key, "", json.dumps({"node": own, **description})))
+    wrong = [f"rank {share}, which {owner} has, too"] if owner != own else []
+    wrong += [
+        f"{name} {description.get(name)}, expected {value} as on {first['node']}"
+        for name, value in first.items()
+        if name != "node" and description.get(name) != value
+    ]
+    if wrong:
+        raise Mismatch(f"sampler: {own}: {'; '.join(wrong)}; or pass check_ranks=False")

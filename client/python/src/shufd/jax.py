@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from . import _client, _errors, _sampling, default_client
-from ._arguments import seed64, u64
+from ._arguments import seed_of, u64
 from ._device import DeviceArray
 from ._names import dir_of
 from ._sampling import Epoch, Read
@@ -67,7 +67,7 @@ class IndexSampler:
         if shuffle and seed is None:
             raise _errors.Invalid("seed: None: expected an integer to shuffle")
         self.shuffle, self.num_epochs = shuffle, num_epochs
-        self.seed = None if seed is None else seed64(seed)
+        self.seed = None if seed is None else seed_of(seed)
         self.algorithm = algorithm
         self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
         self._client = client

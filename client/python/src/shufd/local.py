@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._arguments import seed64, u64
+from ._arguments import seed_of, u64
 from ._dtype import as_u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
@@ -28,7 +28,7 @@ class Permutation:
     """
 
     def __init__(self, n: int, seed: int, epoch: int = 0) -> None:
-        self.n, self.seed, self.epoch = u64("n", n), seed64(seed), u64("epoch", epoch)
+        self.n, self.seed, self.epoch = u64("n", n), seed_of(seed), u64("epoch", epoch)
         if not 1 <= self.n <= _MOST:
             raise Invalid(f"n: {n}: expected 1 to 2^62")
         self._order: Any = ffi.new("shufpy_order *")

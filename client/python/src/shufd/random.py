@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ._arguments import seed64, u64
+from ._arguments import seed_of, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
@@ -29,13 +29,12 @@ class Stream:
     """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls
     advance the place by the number of values that they return.
 
-    seed          -2^63 to 2^64 - 1; a negative one stands for the same 64 bits, as in torch
-    stream        0 to 2^64 - 1
+    seed, stream  0 to 2^64 - 1
     offset        number of the next value, 0 to 2^62
     """
 
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
-        self.seed = seed64(seed)
+        self.seed = seed_of(seed)
         self.stream = u64("stream", stream)
         self.offset = u64("offset", offset)
         self._spawned = 0
@@ -72,7 +71,7 @@ class BitGenerator(np.random.BitGenerator):
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
         super().__init__(_NO_SEEDS)
         self._draw: Any = ffi.new("shufpy_draw *")
-        lib.shufpy_draw_make(self._draw, seed64(seed), u64("stream", stream), u64("offset", offset))
+        lib.shufpy_draw_make(self._draw, seed_of(seed), u64("stream", stream), u64("offset", offset))
         self._spawned = 0
         address = _get_pointer(cast(Any, self).capsule, b"BitGenerator")
         lib.shufpy_bitgen_fill(ffi.cast("void *", address), self._draw)

@@ -22,14 +22,16 @@ StatefulDataLoader calls both methods itself.
 
 from __future__ import annotations
 
-import operator
+import dataclasses
+import itertools
+import warnings
 from typing import Any, Iterator, Sized
 
 import numpy as np
 import torch.utils.data
 
-from . import _client, _connect_rank, _errors, _sampling, default_client
-from ._arguments import flag, seed64, shown, u64
+from . import _client, _connect_rank, _errors, _sampling, _verify, default_client
+from ._arguments import flag, integer, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
 from ._ranks import launched_ranks, rank_and_world
@@ -45,16 +47,20 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     """The indices of one rank, as torch.utils.data.DistributedSampler selects them, from the
     permutation that shufd computes for `seed` and the epoch.
 
-    dataset        its length is n
+    dataset        its length is n. set_epoch(), or else iter(), takes it for the whole epoch
     num_replicas, rank
                    by default those of torch.distributed, else those in the variables of torchrun
                    ($WORLD_SIZE and $RANK), Slurm or Open MPI, else 1 and 0
     shuffle        False: the indices in order
-    seed           -2^63 to 2^64 - 1; a negative one as in torch; independent of the epoch, which set_epoch() sets
+    seed           -2^63 to 2^64 - 1; independent of the epoch, which set_epoch() sets. A negative seed selects
+                   the same as seed + 2^64
     drop_last      True: n // num_replicas indices; else ceil(n / num_replicas), padded by the first
                    indices of the epoch
     client         by default shufd.connect(), or with a single rank shufd.default_client()
     algorithm      as in Client.permute()
+    check_ranks    True: the first iteration fails with Mismatch if another rank has other data, another seed or
+                   another epoch. It asks the store of torch.distributed once, without waiting for a rank. Only if
+                   torch.distributed is initialised with `num_replicas` ranks
 
     Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
     if an iteration continues in the middle; `remaining` counts from the middle. If a permutation does
@@ -75,37 +81,62 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         *,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
+        check_ranks: bool = True,
     ) -> None:
-        own, world = rank_and_world(rank, num_replicas)
+        self.rank, self.num_replicas = rank_and_world(rank, num_replicas)
         _sampling.check(dataset, seed, algorithm, client)
-        _sampling.Resumable.__init__(self)
-        torch.utils.data.distributed.DistributedSampler.__init__(
-            self, dataset, world, own, flag("shuffle", shuffle), seed64(seed), flag("drop_last", drop_last)
-        )
-        self.algorithm = algorithm
+        _sampling.Resumable.__init__(self, dataset)
+        self.dataset = dataset
+        self.shuffle, self.drop_last = flag("shuffle", shuffle), flag("drop_last", drop_last)
+        self.seed, self.algorithm = seed_of(seed), str(algorithm)
         self._client = client
+        self._must_check = flag("check_ranks", check_ranks)
 
-    def set_epoch(self, epoch: int) -> None:
-        """Selects the permutation of the next iteration. The epoch of a loaded state continues at its
-        place, any other begins at its beginning."""
-        epoch = u64("epoch", epoch)
-        if epoch != self._epoch:
-            self._move(epoch, 0)
+    @property
+    def num_samples(self) -> int:
+        """The number of indices of a whole epoch on this rank."""
+        return len(self._share(0))
+
+    @property
+    def total_size(self) -> int:
+        """The number of indices of a whole epoch on all ranks."""
+        return self.num_samples * self.num_replicas
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    @property
+    def generator(self) -> None:
+        """Always None. accelerate sets it, because it divides the batches of each sampler between the ranks."""
+        return None
+
+    @generator.setter
+    def generator(self, generator: Any) -> None:
+        raise _errors.Invalid(
+            "sampler: shufd.torch.DistributedSampler: accelerate would divide it a second time; use "
+            "shufd.torch.RandomSampler(dataset, seed=...)"
+        )
 
     def _share(self, start: int) -> Share:
-        return Share(len(self.dataset), self.rank, self.num_replicas, self.drop_last, start)
+        return Share(self.n, self.rank, self.num_replicas, self.drop_last, start)
 
     def _order(self, epoch: int) -> Epoch:
-        return Epoch(len(self.dataset), self.seed, epoch, self.algorithm, self.shuffle)
+        return Epoch(self.n, self.seed, epoch, self.algorithm, self.shuffle)
+
+    def _following(self) -> int:
+        return self._epoch
 
     def _cursor_from(self, start: int) -> Cursor:
         order, share = self._order(self._epoch), self._share(start)
+        if self._must_check:
+            _verify.check_once(self)
+            self._must_check = False
         if len(share) == 0:
             return Cursor(share, _sampling.nothing)
         if self._client is None:
             self._client = _connect_rank(self.num_replicas) if self.num_replicas > 1 else default_client()
         cursor = Cursor(share, _sampling.order_of(self._client, order))
-        _sampling.prefetch(self._client, self._order(_sampling.next_epoch(self._epoch)))
+        _sampling.prefetch(self._client, self._order(self._epoch + 1))
         return cursor
 
     def _description(self) -> dict[str, Any]:
@@ -116,27 +147,29 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def __repr__(self) -> str:
         return (
-            f"shufd.torch.DistributedSampler(n={len(self.dataset)}, rank={self.rank}, "
+            f"shufd.torch.DistributedSampler(n={self.n}, rank={self.rank}, "
             f"num_replicas={self.num_replicas}, shuffle={self.shuffle}, seed={self.seed}, epoch={self.epoch}, "
             f"drop_last={self.drop_last})"
         )
 
 
-class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
+class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     """Indices in random order, as torch.utils.data.RandomSampler draws them: another permutation for
-    each iteration.
+    each iteration. It is no subclass of that class, because other libraries replace its instances.
 
-    data_source    its length is n
+    data_source    its length is n. set_epoch(), or else iter(), takes it for the whole epoch
     replacement    True: independent draws, computed in this process
     num_samples    by default n; without replacement, more than n indices come from further permutations
-    generator      a torch.Generator; the constructor draws `seed` from it, which advances it
-    seed           -2^63 to 2^64 - 1; a negative one as in torch. Without it and `generator`, the
-                   constructor draws it from torch's default generator, so torch.manual_seed() decides
-                   it. In a job of several ranks, where each would draw another one, this is refused
+    generator      a torch.Generator. Without `seed`, each iteration draws a seed from it, which advances it. After
+                   set_epoch(), the sampler keeps its seed. accelerate sets the same generator on all ranks
+    seed           -2^63 to 2^64 - 1, as in DistributedSampler. Without a seed and a generator, the seeds come from
+                   torch's default generator, so torch.manual_seed() decides them. In a job of several ranks this
+                   is refused, because the ranks would draw different orders
     client, algorithm
                    as in DistributedSampler
 
-    `epoch` counts the iterations; set_epoch() sets it.
+    `epoch` counts the iterations; set_epoch() sets it. A state has the seed, so a sampler without a seed continues
+    the order of a state.
     """
 
     def __init__(
@@ -150,66 +183,93 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         client: _client.Client | None = None,
         algorithm: str = "primefold",
     ) -> None:
-        _sampling.check(data_source, 0 if seed is None else seed, algorithm, client)
-        _sampling.Resumable.__init__(self)
+        n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client)
+        _sampling.Resumable.__init__(self, data_source)
         if generator is not None and not isinstance(generator, torch.Generator):
             raise _errors.Invalid(f"generator: {shown(generator)}: expected a torch.Generator, or a seed instead")
-        torch.utils.data.RandomSampler.__init__(self, data_source, replacement, num_samples, generator)
-        if seed is None:
-            seed = _drawn_seed(generator)
-        self.seed = seed64(seed)
-        self.algorithm = algorithm
+        self.data_source, self.generator = data_source, generator
+        self.replacement = flag("replacement", replacement)
+        self._num_samples = None if num_samples is None else integer("num_samples", num_samples)
+        if self.num_samples < 1 or n < 1:
+            raise _errors.Invalid(f"num_samples: {self.num_samples}, of n {n}: expected 1 or more of both")
+        self.seed = None if seed is None else seed_of(seed)
+        self.algorithm = str(algorithm)
         self._client = client
-        self._began = False  # an iteration of this epoch
+        self._is_drawn = seed is None
+        self._keeps_seed = not self._is_drawn
+        if self._is_drawn:
+            self._free = frozenset({"epoch", "seed"})
+
+    @property
+    def num_samples(self) -> int:
+        """The number of indices of a whole epoch."""
+        return self.n if self._num_samples is None else self._num_samples
+
+    def __len__(self) -> int:
+        return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Selects the order of the next iteration."""
-        epoch = u64("epoch", epoch)
-        if epoch != self._epoch or self._began:
-            self._move(epoch, self._resume if epoch == self._epoch else 0)
+        """As in DistributedSampler. From now on, the sampler keeps its seed, so that each epoch has one order."""
+        u64("epoch", epoch)
+        self._keeps_seed = True
+        super().set_epoch(epoch)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As in DistributedSampler. A sampler without a seed takes that of the state."""
+        super().load_state_dict(state_dict)
+        if self._is_drawn and state_dict["seed"] is not None:
+            self.seed = seed_of(state_dict["seed"])
+
+    def _following(self) -> int:
+        return (self._epoch + 1) % 2**64
 
     def _move(self, epoch: int, position: int) -> None:
         super()._move(epoch, position)
-        self._began = False
+        if not self._keeps_seed:
+            self.seed = None
 
     def _cursor_from(self, start: int) -> Cursor:
-        epoch = self._epoch
-        if self._began or start >= self.num_samples:
-            epoch, start = _sampling.next_epoch(epoch), 0
-        read = self._draws if self.replacement else self._passes(epoch, start)
-        self._epoch, self._began = epoch, True
-        return Cursor(self._share(start), read)
-
-    def _end_iteration(self) -> None:
-        """The next iteration begins the next epoch by itself."""
+        if self.seed is None:
+            self.seed = _draw_seed(self.generator)
+        share = self._share(start)
+        if len(share) == 0:
+            return Cursor(share, _sampling.nothing)
+        return Cursor(share, self._draws(self._order()) if self.replacement else self._passes(self._order(), start))
 
     def _share(self, start: int) -> Share:
         return Share(self.num_samples, 0, 1, False, start)
 
-    def _draws(self, first: int, count: int, stride: int) -> Indices:
-        """Independent draws: value number i of the stream that the epoch selects decides index i."""
-        bits = BitGenerator(self.seed, self._epoch, first).random_raw(count)
-        out = np.empty(count, np.uint64)
-        lib.shufpy_scale(
-            ffi.from_buffer("uint64_t[]", bits), count, len(self.data_source),
-            ffi.from_buffer("uint64_t[]", out),
-        )  # fmt: skip
-        return out
+    def _order(self) -> Epoch:
+        return Epoch(self.n, self.seed or 0, self._epoch, self.algorithm)
 
-    def _passes(self, epoch: int, start: int) -> Read:
+    def _draws(self, order: Epoch) -> Read:
+        """Independent draws: value number i of the stream that the epoch selects decides index i."""
+
+        def read(first: int, count: int, stride: int) -> Indices:
+            bits = BitGenerator(order.seed, order.epoch, first).random_raw(count)
+            out = np.empty(count, np.uint64)
+            lib.shufpy_scale(
+                ffi.from_buffer("uint64_t[]", bits), count, order.n, ffi.from_buffer("uint64_t[]", out)
+            )
+            return out
+
+        return read
+
+    def _passes(self, order: Epoch, start: int) -> Read:
         """Permutations one after the other, from that of the position `start` on. Each has an epoch of its
         own."""
-        n = len(self.data_source)
-        passes = -(-self.num_samples // n)
+        n, passes = order.n, -(-self.num_samples // order.n)
         client = self._client = self._client or default_client()
+        is_last_known = self._keeps_seed  # else the next iteration draws another seed
         current: list[Any] = [None, None]
 
-        def order(number: int) -> Epoch:
-            return Epoch(n, self.seed, (epoch * passes + number) % 2**64, self.algorithm)
+        def of(number: int) -> Epoch:
+            return dataclasses.replace(order, epoch=(order.epoch * passes + number) % 2**64)
 
         def turn_to(number: int) -> None:
-            current[:] = number, _sampling.order_of(client, order(number))
-            _sampling.prefetch(client, order(number + 1))
+            current[:] = number, _sampling.order_of(client, of(number))
+            if is_last_known or number + 1 < passes:
+                _sampling.prefetch(client, of(number + 1))
 
         def read(first: int, count: int, stride: int) -> Indices:
             number, begin = divmod(first, n)
@@ -223,62 +283,76 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.RandomSampler):
         return read
 
     def _description(self) -> dict[str, Any]:
-        order = Epoch(len(self.data_source), self.seed, self._epoch, self.algorithm)
-        return _sampling.state_of(order, num_samples=self.num_samples, replacement=self.replacement)
+        state = _sampling.state_of(self._order(), num_samples=self.num_samples, replacement=self.replacement)
+        return {**state, "seed": self.seed}
 
     def __iter__(self) -> Iterator[int]:
         return _sampling.Resumable.__iter__(self)
 
     def __repr__(self) -> str:
         return (
-            f"shufd.torch.RandomSampler(n={len(self.data_source)}, num_samples={self.num_samples}, "
+            f"shufd.torch.RandomSampler(n={self.n}, num_samples={self.num_samples}, "
             f"replacement={self.replacement}, seed={self.seed}, epoch={self.epoch})"
         )
 
 
-def _drawn_seed(generator: torch.Generator | None) -> int:
-    """A seed from the generator, by default torch's own, drawn as torch's RandomSampler draws its own."""
-    ranks = launched_ranks()
-    if generator is None and ranks > 1:
+def _draw_seed(generator: Any) -> int:
+    """A seed from a generator, or else from torch's default generator, drawn as torch's RandomSampler draws its own."""
+    if generator is None and (world := launched_ranks()) > 1:
         raise _errors.Invalid(
-            f"seed: None in a job of {ranks} ranks: each would draw another order; expected one seed= for all "
-            "ranks, or a DistributedSampler"
+            f"seed: None: each of {world} ranks would draw another order; pass the same seed= on all ranks"
         )
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 class BatchSampler(torch.utils.data.BatchSampler):
-    """Batches of a sampler of this module, as torch.utils.data.BatchSampler makes them. With another sampler,
-    as frameworks put in, the new object is a torch.utils.data.BatchSampler.
+    """Batches of a sampler, as torch.utils.data.BatchSampler makes them.
 
-    sampler        a DistributedSampler or RandomSampler of this module, or any sampler
+    sampler        any sampler; those of this module resume, and give arrays without a list
     batch_size     indices of a batch, at least 1
     drop_last      True: leaves out a last batch that is smaller
     as_arrays      True: batches are int64 arrays; else lists of integers
 
-    `state_dict()`, `load_state_dict()`, `set_epoch()` and `epoch` are those of the sampler. `remaining`
-    counts batches.
+    With a sampler of this module, `state_dict()`, `load_state_dict()`, `set_epoch()` and `epoch` are those of the
+    sampler, and `remaining` counts batches. With another sampler, these do not exist. Warns (RuntimeWarning) of torch's
+    DistributedSampler, which Lightning puts here.
     """
 
-    def __new__(cls, sampler: Any = None, *rest: Any, as_arrays: bool = False, **more: Any) -> Any:
-        if sampler is None or isinstance(sampler, _sampling.Resumable):  # None: a copy, which gets its fields later
-            return super().__new__(cls)
-        if as_arrays:
-            raise _errors.Invalid(f"as_arrays: True with the sampler {shown(sampler)}: expected one of shufd.torch")
-        return torch.utils.data.BatchSampler(sampler, *rest, **more)
-
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool, *, as_arrays: bool = False) -> None:
+        if not hasattr(sampler, "__iter__"):
+            raise _errors.Invalid(f"sampler: {shown(sampler)}: expected a sampler, such as one of shufd.torch")
         super().__init__(sampler, batch_size, drop_last)
         self.as_arrays = as_arrays
+        if type(self) in (BatchSampler, _ResumableBatches):  # torchdata looks for the methods in the class
+            self.__class__ = _ResumableBatches if isinstance(sampler, _sampling.Resumable) else BatchSampler
+        if type(sampler) is torch.utils.data.distributed.DistributedSampler:
+            warnings.warn(
+                "sampler: torch.utils.data.DistributedSampler: the batches have its order, not one of shufd; if Lightning "
+                "has put it here, use Trainer(use_distributed_sampler=False) and a shufd.torch.DistributedSampler",
+                RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
 
-    def _batches(self) -> Iterator[tuple[Any]]:
-        cursor = self.sampler._begin()
+    def __iter__(self) -> Iterator[Any]:
+        indices = iter(self.sampler)
+        while batch := [*itertools.islice(indices, self.batch_size)]:
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield np.array(batch, np.int64) if self.as_arrays else batch
+
+    def __repr__(self) -> str:
+        return f"shufd.torch.BatchSampler({self.sampler!r}, batch_size={self.batch_size}, drop_last={self.drop_last})"
+
+
+class _ResumableBatches(BatchSampler):
+    """A BatchSampler of a sampler of this module."""
+
+    def _batches(self, cursor: Cursor) -> Iterator[tuple[Any]]:
         least = self.batch_size if self.drop_last else 1
         while len(batch := cursor.take(self.batch_size)) >= least:
             yield (batch.astype(np.int64) if self.as_arrays else batch.tolist(),)
 
     def __iter__(self) -> Iterator[Any]:
-        return _sampling.Iteration.of(self.sampler, self._batches)
+        iteration: Iterator[Any] = self.sampler.iterate(self._batches)
+        return iteration
 
     def set_epoch(self, epoch: int) -> None:
         """As the method of the sampler."""
@@ -303,6 +377,3 @@ class BatchSampler(torch.utils.data.BatchSampler):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As the method of the sampler."""
         self.sampler.load_state_dict(state_dict)
-
-    def __repr__(self) -> str:
-        return f"shufd.torch.BatchSampler({self.sampler!r}, batch_size={self.batch_size}, drop_last={self.drop_last})"

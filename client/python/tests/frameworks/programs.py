@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""The programs of test_trainers.py, which starts them as ranks. Each prints the samples of its rank, an epoch each, as
+JSON. The lines between the marks are those of docs/loaders.md."""
+
+import json
+import os
+import sys
+
+import torch
+
+import shufd
+import shufd.torch
+
+N = 20
+
+
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return N
+
+    def __getitem__(self, i):
+        return {"x": torch.tensor([float(i)]), "labels": torch.tensor([0.0])}
+
+
+class Model(torch.nn.Module):
+    """Notes the samples that it is given in training."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.seen = torch.nn.Linear(1, 1), []
+
+    def forward(self, x, labels=None):
+        if self.training:
+            self.seen += x.flatten().int().tolist()
+        return {"loss": ((self.layer(x) - labels) ** 2).mean() * 0}
+
+
+def accelerate_epochs(seed=None, use_seedable=False, batches=False, kind="RandomSampler", rng_types=None):
+    from accelerate import Accelerator
+    from accelerate.utils import DataLoaderConfiguration
+
+    torch.manual_seed(int(os.environ["RANK"]))
+    accelerator = Accelerator(
+        cpu=True, dataloader_config=DataLoaderConfiguration(use_seedable_sampler=use_seedable), rng_types=rng_types
+    )
+    data = Numbers()
+    sampler = getattr(shufd.torch, kind)(data, **({} if seed is None else {"seed": seed}))
+    if batches:
+        loader = torch.utils.data.DataLoader(data, batch_sampler=shufd.torch.BatchSampler(sampler, 5, False))
+    else:
+        loader = torch.utils.data.DataLoader(data, batch_size=5, sampler=sampler)
+    loader = accelerator.prepare(loader)
+    return [[int(i) for batch in loader for i in batch["x"]] for _ in range(2)]
+
+
+def trainer_epochs(directory, epochs, resume=False, stops=None, seed=7):
+    import transformers
+
+    class Trainer(transformers.Trainer):
+        def _get_train_sampler(self, train_dataset=None):
+            self.sampler = shufd.torch.RandomSampler(train_dataset or self.train_dataset, seed=seed)
+            return self.sampler
+
+    class SetEpoch(transformers.TrainerCallback):
+        def on_epoch_begin(self, args, state, control, **more):
+            trainer.sampler.set_epoch(int(state.epoch))
+
+    class Stop(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **more):
+            control.should_training_stop = state.global_step == stops
+
+    arguments = transformers.TrainingArguments(
+        directory, num_train_epochs=epochs, per_device_train_batch_size=2, use_cpu=True, report_to=[], disable_tqdm=True,
+        save_strategy="steps", save_steps=1, dataloader_drop_last=False, ddp_backend="gloo", logging_strategy="no",
+        remove_unused_columns=False,
+    )  # fmt: skip
+    model = Model()
+    trainer = Trainer(model=model, args=arguments, train_dataset=Numbers(), callbacks=[SetEpoch(), Stop()])
+    trainer.train(resume_from_checkpoint=resume)
+    return model.seen
+
+
+def lightning_epochs(kind, batches=False, epochs=2, devices=2, predicts=False, replaces=True):
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model, self.seen = Model(), []
+
+        def training_step(self, batch, index):
+            return self.model(**batch)["loss"]
+
+        def predict_step(self, batch, index):
+            self.seen += batch["x"].flatten().int().tolist()
+
+        def on_train_epoch_end(self):
+            self.seen.append(self.model.seen)
+            self.model.seen = []
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.0)
+
+        def train_dataloader(self):
+            return make_loader()
+
+    def make_loader():
+        sampler = getattr(shufd.torch, kind)(Numbers(), seed=7)
+        if batches:
+            return torch.utils.data.DataLoader(Numbers(), batch_sampler=shufd.torch.BatchSampler(sampler, 5, False))
+        return torch.utils.data.DataLoader(Numbers(), batch_size=5, sampler=sampler)
+
+    trainer = lightning.Trainer(
+        accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto", max_epochs=epochs, logger=False,
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+        use_distributed_sampler=replaces,
+    )  # fmt: skip
+    module = Module()
+    if predicts:
+        trainer.predict(module, make_loader())
+    else:
+        trainer.fit(module)
+    return module.seen
+
+
+def distributed_epochs(seeds=(7, 7), ns=(20, 20), ranks=(0, 1), epochs=(0, 0), check=True, verifies=False):
+    rank = int(os.environ["RANK"])
+    torch.distributed.init_process_group("gloo")
+    sampler = shufd.torch.DistributedSampler(
+        range(ns[rank]), 2, ranks[rank], seed=seeds[rank], check_ranks=check
+    )
+    sampler.set_epoch(epochs[rank])
+    if verifies:
+        shufd.verify(sampler)
+    else:
+        for _ in range(rank):  # the ranks come one after the other
+            torch.distributed.barrier()
+        try:
+            return list(sampler)
+        finally:
+            for _ in range(1 - rank):
+                torch.distributed.barrier()
+    return list(sampler)
+
+
+if __name__ == "__main__":
+    try:
+        result = {"epochs": globals()[sys.argv[1]](**json.loads(sys.argv[2]))}
+    except shufd.Error as error:
+        result = {"error": f"{type(error).__name__}: {error}"}
+    print("\n" + json.dumps(result), flush=True)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
