@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 
 import shufd
 import shufd.torch
-from conftest import Daemon, await_value, lease_count, skip_fork_under_asan
+from conftest import LAUNCHERS, Daemon, await_value, lease_count, skip_fork_under_asan
 
 TorchSampler = torch.utils.data.distributed.DistributedSampler
 
@@ -885,3 +885,15 @@ def test_verify(daemon, seeds):
         assert text == shufd.default_client().fingerprint(1000, 7)
     else:
         assert text.startswith(f"Mismatch: rank 2 on {socket.gethostname()}: seed 8, expected 7 as on rank 0")
+
+
+def test_sampler_made_before_the_ranks_is_refused(client, monkeypatch):
+    """It would be the only rank, so each rank would draw all indices."""
+    for name in itertools.chain(*LAUNCHERS.values()):
+        monkeypatch.delenv(name, raising=False)
+    early, given = (shufd.torch.DistributedSampler(Numbers(20), *ranks, client=client) for ranks in ((), (1, 0)))
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(shufd.Invalid, match=r"^num_replicas: 1, taken before the 2 ranks of this job existed"):
+        list(early)
+    assert sorted(given) == list(range(20))

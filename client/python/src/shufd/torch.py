@@ -84,6 +84,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         check_ranks: bool = True,
     ) -> None:
         self.rank, self.num_replicas = rank_and_world(rank, num_replicas)
+        self._is_alone = rank is None and num_replicas is None and self.num_replicas == 1
         _sampling.check(dataset, seed, algorithm, client)
         _sampling.Resumable.__init__(self, dataset)
         self.dataset = dataset
@@ -128,6 +129,11 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def _cursor_from(self, start: int) -> Cursor:
         order, share = self._order(self._epoch), self._share(start)
+        if self._is_alone and (ranks := launched_ranks()) > 1:
+            raise _errors.Invalid(
+                f"num_replicas: 1, taken before the {ranks} ranks of this job existed: make the sampler after "
+                "torch.distributed.init_process_group(), or pass num_replicas and rank"
+            )
         if self._must_check:
             _verify.check_once(self)
             self._must_check = False
