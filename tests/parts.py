@@ -39,6 +39,7 @@ QUICK = (
 
 KERNEL_TESTS = tuple(f"tests/test_{name}.c" for name in ("kernels", "slices", "rank_index", "shuffle", "streams",
                                                          "workspace"))
+# The paths that parts test.
 BUILD = ("CMakeLists.txt", "CMakePresets.json", "cmake", "tests/CMakeLists.txt", "tests/parts.py")
 PRODUCT = (*BUILD, "cli", "client", "config", "core", "daemon", "kernels", "proto", "tests")
 EXAMPLES = ("README.md", "docs/library.md", "docs/usage.md")  # the test snippets compiles and runs them
@@ -59,7 +60,7 @@ PARTS = (
          ("./dev", "test-system")),
 )
 
-# In the quick suite the widest vectors run in full, and these parts are left to their own runs.
+# The tests of a preset that the quick suite leaves to the parts.
 LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, OLD_KERNEL, "soak|faults", r".*\.cuda"))}
 
 # The targets of tests whose commands do not name them.

@@ -357,7 +357,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,
                                         start_with_few_files, stop),
     };
-    closefrom(STDERR_FILENO + 1); /* the daemons count what they inherit */
+    closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */
     random_start("connections");
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -543,7 +543,7 @@ static void expect_limit_to_be_explained(int resource, rlim_t value, const char 
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        closefrom(STDERR_FILENO + 1); /* the daemon counts what it inherits */
+        closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */
         if (setrlimit(resource, &few) != 0)
             _exit(EX_OSERR);
         fail_to_start(h.socket, EX_OSERR, text);

@@ -571,7 +571,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(leases_of_all_connections, start_with_few_leases, stop),
         cmocka_unit_test_setup_teardown(blocks, start_with_few_blocks, stop),
     };
-    closefrom(STDERR_FILENO + 1); /* the daemons count what they inherit */
+    closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */
     harness_backend = harness_backend_or_skip(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
