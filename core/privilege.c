@@ -4,6 +4,7 @@
  */
 #include "privilege.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -43,10 +44,16 @@ bool shuf__gid_is_overflow(gid_t gid)
     return is_overflow(gid, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map");
 }
 
+static bool own_is_overflow;
+
+static void find_own(void)
+{
+    own_is_overflow = shuf__uid_is_overflow(geteuid());
+}
+
 bool shuf__uid_is_privileged(uid_t uid)
 {
-    static int own_is_overflow = -1;
-    if (own_is_overflow < 0)
-        own_is_overflow = shuf__uid_is_overflow(geteuid());
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_own);
     return uid == 0 || (uid == geteuid() && !own_is_overflow);
 }

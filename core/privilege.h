@@ -2,7 +2,7 @@
  *
  * Which users may do more than others. In a user namespace the kernel shows every user and group
  * that the namespace does not map as one number, the overflow id. There this number has no rights,
- * even if the daemon has it too.
+ * even if the daemon has it too. All functions are thread-safe.
  */
 #ifndef SHUF__PRIVILEGE_H
 #define SHUF__PRIVILEGE_H

@@ -304,7 +304,7 @@ def test_wrong_arguments(cluster):
             shufd.ray.random_shuffle(*arguments)
 
     refused("dataset: list: expected a ray.data.Dataset", [1, 2], SEED)
-    refused("seed: -1", rows, -1)
+    refused("seed: 18446744073709551616", rows, 2**64)
     refused("epoch: 18446744073709551616", rows, SEED, 2**64)
     refused("dataset: column _shufd_place: expected another name", rows.rename_columns({"id": "_shufd_place"}), SEED)
 
