@@ -211,7 +211,7 @@ for command in install uninstall test demo package format; do
 done
 
 # The commands of tests pass their arguments to tests/suite. Without network ./dev test-parts goes on without
-# Ray, unless DEV_REQUIRE_RAY is set.
+# the frameworks, unless DEV_REQUIRE_FRAMEWORKS is set.
 mkdir tests
 printf '#!/bin/sh\necho "suite $*"\n' >tests/suite
 chmod +x tests/suite
@@ -221,12 +221,12 @@ expect "suite quick --busy"
 expect "suite check --repeat 200 server"
 printf '#!/bin/sh\necho "no network" >&2\nexit 1\n' >bin/python3
 chmod +x bin/python3
-DEV_REQUIRE_RAY='' ./dev test-parts --changed kernels >output 2>&1
+DEV_REQUIRE_FRAMEWORKS='' ./dev test-parts --changed kernels >output 2>&1
 expect "no network"
-expect "dev: Ray could not be installed: ctest skips the test python_ray"
+expect "dev: the frameworks could not be installed: ctest skips their tests"
 expect "suite parts --changed kernels"
-if DEV_REQUIRE_RAY=1 ./dev test-parts >output 2>&1; then exit 1; fi
-expect "dev: Ray could not be installed, and DEV_REQUIRE_RAY is set"
+if DEV_REQUIRE_FRAMEWORKS=1 ./dev test-parts >output 2>&1; then exit 1; fi
+expect "dev: the frameworks could not be installed, and DEV_REQUIRE_FRAMEWORKS is set"
 expect_not "suite parts"
 rm bin/python3
 

@@ -20,7 +20,8 @@ OLD_KERNEL = r".*\.old_kernel|old_kernel|no_processes"
 AVX512 = r".*\.cpu\.avx512"
 TOOLS = r"(quality|gauss_tables).*"
 BENCHMARKS = r"bench_load|shufctl_bench\..*"
-LAUNCHED = r"python_(example|global_shuffle|global_shuffle_ends|idle_threads|kernel_moves|processes|ray|store_gather|torch_faults)"
+LAUNCHED = r"python_(example|global_shuffle|global_shuffle_ends|idle_threads|kernel_moves|processes|store_gather|torch_faults)"
+FRAMEWORKS = r"frameworks_.*"
 SCRIPTS = (r"python_(?!client$).*|dashboards|exchange_model|exports.*|install_config|kubernetes|layers|links|man|"
            r"metrics_doc|packaged_.*|postinst|shape|speed_again|units")
 NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak", "faults"))
@@ -52,6 +53,7 @@ PARTS = (
     Part("quality", [Run("dev", TOOLS)], (*C_PRODUCT, "tools")),
     Part("launched", [Run("dev", LAUNCHED + "|python_torch", environment={"SHUF_TEST_FULL": "1"})],
          (*PRODUCT, "docs/cluster.md", "docs/loaders.md")),
+    Part("frameworks", [Run("dev", FRAMEWORKS)], (*BUILD, "client", "docs/cluster.md", "docs/loaders.md")),
     Part("asan", [Run("asan", ".*", f"{QUICK_ASAN}|{NOT_SANITIZED}")], (*PRODUCT, *EXAMPLES, "packaging", "tools")),
     Part("tsan", [Run("tsan", ".*", f"{QUICK_TSAN}|{NOT_SANITIZED}")], (*C_PRODUCT, *EXAMPLES, "packaging", "tools")),
     Part("old-kernel", [Run("dev", OLD_KERNEL)], C_PRODUCT),
@@ -61,7 +63,7 @@ PARTS = (
 )
 
 # The tests of a preset that the quick suite leaves to the parts.
-LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, OLD_KERNEL, "soak|faults", r".*\.cuda"))}
+LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERNEL, "soak|faults", r".*\.cuda"))}
 
 # The targets of tests whose commands do not name them.
 NEEDS = {

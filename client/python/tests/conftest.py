@@ -2,6 +2,7 @@
 """A real shufd for the tests, on a socket of its own."""
 
 import gc
+import importlib.util
 import os
 import pathlib
 import signal
@@ -34,6 +35,13 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.skip(reason="SHUF_TEST_FULL is not set"))
+
+
+def skip_without(*packages):
+    """Skips a file whose tests need packages that are not installed. Import them after this call."""
+    missing = [name for name in packages if not importlib.util.find_spec(name)]
+    if missing:
+        pytest.skip(f"without {' '.join(missing)}", allow_module_level=True)
 
 
 def skip_fork_under_asan():

@@ -45,7 +45,7 @@ def run_examples(name, text, names):
 @pytest.mark.parametrize("heading", LOADERS)
 def test_loader(daemon, heading):
     pytest.importorskip(LOADERS[heading])
-    assert set(sections()) == {"", "Ray Data", *LOADERS}  # test_ray.py runs "Ray Data"
+    assert set(sections()) == {"", "Ray Data", *LOADERS}  # frameworks/test_ray.py runs "Ray Data"
     run_examples(heading, sections()[heading], run_examples("", sections()[""], {}))
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import shufd
 from shufd import _connection, _wait
-from conftest import LAUNCHERS, await_value, descriptor_count, lease_count, mapping_count, run_in_child
+from conftest import LAUNCHERS, Daemon, await_value, descriptor_count, lease_count, mapping_count, run_in_child
 
 
 def test_lease_survives_fork(client):
@@ -708,3 +708,44 @@ def test_faults_leak_nothing(killable_daemon):
     for _ in range(2):
         cause_each_fault()
     assert before[0] == 0 and await_value(counts, before) == before
+
+
+@pytest.mark.parametrize("by", ["argument", "variable", "unpickled", "thread"])
+def test_connect_waits_for_the_daemon(tmp_path, monkeypatch, by):
+    """As a service restarts: a client that has no connection yet gets the next daemon."""
+    daemon = Daemon(tmp_path).start()
+    client = shufd.connect(daemon.socket, reconnect=30)
+    daemon.kill()
+    begun = time.monotonic()
+    with pytest.raises(shufd.NoDaemon):
+        shufd.connect(daemon.socket)
+    with pytest.raises(shufd.NoDaemon):
+        shufd.connect(daemon.socket, wait=0.3)
+    assert 0.3 <= time.monotonic() - begun < 5
+    if by == "variable":
+        monkeypatch.setenv("SHUFD_WAIT", "30")
+    calls = {
+        "argument": lambda: shufd.connect(daemon.socket, wait=30),
+        "variable": lambda: shufd.connect(daemon.socket),
+        "unpickled": lambda: pickle.loads(pickle.dumps(client)),
+        "thread": lambda: client,
+    }
+    got = []
+    thread = threading.Thread(target=lambda: got.append(calls[by]().permute(10, 7).tolist()))
+    thread.start()
+    time.sleep(0.5)
+    assert not got
+    daemon.start()
+    thread.join(30)
+    assert got == [list(shufd.local.Permutation(10, 7))]
+    daemon.stop()
+
+
+def test_wrong_waits_are_refused(monkeypatch):
+    for value in (-1, float("nan"), 1e9):
+        with pytest.raises(shufd.Invalid, match="^wait: .*: expected 0 to 4194304 seconds"):
+            shufd.connect("/nonexistent/s", wait=value)
+    for text in ("soon", "10s", "-1"):
+        monkeypatch.setenv("SHUFD_WAIT", text)
+        with pytest.raises(shufd.Invalid, match=rf"^\$SHUFD_WAIT: '{text}': expected 0 to"):
+            shufd.connect("/nonexistent/s")

@@ -657,10 +657,6 @@ def test_ranks_without_a_common_seed_are_refused(client, monkeypatch):
     sampler.generator = torch.Generator().manual_seed(1)  # as accelerate does
     assert sorted(sampler) == list(range(20))
     assert sorted(shufd.torch.RandomSampler(Numbers(20), seed=7, client=client)) == list(range(20))
-    distributed = shufd.torch.DistributedSampler(Numbers(20), client=client)
-    assert distributed.generator is None
-    with pytest.raises(shufd.Invalid, match="^sampler: shufd.torch.DistributedSampler: accelerate would divide it"):
-        distributed.generator = torch.Generator()
 
 
 @pytest.mark.parametrize("seed", [-1, -(2**63)])

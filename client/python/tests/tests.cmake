@@ -23,24 +23,29 @@ if(SHUF_SANITIZE)
   list(APPEND environment "LD_PRELOAD=${runtimes}" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=2)
 endif()
 
-# Debian has no package of Ray, so ./dev test-parts installs it for a Python of its own. It starts processes
-# that do not work with a preloaded run time.
-find_program(SHUF_RAY_PYTHON python PATHS ${PROJECT_SOURCE_DIR}/build/ray-python/bin NO_DEFAULT_PATH
-             DOC "A Python with ray[data], pytest and hypothesis")
+function(shuf_python_tests python prefix label folder)
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/test_*.py)
+  foreach(file IN LISTS files)
+    string(REGEX REPLACE "^test_(.*)\\.py$" "${prefix}_\\1" name ${file})
+    add_test(NAME ${name} COMMAND ${python} -m pytest -q -rs -p no:cacheprovider ${folder}/${file})
+    set_tests_properties(
+      ${name} PROPERTIES LABELS ${label} TIMEOUT 1200 ENVIRONMENT "${environment}"
+                         SKIP_RETURN_CODE 5) # pytest exits with 5 if it could run no test of the file
+  endforeach()
+endfunction()
 
-file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/tests tests/test_*.py)
-foreach(file IN LISTS files)
-  string(REGEX REPLACE "^test_(.*)\\.py$" "python_\\1" name ${file})
-  set(python ${Python3_EXECUTABLE})
-  if(name STREQUAL "python_ray" AND SHUF_RAY_PYTHON AND NOT SHUF_SANITIZE)
-    set(python ${SHUF_RAY_PYTHON})
-  endif()
-  add_test(NAME ${name} COMMAND ${python} -m pytest -q -rs -p no:cacheprovider
-                                ${CMAKE_CURRENT_SOURCE_DIR}/tests/${file})
-  set_tests_properties(
-    ${name} PROPERTIES LABELS python TIMEOUT 1200 ENVIRONMENT "${environment}"
-                       SKIP_RETURN_CODE 5) # pytest exits with 5 if it could run no test of the file
-endforeach()
+shuf_python_tests(${Python3_EXECUTABLE} python python ${CMAKE_CURRENT_SOURCE_DIR}/tests)
+
+# The frameworks are no packages of Debian, so ./dev test-parts installs them for a Python of their own. They
+# start processes that do not work with a preloaded run time.
+find_program(SHUF_FRAMEWORKS_PYTHON python PATHS ${PROJECT_SOURCE_DIR}/build/frameworks-python/bin NO_DEFAULT_PATH
+             DOC "A Python with the packages of tests/frameworks/requirements.txt")
+if(NOT SHUF_FRAMEWORKS_PYTHON)
+  set(SHUF_FRAMEWORKS_PYTHON ${Python3_EXECUTABLE}) # its tests are skipped
+endif()
+if(NOT SHUF_SANITIZE)
+  shuf_python_tests(${SHUF_FRAMEWORKS_PYTHON} frameworks frameworks ${CMAKE_CURRENT_SOURCE_DIR}/tests/frameworks)
+endif()
 
 shuf_python_has(has_mypy ${Python3_EXECUTABLE} mypy)
 if(has_mypy AND NOT SHUF_SANITIZE)

@@ -68,18 +68,22 @@ _default_lock = threading.Lock()
 _own_clients: weakref.WeakSet[Client] = weakref.WeakSet()  # of callers that have given none
 
 
-def connect(path: str | os.PathLike[str] | None = None, *, reconnect: float = 10.0) -> Client:
+def connect(
+    path: str | os.PathLike[str] | None = None, *, reconnect: float = 10.0, wait: float | None = None
+) -> Client:
     """Connects to the daemon on the socket `path`.
 
     path       None: $SHUFD_SOCKET, or else the first of these sockets that exists: that of this
                process's GPU (from its CUDA context or $CUDA_VISIBLE_DEVICES); as root
                /run/shufd/shufd.sock; for others $XDG_RUNTIME_DIR/shufd.sock, then
                /run/shufd/shufd.sock; the only /run/shufd/GPU-<uuid>.sock
-    reconnect  after the loss of the daemon, a call waits this many seconds for the next one
+    reconnect  after the loss of the daemon, a call waits this many seconds for the next one. So do later threads
+               and processes with their first call
+    wait       this call waits so many seconds for a daemon, as `shufctl --wait`. None: $SHUFD_WAIT, or else 0
 
     Fails with NoDaemon, Denied, VersionMismatch, Busy, ProtocolError or Timeout.
     """
-    return Client(path, reconnect=reconnect)
+    return Client(path, reconnect=reconnect, wait=wait)
 
 
 def default_client() -> Client:

@@ -13,7 +13,7 @@ from typing import Any, Callable, TypeVar, Union
 import numpy as np
 
 from . import _daemon, _fork, _lifeline, _request, _room, _wait
-from ._connection import Connection, failure, path_of
+from ._connection import Connection, await_daemon, failure, path_of, seconds_to_wait
 from ._device import DeviceArray, device_of
 from ._errors import Busy, Closed, Invalid, OutOfMemory, advised
 from ._lease import Lease, array_of_u32
@@ -46,13 +46,17 @@ def options_for(device: Any) -> Any:
 class Calls:
     """The connections of a client, and the leases that it takes."""
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, reconnect: float = 10.0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, reconnect: float = 10.0, wait: float | None = None
+    ) -> None:
         self._path = path_of(path)
         self._reconnect = reconnect
         self._closed = False
         self._local = _Local()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._wait = seconds_to_wait(wait)
         self.socket: str = self._connection().socket
+        self._wait = max(self._wait, self._reconnect)  # of later threads and children: the daemon was there
         _lifeline.hold(self.socket)
 
     # ---- Connections -------------------------------------------------------------------------
@@ -67,7 +71,7 @@ class Calls:
     def _connect(self) -> Connection:
         if self._closed:
             raise Closed(f"client of {self.socket}: it is closed; call shufd.connect() again")
-        connection = self._local.connection = Connection(self._path, self._reconnect)
+        connection = self._local.connection = await_daemon(self._path, self._reconnect, self._wait)
         self._connections.add(connection)
         return connection
 

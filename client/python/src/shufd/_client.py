@@ -392,7 +392,7 @@ class Client(Draws):
 
 
 def _reconnected(socket: str, reconnect: float) -> Client:
-    return Client(socket, reconnect=reconnect)
+    return Client(socket, reconnect=reconnect, wait=reconnect)
 
 
 def _sizes(n: int, world: int, sizes: npt.ArrayLike | None) -> list[int]:

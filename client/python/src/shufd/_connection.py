@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import time
 from typing import Any, Callable
 
 from . import _errors, _fork, _interrupt, _lifeline, _ranks
@@ -13,6 +14,8 @@ from ._arguments import real, shown
 from ._shuf import ffi, lib
 
 _LONGEST = 1 << 22  # seconds
+_POLL = 0.05  # seconds
+_WAIT = "SHUFD_WAIT"
 _HINT = "; start a daemon with shufd(8)"  # of libshuf; _advice() has the command
 
 
@@ -27,12 +30,34 @@ def path_of(socket: Any) -> str | None:
     return path or None
 
 
-def milliseconds(reconnect: Any) -> int:
-    """The reconnect time for libshuf."""
-    seconds = real("reconnect", reconnect)
+def _seconds(name: str, value: Any) -> float:
+    seconds = real(name, value)
     if not 0 <= seconds < _LONGEST:
-        raise _errors.Invalid(f"reconnect: {seconds}: expected 0 to {_LONGEST} seconds")
-    return math.ceil(seconds * 1000)
+        raise _errors.Invalid(f"{name}: {seconds}: expected 0 to {_LONGEST} seconds")
+    return seconds
+
+
+def seconds_to_wait(wait: Any) -> float:
+    """How long to wait for the first daemon: the argument, or else $SHUFD_WAIT, or else 0 seconds."""
+    if wait is not None:
+        return _seconds("wait", wait)
+    text = os.environ.get(_WAIT, "")
+    try:
+        return _seconds(f"${_WAIT}", float(text or 0))
+    except ValueError:
+        raise _errors.Invalid(f"${_WAIT}: {text!r}: expected 0 to {_LONGEST} seconds") from None
+
+
+def await_daemon(path: str | None, reconnect: float, wait: float) -> Connection:
+    """A connection, as soon as a daemon answers. Fails after `wait` seconds, as Connection()."""
+    deadline = time.monotonic() + wait
+    while True:
+        try:
+            return Connection(path, reconnect)
+        except (_errors.NoDaemon, _errors.Timeout) as error:
+            if time.monotonic() >= deadline or _errors.must_choose(str(error)):
+                raise
+        time.sleep(_POLL)
 
 
 class Connection:
@@ -44,7 +69,7 @@ class Connection:
         self.generation = _fork.generation
         self.path = path_of(path)
         socket = ffi.NULL if self.path is None else ffi.new("char[]", os.fsencode(self.path))
-        limit = milliseconds(reconnect)
+        limit = math.ceil(_seconds("reconnect", reconnect) * 1000)
         pointer = lib.shufpy_new()
         if not pointer:
             raise MemoryError

@@ -110,7 +110,7 @@ def _await(directory: str, reconnect: float, before: int = 0, log_begin: int = 0
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            client = Client(socket, reconnect=reconnect)
+            client = Client(socket, reconnect=reconnect, wait=0.0)
             if client.status()["pid"] != before:
                 return client
         except (NoDaemon, DeviceError):  # DeviceError: it refuses connections because it cannot start

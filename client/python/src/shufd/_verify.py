@@ -126,18 +126,18 @@ def _equal_shares(found: dict[int, dict[str, Any]]) -> list[str]:
 _checked = 0  # samplers, in the order of their first iterations, which all ranks have in common
 
 
-def check_once(sampler: Any) -> None:
-    """Compares a DistributedSampler with that of the rank that came first, and never waits for another rank. The
-    sampler must be one of all ranks of torch.distributed."""
+def check_once(sampler: Any, world: int) -> None:
+    """Compares a sampler with that of the rank that came first, and never waits for another rank. Compares only
+    samplers of all ranks of torch.distributed: `world` ranks share the indices."""
     global _checked
     dist = _ranks.group_of_torch()
-    if dist is None or sampler.num_replicas != dist.get_world_size() or sampler.num_replicas == 1:
+    if dist is None or world != dist.get_world_size() or world == 1:
         return
     _checked += 1
     store, key = dist.distributed_c10d._get_default_store(), f"shufd/sampler/{_checked}"
     description = _of_sampler(sampler)
     share, own = description.pop("rank"), f"rank {dist.get_rank()} on {socket.gethostname()}"
-    owner = store.compare_set(f"{key}/{share}", "", own).decode()
+    owner = own if share is None else store.compare_set(f"{key}/{share}", "", own).decode()
     first = json.loads(store.compare_set(key, "", json.dumps({"node": own, **description})))
     wrong = [f"rank {share}, which {owner} has, too"] if owner != own else []
     wrong += [

@@ -30,7 +30,7 @@ from typing import Any, Iterator, Sized
 import numpy as np
 import torch.utils.data
 
-from . import _client, _connect_rank, _errors, _sampling, _verify, default_client
+from . import _client, _connect_rank, _errors, _frameworks, _sampling, _verify, default_client
 from ._arguments import flag, integer, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
@@ -65,8 +65,8 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     Without set_epoch(), each iteration repeats the epoch. `len()` is the length of a whole epoch, even
     if an iteration continues in the middle; `remaining` counts from the middle. If a permutation does
     not fit the daemon's memory, the sampler computes its indices in this process. Errors: Invalid for a
-    wrong argument, at once; those of Client.permute() with the first index. The next iteration then
-    begins at the same place.
+    wrong argument, at once, and with the first index if accelerate would divide the indices again; those of
+    Client.permute() with the first index. The next iteration then begins at the same place.
     """
 
     @advise_arguments
@@ -106,18 +106,6 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     def __len__(self) -> int:
         return self.num_samples
 
-    @property
-    def generator(self) -> None:
-        """Always None. accelerate sets it, because it divides the batches of each sampler between the ranks."""
-        return None
-
-    @generator.setter
-    def generator(self, generator: Any) -> None:
-        raise _errors.Invalid(
-            "sampler: shufd.torch.DistributedSampler: accelerate would divide it a second time; use "
-            "shufd.torch.RandomSampler(dataset, seed=...)"
-        )
-
     def _share(self, start: int) -> Share:
         return Share(self.n, self.rank, self.num_replicas, self.drop_last, start)
 
@@ -134,8 +122,14 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                 f"num_replicas: 1, taken before the {ranks} ranks of this job existed: make the sampler after "
                 "torch.distributed.init_process_group(), or pass num_replicas and rank"
             )
+        framework, owner = _frameworks.divider()
+        if framework == "DataLoaderDispatcher" or (framework == "BatchSamplerShard" and owner.num_processes > 1):
+            raise _errors.Invalid(
+                "sampler: shufd.torch.DistributedSampler: accelerate would divide it a second time; use "
+                "shufd.torch.RandomSampler(dataset, seed=...)"
+            )
         if self._must_check:
-            _verify.check_once(self)
+            _verify.check_once(self, self.num_replicas)
             self._must_check = False
         if len(share) == 0:
             return Cursor(share, _sampling.nothing)
@@ -173,7 +167,10 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                    is refused, because the ranks would draw different orders
     client, algorithm
                    as in DistributedSampler
+    check_ranks    True: the same check as in DistributedSampler, where accelerate divides the batches between the
+                   ranks
 
+    The first index fails with Invalid under Lightning's replacement of samplers, which would shuffle this order again.
     `epoch` counts the iterations; set_epoch() sets it. A state has the seed, so a sampler without a seed continues
     the order of a state.
     """
@@ -188,6 +185,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         seed: int | None = None,
         client: _client.Client | None = None,
         algorithm: str = "primefold",
+        check_ranks: bool = True,
     ) -> None:
         n = _sampling.check(data_source, 0 if seed is None else seed, algorithm, client)
         _sampling.Resumable.__init__(self, data_source)
@@ -201,6 +199,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         self.seed = None if seed is None else seed_of(seed)
         self.algorithm = str(algorithm)
         self._client = client
+        self._must_check = flag("check_ranks", check_ranks)
         self._is_drawn = seed is None
         self._keeps_seed = not self._is_drawn
         if self._is_drawn:
@@ -237,6 +236,15 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     def _cursor_from(self, start: int) -> Cursor:
         if self.seed is None:
             self.seed = _draw_seed(self.generator)
+        framework, owner = _frameworks.divider()
+        if framework == "DistributedSamplerWrapper" and owner.shuffle:
+            raise _errors.Invalid(
+                "sampler: shufd.torch.RandomSampler: Lightning would shuffle its order again; use "
+                "shufd.torch.DistributedSampler(dataset, seed=...)"
+            )
+        if self._must_check and framework == "BatchSamplerShard":
+            _verify.check_once(self, owner.num_processes)
+            self._must_check = False
         share = self._share(start)
         if len(share) == 0:
             return Cursor(share, _sampling.nothing)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The programs of test_trainers.py, which starts them as ranks. Each prints the samples of its rank, an epoch each, as
-JSON. The lines between the marks are those of docs/loaders.md."""
+"""The programs of test_trainers.py, which starts them as ranks: programs.py '[["NAME", {OPTIONS}], ...]'. A rank prints
+a list of JSON: of each program the samples of this rank, an epoch each, or its error."""
 
 import json
 import os
@@ -35,14 +35,16 @@ class Model(torch.nn.Module):
         return {"loss": ((self.layer(x) - labels) ** 2).mean() * 0}
 
 
-def accelerate_epochs(seed=None, use_seedable=False, batches=False, kind="RandomSampler", rng_types=None):
+def accelerate_epochs(
+    seed=None, seeds=None, use_seedable=False, dispatches=None, batches=False, kind="RandomSampler", rng_types=None
+):
     from accelerate import Accelerator
     from accelerate.utils import DataLoaderConfiguration
 
     torch.manual_seed(int(os.environ["RANK"]))
-    accelerator = Accelerator(
-        cpu=True, dataloader_config=DataLoaderConfiguration(use_seedable_sampler=use_seedable), rng_types=rng_types
-    )
+    config = DataLoaderConfiguration(use_seedable_sampler=use_seedable, dispatch_batches=dispatches)
+    accelerator = Accelerator(cpu=True, dataloader_config=config, rng_types=rng_types)
+    seed = seed if seeds is None else seeds[accelerator.process_index]
     data = Numbers()
     sampler = getattr(shufd.torch, kind)(data, **({} if seed is None else {"seed": seed}))
     if batches:
@@ -125,7 +127,8 @@ def lightning_epochs(kind, batches=False, epochs=2, devices=2, predicts=False, r
 
 def distributed_epochs(seeds=(7, 7), ns=(20, 20), ranks=(0, 1), epochs=(0, 0), check=True, verifies=False):
     rank = int(os.environ["RANK"])
-    torch.distributed.init_process_group("gloo")
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo")
     sampler = shufd.torch.DistributedSampler(
         range(ns[rank]), 2, ranks[rank], seed=seeds[rank], check_ranks=check
     )
@@ -143,11 +146,15 @@ def distributed_epochs(seeds=(7, 7), ns=(20, 20), ranks=(0, 1), epochs=(0, 0), c
     return list(sampler)
 
 
-if __name__ == "__main__":
+def run(name, options):
     try:
-        result = {"epochs": globals()[sys.argv[1]](**json.loads(sys.argv[2]))}
-    except shufd.Error as error:
-        result = {"error": f"{type(error).__name__}: {error}"}
-    print("\n" + json.dumps(result), flush=True)
+        return {"epochs": globals()[name](**options)}
+    except (shufd.Error, RuntimeError) as error:  # RuntimeError: the other rank has ended
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+if __name__ == "__main__":
+    results = [run(name, options) for name, options in json.loads(sys.argv[1])]
+    print("\n" + json.dumps(results), flush=True)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()

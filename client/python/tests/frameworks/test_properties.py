@@ -8,10 +8,15 @@ in this process, each with its own loader.
 import json
 import os
 
-import torch
-import torchdata.nodes as nodes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from conftest import skip_without
+
+skip_without("torchdata")
+
+import torch
+import torchdata.nodes as nodes
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import shufd

@@ -4,6 +4,11 @@
 import json
 
 import pytest
+
+from conftest import skip_without
+
+skip_without("torchdata")
+
 import torch
 from torchdata.stateful_dataloader import StatefulDataLoader
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Samplers beside accelerate, the HF Trainer and Lightning, in two processes with gloo."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -10,18 +11,23 @@ import sys
 
 import pytest
 
+from conftest import skip_without
+
+skip_without("accelerate", "lightning", "torch", "transformers")
+
 PROGRAMS = pathlib.Path(__file__).with_name("programs.py")
 
 
-def run(daemon, name, world=2, **options):
-    """The results of the ranks, and what they wrote to stderr."""
+def run(daemon, *programs, world=2):
+    """Runs programs of programs.py, one after the other in the same ranks. The results of each, a list of those of the
+    ranks; and what all wrote to stderr."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "OMPI_"))}
     ranks = [
         subprocess.Popen(
-            [sys.executable, PROGRAMS, name, json.dumps(options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [sys.executable, PROGRAMS, json.dumps(programs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world),
                             "LOCAL_WORLD_SIZE": str(world), "NODE_RANK": "0", "GROUP_RANK": "0", "OMP_NUM_THREADS": "1",
                             "TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
@@ -32,12 +38,12 @@ def run(daemon, name, world=2, **options):
     ended = [process.communicate(timeout=240) for process in ranks]
     errors = "\n".join(error for _, error in ended)
     assert all(process.returncode == 0 for process in ranks), errors
-    return [json.loads(out.splitlines()[-1]) for out, _ in ended], errors
+    return [[*results] for results in zip(*(json.loads(out.splitlines()[-1]) for out, _ in ended))], errors
 
 
-def epochs_of(results):
-    """The samples of all ranks, an epoch each, in the order of their batches of 5."""
-    return [result["epochs"] for result in results]
+def run_one(daemon, name, **options):
+    (results,), _ = run(daemon, (name, options))
+    return results
 
 
 def by_batches(order, rank, size, world=2):
@@ -46,82 +52,124 @@ def by_batches(order, rank, size, world=2):
     return [i for batch in batches[rank::world] for i in batch]
 
 
-@pytest.mark.parametrize("batches", [False, True])
-@pytest.mark.parametrize("use_seedable", [False, True])
-def test_accelerate_uses_the_order(daemon, client, use_seedable, batches):
-    results, _ = run(daemon, "accelerate_epochs", seed=7, use_seedable=use_seedable, batches=batches)
-    for epoch in range(2):
-        order = client.permute(20, 7, epoch).tolist()
-        assert [result["epochs"][epoch] for result in results] == [by_batches(order, rank, 5) for rank in range(2)]
+def shares(client, share):
+    """The samples of two ranks in two epochs. share(order, rank) selects those of a rank."""
+    orders = [client.permute(20, 7, epoch).tolist() for epoch in range(2)]
+    return [{"epochs": [share(order, rank) for order in orders]} for rank in range(2)]
 
 
-@pytest.mark.parametrize("batches", [False, True])
-def test_accelerate_without_a_seed(daemon, batches):
+def by_indices(order, rank):
+    return order[rank::2]
+
+
+def combinations(**values):
+    return [dict(zip(values, chosen)) for chosen in itertools.product(*values.values())]
+
+
+# ---- accelerate ----------------------------------------------------------------------------------
+
+
+def test_accelerate_uses_the_order(daemon, client):
+    cases = combinations(seed=[7], use_seedable=[False, True], dispatches=[False, True], batches=[False, True])
+    found, _ = run(daemon, *[("accelerate_epochs", case) for case in cases])
+    expected = shares(client, lambda order, rank: by_batches(order, rank, 5))
+    for case, results in zip(cases, found, strict=True):
+        assert results == expected, case
+
+
+def test_accelerate_without_a_seed(daemon):
     """accelerate sets the generator of the sampler, the same on all ranks."""
-    results, _ = run(daemon, "accelerate_epochs", batches=batches)
-    whole = [sorted(results[0]["epochs"][epoch] + results[1]["epochs"][epoch]) for epoch in range(2)]
-    assert whole == [list(range(20))] * 2 and results[0]["epochs"][0] != results[0]["epochs"][1]
-    results, _ = run(daemon, "accelerate_epochs", batches=batches, use_seedable=True)  # sets no generator
-    assert all(r["error"].startswith("Invalid: seed: None: each of 2 ranks would draw") for r in results)
+    cases = combinations(batches=[False, True], use_seedable=[False, True])
+    found, _ = run(daemon, *[("accelerate_epochs", case) for case in cases])
+    for case, results in zip(cases, found, strict=True):
+        if case["use_seedable"]:  # accelerate sets no generator
+            assert all(r["error"].startswith("Invalid: seed: None: each of 2 ranks would draw") for r in results), case
+        else:
+            whole = [sorted(results[0]["epochs"][epoch] + results[1]["epochs"][epoch]) for epoch in range(2)]
+            assert whole == [[*range(20)]] * 2 and results[0]["epochs"][0] != results[0]["epochs"][1], case
 
 
 def test_accelerate_refuses_a_distributed_sampler(daemon):
-    results, _ = run(daemon, "accelerate_epochs", seed=7, kind="DistributedSampler")
-    assert all("accelerate would divide it a second time" in r["error"] for r in results)
+    cases = combinations(seed=[7], kind=["DistributedSampler"], use_seedable=[False, True], batches=[False, True])
+    found, _ = run(daemon, *[("accelerate_epochs", case) for case in cases])
+    assert len(found) == 4
+    for case, results in zip(cases, found):
+        assert all("accelerate would divide it a second time" in result["error"] for result in results), case
+
+
+@pytest.mark.parametrize("options, text", [
+    ({"seed": 7, "kind": "DistributedSampler", "dispatches": True}, "accelerate would divide it a second time"),
+    ({"rng_types": []}, "Mismatch: sampler: rank "),
+    ({"seeds": [7, 8]}, ": seed "),
+], ids=str)  # fmt: skip
+def test_one_rank_is_refused_under_accelerate(daemon, options, text):
+    """It then ends, and so does the other one."""
+    errors = [result.get("error", "") for result in run_one(daemon, "accelerate_epochs", **options)]
+    assert sum(text in error for error in errors) == 1, errors
+
+
+# ---- The Trainer of transformers -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("world", [1, 2])
 def test_trainer_uses_the_order_and_resumes(daemon, client, tmp_path, world):
     steps = 20 // 2 // world
-    whole, _ = run(daemon, "trainer_epochs", world, directory=str(tmp_path / "whole"), epochs=3)
+    programs = [("trainer_epochs", {"directory": str(tmp_path / "whole"), "epochs": 3})]
+    for stops in (2, steps + 2, 2 * steps):
+        options = {"directory": str(tmp_path / f"stopped-{stops}"), "epochs": 3}
+        programs += [("trainer_epochs", {**options, "stops": stops}), ("trainer_epochs", {**options, "resume": True})]
+    found, _ = run(daemon, *programs, world=world)
+    whole, *parts = [[result["epochs"] for result in results] for results in found]
     orders = [client.permute(20, 7, epoch).tolist() for epoch in range(3)]
     expected = [[i for order in orders for i in by_batches(order, rank, 2, world)] for rank in range(world)]
-    assert epochs_of(whole) == expected
-    for stops in (2, steps + 2, 2 * steps):
-        directory = str(tmp_path / f"stopped-{stops}")
-        heads, _ = run(daemon, "trainer_epochs", world, directory=directory, epochs=3, stops=stops)
-        rests, _ = run(daemon, "trainer_epochs", world, directory=directory, epochs=3, resume=True)
-        assert [head + rest for head, rest in zip(epochs_of(heads), epochs_of(rests))] == expected
+    assert whole == expected
+    for heads, rests in zip(parts[::2], parts[1::2], strict=True):
+        assert [head + rest for head, rest in zip(heads, rests)] == expected
 
 
-@pytest.mark.parametrize("kind", [
-    pytest.param("RandomSampler", marks=pytest.mark.xfail(
-        strict=True, reason="Lightning wraps the sampler, and shuffles its order again without a word")),
-    "DistributedSampler",
-])  # fmt: skip
-def test_lightning_uses_the_order(daemon, client, kind):
-    results, _ = run(daemon, "lightning_epochs", kind=kind)
-    for rank, result in enumerate(results):
-        assert result["epochs"] == [client.permute(20, 7, epoch).tolist()[rank::2] for epoch in range(2)]
+# ---- Lightning -----------------------------------------------------------------------------------
 
 
-def test_lightning_and_batches(daemon, client):
-    results, errors = run(daemon, "lightning_epochs", kind="DistributedSampler", batches=True)
+def test_lightning(daemon, client):
+    order = {"kind": "DistributedSampler"}
+    (plain, again, torchs, batches), errors = run(
+        daemon, ("lightning_epochs", order), ("lightning_epochs", {"kind": "RandomSampler"}),
+        ("lightning_epochs", {**order, "batches": True}),
+        ("lightning_epochs", {**order, "batches": True, "replaces": False}),
+    )  # fmt: skip
+    assert plain == batches == shares(client, by_indices)
+    assert all("Lightning would shuffle its order again" in result["error"] for result in again)
     assert errors.count("if Lightning has put it here, use Trainer(use_distributed_sampler=False)") >= 2
-    assert [sorted(a + b) for a, b in zip(*epochs_of(results))] == [list(range(20))] * 2  # of torch's sampler
-    results, errors = run(daemon, "lightning_epochs", kind="DistributedSampler", batches=True, replaces=False)
-    for rank, result in enumerate(results):
-        assert result["epochs"] == [client.permute(20, 7, epoch).tolist()[rank::2] for epoch in range(2)]
-    assert "use_distributed_sampler" not in errors
-    results, _ = run(daemon, "lightning_epochs", 1, kind="RandomSampler", batches=True, devices=1, predicts=True)
-    assert sorted(results[0]["epochs"]) == list(range(20))
+    assert [sorted(a + b) for a, b in zip(*(result["epochs"] for result in torchs))] == [[*range(20)]] * 2
 
 
-@pytest.mark.parametrize("verifies", [False, True])
-@pytest.mark.parametrize("options, text", [
-    ({"seeds": (7, 8)}, "seed 8, expected 7 as on rank 0"),
-    ({"ns": (20, 21)}, "n 21, expected 20 as on rank 0"),
-    ({"epochs": (0, 1)}, "epoch 1, expected 0 as on rank 0"),
-    ({"ranks": (0, 0)}, "rank 0, which rank 0"),
-], ids=str)  # fmt: skip
-def test_ranks_that_differ_are_told(daemon, options, text, verifies):
-    results, _ = run(daemon, "distributed_epochs", **options, verifies=verifies)
-    assert results[1]["error"].startswith("Mismatch: ") and text in results[1]["error"]
-    assert ("error" in results[0]) is verifies  # the first rank does not wait for the others
+def test_lightning_predicts_on_one_device(daemon):
+    options = {"kind": "RandomSampler", "batches": True, "devices": 1, "predicts": True}
+    (results,), errors = run(daemon, ("lightning_epochs", options), world=1)
+    assert sorted(results[0]["epochs"]) == [*range(20)] and "use_distributed_sampler" not in errors
+
+
+# ---- torch.distributed ---------------------------------------------------------------------------
+
+
+def test_ranks_that_differ_are_told(daemon):
+    wrong = [
+        ({"seeds": (7, 8)}, "seed 8, expected 7 as on rank 0"),
+        ({"ns": (20, 21)}, "n 21, expected 20 as on rank 0"),
+        ({"epochs": (0, 1)}, "epoch 1, expected 0 as on rank 0"),
+        ({"ranks": (0, 0)}, "rank 0, which rank 0"),
+    ]
+    cases = [({**options, "verifies": verifies}, text) for options, text in wrong for verifies in (False, True)]
+    found, _ = run(daemon, *[("distributed_epochs", options) for options, _ in cases])
+    for (options, text), results in zip(cases, found, strict=True):
+        assert results[1]["error"].startswith("Mismatch: ") and text in results[1]["error"], options
+        assert ("error" in results[0]) is options["verifies"]  # else the first rank does not wait for the others
 
 
 def test_equal_ranks_pass(daemon, client):
-    for options in ({}, {"verifies": True}, {"seeds": (7, 8), "check": False}):
-        results, _ = run(daemon, "distributed_epochs", **options)
-        seeds = options.get("seeds", (7, 7))
-        assert epochs_of(results) == [client.permute(20, seed).tolist()[r::2] for r, seed in enumerate(seeds)]
+    found, _ = run(
+        daemon, ("distributed_epochs", {}), ("distributed_epochs", {"verifies": True}),
+        ("distributed_epochs", {"seeds": (7, 8), "check": False}),
+    )  # fmt: skip
+    for results, seeds in zip(found, [(7, 7), (7, 7), (7, 8)], strict=True):
+        assert [r["epochs"] for r in results] == [client.permute(20, s).tolist()[r::2] for r, s in enumerate(seeds)]

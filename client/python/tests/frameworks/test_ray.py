@@ -14,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-if not os.environ.get("DEV_REQUIRE_RAY") or "asan" in os.environ.get("LD_PRELOAD", ""):
-    pytest.importorskip("ray")
+from conftest import skip_without
+
+skip_without("ray")
 os.environ.update(
     RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled", RAY_DATA_DISABLE_PROGRESS_BARS="1",
     RAY_num_workers_soft_limit="12",  # else Ray ends idle processes, and starts others for the next call
