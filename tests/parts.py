@@ -8,8 +8,8 @@ of the binding in C, python_client.
 """
 import collections
 
-# The tests of `preset` that match `tests` and not `without`, with these variables in their environment.
-Run = collections.namedtuple("Run", "preset tests without environment", defaults=("", {}))
+# The tests of `preset` that match `tests` and not `without`.
+Run = collections.namedtuple("Run", "preset tests without", defaults=("",))
 
 # `sources` are the paths that the part tests. CI runs a part if a file below them changed since the part
 # last passed. `command`, if there is one, runs instead of ctest.
@@ -32,6 +32,11 @@ QUICK_ASAN = (r"fuzz_.*|message|frame|request.*|npy|format|inbox|reading|lease_t
               r"client_peer|lease_peer|listing_peer|(kernels|shuffle|streams|exchange_device)\.cpu")
 QUICK_TSAN = r"device|turns|log\.cpu|(server|prefetch|cancel|in_use|client|warm_daemon)\.cpu|(kernels|shuffle)\.cpu"
 
+# Programs with one thread, and tests of the daemon's one loop. ThreadSanitizer has nothing to see in them.
+ONE_THREAD = (r"shufctl_(?!bench|top).*|fuzz_.*|box_muller|completion|control_characters|format|half|hostile_directory|"
+              r"inline|install|options|primefold|snippets|(connections|flood|kept_memory|loop_turns|sent_sockets|"
+              r"transports|user_limits)\.cpu|heap")
+
 QUICK = (
     Run("dev", ".*"),
     Run("asan", QUICK_ASAN),
@@ -47,20 +52,23 @@ EXAMPLES = ("README.md", "docs/library.md", "docs/usage.md")  # the test snippet
 C_PRODUCT = (*PRODUCT, ":(exclude)client/python")
 
 PARTS = (
-    Part("kernels", [Run("dev", WIDTHS, environment={"SHUF_TEST_FULL": "1"})],
+    Part("kernels", [Run("dev", WIDTHS)],
          (*BUILD, *KERNEL_TESTS, "core", "kernels", "tests/support", "tests/vectors")),
     Part("cuda", [Run("cuda", r".*\.cuda|exports_nccl")], (*C_PRODUCT, "tools")),
     Part("quality", [Run("dev", TOOLS)], (*C_PRODUCT, "tools")),
-    Part("launched", [Run("dev", LAUNCHED + "|python_torch", environment={"SHUF_TEST_FULL": "1"})],
+    Part("launched", [Run("dev", LAUNCHED + "|python_torch")],
          (*PRODUCT, "docs/cluster.md", "docs/loaders.md")),
     Part("frameworks", [Run("dev", FRAMEWORKS)], (*BUILD, "client", "docs/cluster.md", "docs/loaders.md")),
     Part("asan", [Run("asan", ".*", f"{QUICK_ASAN}|{NOT_SANITIZED}")], (*PRODUCT, *EXAMPLES, "packaging", "tools")),
-    Part("tsan", [Run("tsan", ".*", f"{QUICK_TSAN}|{NOT_SANITIZED}")], (*C_PRODUCT, *EXAMPLES, "packaging", "tools")),
+    Part("tsan", [Run("tsan", ".*", f"{QUICK_TSAN}|{NOT_SANITIZED}|{ONE_THREAD}")], (*C_PRODUCT, *EXAMPLES, "packaging", "tools")),
     Part("old-kernel", [Run("dev", OLD_KERNEL)], C_PRODUCT),
     Part("endurance", [Run("dev", "soak|faults"), Run("asan", "soak|faults")], C_PRODUCT),
     Part("system", [], (*PRODUCT, "dashboards", "debian", "dev", "docs", "packaging", "systemd", "tools"),
          ("./dev", "test-system")),
 )
+
+# The tests of parts have all sizes and cases, apart from those with a sanitizer.
+ENVIRONMENT = {"dev": {"SHUF_TEST_FULL": "1"}, "cuda": {"SHUF_TEST_FULL": "1"}}
 
 # The tests of a preset that the quick suite leaves to the parts.
 LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERNEL, "soak|faults", r".*\.cuda"))}

@@ -362,7 +362,7 @@ static void signal_at_any_question_ends_shuffle(void **state)
     shuf *handle = client_open();
     assert_non_null(records);
     question_to_end = 0;
-    const int step = TEST_SANITIZED ? 4 : 1;
+    const int step = TEST_SANITIZED ? 8 : 1;
     for (shuf_status status = SHUF_CANCELLED; status != SHUF_OK; question_to_end += step) {
         status = interrupt_shuffle(handle, records, bytes);
         if (status != SHUF_OK)

@@ -6,6 +6,7 @@
 #include "shuf.h"
 #include "support/cmocka_all.h"
 #include "support/metrics.h"
+#include "support/sanitized.h"
 #include "support/shufd.h"
 #include "wire.h"
 
@@ -503,7 +504,7 @@ static void shuffled_records_match(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {1, 3, 4, 8, 100, 65536, 1500001};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t i = TEST_SANITIZED ? 3 : 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int inverse = 0; inverse < 2; inverse++)
             check_records(&(shuf_records){.algorithm = i % 2 ? "philox24" : NULL,
                                           .n = (20 << 20) / sizes[i] + 1,

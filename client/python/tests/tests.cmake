@@ -23,18 +23,21 @@ if(SHUF_SANITIZE)
   list(APPEND environment "LD_PRELOAD=${runtimes}" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=2)
 endif()
 
-function(shuf_python_tests python prefix label folder)
+# shuf_python_tests(PYTHON LABEL FOLDER COST): the files of a folder. ctest begins with the highest costs.
+function(shuf_python_tests python label folder cost)
+  set(labels python ${label})
+  list(REMOVE_DUPLICATES labels)
   file(GLOB files CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/test_*.py)
   foreach(file IN LISTS files)
-    string(REGEX REPLACE "^test_(.*)\\.py$" "${prefix}_\\1" name ${file})
+    string(REGEX REPLACE "^test_(.*)\\.py$" "${label}_\\1" name ${file})
     add_test(NAME ${name} COMMAND ${python} -m pytest -q -rs -p no:cacheprovider ${folder}/${file})
     set_tests_properties(
-      ${name} PROPERTIES LABELS ${label} TIMEOUT 1200 ENVIRONMENT "${environment}"
+      ${name} PROPERTIES LABELS "${labels}" COST ${cost} TIMEOUT 1200 ENVIRONMENT "${environment}"
                          SKIP_RETURN_CODE 5) # pytest exits with 5 if it could run no test of the file
   endforeach()
 endfunction()
 
-shuf_python_tests(${Python3_EXECUTABLE} python python ${CMAKE_CURRENT_SOURCE_DIR}/tests)
+shuf_python_tests(${Python3_EXECUTABLE} python ${CMAKE_CURRENT_SOURCE_DIR}/tests 1)
 
 # The frameworks are no packages of Debian, so ./dev test-parts installs them for a Python of their own. They
 # start processes that do not work with a preloaded run time.
@@ -44,7 +47,7 @@ if(NOT SHUF_FRAMEWORKS_PYTHON)
   set(SHUF_FRAMEWORKS_PYTHON ${Python3_EXECUTABLE}) # its tests are skipped
 endif()
 if(NOT SHUF_SANITIZE)
-  shuf_python_tests(${SHUF_FRAMEWORKS_PYTHON} frameworks frameworks ${CMAKE_CURRENT_SOURCE_DIR}/tests/frameworks)
+  shuf_python_tests(${SHUF_FRAMEWORKS_PYTHON} frameworks ${CMAKE_CURRENT_SOURCE_DIR}/tests/frameworks 2)
 endif()
 
 shuf_python_has(has_mypy ${Python3_EXECUTABLE} mypy)
