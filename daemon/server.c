@@ -22,6 +22,7 @@
 #include "report_start.h"
 #include "service_manager.h"
 #include "signal_guard.h"
+#include "socket_watch.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -52,6 +53,7 @@ struct shuf__server {
     struct shuf__engine *engine;
     struct shuf__service service;
     struct shuf__heartbeat heartbeat;
+    struct shuf__socket_watch socket_watch;
     struct shuf__exports exports;
     struct shuf__drain drain;
     uv_timer_t deadline; /* first of the drain, then of the end */
@@ -77,6 +79,7 @@ static void close_handles(struct shuf__server *server)
     close_handle(&server->deadline);
     close_handle(&server->drain.tick);
     close_handle(&server->heartbeat.tick);
+    close_handle(&server->socket_watch.tick);
     shuf__service_close(&server->service);
     shuf__exports_stop(&server->exports);
     close_handle(&server->serve);
@@ -241,6 +244,12 @@ static void start_accepting(struct shuf__server *server)
     shuf__exports_start(&server->exports, &server->service);
     shuf__report_ready(&server->listener, shuf__engine_backend(server->engine), "");
     shuf__heartbeat_start(&server->heartbeat, server->engine);
+    server->socket_watch.listener = &server->listener;
+    server->socket_watch.acceptor = &server->acceptor;
+    server->socket_watch.config = server->config;
+    server->socket_watch.backend = shuf__engine_backend(server->engine);
+    server->socket_watch.log = server->log;
+    shuf__socket_watch_start(&server->socket_watch);
 }
 
 static void share_descriptors(struct shuf__server *server)
@@ -284,6 +293,7 @@ static void init_handles(struct shuf__server *server)
     uv_prepare_start(&server->serve, on_prepare);
     uv_timer_init(&server->loop, &server->deadline);
     shuf__heartbeat_init(&server->heartbeat, &server->loop);
+    shuf__socket_watch_init(&server->socket_watch, &server->loop);
     server->serve.data = server->deadline.data = server;
     shuf__service_init(&server->service, &server->loop, server->config, server->log);
     shuf__drain_init(&server->drain, &server->service.sessions);

@@ -161,6 +161,19 @@ static void test_passed_socket_is_served(void **state)
 }
 
 /* Connections in the backlog survive the end of a daemon, by SIGTERM and by SIGKILL. */
+/* The daemon cannot make the file of the service manager again. */
+static void test_removed_file_is_told(void **state)
+{
+    struct harness h;
+    (void)state;
+    listen_as(&h, "shufd");
+    assert_true(harness_restart(&h));
+    unlink(h.socket);
+    expect_log(&h, "restart the unit of the socket, such as shufd.socket");
+    assert_int_not_equal(access(h.socket, F_OK), 0);
+    stop(&h);
+}
+
 static void test_backlog_survives_restart(void **state)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
@@ -423,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_accepted_client_sends_no_descriptors),
         cmocka_unit_test(test_descriptors_sent_before_the_start),
         cmocka_unit_test(test_passed_socket_is_served),
+        cmocka_unit_test(test_removed_file_is_told),
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),
         cmocka_unit_test(test_second_daemon_is_refused),

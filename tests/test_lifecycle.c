@@ -3,6 +3,7 @@
  * The start and the end of shufd: which sockets and locks it replaces, and that it replies to all
  * accepted requests before it ends.
  */
+#include "shuf.h"
 #include "socket.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
@@ -397,6 +398,53 @@ static void test_only_own_socket_is_removed(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Calls a daemon that makes its socket again within two seconds. */
+static void expect_socket_again(const struct harness *h)
+{
+    shuf *handle = NULL;
+    struct stat status;
+    const shuf_permutation p = {.n = 1000, .seed = 7};
+    uint32_t values[1000];
+    for (int i = 0; i < 3000 && shuf_connect(&handle, h->socket) == SHUF_NO_DAEMON; i++) {
+        shuf_close(handle);
+        usleep(10000);
+    }
+    assert_int_equal(shuf_permute(handle, &p, values, sizeof values, NULL), SHUF_OK);
+    shuf_close(handle);
+    assert_int_equal(stat(h->socket, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+}
+
+static void test_removed_socket_is_made_again(void **state)
+{
+    (void)state;
+    struct harness h;
+    char lock[HARNESS_PATH + 8], text[16];
+    wire_start(&h, harness_backend, "socket_mode = 0640\n");
+    snprintf(lock, sizeof lock, "%s.lock", h.socket);
+    struct wire *w = wire_greet(&h); /* its connection stays */
+    unlink(h.socket);
+    expect_socket_again(&h);
+    await_text(h.log, "its file was removed or replaced; made a new one");
+
+    unlink(lock);
+    unlink(h.socket);
+    expect_socket_again(&h);
+    assert_int_equal(access(lock, F_OK), 0);
+
+    unlink(h.socket);
+    shufd_write(h.socket, "new");
+    await_text(h.log, "no client finds this daemon: socket ");
+    await_text(h.log, "the file is not a socket");
+    assert_int_equal(shufd_read(h.socket, text, sizeof text), 3);
+    unlink(h.socket);
+    expect_socket_again(&h);
+    wire_close(w);
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    assert_int_not_equal(access(h.socket, F_OK), 0);
+    assert_true(harness_stop(&h));
+}
+
 /* ---- the lock of the socket ---- */
 
 static void lock_path(const struct harness *h, char *path, size_t size)
@@ -438,8 +486,10 @@ static void test_lock_without_socket_is_refused(void **state)
     lock_path(&h, lock, sizeof lock);
     wire_send_permute(w, &endless);
     wire_await_queued(&h, 1);
+    kill(h.pid, SIGSTOP); /* else it makes a new socket */
     unlink(h.socket);
     expect_refused_start(h.socket, removed);
+    kill(h.pid, SIGCONT);
     kill(h.pid, SIGTERM);
     await_text(lock, "ending");
     expect_refused_start(h.socket, ending);
@@ -680,6 +730,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_path_that_is_no_socket_is_refused),
         cmocka_unit_test(test_socket_mode),
         cmocka_unit_test(test_only_own_socket_is_removed),
+        cmocka_unit_test(test_removed_socket_is_made_again),
         cmocka_unit_test(test_lock_file_is_removed),
         cmocka_unit_test(test_lock_without_socket_is_refused),
         cmocka_unit_test(test_foreign_lock_names_its_owner),

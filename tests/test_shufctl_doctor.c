@@ -367,11 +367,13 @@ static void doctor_of_removed_socket(void **state)
     char text[64];
     assert_true(harness_start(&h, "cpu", NULL));
     snprintf(text, sizeof text, "process %d has the lock of the socket", (int)h.pid);
+    kill(h.pid, SIGSTOP); /* else it makes a new socket */
     assert_int_equal(unlink(h.socket), 0);
     assert_int_equal(shufctl_run(&c, 0, "doctor --socket %s", h.socket), 69);
     assert_non_null(strstr(c.out.bytes, text));
     assert_null(strstr(c.out.bytes, "start one"));
     command_free(&c);
+    kill(h.pid, SIGCONT);
     assert_true(harness_stop(&h));
 }
 

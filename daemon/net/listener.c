@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 struct ucred shuf__peer_of(int fd)
@@ -209,18 +210,40 @@ static shuf_status check_group(const char *name, gid_t group, struct shuf__error
                       name, (long)geteuid());
 }
 
+/* Reads device, inode and birth of the file at the path. False: there is none. */
+static bool identify(const struct sockaddr_un *address, struct shuf__listener *file)
+{
+    struct statx found;
+    if (statx(AT_FDCWD, address->sun_path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &found))
+        return false;
+    file->device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    file->inode = found.stx_ino;
+    file->born = (struct timespec){found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
+    return true;
+}
+
+/* Whether the path names the file that identify() found. */
+static bool is_at_path(const struct shuf__listener *listener)
+{
+    struct shuf__listener now;
+    return listener->inode != 0 && identify(&listener->address, &now) &&
+           now.device == listener->device && now.inode == listener->inode &&
+           now.born.tv_sec == listener->born.tv_sec && now.born.tv_nsec == listener->born.tv_nsec;
+}
+
+bool shuf__listener_is_at_path(const struct shuf__listener *listener)
+{
+    return listener->inode == 0 || is_at_path(listener);
+}
+
 static bool bind_socket(struct shuf__listener *listener)
 {
-    struct stat status;
     mode_t before = umask(0177);
     int bound = bind(listener->fd, (struct sockaddr *)&listener->address, sizeof listener->address);
     umask(before);
     if (bound != 0)
         return false;
-    if (lstat(listener->address.sun_path, &status) == 0) {
-        listener->device = status.st_dev;
-        listener->inode = status.st_ino;
-    }
+    identify(&listener->address, listener);
     return true;
 }
 
@@ -272,6 +295,7 @@ static shuf_status adopt_socket(struct shuf__listener *listener, struct shuf__er
     if (!listener->is_passed)
         return SHUF_OK;
     getsockname(listener->fd, (struct sockaddr *)&listener->address, &size);
+    identify(&listener->address, listener);
     shuf__peer_socket_forbid_descriptors(listener->fd, true);
     return SHUF_OK;
 }
@@ -301,21 +325,55 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
     return SHUF_OK;
 }
 
-void shuf__listener_close(struct shuf__listener *listener)
+static void close_socket(struct shuf__listener *listener)
 {
-    struct stat status;
-    const char *path = listener->address.sun_path;
-    if (listener->fd < 0)
-        return;
-    /* Sets the state first, because other daemons read it once the socket is gone. */
-    shuf__lock_set_state(&listener->lock, SHUF__LOCK_ENDING);
-    if (listener->inode != 0 && lstat(path, &status) == 0 && status.st_dev == listener->device &&
-        status.st_ino == listener->inode)
-        unlink(path);
+    if (!listener->is_passed && is_at_path(listener))
+        unlink(listener->address.sun_path);
     if (!listener->is_passed)
         shutdown(listener->fd, SHUT_RDWR); /* clients get an error at once */
     shuf__peer_socket_close_listening(listener->fd);
     listener->fd = -1;
+}
+
+/* Somebody may have removed the lock with the socket. */
+static shuf_status keep_lock(struct shuf__listener *listener, struct shuf__error *error)
+{
+    struct shuf__lock again = {.fd = -1};
+    if (shuf__lock_is_at_path(&listener->lock))
+        return SHUF_OK;
+    if (shuf__lock_take(&again, listener->address.sun_path, error))
+        return error->status;
+    shuf__lock_release(&listener->lock);
+    listener->lock = again;
+    return SHUF_OK;
+}
+
+shuf_status shuf__listener_open_again(struct shuf__listener *listener, mode_t mode,
+                                      const char *group, struct shuf__error *error)
+{
+    gid_t gid;
+    struct shuf__listener again = {.fd = -1, .address = listener->address};
+    if (shuf__listener_find_group(group, &gid, error) ||
+        make_directory(listener->address.sun_path, error) || keep_lock(listener, error) ||
+        make_way(&again, error) || open_socket(&again, mode, gid, error)) {
+        if (again.fd >= 0)
+            close_socket(&again);
+        return error->status;
+    }
+    again.lock = listener->lock;
+    close_socket(listener);
+    *listener = again;
+    shuf__lock_set_state(&listener->lock, SHUF__LOCK_SERVING);
+    return SHUF_OK;
+}
+
+void shuf__listener_close(struct shuf__listener *listener)
+{
+    if (listener->fd < 0)
+        return;
+    /* Sets the state first, because other daemons read it once the socket is gone. */
+    shuf__lock_set_state(&listener->lock, SHUF__LOCK_ENDING);
+    close_socket(listener);
 }
 
 void shuf__listener_unlock(struct shuf__listener *listener)

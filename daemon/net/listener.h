@@ -13,14 +13,16 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
+#include <time.h>
 
 struct shuf__listener {
     int fd;         /* listening, non-blocking; -1 when closed */
     bool is_passed; /* by the service manager, which owns its file */
     struct shuf__lock lock;
     struct sockaddr_un address;
-    dev_t device; /* device and inode of our socket, so that only this socket is unlinked */
+    dev_t device; /* device and inode of the file at the path; inode 0: unknown */
     ino_t inode;
+    struct timespec born; /* of the file, because a new file may have its inode number */
 };
 
 /* Takes the socket that the service manager has passed (activation.h), else opens a socket at
@@ -34,6 +36,14 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
 /* Checks path, directory and group like shuf__listener_open(), but not whether a daemon uses the
  * path. Changes nothing. */
 shuf_status shuf__listener_check(const char *path, const char *group, struct shuf__error *error);
+
+/* Whether the path still names the socket. True if its file was never known. */
+bool shuf__listener_is_at_path(const struct shuf__listener *listener);
+
+/* Makes the socket again, because its path no longer names it. Connections that are not accepted
+ * yet are refused. If it fails, as shuf__listener_open(), the old socket stays. */
+shuf_status shuf__listener_open_again(struct shuf__listener *listener, mode_t mode,
+                                      const char *group, struct shuf__error *error);
 
 /* Closes and unlinks the socket. Connections that are not accepted yet are refused. A passed socket
  * stays open in the service manager, so its connections wait for the next daemon. */

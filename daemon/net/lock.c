@@ -101,7 +101,7 @@ static const char *describe_state(const char *state)
         return "is starting; try again when it serves";
     if (strcmp(state, states[SHUF__LOCK_ENDING]) == 0)
         return "is ending (draining); try again when it has ended";
-    return "runs without its socket, which was removed; end it first";
+    return "runs without its socket, which was removed; it makes a new one within 2 seconds";
 }
 
 bool shuf__lock_is_dying(pid_t pid)
@@ -211,6 +211,11 @@ shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct 
         close(fd);
     }
     return SHUF_OK;
+}
+
+bool shuf__lock_is_at_path(const struct shuf__lock *lock)
+{
+    return lock->fd >= 0 && is_at(lock->fd, lock->path);
 }
 
 void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state state)

@@ -39,6 +39,9 @@ shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct 
 /* Whether the process was killed or is gone. The kernel may not have closed its files yet. */
 bool shuf__lock_is_dying(pid_t pid);
 
+/* Whether the path still names the locked file. False if the lock is not held. */
+bool shuf__lock_is_at_path(const struct shuf__lock *lock);
+
 /* Writes the state to the file, for a process that finds the lock held. */
 void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state state);
 
