@@ -4,6 +4,7 @@ a list of JSON: of each program the samples of this rank, an epoch each, or its 
 
 import json
 import os
+import pathlib
 import sys
 
 import torch
@@ -12,6 +13,13 @@ import shufd
 import shufd.torch
 
 N = 20
+
+
+def code_of_page(heading):
+    """The code of a section of docs/loaders.md."""
+    page = pathlib.Path(__file__).resolve().parents[4] / "docs/loaders.md"
+    section = page.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return section.partition("```python\n")[2].partition("```")[0]
 
 
 class Numbers(torch.utils.data.Dataset):
@@ -123,6 +131,49 @@ def lightning_epochs(kind, batches=False, epochs=2, devices=2, predicts=False, r
     else:
         trainer.fit(module)
     return module.seen
+
+
+def page_of_accelerate():
+    model = Model()
+    exec(code_of_page("Accelerate"), {
+        "dataset": Numbers(), "model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.0),
+    })  # fmt: skip
+    return [model.seen[:10], model.seen[10:]]
+
+
+def page_of_transformers(directory):
+    import transformers
+
+    model = Model()
+    arguments = transformers.TrainingArguments(
+        directory, seed=7, num_train_epochs=2, per_device_train_batch_size=5, use_cpu=True, report_to=[],
+        disable_tqdm=True, save_strategy="no", ddp_backend="gloo", logging_strategy="no", remove_unused_columns=False,
+    )  # fmt: skip
+    exec(code_of_page("Transformers"), {"dataset": Numbers(), "model": model, "arguments": arguments})
+    return [model.seen[:10], model.seen[10:]]
+
+
+def page_of_lightning():
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = Model()
+
+        def training_step(self, batch, index):
+            return self.model(**batch)["loss"]
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.0)
+
+    module = Module()
+    trainer = lightning.Trainer(
+        accelerator="cpu", devices=2, strategy="ddp", max_epochs=2, logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False,
+    )  # fmt: skip
+    exec(code_of_page("Lightning"), {"dataset": Numbers(), "module": module, "trainer": trainer})
+    return [module.model.seen[:10], module.model.seen[10:]]
 
 
 def distributed_epochs(seeds=(7, 7), ns=(20, 20), ranks=(0, 1), epochs=(0, 0), check=True, verifies=False):

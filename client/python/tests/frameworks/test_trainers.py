@@ -149,6 +149,18 @@ def test_lightning_predicts_on_one_device(daemon):
     assert sorted(results[0]["epochs"]) == [*range(20)] and "use_distributed_sampler" not in errors
 
 
+# ---- docs/loaders.md -----------------------------------------------------------------------------
+
+
+def test_pages(daemon, client, tmp_path):
+    """Its code, in two ranks."""
+    (accelerate,), _ = run(daemon, ("page_of_accelerate", {}))
+    (transformers,), _ = run(daemon, ("page_of_transformers", {"directory": str(tmp_path)}))
+    (lightning,), _ = run(daemon, ("page_of_lightning", {}))
+    assert accelerate == transformers == shares(client, lambda order, rank: by_batches(order, rank, 5))
+    assert lightning == shares(client, by_indices)
+
+
 # ---- torch.distributed ---------------------------------------------------------------------------
 
 
