@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -419,6 +420,74 @@ static void client_of_child_namespace_is_served(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* ---- a daemon whose PID namespace does not have its clients ---- */
+
+static void serve_in_namespace(int channel, void *context)
+{
+    struct harness *h = context;
+    assert_int_equal(unshare(CLONE_NEWPID), 0); /* the daemon is in the new namespace */
+    assert_true(harness_restart(h));
+    child_send(channel, 0);
+    child_receive(channel);
+    assert_int_equal(harness_kill(h, SIGTERM), 0);
+}
+
+/* A child of the client inherits the connection. It lives until the test closes the channel. */
+static void lease_and_leave_child(int channel, void *context)
+{
+    uint64_t none;
+    struct wire *w = wire_greet(context);
+    wire_lease(w, 1000, 1, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    if (is_cuda())
+        wire_lease(w, 1000, 2, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    const pid_t heir = fork();
+    if (heir == 0) {
+        recv(channel, &none, sizeof none, 0);
+        _exit(0);
+    }
+    child_send(channel, (uint64_t)heir);
+    pause();
+}
+
+static bool kernel_gives_pidfds(void)
+{
+    int pair[2], fd = -1;
+    socklen_t size = sizeof fd;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    const bool gives = getsockopt(pair[0], SOL_SOCKET, 77 /* SO_PEERPIDFD */, &fd, &size) == 0;
+    if (gives)
+        close(fd);
+    close(pair[0]);
+    close(pair[1]);
+    return gives;
+}
+
+static void end_of_unseen_client_is_seen(void **state)
+{
+    (void)state;
+    struct harness h;
+    if (!kernel_gives_pidfds())
+        skip();
+    assert_true(harness_prepare(&h, backend, NULL));
+    const struct child daemon = child_start(serve_in_namespace, &h);
+    child_receive(daemon.channel);
+    const struct child clients[] = {child_start(lease_and_leave_child, &h),
+                                    child_start(lease_and_leave_child, &h)};
+    const uint64_t leases = is_cuda() ? 2 : 1;
+    child_receive(clients[0].channel);
+    child_receive(clients[1].channel);
+    assert_int_equal(wire_status(&h).leases, 2 * leases);
+    for (uint64_t left = 2; left-- > 0;) {
+        kill(clients[left].pid, SIGKILL);
+        WIRE_AWAIT(&h, s, s.leases == left * leases && s.pending_free == 0);
+    }
+    child_kill(&clients[0]); /* also ends its child */
+    child_kill(&clients[1]);
+    child_send(daemon.channel, 0);
+    child_join(&daemon);
+    assert_true(harness_stop(&h));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +496,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(status_shows_only_own_leases),
         cmocka_unit_test(cuda_ipc_of_another_user_is_denied),
         cmocka_unit_test(client_of_child_namespace_is_served),
+        cmocka_unit_test(end_of_unseen_client_is_seen),
     };
     if (geteuid() != 0) {
         fprintf(stderr, "two users: expected to be root\n");

@@ -16,7 +16,7 @@ enum { RECENT = 128 };
 struct shuf__process_watch {
     struct shuf__process_watches *all;
     struct shuf__client *client;   /* NULL: detached, the connection has ended */
-    struct shuf__process *process; /* a reference; NULL: the process cannot be watched */
+    struct shuf__process *process; /* a reference */
     struct shuf__process_observer observer;
     unsigned refs; /* one until close_watch(), and one of each function that uses it */
     uint64_t only_mapped[SHUF__SIDES]; /* bytes, while they are counted */
@@ -38,8 +38,7 @@ static void close_watch(struct shuf__process_watch *watch)
     else
         LIST_REMOVE(watch, link);
     shuf__process_stop_observing(&watch->observer);
-    if (watch->process)
-        shuf__process_unref(watch->process);
+    shuf__process_unref(watch->process);
     unref_watch(watch);
 }
 
@@ -134,16 +133,11 @@ static void on_process_end(struct shuf__process_observer *observer)
 static bool is_observed(struct shuf__process_watch *watch, const struct shuf__client *client)
 {
     return watch->observer.observes ||
-           (watch->process &&
-            shuf__process_observe(watch->process, client->socket, &watch->observer));
+           shuf__process_observe(watch->process, client->socket, &watch->observer);
 }
 
 static shuf_status unwatchable(const struct shuf__client *client, struct shuf__error *error)
 {
-    if (client->pid <= 0)
-        return shuf__fail(error, SHUF_DENIED,
-                          "device memory: this process is in a PID namespace that the daemon does "
-                          "not see, expected one that it can watch");
     return shuf__fail(error, SHUF_IO, "process %ld: %s", (long)client->pid, strerror(errno));
 }
 
@@ -156,8 +150,7 @@ static struct shuf__process_watch *make_watch(struct shuf__client *client)
     watch->refs = 1;
     watch->client = client;
     watch->observer.ended = on_process_end;
-    if (client->process)
-        watch->process = shuf__process_of(&client->all->processes, client->pid, client->uid);
+    watch->process = shuf__process_ref(client->process);
     client->watch = watch;
     LIST_INIT(&watch->mappings);
     return watch;
@@ -221,7 +214,7 @@ static void add_to_processes(const struct shuf__allocation *allocation)
         watch->only_mapped[side] += allocation->bytes;
         if (watch->only_mapped[side] > account->most_mapped[side]) {
             account->most_mapped[side] = watch->only_mapped[side];
-            account->mapped_pid[side] = watch->process ? watch->process->pid : 0;
+            account->mapped_pid[side] = watch->process->pid;
         }
     }
 }

@@ -29,9 +29,9 @@ struct shuf__process_watches {
 struct shuf__client {
     struct shuf__process_watches *all;
     int socket;
-    pid_t pid; /* 0: the process is in a PID namespace that the daemon does not see */
+    pid_t pid; /* 0: the PID namespace of the daemon does not have the process */
     uid_t uid;
-    struct shuf__process *process; /* a reference; NULL: pid is 0 */
+    struct shuf__process *process; /* a reference */
     bool same_namespace;           /* the process is known to be in the daemon's PID namespace */
     struct shuf__process_watch *watch; /* NULL: the client got no block yet */
     void (*died)(struct shuf__client *client);

@@ -33,7 +33,7 @@ static struct shuf__process *find(const struct shuf__processes *processes, pid_t
 {
     struct shuf__process *process;
     LIST_FOREACH (process, list_of(processes, pid), link)
-        if (process->pid == pid)
+        if (process->pid == pid && pid > 0)
             break;
     return process;
 }
@@ -76,6 +76,11 @@ struct shuf__process *shuf__process_of(struct shuf__processes *processes, pid_t 
     struct shuf__process *process = find(processes, pid);
     if (!process && !(process = add(processes, pid, uid)))
         return NULL;
+    return shuf__process_ref(process);
+}
+
+struct shuf__process *shuf__process_ref(struct shuf__process *process)
+{
     process->refs++;
     return process;
 }
@@ -155,6 +160,14 @@ static int open_living(int socket, pid_t pid)
     close(fd);
     errno = ESRCH;
     return -1;
+}
+
+bool shuf__process_is_observable(int socket, pid_t pid)
+{
+    const int fd = open_living(socket, pid);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 static bool keep_pidfd(struct shuf__process *process, int fd)

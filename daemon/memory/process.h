@@ -56,9 +56,15 @@ void shuf__processes_init(struct shuf__processes *processes, uv_loop_t *loop,
 bool shuf__processes_have(const struct shuf__processes *processes, pid_t pid);
 
 /* Returns a reference to the process, which it adds to the table if it is new. A new process counts
- * in the account of the user. NULL: out of memory. */
+ * in the account of the user. Each connection with the PID 0 is a process of its own, because the
+ * daemon's PID namespace does not have the process. NULL: out of memory. */
 struct shuf__process *shuf__process_of(struct shuf__processes *processes, pid_t pid, uint32_t uid);
+struct shuf__process *shuf__process_ref(struct shuf__process *process);
 void shuf__process_unref(struct shuf__process *process);
+
+/* Whether the process at the other end of the socket can be observed. The kernel shows processes of
+ * other PID namespaces since Linux 6.5. */
+bool shuf__process_is_observable(int socket, pid_t pid);
 
 /* Calls observer->ended() once when the process ends. `socket` is a connection of the process.
  * False, with errno, if the process has ended or cannot be observed. */

@@ -44,11 +44,11 @@ const char *shuf__transport_name(Shuf__Transport transport)
  * uses device memory. */
 static shuf_status check_watchable(struct shuf__client *client, struct shuf__error *error)
 {
-    if (client->pid > 0)
+    if (client->pid > 0 || shuf__process_is_observable(client->socket, client->pid))
         return SHUF_OK;
     return shuf__fail(error, SHUF_DENIED,
                       "transport cuda-fd, cuda-ipc: this process is in a PID namespace that the "
-                      "daemon does not see, expected one that it can watch");
+                      "daemon does not see; expected Linux 6.5 or later, or hostPID of the daemon");
 }
 
 static bool read_namespace(pid_t pid, char *name, size_t size)

@@ -73,7 +73,7 @@ static shuf_status check_descriptors(const struct shuf__acceptor *acceptor,
 {
     const struct shuf__processes *processes = &acceptor->sessions->process_watches->processes;
     const bool is_connected = account && account->clients > 0;
-    const bool is_first = peer->pid > 0 && !shuf__processes_have(processes, peer->pid);
+    const bool is_first = !shuf__processes_have(processes, peer->pid);
     struct claim claim = {
         .all = acceptor->sessions->count + processes->count + acceptor->sessions->ready.count,
         .own = account ? account->clients + account->processes + is_connected : 0,

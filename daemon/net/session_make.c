@@ -13,8 +13,7 @@ static bool acquire(struct shuf__session *session, const struct ucred *peer)
     struct shuf__sessions *all = session->all;
     struct shuf__processes *processes = &all->process_watches->processes;
     return (session->leases.account = shuf__account_of(all->accounts, peer->uid)) &&
-           (peer->pid == 0 ||
-            (session->client.process = shuf__process_of(processes, peer->pid, peer->uid))) &&
+           (session->client.process = shuf__process_of(processes, peer->pid, peer->uid)) &&
            shuf__ready_join(&all->ready, &session->ready, peer->uid);
 }
 
