@@ -16,6 +16,7 @@
 enum {
     RANKS = 4000,
     PLANS = 300,
+    MANY = 9000,
     OF_PLAN = 8 << 10, /* most own memory of a leased plan; its lists have 64 KB */
     SLACK = 3 << 20,   /* connections, buffers of replies, and fragments */
     PART = 4,          /* the own memory is less than a fourth of the charged memory */
@@ -95,6 +96,31 @@ static void computed_plans_keep_no_lists(void **state)
     expect_ok(shuf_lease_release(handle, &same));
     expect_ok(shuf_lease_release(handle, &different));
     for (uint64_t i = 0; i < PLANS; i++)
+        expect_ok(shuf_lease_release(handle, &leases[i]));
+}
+
+/* ---- memory that evicted entries give back ---- */
+
+/* Some entries stay, so libc itself would keep nearly all of the heap. */
+static void evicted_entries_give_memory_back(void **state)
+{
+    static shuf_lease *leases[MANY];
+    (void)state;
+    const uint64_t before = own_bytes();
+    for (uint64_t i = 0; i < MANY; i++) {
+        const shuf_permutation p = {.n = 10, .seed = i};
+        expect_ok(shuf_lease_take(handle, &p, NULL, &leases[i]));
+    }
+    const uint64_t most = own_bytes();
+    for (uint64_t i = 0; i < MANY; i++)
+        if (i % 100)
+            expect_ok(shuf_lease_release(handle, &leases[i]));
+    expect_ok(shuf_drop(handle, SHUF_OWN, 0, NULL));
+    if (!TEST_SANITIZED) {
+        assert_true(most > before + (4 << 20)); /* so the heap has grown */
+        assert_in_range(own_bytes(), 0, before + (most - before) / 2);
+    }
+    for (uint64_t i = 0; i < MANY; i += 100)
         expect_ok(shuf_lease_release(handle, &leases[i]));
 }
 
@@ -205,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(computed_plans_keep_no_lists, start, stop),
+        cmocka_unit_test_setup_teardown(evicted_entries_give_memory_back, start, stop),
         cmocka_unit_test_setup_teardown(own_memory_is_a_part_of_the_charged, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
