@@ -31,11 +31,14 @@ class Rank:
         self.case, self.loads_sampler = case, case["loader"] == "DataLoader" or case["world"] != case["next_world"]
         if case["sampler"] == "DistributedSampler":
             self.sampler = shufd.torch.DistributedSampler(data, world, rank, seed=7)
-        else:
+        elif case["sampler"] == "RandomSampler":
             self.sampler = shufd.torch.RandomSampler(data, seed=7)
+        else:
+            self.sampler = torch.utils.data.DistributedSampler(data, world, rank, seed=7)
         self.source = self.sampler
         if case["batches"]:
-            self.source = shufd.torch.BatchSampler(self.sampler, case["batch_size"], False)
+            of = torch.utils.data if case["sampler"] == "torch" else shufd.torch
+            self.source = of.BatchSampler(self.sampler, case["batch_size"], False)
         if state is not None and self.loads_sampler:
             self.source.load_state_dict(state[0])
         self.loader = self.make_nodes(data) if case["loader"] == "nodes" else self.make_loader(data)
@@ -67,7 +70,7 @@ class Rank:
 
     def begin(self, epoch):
         if epoch is not None:
-            self.source.set_epoch(epoch)
+            (self.sampler if self.case["sampler"] == "torch" else self.source).set_epoch(epoch)
         self.iterator, self.used, self.has_ended = iter(self.loader), 0, False
 
     def draw(self, steps):
@@ -121,11 +124,18 @@ class Record:
 
     def __init__(self, case):
         repeats = case["sampler"] == "DistributedSampler" and not case["sets_epoch"] and case["loader"] != "nodes"
-        self.n, self.repeats = case["n"], repeats
+        self.n, self.repeats, self.is_of_torch = case["n"], repeats, case["sampler"] == "torch"
         self.epoch, self.current = 0, []
 
+    def order(self):
+        if not self.is_of_torch:
+            return shufd.permute(self.n, 7, 0 if self.repeats else self.epoch).tolist()
+        sampler = torch.utils.data.DistributedSampler(range(self.n), 1, 0, seed=7)
+        sampler.set_epoch(self.epoch)
+        return list(sampler)
+
     def end_epoch(self):
-        order = shufd.permute(self.n, 7, 0 if self.repeats else self.epoch).tolist()
+        order = self.order()
         assert self.current[: self.n] == order
         assert len(self.current) < self.n + 3 and set(self.current) == set(order)  # padding of up to 3 ranks
         self.epoch, self.current = self.epoch + 1, []
@@ -140,7 +150,7 @@ class Record:
 
 
 CASES = st.fixed_dictionaries({
-    "sampler": st.sampled_from(["DistributedSampler", "RandomSampler"]),
+    "sampler": st.sampled_from(["DistributedSampler", "RandomSampler", "torch"]),
     "batches": st.booleans(),
     "loader": st.sampled_from(["DataLoader", "StatefulDataLoader", "nodes"]),
     "workers": st.sampled_from([0, 1, 3]),
@@ -161,6 +171,8 @@ CASES = st.fixed_dictionaries({
 def test_each_epoch_is_whole_and_in_order(daemon, case):
     if case["sampler"] == "RandomSampler":  # of a single rank
         case = {**case, "world": 1, "next_world": 1}
+    if case["sampler"] == "torch":  # what torch's own samplers can do passes, too
+        case = {**case, "loader": "StatefulDataLoader", "sets_epoch": True, "next_world": case["world"]}
     record, states, worlds = Record(case), None, [case["world"], case["next_world"]]
     for number, (iterations, steps) in enumerate([*case["stops"], (3, None)]):
         job = Job(case, worlds[number % 2], states, record.epoch)
