@@ -60,7 +60,9 @@ def accelerate_epochs(
     else:
         loader = torch.utils.data.DataLoader(data, batch_size=5, sampler=sampler)
     loader = accelerator.prepare(loader)
-    return [[int(i) for batch in loader for i in batch["x"]] for _ in range(2)]
+    epochs = [[int(i) for batch in loader for i in batch["x"]] for _ in range(2)]
+    accelerator.wait_for_everyone()  # the other rank may ask the store of the first one
+    return epochs
 
 
 def trainer_epochs(directory, epochs, resume=False, stops=None, seed=7):
