@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -422,14 +423,28 @@ static void client_of_child_namespace_is_served(void **state)
 
 /* ---- a daemon whose PID namespace does not have its clients ---- */
 
-static void serve_in_namespace(int channel, void *context)
+/* In the new namespace, with the files of its processes in /proc. */
+static void serve_as_first_process(struct harness *h, int channel)
 {
-    struct harness *h = context;
-    assert_int_equal(unshare(CLONE_NEWPID), 0); /* the daemon is in the new namespace */
+    assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    assert_int_equal(mount("proc", "/proc", "proc", 0, NULL), 0);
     assert_true(harness_restart(h));
     child_send(channel, 0);
     child_receive(channel);
     assert_int_equal(harness_kill(h, SIGTERM), 0);
+}
+
+static void serve_in_namespace(int channel, void *context)
+{
+    int status = -1;
+    assert_int_equal(unshare(CLONE_NEWPID | CLONE_NEWNS), 0);
+    const pid_t first = fork();
+    if (first == 0) {
+        serve_as_first_process(context, channel);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(first, &status, 0), first);
+    assert_int_equal(status, 0);
 }
 
 /* A child of the client inherits the connection. It lives until the test closes the channel. */
