@@ -52,10 +52,12 @@ void shuf__report_socket(const struct shuf__listener *listener, const struct shu
 }
 
 void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend,
-                        const char *fault)
+                        const char *reload_fault, const char *socket_fault)
 {
     char status[STATUS_TEXT];
-    snprintf(status, sizeof status, "Serving on %s, backend %s: %s%s%s", listener->address.sun_path,
-             backend->ops->name, backend->device, *fault ? "; " : "", fault);
+    snprintf(status, sizeof status, "Serving on %s, backend %s: %s%s%s%s%s",
+             listener->address.sun_path, backend->ops->name, backend->device,
+             *reload_fault ? "; " : "", reload_fault, *socket_fault ? "; " : "", socket_fault);
+    shuf__make_printable(status); /* it may have the name of another process */
     shuf__service_manager_ready(status);
 }

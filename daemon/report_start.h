@@ -14,8 +14,9 @@
 void shuf__report_socket(const struct shuf__listener *listener, const struct shuf__config *config,
                          const struct shuf__log *log);
 
-/* Tells the service manager that the daemon is ready. fault: of the last reload, or "". */
+/* Tells the service manager that the daemon is ready. The faults: of the last reload and of the
+ * socket, or "". */
 void shuf__report_ready(const struct shuf__listener *listener, const struct shuf__backend *backend,
-                        const char *fault);
+                        const char *reload_fault, const char *socket_fault);
 
 #endif

@@ -60,6 +60,7 @@ struct shuf__server {
     uv_prepare_t serve;  /* serves the sessions before the loop sleeps */
     uv_signal_t signals[SIGNALS];
     bool draining, forced, ended;
+    char reload_fault[SHUF__ERROR_TEXT]; /* of the last reload, or "" */
     int exit_code;
     char cause[SHUF__ERROR_TEXT]; /* the reason of an exit code that is not EX_OK */
 };
@@ -237,18 +238,30 @@ static void measure(struct shuf__server *server)
     shuf__warm_start(&server->service.warm);
 }
 
+static void report_ready(const struct shuf__server *server)
+{
+    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine),
+                       server->reload_fault, server->socket_watch.fault);
+}
+
+static void on_socket_changed(struct shuf__socket_watch *watch)
+{
+    report_ready((struct shuf__server *)((char *)watch -
+                                         offsetof(struct shuf__server, socket_watch)));
+}
+
 static void start_accepting(struct shuf__server *server)
 {
     shuf__acceptor_start(&server->acceptor);
     shuf__report_socket(&server->listener, server->config, server->log);
     shuf__exports_start(&server->exports, &server->service);
-    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine), "");
+    report_ready(server);
     shuf__heartbeat_start(&server->heartbeat, server->engine);
     server->socket_watch.listener = &server->listener;
     server->socket_watch.acceptor = &server->acceptor;
     server->socket_watch.config = server->config;
-    server->socket_watch.backend = shuf__engine_backend(server->engine);
     server->socket_watch.log = server->log;
+    server->socket_watch.changed = on_socket_changed;
     shuf__socket_watch_start(&server->socket_watch);
 }
 
@@ -272,7 +285,8 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
-    shuf__report_ready(&server->listener, shuf__engine_backend(server->engine), fault.text);
+    snprintf(server->reload_fault, sizeof server->reload_fault, "%s", fault.text);
+    report_ready(server);
 }
 
 static const struct {

@@ -5,14 +5,13 @@
  */
 #include "socket_watch.h"
 
-#include "report_start.h"
-
+#include <stdio.h>
 #include <string.h>
 
 enum { TICK_MS = 2000 };
 
-static const char unit_advice[] = "its file was removed or replaced, so clients find no daemon; "
-                                  "restart the unit of the socket, such as shufd.socket";
+static const char unit_advice[] = "the daemon does not find its file, which was removed or "
+                                  "replaced; restart the unit of the socket, such as shufd.socket";
 
 static shuf_status make_again(struct shuf__socket_watch *watch, struct shuf__error *error)
 {
@@ -28,10 +27,10 @@ static shuf_status make_again(struct shuf__socket_watch *watch, struct shuf__err
     return status;
 }
 
-static void report(struct shuf__socket_watch *watch, const char *fault)
+static void set_fault(struct shuf__socket_watch *watch, const char *fault)
 {
     snprintf(watch->fault, sizeof watch->fault, "%s", fault);
-    shuf__report_ready(watch->listener, watch->backend, fault);
+    watch->changed(watch);
 }
 
 static void on_tick(uv_timer_t *tick)
@@ -43,14 +42,14 @@ static void on_tick(uv_timer_t *tick)
         return;
     if (shuf__listener_is_at_path(watch->listener)) {
         if (watch->fault[0])
-            report(watch, "");
+            set_fault(watch, "");
     } else if (make_again(watch, &error) == SHUF_OK) {
         shuf__log(watch->log, SHUF__LOG_WARNING,
                   "socket %s: its file was removed or replaced; made a new one", path);
-        report(watch, "");
+        set_fault(watch, "");
     } else if (strcmp(watch->fault, error.text) != 0) {
         shuf__log(watch->log, SHUF__LOG_ERROR, "no client finds this daemon: %s", error.text);
-        report(watch, error.text);
+        set_fault(watch, error.text);
     }
 }
 

@@ -18,9 +18,9 @@ struct shuf__socket_watch {
     struct shuf__listener *listener;
     struct shuf__acceptor *acceptor;
     const struct shuf__config *config;
-    const struct shuf__backend *backend;
     const struct shuf__log *log;
-    char fault[SHUF__ERROR_TEXT]; /* the last one that was reported, or "" */
+    void (*changed)(struct shuf__socket_watch *watch); /* called when `fault` has changed */
+    char fault[SHUF__ERROR_TEXT];                      /* why no client finds the daemon, or "" */
 };
 
 /* Call before the loop runs. */

@@ -24,6 +24,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 static void await_text(const char *path, const char *text)
@@ -34,6 +35,11 @@ static void await_text(const char *path, const char *text)
         usleep(5000);
         shufd_read(path, content, sizeof content);
     }
+}
+
+static void lock_path(const struct harness *h, char *path, size_t size)
+{
+    snprintf(path, size, "%s.lock", h->socket);
 }
 
 static void expect_refused_start(const char *socket, const char *text)
@@ -445,12 +451,55 @@ static void test_removed_socket_is_made_again(void **state)
     assert_true(harness_stop(&h));
 }
 
-/* ---- the lock of the socket ---- */
-
-static void lock_path(const struct harness *h, char *path, size_t size)
+/* Others could move files there while the daemon makes its socket. */
+static void test_socket_is_not_made_again_among_others(void **state)
 {
-    snprintf(path, size, "%s.lock", h->socket);
+    (void)state;
+    struct harness h;
+    wire_start(&h, harness_backend, "socket_mode = 0640\n");
+    assert_int_equal(chmod(h.directory, 0777), 0);
+    unlink(h.socket);
+    await_text(h.log, "other users may change directory ");
+    assert_int_not_equal(access(h.socket, F_OK), 0);
+    assert_int_equal(chmod(h.directory, 0700), 0);
+    expect_socket_again(&h);
+    assert_true(harness_stop(&h));
 }
+
+/* Another process holds the lock, and its text names a process that does not exist here, as one of
+ * another PID namespace. The loop does not wait for its end: it goes on to answer. */
+static void test_foreign_lock_does_not_hold_the_loop(void **state)
+{
+    (void)state;
+    struct harness h;
+    struct timespec begun, now;
+    char lock[HARNESS_PATH + 8];
+    wire_start(&h, harness_backend, "");
+    struct wire *w = wire_greet(&h);
+    lock_path(&h, lock, sizeof lock);
+    kill(h.pid, SIGSTOP); /* else it makes a lock between the two lines */
+    unlink(lock);
+    unlink(h.socket);
+    shufd_write(lock, "4194305 serving 1\n"); /* above the largest PID */
+    const int fd = open(lock, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    kill(h.pid, SIGCONT);
+    await_text(h.log, "pid 4194305 of another PID namespace, uid ");
+    await_text(h.log, "runs without its socket, which was removed; its log says");
+    for (int i = 0; i < 60; i++) { /* for three seconds, and so beside a look of the daemon */
+        clock_gettime(CLOCK_MONOTONIC, &begun);
+        wire_ask_status(w);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        assert_true(now.tv_sec - begun.tv_sec < 4); /* it would wait for 5 seconds */
+        usleep(50000);
+    }
+    close(fd);
+    wire_close(w);
+    assert_true(harness_stop(&h));
+    unlink(lock);
+}
+
+/* ---- the lock of the socket ---- */
 
 static void test_lock_file_is_removed(void **state)
 {
@@ -731,6 +780,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_socket_mode),
         cmocka_unit_test(test_only_own_socket_is_removed),
         cmocka_unit_test(test_removed_socket_is_made_again),
+        cmocka_unit_test(test_socket_is_not_made_again_among_others),
+        cmocka_unit_test(test_foreign_lock_does_not_hold_the_loop),
         cmocka_unit_test(test_lock_file_is_removed),
         cmocka_unit_test(test_lock_without_socket_is_refused),
         cmocka_unit_test(test_foreign_lock_names_its_owner),

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,6 +117,32 @@ static void serve_without_meminfo(int channel, void *context)
     serve(false);
 }
 
+/* Calls that follow a link at the path of the socket, which another user may have put there. */
+static void make_socket_without_paths(int channel, void *context)
+{
+    static const int calls[] = {SYS_chmod, SYS_fchmodat, SYS_chown, SYS_lchown};
+    struct harness h;
+    struct stat status;
+    (void)channel;
+    (void)context;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        forbid(calls[i]);
+    wire_start(&h, "cpu", "socket_mode = 0646\nsocket_group = 4711\n");
+    assert_int_equal(stat(h.socket, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0646);
+    assert_int_equal(status.st_gid, 4711);
+    assert_true(harness_stop(&h));
+}
+
+static void no_calls_by_path(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    const struct child child = child_start(make_socket_without_paths, NULL);
+    child_join(&child);
+}
+
 static void hidden_meminfo(void **state)
 {
     (void)state;
@@ -126,6 +153,7 @@ static void hidden_meminfo(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(refused_calls),
-                                       cmocka_unit_test(hidden_meminfo)};
+                                       cmocka_unit_test(hidden_meminfo),
+                                       cmocka_unit_test(no_calls_by_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

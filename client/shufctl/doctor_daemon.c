@@ -98,7 +98,7 @@ static void advise_start(const struct shuf__patient *patient, char advice[SHUF__
     if (owner > 0)
         snprintf(advice, SHUF__FINDING_TEXT,
                  "process %ld has the lock of the socket: if it is shufd, somebody removed its "
-                 "socket, and it makes a new one within 2 seconds; else its log says why not",
+                 "socket, and its log says whether it makes a new one; else end it first",
                  owner);
     else if (shuf__start_command(socket, patient->given_socket, command))
         snprintf(advice, SHUF__FINDING_TEXT, "start one: %s", command);

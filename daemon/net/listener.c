@@ -77,10 +77,10 @@ static enum found probe(const struct sockaddr_un *address, struct ucred *owner)
 
 /* If another process has the lock, probes the socket. If a process answers there, the error names
  * this process, because the daemon can then also name its command. */
-static shuf_status take_lock(struct shuf__listener *listener, struct shuf__error *error)
+static shuf_status take_lock(struct shuf__listener *listener, bool waits, struct shuf__error *error)
 {
     struct ucred owner;
-    shuf_status status = shuf__lock_take(&listener->lock, listener->address.sun_path, error);
+    shuf_status status = shuf__lock_take(&listener->lock, listener->address.sun_path, waits, error);
     if (status != SHUF_BUSY && status != SHUF_DENIED)
         return status;
     if (probe(&listener->address, &owner) == LIVE && owner.pid != 0)
@@ -210,15 +210,24 @@ static shuf_status check_group(const char *name, gid_t group, struct shuf__error
                       name, (long)geteuid());
 }
 
-/* Reads device, inode and birth of the file at the path. False: there is none. */
+/* Reads device, inode and birth of the file at the path. False: it finds none. Old sandboxes refuse
+ * statx(). */
 static bool identify(const struct sockaddr_un *address, struct shuf__listener *file)
 {
     struct statx found;
-    if (statx(AT_FDCWD, address->sun_path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &found))
+    struct stat status;
+    if (statx(AT_FDCWD, address->sun_path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &found) ==
+        0) {
+        file->device = makedev(found.stx_dev_major, found.stx_dev_minor);
+        file->inode = found.stx_ino;
+        file->born = (struct timespec){found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
+        return true;
+    }
+    if (errno == ENOENT || lstat(address->sun_path, &status) != 0)
         return false;
-    file->device = makedev(found.stx_dev_major, found.stx_dev_minor);
-    file->inode = found.stx_ino;
-    file->born = (struct timespec){found.stx_btime.tv_sec, found.stx_btime.tv_nsec};
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->born = (struct timespec){0};
     return true;
 }
 
@@ -233,13 +242,17 @@ static bool is_at_path(const struct shuf__listener *listener)
 
 bool shuf__listener_is_at_path(const struct shuf__listener *listener)
 {
-    return listener->inode == 0 || is_at_path(listener);
+    if (listener->inode == 0) /* a passed socket with a path, but without its file */
+        return !listener->is_passed || !listener->address.sun_path[0];
+    return is_at_path(listener);
 }
 
-static bool bind_socket(struct shuf__listener *listener)
+/* The umask decides the mode. A chmod() of the path could follow a link of another user. */
+static bool bind_socket(struct shuf__listener *listener, mode_t mode)
 {
-    mode_t before = umask(0177);
-    int bound = bind(listener->fd, (struct sockaddr *)&listener->address, sizeof listener->address);
+    const mode_t before = umask(~mode & 0777);
+    const int bound =
+        bind(listener->fd, (struct sockaddr *)&listener->address, sizeof listener->address);
     umask(before);
     if (bound != 0)
         return false;
@@ -247,19 +260,37 @@ static bool bind_socket(struct shuf__listener *listener)
     return true;
 }
 
-/* No client can connect before listen(), so the group and the mode are set before the first one. */
+/* Gives away only a socket of this user that bind() has made, and no file to which another user has
+ * turned the path. */
+static bool give_to_group(const struct shuf__listener *listener, gid_t group)
+{
+    struct stat status;
+    if (group == (gid_t)-1)
+        return true;
+    const int fd = open(listener->address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    const bool is_own = fd >= 0 && fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) &&
+                        status.st_uid == geteuid() && status.st_ino == listener->inode;
+    const int result = is_own ? fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH) : -1;
+    const int cause = is_own || fd < 0 ? errno : EPERM;
+    if (fd >= 0)
+        close(fd);
+    errno = cause;
+    return result == 0;
+}
+
+/* No client can connect before listen(), so the group is set before the first one. */
 static shuf_status open_socket(struct shuf__listener *listener, mode_t mode, gid_t group,
                                struct shuf__error *error)
 {
     const char *path = listener->address.sun_path;
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener->fd < 0 || !bind_socket(listener))
+    if (listener->fd < 0 || !bind_socket(listener, mode))
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
     shuf__peer_socket_forbid_descriptors(listener->fd, false);
-    if (group != (gid_t)-1 && chown(path, (uid_t)-1, group) != 0)
+    if (!give_to_group(listener, group))
         return shuf__fail(error, SHUF_IO, "socket %s: giving it to group %ld: %s", path,
                           (long)group, strerror(errno));
-    if (chmod(path, mode) != 0 || listen(listener->fd, SOMAXCONN) != 0)
+    if (listen(listener->fd, SOMAXCONN) != 0)
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, strerror(errno));
     return SHUF_OK;
 }
@@ -315,7 +346,7 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
         make_directory(listener->address.sun_path, error))
         return fail_socket(path, error);
-    if (take_lock(listener, error) || make_way(listener, error) ||
+    if (take_lock(listener, true, error) || make_way(listener, error) ||
         open_socket(listener, mode, gid, error)) {
         shuf__listener_close(listener);
         shuf__listener_unlock(listener);
@@ -335,27 +366,47 @@ static void close_socket(struct shuf__listener *listener)
     listener->fd = -1;
 }
 
-/* Somebody may have removed the lock with the socket. */
+/* Somebody may have removed the lock with the socket. Does not wait, because the loop runs. */
 static shuf_status keep_lock(struct shuf__listener *listener, struct shuf__error *error)
 {
-    struct shuf__lock again = {.fd = -1};
+    struct shuf__listener again = {.lock.fd = -1, .address = listener->address};
     if (shuf__lock_is_at_path(&listener->lock))
         return SHUF_OK;
-    if (shuf__lock_take(&again, listener->address.sun_path, error))
+    if (take_lock(&again, false, error))
         return error->status;
     shuf__lock_release(&listener->lock);
-    listener->lock = again;
+    listener->lock = again.lock;
+    shuf__lock_set_state(&listener->lock, SHUF__LOCK_SERVING);
     return SHUF_OK;
+}
+
+/* Users who may change the directory could remove the socket again and again, and move other files
+ * to its path. */
+static shuf_status check_trust(const char *path, struct shuf__error *error)
+{
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    struct stat status;
+    name_directory(path, directory, sizeof directory);
+    if (stat(directory, &status) != 0)
+        return refuse_directory(path, directory, error);
+    if ((status.st_uid == 0 || status.st_uid == geteuid()) &&
+        (!(status.st_mode & (S_IWGRP | S_IWOTH)) || (status.st_mode & S_ISVTX)))
+        return SHUF_OK;
+    return shuf__fail(error, SHUF_DENIED,
+                      "socket %s: its file was removed, and other users may change directory %s; "
+                      "restart shufd, or choose a directory of uid %u",
+                      path, directory, (unsigned)geteuid());
 }
 
 shuf_status shuf__listener_open_again(struct shuf__listener *listener, mode_t mode,
                                       const char *group, struct shuf__error *error)
 {
     gid_t gid;
-    struct shuf__listener again = {.fd = -1, .address = listener->address};
-    if (shuf__listener_find_group(group, &gid, error) ||
-        make_directory(listener->address.sun_path, error) || keep_lock(listener, error) ||
-        make_way(&again, error) || open_socket(&again, mode, gid, error)) {
+    struct shuf__listener again = {.fd = -1, .lock.fd = -1, .address = listener->address};
+    const char *path = listener->address.sun_path;
+    if (shuf__listener_find_group(group, &gid, error) || make_directory(path, error) ||
+        check_trust(path, error) || keep_lock(listener, error) || make_way(&again, error) ||
+        open_socket(&again, mode, gid, error)) {
         if (again.fd >= 0)
             close_socket(&again);
         return error->status;
@@ -363,7 +414,6 @@ shuf_status shuf__listener_open_again(struct shuf__listener *listener, mode_t mo
     again.lock = listener->lock;
     close_socket(listener);
     *listener = again;
-    shuf__lock_set_state(&listener->lock, SHUF__LOCK_SERVING);
     return SHUF_OK;
 }
 

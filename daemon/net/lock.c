@@ -65,12 +65,13 @@ static bool remove_foreign(const struct shuf__lock *lock, struct shuf__error *er
     return false;
 }
 
-/* First opens an existing file, and then tries to create one. A single open() with O_CREAT would
+/* O_NONBLOCK: a user who has a lease on a file of its own does not make the daemon wait. First opens
+ * an existing file, and then tries to create one. A single open() with O_CREAT would
  * fail for a file of another user in a sticky directory, even for root (fs.protected_regular). */
 static int open_file(const char *path)
 {
     for (;;) {
-        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd >= 0 || errno != ENOENT)
             return fd;
         fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -101,7 +102,8 @@ static const char *describe_state(const char *state)
         return "is starting; try again when it serves";
     if (strcmp(state, states[SHUF__LOCK_ENDING]) == 0)
         return "is ending (draining); try again when it has ended";
-    return "runs without its socket, which was removed; it makes a new one within 2 seconds";
+    return "runs without its socket, which was removed; its log says whether it makes a new one, "
+           "or else end it first";
 }
 
 bool shuf__lock_is_dying(pid_t pid)
@@ -125,43 +127,69 @@ bool shuf__lock_is_dying(pid_t pid)
            (pending >> (SIGKILL - 1) & 1) != 0;
 }
 
-/* The owner has written "PID STATE" to the file. */
-static bool read_owner(int fd, pid_t *pid, char state[16])
+/* The process that has the lock. It writes "PID STATE NAMESPACE" to the file. */
+struct owner {
+    pid_t pid;
+    char state[16];
+    unsigned long namespace; /* the inode of its PID namespace; 0: unknown */
+};
+
+static unsigned long own_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (unsigned long)status.st_ino : 0;
+}
+
+static bool read_owner(int fd, struct owner *owner)
 {
     char text[64] = "";
     long number = 0;
-    if (pread(fd, text, sizeof text - 1, 0) < 0 || sscanf(text, "%ld %15s", &number, state) != 2)
+    owner->namespace = 0;
+    if (pread(fd, text, sizeof text - 1, 0) < 0 ||
+        sscanf(text, "%ld %15s %lu", &number, owner->state, &owner->namespace) < 2)
         return false;
-    *pid = (pid_t)number;
+    owner->pid = (pid_t)number;
     return true;
+}
+
+/* Another namespace may have another process with this PID, or none. */
+static bool is_in_own_namespace(const struct owner *owner)
+{
+    return owner->namespace == 0 || owner->namespace == own_namespace();
+}
+
+static bool is_dying(const struct owner *owner)
+{
+    return is_in_own_namespace(owner) && shuf__lock_is_dying(owner->pid);
 }
 
 static shuf_status refuse_held(int fd, const char *socket, struct shuf__error *error)
 {
-    char state[16];
-    pid_t pid;
+    struct owner owner;
     struct stat status = {.st_uid = (uid_t)-1};
-    if (!read_owner(fd, &pid, state))
+    if (!read_owner(fd, &owner))
         return shuf__fail(error, SHUF_BUSY, "socket %s: locked by an unknown process", socket);
     fstat(fd, &status);
-    return shuf__fail(error, SHUF_BUSY, "socket %s: shufd, pid %ld, uid %ld, %s", socket, (long)pid,
+    return shuf__fail(error, SHUF_BUSY, "socket %s: shufd, pid %ld%s, uid %ld, %s", socket,
+                      (long)owner.pid,
+                      is_in_own_namespace(&owner) ? "" : " of another PID namespace",
                       (long)status.st_uid,
-                      shuf__lock_is_dying(pid) ? SHUF__LOCK_DYING : describe_state(state));
+                      is_dying(&owner) ? SHUF__LOCK_DYING : describe_state(owner.state));
 }
 
 static bool is_held_by_dying(int fd)
 {
-    char state[16];
-    pid_t pid;
-    return read_owner(fd, &pid, state) && shuf__lock_is_dying(pid);
+    struct owner owner;
+    return read_owner(fd, &owner) && is_dying(&owner);
 }
 
-/* Locks the file, and waits if its owner was killed. Returns 0, or errno. */
-static int lock_file(int fd)
+/* Locks the file. With `waits`, waits if its owner was killed. Returns 0, or errno. */
+static int lock_file(int fd, bool waits)
 {
     static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     int cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-    for (int waited = 0; cause == EWOULDBLOCK && waited < WAIT_MS && is_held_by_dying(fd);
+    for (int waited = 0;
+         cause == EWOULDBLOCK && waits && waited < WAIT_MS && is_held_by_dying(fd);
          waited += POLL_MS) {
         nanosleep(&pause, NULL);
         cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
@@ -192,7 +220,8 @@ static shuf_status refuse_lock(int fd, int cause, const char *socket, struct shu
     return error->status;
 }
 
-shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct shuf__error *error)
+shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, bool waits,
+                            struct shuf__error *error)
 {
     snprintf(lock->path, sizeof lock->path, "%s.lock", socket);
     while (remove_foreign(lock, error)) {
@@ -200,7 +229,7 @@ shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct 
         if (fd < 0)
             return refuse_open(lock, socket, error);
         const bool is_trusted = is_own(lock, fd);
-        const int cause = is_trusted ? lock_file(fd) : 0;
+        const int cause = is_trusted ? lock_file(fd, waits) : 0;
         if (cause != 0)
             return refuse_lock(fd, cause, socket, error);
         if (is_trusted && is_at(fd, lock->path)) {
@@ -225,7 +254,8 @@ void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state s
         return;
     /* The state is padded, so that one write replaces an older text. The rest of a longer text,
      * from a crashed daemon, does not matter: readers stop after the state. */
-    int length = snprintf(text, sizeof text, "%ld %-8s\n", (long)getpid(), states[state]);
+    int length = snprintf(text, sizeof text, "%ld %-8s %lu\n", (long)getpid(), states[state],
+                          own_namespace());
     if (pwrite(lock->fd, text, (size_t)length, 0) != length)
         return; /* the lock works without the text */
 }

@@ -28,10 +28,11 @@ struct shuf__lock {
  * user first. If that fails, the call succeeds without a lock, and error->text says so. Fails with
  * SHUF_BUSY if a living process holds the lock, with SHUF_DENIED if the file belongs to another
  * user, or with SHUF_IO. The messages for SHUF_BUSY and SHUF_DENIED assume that nobody answers on
- * the socket, so the caller probes the socket before it uses one of them. Waits if the owner was
- * killed: the kernel first frees its memory, which takes seconds for many GB, and then closes the
+ * the socket, so the caller probes the socket before it uses one of them. With `waits`, waits up
+ * to five seconds if the owner was killed: the kernel first frees its memory, which takes seconds for many GB, and then closes the
  * file. */
-shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, struct shuf__error *error);
+shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, bool waits,
+                            struct shuf__error *error);
 
 /* The message about an owner for which shuf__lock_is_dying() is true. */
 #define SHUF__LOCK_DYING "was killed but has not ended yet; try again"
