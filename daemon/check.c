@@ -187,32 +187,22 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
     check_threads(config, log);
 }
 
-/* If the daemon cannot make the file or the socket of the metrics, it serves without it. The path
- * may contain %i. */
-static void check_place(const struct shuf__config *config, const char *key, const char *path,
-                        const struct shuf__log *log)
+/* If the daemon cannot make the file of the metrics, it serves without it. */
+static void check_metrics_file(const struct shuf__config *config, const struct shuf__log *log)
 {
     char name[SHUF__SERVICE_NAME], place[PATH_MAX];
     shuf__service_name_of(*config->socket ? config->socket : "shufd.sock", name);
-    if (!shuf__service_name_expand(path, name, place, sizeof place))
+    if (!*config->metrics_file ||
+        !shuf__service_name_expand(config->metrics_file, name, place, sizeof place))
         return;
     char *const slash = strrchr(place, '/');
-    strcpy(slash ? slash + (slash == place) : place, slash ? "" : ".");
+    slash[slash == place] = '\0';
     if (access(place, W_OK | X_OK) != 0)
         shuf__warn_of_config(
             config, log,
-            "%s%s: directory %.200s: %s; expected one that uid %u may write to, or "
-            "one that the unit makes by the drop-in metrics-socket.conf",
-            key, path, place, strerror(errno), (unsigned)geteuid());
-}
-
-static void check_metrics(const struct shuf__config *config, const struct shuf__log *log)
-{
-    static const char prefix[] = "unix:";
-    if (strncmp(config->metrics, prefix, strlen(prefix)) == 0)
-        check_place(config, "metrics unix:", config->metrics + strlen(prefix), log);
-    if (*config->metrics_file)
-        check_place(config, "metrics_file ", config->metrics_file, log);
+            "metrics_file %s: directory %.200s: %s; expected one that uid %u may write to, or "
+            "one that the unit makes by the drop-in metrics-file.conf",
+            config->metrics_file, place, strerror(errno), (unsigned)geteuid());
 }
 
 int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
@@ -230,7 +220,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
     shuf__check_budgets(backend, config, log);
     shuf__check_file_leases(log);
-    check_metrics(config, log);
+    check_metrics_file(config, log);
     shuf__check_readers(config, log);
     backend->ops->close(backend);
     return EX_OK;

@@ -17,7 +17,7 @@
 enum {
     RESERVED = 80, /* for the device's driver, the log, refused connections, a descriptor to be
                       sent, and other files */
-    HTTP = 104,    /* for the HTTP server and its clients */
+    HTTP = 40,     /* for the HTTP server and its clients */
     CLOSING = 64,  /* sockets that wait to be closed have one of 64 */
     BLOCKS = 4,    /* blocks have at least one of four descriptors */
     OF_CLIENT = 3, /* a connection, its process and its user */

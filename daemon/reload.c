@@ -15,11 +15,11 @@
 
 enum { OPTION = 64 };
 
-static void log_change(const struct shuf__config_change *change, const struct shuf__config *fresh,
+static void log_change(const struct shuf__config_change *change,
                        const struct shuf__listener *listener, const struct shuf__log *log)
 {
     char unused[SHUF__UNUSED_TEXT];
-    if (shuf__socket_key_is_unused(listener, fresh, change->number, unused))
+    if (shuf__socket_key_is_unused(listener, change->number, unused))
         shuf__log(log, SHUF__LOG_WARNING, "reload: %s = %s: even after a restart it %s",
                   change->key, change->to, unused);
     else if (change->needs_restart)
@@ -38,7 +38,7 @@ static unsigned log_changes(const struct shuf__config *config, const struct shuf
     struct shuf__config_change change;
     unsigned count = 0;
     for (size_t next = 0; shuf__config_diff(config, fresh, &next, &change); count++)
-        log_change(&change, fresh, listener, log);
+        log_change(&change, listener, log);
     return count;
 }
 

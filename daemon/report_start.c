@@ -34,7 +34,7 @@ static void warn_of_unused_keys(const struct shuf__listener *listener,
 {
     char unused[SHUF__UNUSED_TEXT], value[SHUF__CONFIG_VALUE];
     for (enum shuf__config_key key = 0; key < SHUF__CONFIG_KEYS; key++)
-        if (shuf__socket_key_is_unused(listener, config, key, unused) &&
+        if (shuf__socket_key_is_unused(listener, key, unused) &&
             !shuf__config_is_default(config, key))
             shuf__warn_of_config(config, log, "%s %s: %s", shuf__config_help(key).name,
                                  shuf__config_value(config, key, value), unused);

@@ -7,7 +7,6 @@
 #include "handlers/service_name.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Of a socket unit. */
 static const char *const settings[SHUF__CONFIG_KEYS] = {
@@ -16,19 +15,16 @@ static const char *const settings[SHUF__CONFIG_KEYS] = {
     [SHUF__CONFIG_socket_group] = "SocketGroup=",
 };
 
-bool shuf__socket_key_is_unused(const struct shuf__listener *listener,
-                                const struct shuf__config *config, enum shuf__config_key key,
+bool shuf__socket_key_is_unused(const struct shuf__listener *listener, enum shuf__config_key key,
                                 char text[SHUF__UNUSED_TEXT])
 {
-    const bool has_other_socket =
-        key != SHUF__CONFIG_socket && strncmp(config->metrics, "unix:", 5) == 0;
     char unit[SHUF__SERVICE_UNIT];
     if (!listener->is_passed || !settings[key])
         return false;
     shuf__service_unit_of(listener->address.sun_path, "socket", unit);
     snprintf(text, SHUF__UNUSED_TEXT,
-             "has no effect%s, because the service manager passes the socket; set %s by systemctl "
+             "has no effect, because the service manager passes the socket; set %s by systemctl "
              "edit %s, then restart that unit",
-             has_other_socket ? " except on the socket of the metrics" : "", settings[key], unit);
+             settings[key], unit);
     return true;
 }

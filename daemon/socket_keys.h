@@ -15,8 +15,7 @@ enum { SHUF__UNUSED_TEXT = 384 };
 
 /* True if the key has no effect on the listener. Writes the end of a sentence about the key: "has
  * no effect, because ...; set SETTING ...". */
-bool shuf__socket_key_is_unused(const struct shuf__listener *listener,
-                                const struct shuf__config *config, enum shuf__config_key key,
+bool shuf__socket_key_is_unused(const struct shuf__listener *listener, enum shuf__config_key key,
                                 char text[SHUF__UNUSED_TEXT]);
 
 #endif

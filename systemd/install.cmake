@@ -42,7 +42,7 @@ install_configured(shufd-instances.service.in ${unitdir} shufd-instances.service
 install_configured(shufd-generator.in ${lib}/systemd/system-generators shufd-generator PROGRAM)
 install_configured(make-gpu-files ${libexecdir}/shufd make-gpu-files PROGRAM)
 install_configured(make-instances ${libexecdir}/shufd make-instances PROGRAM)
-foreach(drop_in no-gpu metrics-socket metrics-port)
+foreach(drop_in no-gpu metrics-file metrics-port)
   install_configured(${drop_in}.conf.in ${datadir}/shufd ${drop_in}.conf)
 endforeach()
 install_configured(sysusers.conf ${lib}/sysusers.d shufd.conf)

@@ -13,7 +13,7 @@ import sys
 FOLDERS = ("cli", "client", "core", "daemon", "kernels", "proto")
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".inc"}
 TABLES = ("kernels/inline/shuf/gauss_table.h", "kernels/inline/shuf/box_muller_table.h")
-MOST_LINES, MEDIAN, P90, LONGEST = 450, 10, 21, 60
+MOST_LINES, MEDIAN, P90, LONGEST = 500, 10, 21, 60
 COMMENTS = (0.10, 0.13)
 
 

@@ -11,17 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool parse_unix(const char *path, struct shuf__endpoint *endpoint)
-{
-    struct sockaddr_un *address = &endpoint->address.un;
-    if (path[0] != '/' || strlen(path) >= sizeof address->sun_path)
-        return false;
-    address->sun_family = AF_UNIX;
-    strcpy(address->sun_path, path);
-    endpoint->length = sizeof *address;
-    return true;
-}
-
 static bool parse_port(const char *text, in_port_t *port)
 {
     uint64_t number;
@@ -64,18 +53,13 @@ static bool parse_port_of_host(const char *text, struct shuf__endpoint *endpoint
 shuf_status shuf__endpoint_parse(const char *field, const char *text,
                                  struct shuf__endpoint *endpoint, struct shuf__error *error)
 {
-    bool ok;
     memset(endpoint, 0, sizeof *endpoint);
     if (strcmp(text, "off") == 0)
         return SHUF_OK;
-    if (strncmp(text, "unix:", 5) == 0)
-        ok = parse_unix(text + 5, endpoint);
-    else
-        ok = parse_port_of_host(text, endpoint);
+    const bool ok = parse_port_of_host(text, endpoint);
     endpoint->family = endpoint->address.any.sa_family;
     if (ok)
         return SHUF_OK;
-    return shuf__fail(error, SHUF_INVALID,
-                      "%s %.80s: expected off, unix:/PATH, 127.0.0.1:PORT or [::1]:PORT", field,
-                      *text ? text : "''");
+    return shuf__fail(error, SHUF_INVALID, "%s %.80s: expected off, 127.0.0.1:PORT or [::1]:PORT",
+                      field, *text ? text : "''");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a server listens: "off", "unix:PATH", "127.0.0.1:PORT" or "[::1]:PORT". Other addresses are
- * refused, because they would be open to other machines.
+ * Where a server listens: "off", "127.0.0.1:PORT" or "[::1]:PORT". Other addresses are refused,
+ * because they would be open to other machines.
  */
 #ifndef SHUFD_ENDPOINT_H
 #define SHUFD_ENDPOINT_H
@@ -9,13 +9,11 @@
 #include "error.h"
 
 #include <netinet/in.h>
-#include <sys/un.h>
 
 struct shuf__endpoint {
     int family; /* AF_UNSPEC: off */
     union {
         struct sockaddr any;
-        struct sockaddr_un un;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } address;

@@ -37,7 +37,7 @@ static void print_BACKEND(const struct row *row)
 static void print_ENDPOINT(const struct row *row)
 {
     (void)row;
-    printf("*off*, *unix:*_PATH_, *127.0.0.1:*_PORT_ or *[::1]:*_PORT_.");
+    printf("*off*, *127.0.0.1:*_PORT_ or *[::1]:*_PORT_.");
 }
 
 static void print_TEXTFILE(const struct row *row)

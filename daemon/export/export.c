@@ -4,8 +4,6 @@
  */
 #include "export.h"
 
-#include "handlers/service_name.h"
-
 #include <stdio.h>
 
 void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *service)
@@ -16,8 +14,8 @@ void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *se
     if (shuf__http_start(&exports->http, service, &error)) {
         shuf__log(service->log, SHUF__LOG_WARNING, "%s; serving without HTTP", error.text);
         snprintf(http->fault, sizeof http->fault, "%.*s", (int)sizeof http->fault - 1, error.text);
-    } else if (exports->http && shuf__service_name_expand(service->config->metrics, service->name,
-                                                          http->place, sizeof http->place)) {
+    } else if (exports->http) {
+        snprintf(http->place, sizeof http->place, "%s", service->config->metrics);
         shuf__log(service->log, SHUF__LOG_INFO, "metrics on %s", http->place);
     }
     shuf__textfile_init(&exports->file, service);

@@ -15,7 +15,7 @@ struct shuf__exports {
     bool started;
 };
 
-/* Starts the exports in the configuration. service->name replaces %i in their paths. */
+/* Starts the exports in the configuration. service->name replaces %i in the path of the file. */
 void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *service);
 
 /* Ends the exports and closes their handles. Does nothing if they are not started. */

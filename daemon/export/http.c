@@ -2,32 +2,30 @@
  *
  * See http.h. The thread of libmicrohttpd suspends each request, the loop makes its text, and
  * libmicrohttpd sends the text. A connection serves one request. http_connections.h ends those of
- * slow clients, so these cannot keep other clients out. A relay accepts the clients of a Unix
- * socket.
+ * slow clients, so these cannot keep other clients out.
  */
 #include "http.h"
 
 #include "config/endpoint.h"
 #include "http_connections.h"
-#include "http_socket.h"
+#include "remedy.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifdef SHUF_HAVE_MICROHTTPD
 
 #include "handlers/metrics_text.h"
-#include "net/peer_socket.h"
-#include "relay.h"
 
+#include <errno.h>
 #include <microhttpd.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum {
-    CONNECTIONS = SHUF__RELAY_MOST, /* the maximum, for which the daemon reserves descriptors */
-    CONNECTION_MEMORY = 16 * 1024,  /* bytes: larger headers are refused */
+    CONNECTIONS = 32,              /* the maximum, for which the daemon reserves descriptors */
+    CONNECTION_MEMORY = 16 * 1024, /* bytes: larger headers are refused */
     IDLE_SECONDS = 5,
     SWEEP_MS = 1000,
     PAUSE_MS = 50, /* between two texts */
@@ -37,7 +35,6 @@ enum {
 struct request {
     struct MHD_Connection *connection;
     enum shuf__exposition_format format;
-    struct shuf__metrics_reader reader;
     char *text; /* NULL before the loop has made it, and when out of memory */
     size_t size;
     TAILQ_ENTRY(request) link;
@@ -45,17 +42,9 @@ struct request {
 
 TAILQ_HEAD(requests, request);
 
-/* The address of a client of a Unix socket, for libmicrohttpd to keep. */
-struct client_address {
-    sa_family_t family;
-    struct ucred client;
-};
-
 struct shuf__http {
     struct shuf__service *service;
     struct MHD_Daemon *daemon;
-    struct shuf__relay *relay; /* NULL for a port */
-    struct shuf__endpoint endpoint;
     uv_async_t wake; /* wakes the loop: a request or a connection has come */
     uv_timer_t text_timer, sweep_timer;
     uint64_t last_ms; /* time of the last text */
@@ -104,20 +93,6 @@ static int fd_of(struct MHD_Connection *connection)
     return info ? info->connect_fd : -1;
 }
 
-/* Any process of the machine may connect to a port. So the metrics on a port have no rows of users.
- */
-static struct shuf__metrics_reader reader_of(const struct shuf__http *http,
-                                             struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    struct client_address address = {.client.pid = 0};
-    if (http->endpoint.family == AF_UNIX && info && info->client_addr)
-        memcpy(&address, info->client_addr, sizeof address);
-    return address.client.pid ? shuf__metrics_reader_of(address.client.uid)
-                              : (struct shuf__metrics_reader){.sees = SHUF__METRICS_NO_USER};
-}
-
 static enum shuf__exposition_format format_of(struct MHD_Connection *connection)
 {
     const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
@@ -135,7 +110,6 @@ static enum MHD_Result begin_request(struct shuf__http *http, struct MHD_Connect
         return MHD_NO;
     request->connection = connection;
     request->format = format_of(connection);
-    request->reader = reader_of(http, connection);
     *state = request;
     if (info)
         shuf__http_connections_asked(&http->connections, info->socket_context);
@@ -215,19 +189,18 @@ static void on_sweep(uv_timer_t *timer)
         uv_timer_stop(timer);
 }
 
-/* Copies the text of another waiting request of the same kind, if there is one. Else makes a text.
- */
+/* Copies the text of another waiting request of the same format, if there is one. Else makes a
+ * text. It has no rows of users, because any process of the machine may connect to the port. */
 static void make_text(struct shuf__http *http, struct request *request,
                       const struct requests *others)
 {
     const struct request *other;
     TAILQ_FOREACH (other, others, link)
-        if (other->text && other->format == request->format &&
-            other->reader.sees == request->reader.sees && other->reader.uid == request->reader.uid)
+        if (other->text && other->format == request->format)
             break;
     if (!other) {
-        request->text =
-            shuf__metrics_text(http->service, request->reader, request->format, &request->size);
+        const struct shuf__metrics_reader anybody = {.sees = SHUF__METRICS_NO_USER};
+        request->text = shuf__metrics_text(http->service, anybody, request->format, &request->size);
         return;
     }
     request->text = malloc(other->size);
@@ -324,78 +297,55 @@ static struct shuf__http *make_http(struct shuf__service *service)
     return http;
 }
 
-/* libmicrohttpd closes the descriptor if it cannot take the connection. */
-static void add_client(void *context, int fd, const struct ucred *client)
+static int open_port(const struct shuf__endpoint *endpoint)
 {
-    struct shuf__http *http = context;
-    const struct client_address address = {.family = AF_UNIX, .client = *client};
-    const uint64_t before = shuf__http_connections_added(&http->connections);
-    MHD_add_connection(http->daemon, fd, (const struct sockaddr *)&address, sizeof address);
-    shuf__http_connections_await(&http->connections, before);
+    const int yes = 1; /* else bind() may fail while connections of the last daemon still close */
+    const int fd = socket(endpoint->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd, &endpoint->address.any, endpoint->length) == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    const int cause = errno;
+    close(fd);
+    errno = cause;
+    return -1;
 }
 
 static struct MHD_Daemon *start_daemon(struct shuf__http *http, int fd)
 {
-    const bool is_unix = http->endpoint.family == AF_UNIX;
-    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                           (is_unix ? MHD_USE_NO_LISTEN_SOCKET : 0);
-    const struct MHD_OptionItem listens[] = {{MHD_OPTION_LISTEN_SOCKET, fd, NULL},
-                                             {MHD_OPTION_END, 0, NULL}};
-    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http, MHD_OPTION_CONNECTION_LIMIT,
-                            (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-                            (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                            (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-                            http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-                            MHD_OPTION_ARRAY, is_unix ? listens + 1 : listens, MHD_OPTION_END);
-}
-
-/* Takes the listening socket. */
-static shuf_status start_serving(struct shuf__http *http, int fd, struct shuf__error *error)
-{
-    const bool is_unix = http->endpoint.family == AF_UNIX;
-    http->daemon = start_daemon(http, fd);
-    if (http->daemon && is_unix)
-        http->relay = shuf__relay_start(fd, add_client, http);
-    if (http->daemon && (http->relay || !is_unix))
-        return SHUF_OK;
-    if (http->daemon)
-        MHD_stop_daemon(http->daemon);
-    shuf__peer_socket_close_listening(fd);
-    return shuf__fail(error, SHUF_IO, "metrics: the HTTP server does not start");
-}
-
-/* Fails if the name of the daemon, which replaces %i, makes the path too long. */
-static shuf_status find_endpoint(const struct shuf__service *service,
-                                 struct shuf__endpoint *endpoint, struct shuf__error *error)
-{
-    char text[SHUF__CONFIG_PATH];
-    const char *metrics = service->config->metrics;
-    if (!shuf__service_name_expand(metrics, service->name, text, sizeof text))
-        return shuf__fail(error, SHUF_INVALID, "metrics %.108s: expected a shorter path", metrics);
-    return shuf__endpoint_parse("metrics", text, endpoint, error);
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, http,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_END);
 }
 
 shuf_status shuf__http_start(struct shuf__http **out, struct shuf__service *service,
                              struct shuf__error *error)
 {
-    int fd;
+    const char *metrics = service->config->metrics;
     struct shuf__endpoint endpoint;
     *out = NULL;
-    if (find_endpoint(service, &endpoint, error))
+    if (shuf__endpoint_parse("metrics", metrics, &endpoint, error))
         return error->status;
     if (endpoint.family == AF_UNSPEC)
         return SHUF_OK;
-    if (shuf__http_socket_open(&endpoint, service->config, &fd, error))
-        return error->status;
+    const int fd = open_port(&endpoint);
+    if (fd < 0)
+        return shuf__fail(error, SHUF_IO, "metrics %.108s: %s%s", metrics, strerror(errno),
+                          shuf__remedy_of_port(errno));
     struct shuf__http *http = make_http(service);
     if (!http) {
-        shuf__peer_socket_close_listening(fd);
+        close(fd);
         return shuf__fail(error, SHUF_NO_MEMORY, "metrics: out of memory or descriptors");
     }
-    http->endpoint = endpoint;
-    if (start_serving(http, fd, error)) {
+    http->daemon = start_daemon(http, fd);
+    if (!http->daemon) {
+        close(fd);
         close_handles(http);
-        return error->status;
+        return shuf__fail(error, SHUF_IO, "metrics: the HTTP server does not start");
     }
     *out = http;
     return SHUF_OK;
@@ -408,11 +358,8 @@ void shuf__http_stop(struct shuf__http *http)
     uv_mutex_lock(&http->lock);
     http->stopping = true;
     uv_mutex_unlock(&http->lock);
-    shuf__relay_stop(http->relay);
     answer(http, false);
     MHD_stop_daemon(http->daemon);
-    if (http->endpoint.family == AF_UNIX)
-        unlink(http->endpoint.address.un.sun_path);
     close_handles(http);
 }
 

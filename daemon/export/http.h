@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Serves the metrics by HTTP, on a Unix socket or a port of this machine. libmicrohttpd has a
- * thread of its own, which parses requests and sends replies. The loop's thread only makes the
- * text, at most every 50 ms, so HTTP clients cannot slow the daemon down.
+ * Serves the metrics by HTTP on a port of this machine. libmicrohttpd has a thread of its own,
+ * which parses requests and sends replies. The loop's thread only makes the text, at most every 50
+ * ms, so HTTP clients cannot slow the daemon down.
  */
 #ifndef SHUFD_HTTP_H
 #define SHUFD_HTTP_H

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { MANY = 16, LIFE_MS = 5000, AWAIT_MS = 100 };
+enum { MANY = 16, LIFE_MS = 5000 };
 
 struct shuf__http_connection {
     int fd;
@@ -25,17 +25,12 @@ bool shuf__http_connections_init(struct shuf__http_connections *all)
 {
     if (uv_mutex_init(&all->lock) != 0)
         return false;
-    if (uv_cond_init(&all->was_added) != 0) {
-        uv_mutex_destroy(&all->lock);
-        return false;
-    }
     TAILQ_INIT(&all->list);
     return true;
 }
 
 void shuf__http_connections_destroy(struct shuf__http_connections *all)
 {
-    uv_cond_destroy(&all->was_added);
     uv_mutex_destroy(&all->lock);
 }
 
@@ -61,8 +56,6 @@ struct shuf__http_connection *shuf__http_connections_add(struct shuf__http_conne
             end_oldest(all);
         TAILQ_INSERT_TAIL(&all->list, connection, link);
     }
-    all->added++;
-    uv_cond_signal(&all->was_added);
     uv_mutex_unlock(&all->lock);
     return connection;
 }
@@ -108,21 +101,4 @@ bool shuf__http_connections_exist(struct shuf__http_connections *all)
     const bool exist = !TAILQ_EMPTY(&all->list);
     uv_mutex_unlock(&all->lock);
     return exist;
-}
-
-uint64_t shuf__http_connections_added(struct shuf__http_connections *all)
-{
-    uv_mutex_lock(&all->lock);
-    const uint64_t added = all->added;
-    uv_mutex_unlock(&all->lock);
-    return added;
-}
-
-void shuf__http_connections_await(struct shuf__http_connections *all, uint64_t before)
-{
-    uv_mutex_lock(&all->lock);
-    while (all->added == before &&
-           uv_cond_timedwait(&all->was_added, &all->lock, AWAIT_MS * 1000000ULL) == 0)
-        ;
-    uv_mutex_unlock(&all->lock);
 }

@@ -17,8 +17,6 @@ struct shuf__http_connection;
 
 struct shuf__http_connections {
     uv_mutex_t lock; /* guards all fields */
-    uv_cond_t was_added;
-    uint64_t added; /* so far */
     TAILQ_HEAD(, shuf__http_connection) list;
     unsigned count;
 };
@@ -44,11 +42,5 @@ void shuf__http_connections_asked(struct shuf__http_connections *all,
 bool shuf__http_connections_sweep(struct shuf__http_connections *all);
 
 bool shuf__http_connections_exist(struct shuf__http_connections *all);
-
-/* The number of connections so far. The second function waits for a larger number than `before`,
- * for 100 ms at most. So libmicrohttpd reads the request of a connection before many others are
- * added and replace it. */
-uint64_t shuf__http_connections_added(struct shuf__http_connections *all);
-void shuf__http_connections_await(struct shuf__http_connections *all, uint64_t before);
 
 #endif

@@ -29,13 +29,6 @@ const char *shuf__remedy_of_port(int cause)
                : "";
 }
 
-const char *shuf__remedy_of_socket(int cause)
-{
-    if (cause == EADDRINUSE)
-        return "; another program uses this path, so choose another path";
-    return is_in_unit() ? "; its unit needs the drop-in metrics-socket.conf" : "";
-}
-
 /* Names the first directory that the daemon may not search, or else the last one, in which it may
  * not make the file. */
 static void write_permission(const char *path, char text[SHUF__REMEDY])
@@ -58,5 +51,5 @@ void shuf__remedy_of_file(int cause, const char *path, char text[SHUF__REMEDY])
         write_permission(path, text);
     else if (cause == EROFS && is_in_unit()) /* ProtectSystem= makes all directories read-only */
         strcpy(text, "; its unit needs ReadWritePaths=, or write to /run/shufd-metrics with the "
-                     "drop-in metrics-socket.conf");
+                     "drop-in metrics-file.conf");
 }

@@ -6,9 +6,8 @@
 #ifndef SHUFD_EXPORT_REMEDY_H
 #define SHUFD_EXPORT_REMEDY_H
 
-/* The end of a message about a port or a socket that failed with this errno: "; ...", or "". */
+/* The end of a message about a port that failed with this errno: "; ...", or "". */
 const char *shuf__remedy_of_port(int cause);
-const char *shuf__remedy_of_socket(int cause);
 
 enum { SHUF__REMEDY = 144 };
 

@@ -180,9 +180,10 @@ static shuf_status make_way(struct shuf__listener *listener, struct shuf__error 
     return SHUF_OK;
 }
 
-shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error)
+/* "" gives -1, which chown() ignores. */
+static shuf_status find_group(const char *name, gid_t *gid, struct shuf__error *error)
 {
-    *gid = (gid_t)-1; /* chown() then changes no group */
+    *gid = (gid_t)-1;
     const int cause = *name ? shuf__find_group(name, gid) : 0;
     if (cause == ENOENT)
         return shuf__fail(error, SHUF_INVALID,
@@ -307,7 +308,7 @@ shuf_status shuf__listener_check(const char *path, const char *group, struct shu
     struct sockaddr_un address;
     gid_t gid;
     bool exists;
-    if (shuf__listener_find_group(group, &gid, error) || check_group(group, gid, error))
+    if (find_group(group, &gid, error) || check_group(group, gid, error))
         return error->status;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &address, error) ||
         check_directory(address.sun_path, error) || look_at(address.sun_path, &exists, error))
@@ -341,7 +342,7 @@ shuf_status shuf__listener_open(struct shuf__listener *listener, const char *pat
         return error->status;
     if (listener->fd >= 0)
         return SHUF_OK;
-    if (shuf__listener_find_group(group, &gid, error) || check_group(group, gid, error))
+    if (find_group(group, &gid, error) || check_group(group, gid, error))
         return error->status;
     if (shuf__socket_address(path, SHUF__SOCKET_SERVE, &listener->address, error) ||
         make_directory(listener->address.sun_path, error))
@@ -404,7 +405,7 @@ shuf_status shuf__listener_open_again(struct shuf__listener *listener, mode_t mo
     gid_t gid;
     struct shuf__listener again = {.fd = -1, .lock.fd = -1, .address = listener->address};
     const char *path = listener->address.sun_path;
-    if (shuf__listener_find_group(group, &gid, error) || make_directory(path, error) ||
+    if (find_group(group, &gid, error) || make_directory(path, error) ||
         check_trust(path, error) || keep_lock(listener, error) || make_way(&again, error) ||
         open_socket(&again, mode, gid, error)) {
         if (again.fd >= 0)

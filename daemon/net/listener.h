@@ -52,10 +52,6 @@ void shuf__listener_close(struct shuf__listener *listener);
 /* Releases the lock, so that another daemon can start. */
 void shuf__listener_unlock(struct shuf__listener *listener);
 
-/* Finds the group of that name or number. "" gives -1, which chown() ignores. Fails with
- * SHUF_INVALID, or with SHUF_IO if the groups cannot be read. */
-shuf_status shuf__listener_find_group(const char *name, gid_t *gid, struct shuf__error *error);
-
 /* The process at the other end of a socket, by SO_PEERCRED. If the kernel does not tell it, its pid
  * is 0, its uid is -1, which no user has, and errno has the reason. */
 struct ucred shuf__peer_of(int fd);

@@ -52,7 +52,7 @@ int shuf__peer_socket_accept(int listening)
     return fd;
 }
 
-ssize_t shuf__peer_socket_peek(int fd, void *bytes, size_t size)
+static ssize_t peek(int fd, void *bytes, size_t size)
 {
     struct iovec room = {.iov_base = bytes, .iov_len = size};
     struct msghdr message = {.msg_iov = &room, .msg_iovlen = 1};
@@ -67,7 +67,7 @@ ssize_t shuf__peer_socket_peek(int fd, void *bytes, size_t size)
 /* Receives no bytes that came after the look at the first ones. */
 static ssize_t receive_seen(int fd, void *bytes, size_t size)
 {
-    const ssize_t seen = shuf__peer_socket_peek(fd, bytes, size);
+    const ssize_t seen = peek(fd, bytes, size);
     return seen > 0 ? recv(fd, bytes, (size_t)seen, MSG_DONTWAIT) : seen;
 }
 

@@ -22,10 +22,8 @@ void shuf__peer_socket_forbid_descriptors(int fd, bool has_clients);
  * many sockets wait to be closed. */
 int shuf__peer_socket_accept(int listening);
 
-/* As recv() with MSG_DONTWAIT, and MSG_PEEK for shuf__peer_socket_peek(). Fails with EBADMSG if the
- * next bytes have descriptors. */
+/* As recv() with MSG_DONTWAIT. Fails with EBADMSG if the next bytes have descriptors. */
 ssize_t shuf__peer_socket_receive(int fd, void *bytes, size_t size);
-ssize_t shuf__peer_socket_peek(int fd, void *bytes, size_t size);
 
 /* Closes the socket of a client. */
 void shuf__peer_socket_close(int fd);

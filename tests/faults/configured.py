@@ -19,7 +19,7 @@ NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-c"]  # with mounts
 PATIENCE_S = 30  # for actions of the daemon that nobody requests
 
 
-def write_files(run, metrics):
+def write_files(run, port):
     run.folder.chmod(0o755)  # for OTHER_USER
     keys = run.folder / "keys"
     keys.mkdir()
@@ -28,16 +28,16 @@ def write_files(run, metrics):
         (keys / name).chmod(0o600)
     (keys / "alpha.group").write_text(f"{GROUP}\n")
     (keys / "beta.group").write_text(f"{grp.getgrgid(os.getgid()).gr_name}\n")
-    write_config(run, metrics, "10min")
+    write_config(run, port, "10min")
     (run.folder / "shufd.prom.tmp").write_text("of a daemon that was killed")
 
 
-def write_config(run, metrics, cache_time):
+def write_config(run, port, cache_time):
     lines = {
         "backend": "cpu", "threads": "1", "host_memory": "64Mi", "host_warm": "2Mi", "drain_timeout": "2s",
         "socket": run.socket, "socket_mode": "0666", "socket_group": grp.getgrgid(os.getgid()).gr_name,
         "keys": run.folder / "keys", "cache_time": cache_time,
-        "metrics": metrics, "metrics_file": run.folder / "shufd.prom", "metrics_interval": "100ms",
+        "metrics": f"127.0.0.1:{port}", "metrics_file": run.folder / "shufd.prom", "metrics_interval": "100ms",
     }
     (run.folder / "shufd.conf").write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
 
@@ -63,12 +63,9 @@ def lives(run):
 # ---- duties of the daemon, also after the fault --------------------------------------
 
 
-def try_to_read_metrics(address):
-    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+def try_to_read_metrics(port):
     try:
-        with socket.socket(family) as connection:
-            connection.settimeout(PATIENCE_S)
-            connection.connect(address)
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
             connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
             text = b""
             while chunk := connection.recv(65536):
@@ -108,31 +105,31 @@ def call_client(run):
             raise Bad(f"the client fails after the fault: {errors}")
 
 
-def reload(run, metrics):
+def reload(run, port):
     before = run.daemon_log().count("reload:")
-    write_config(run, metrics, "5min")
+    write_config(run, port, "5min")
     run.daemon.send_signal(signal.SIGHUP)
     waits_for(lambda: not lives(run) or run.daemon_log().count("reload:") > before)
 
 
-def use(run, metrics, address):
+def use(run, port):
     """A client, the metrics, a reload, and a client again."""
     file = run.folder / "shufd.prom"
     call_client(run)
-    must(run, lambda: try_to_read_metrics(address), "serve metrics", "serving without HTTP")
+    must(run, lambda: try_to_read_metrics(port), "serve metrics", "serving without HTTP")
     must(run, lambda: waits_for(file.exists), "write metrics", "metrics_file")
     if lives(run):
-        reload(run, metrics)
+        reload(run, port)
         call_client(run)
-        must(run, lambda: try_to_read_metrics(address), "serve metrics after a reload", "serving without HTTP")
+        must(run, lambda: try_to_read_metrics(port), "serve metrics after a reload", "serving without HTTP")
 
 
-def serve(run, metrics, address, started=lambda: None, **start):
+def serve(run, port, started=lambda: None, **start):
     try:
         run.start_daemon(True, ["--config", run.folder / "shufd.conf"], **start)
         started()
         if lives(run):
-            use(run, metrics, address)
+            use(run, port)
         status = run.stop_daemon()
     finally:
         run.kill_daemon()
@@ -142,23 +139,22 @@ def serve(run, metrics, address, started=lambda: None, **start):
 # ---- scenarios -----------------------------------------------------------------------
 
 
-def configured(run):
-    """A daemon with every kind of file, in the place of one that was killed. It executes itself again, because
-    OMP_WAIT_POLICY is not set."""
-    address = str(run.folder / "metrics.sock")
-    write_files(run, f"unix:{address}")
-    run.stale = leave_socket(run.socket)
-    leave_socket(address)
-    environment = run.environment
-    run.environment = lambda is_target: {name: value for name, value in environment(is_target).items()
-                                         if not is_target or name != "OMP_WAIT_POLICY"}
-    serve(run, f"unix:{address}", address)
-
-
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def configured(run):
+    """A daemon with every kind of file, in the place of one that was killed. It executes itself again, because
+    OMP_WAIT_POLICY is not set."""
+    port = free_port()
+    write_files(run, port)
+    run.stale = leave_socket(run.socket)
+    environment = run.environment
+    run.environment = lambda is_target: {name: value for name, value in environment(is_target).items()
+                                         if not is_target or name != "OMP_WAIT_POLICY"}
+    serve(run, port)
 
 
 PASS_SOCKET = """
@@ -173,7 +169,7 @@ def passed_socket(run):
     """A daemon of a service manager, which passes the socket as descriptor 3, and takes notifications. It closes its own
     descriptor then: clients would wait for the next daemon, and this service manager starts none."""
     port = free_port()
-    write_files(run, f"127.0.0.1:{port}")
+    write_files(run, port)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(run.socket)
         os.chmod(run.socket, 0o666)
@@ -181,7 +177,7 @@ def passed_socket(run):
         run.manager = Manager(str(run.folder / "notify"))
         threading.Thread(target=run.manager.hears, args=(b"never", LIMIT_S), daemon=True).start()
         run.extra = {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "shufd"}
-        serve(run, f"127.0.0.1:{port}", ("127.0.0.1", port), listener.close,
+        serve(run, port, listener.close,
               prefix=[sys.executable, "-c", PASS_SOCKET, str(listener.fileno())], pass_fds=[listener.fileno()])
 
 
@@ -199,7 +195,7 @@ def first_start(run):
 
 def only_prints(run, option):
     """A daemon that does not serve."""
-    write_files(run, f"unix:{run.folder / 'metrics.sock'}")
+    write_files(run, free_port())
     done = run.call([run.build / "daemon/shufd", "--config", run.folder / "shufd.conf", option], True)
     check_end(run, "shufd", done.returncode, done.stderr.decode(errors="replace"), SYSEXITS)
     printed = [line.split(" ")[0] for line in done.stdout.decode(errors="replace").splitlines()]

@@ -56,6 +56,7 @@ test_page() {
     check "... and in C" output_matches "the first sample is $(sed -n 's/.*samples, the first is //p' "$work/page.out")\$"
     check "... a smaller limit of one GPU" output_matches '^memory .* of 2 GiB'
     check "... metrics" output_matches '^shufd_clients [0-9]'
+    check "... and in a file" output_matches '^shufd_clients\{daemon="GPU-'
     check "... nothing is left" is "$(shuf_files)" "$files_before"
     inside rm -r /run/systemd/system/shufd@.service.d
 }
