@@ -246,8 +246,8 @@ static void report_ready(const struct shuf__server *server)
 
 static void on_socket_changed(struct shuf__socket_watch *watch)
 {
-    report_ready((struct shuf__server *)((char *)watch -
-                                         offsetof(struct shuf__server, socket_watch)));
+    report_ready(
+        (struct shuf__server *)((char *)watch - offsetof(struct shuf__server, socket_watch)));
 }
 
 static void start_accepting(struct shuf__server *server)

@@ -20,9 +20,8 @@ static shuf_status make_again(struct shuf__socket_watch *watch, struct shuf__err
     if (watch->listener->is_passed)
         return shuf__fail(error, SHUF_IO, "socket %s: %s", path, unit_advice);
     shuf__acceptor_stop(watch->acceptor);
-    const shuf_status status =
-        shuf__listener_open_again(watch->listener, (mode_t)config->socket_mode,
-                                  config->socket_group, error);
+    const shuf_status status = shuf__listener_open_again(
+        watch->listener, (mode_t)config->socket_mode, config->socket_group, error);
     shuf__acceptor_start(watch->acceptor);
     return status;
 }

@@ -405,8 +405,8 @@ shuf_status shuf__listener_open_again(struct shuf__listener *listener, mode_t mo
     gid_t gid;
     struct shuf__listener again = {.fd = -1, .lock.fd = -1, .address = listener->address};
     const char *path = listener->address.sun_path;
-    if (find_group(group, &gid, error) || make_directory(path, error) ||
-        check_trust(path, error) || keep_lock(listener, error) || make_way(&again, error) ||
+    if (find_group(group, &gid, error) || make_directory(path, error) || check_trust(path, error) ||
+        keep_lock(listener, error) || make_way(&again, error) ||
         open_socket(&again, mode, gid, error)) {
         if (again.fd >= 0)
             close_socket(&again);

@@ -65,9 +65,9 @@ static bool remove_foreign(const struct shuf__lock *lock, struct shuf__error *er
     return false;
 }
 
-/* O_NONBLOCK: a user who has a lease on a file of its own does not make the daemon wait. First opens
- * an existing file, and then tries to create one. A single open() with O_CREAT would
- * fail for a file of another user in a sticky directory, even for root (fs.protected_regular). */
+/* O_NONBLOCK: a user who has a lease on a file of its own does not make the daemon wait. First
+ * opens an existing file, and then tries to create one. A single open() with O_CREAT would fail for
+ * a file of another user in a sticky directory, even for root (fs.protected_regular). */
 static int open_file(const char *path)
 {
     for (;;) {
@@ -170,11 +170,10 @@ static shuf_status refuse_held(int fd, const char *socket, struct shuf__error *e
     if (!read_owner(fd, &owner))
         return shuf__fail(error, SHUF_BUSY, "socket %s: locked by an unknown process", socket);
     fstat(fd, &status);
-    return shuf__fail(error, SHUF_BUSY, "socket %s: shufd, pid %ld%s, uid %ld, %s", socket,
-                      (long)owner.pid,
-                      is_in_own_namespace(&owner) ? "" : " of another PID namespace",
-                      (long)status.st_uid,
-                      is_dying(&owner) ? SHUF__LOCK_DYING : describe_state(owner.state));
+    return shuf__fail(
+        error, SHUF_BUSY, "socket %s: shufd, pid %ld%s, uid %ld, %s", socket, (long)owner.pid,
+        is_in_own_namespace(&owner) ? "" : " of another PID namespace", (long)status.st_uid,
+        is_dying(&owner) ? SHUF__LOCK_DYING : describe_state(owner.state));
 }
 
 static bool is_held_by_dying(int fd)
@@ -188,8 +187,7 @@ static int lock_file(int fd, bool waits)
 {
     static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     int cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-    for (int waited = 0;
-         cause == EWOULDBLOCK && waits && waited < WAIT_MS && is_held_by_dying(fd);
+    for (int waited = 0; cause == EWOULDBLOCK && waits && waited < WAIT_MS && is_held_by_dying(fd);
          waited += POLL_MS) {
         nanosleep(&pause, NULL);
         cause = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;

@@ -29,8 +29,8 @@ struct shuf__lock {
  * SHUF_BUSY if a living process holds the lock, with SHUF_DENIED if the file belongs to another
  * user, or with SHUF_IO. The messages for SHUF_BUSY and SHUF_DENIED assume that nobody answers on
  * the socket, so the caller probes the socket before it uses one of them. With `waits`, waits up
- * to five seconds if the owner was killed: the kernel first frees its memory, which takes seconds for many GB, and then closes the
- * file. */
+ * to five seconds if the owner was killed: the kernel first frees its memory, which takes seconds
+ * for many GB, and then closes the file. */
 shuf_status shuf__lock_take(struct shuf__lock *lock, const char *socket, bool waits,
                             struct shuf__error *error);
 
