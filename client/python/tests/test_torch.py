@@ -890,6 +890,49 @@ def test_sampler_made_before_the_ranks_is_refused(client, monkeypatch):
     early, given = (shufd.torch.DistributedSampler(Numbers(20), *ranks, client=client) for ranks in ((), (1, 0)))
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(shufd.Invalid, match=r"^num_replicas: 1, taken before the 2 ranks of this job existed"):
+    with pytest.raises(shufd.Invalid, match=r"^rank 0, num_replicas 1, taken before torch.distributed had its 2 ranks"):
         list(early)
     assert sorted(given) == list(range(20))
+
+
+@pytest.mark.parametrize("make", [
+    lambda client: shufd.torch.DistributedSampler(Numbers(20), 1, 0, seed=7, client=client),
+    lambda client: shufd.torch.RandomSampler(Numbers(20), seed=7, client=client),
+], ids=["DistributedSampler", "RandomSampler"])  # fmt: skip
+def test_iterators_keep_the_epoch_that_was_set(client, make):
+    sampler, iterators = make(client), []
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        iterators.append(iter(sampler))
+    for epoch in (2, 0, 1):
+        assert list(iterators[epoch]) == client.permute(20, 7, epoch).tolist()
+
+
+def test_another_length_of_a_loaded_epoch_is_refused(client):
+    data = list(range(10))
+    sampler = shufd.torch.DistributedSampler(data, 2, 0, seed=7, client=client)
+    list(itertools.islice(sampler, 2))
+    state = sampler.state_dict()
+    sampler = shufd.torch.DistributedSampler(data, 2, 0, seed=7, client=client)
+    sampler.load_state_dict(state)
+    data += [10, 11]
+    with pytest.raises(shufd.Invalid, match="^dataset: length 12: expected 10, the length of the loaded state"):
+        sampler.set_epoch(0)
+    sampler.set_epoch(1)
+    assert sampler.n == 12 and list(sampler) == client.permute(12, 7, 1).tolist()[::2]
+
+
+def test_several_passes_continue_after_a_lost_daemon(killable_daemon):
+    n = 20000  # a pass is longer than a chunk, so the loss comes in the middle
+    order = [list(shufd.local.Permutation(n, 7, epoch).range(0, n)) for epoch in range(3)]
+    with shufd.connect(killable_daemon.socket, reconnect=0) as client:
+        sampler = shufd.torch.RandomSampler(range(n), num_samples=3 * n, seed=7, client=client)
+        iterator = iter(sampler)
+        seen = [*itertools.islice(iterator, 5)]
+        killable_daemon.kill()
+        with pytest.raises(shufd.DaemonLost):
+            for index in iterator:
+                seen.append(index)
+        killable_daemon.start()
+        seen += sampler
+    assert seen == sum(order, [])

@@ -20,7 +20,7 @@ from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sized
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors, _request
+from . import _errors, _frameworks, _request
 from ._arguments import integer, seed_of, shown, u64
 from .local import Permutation
 
@@ -225,6 +225,7 @@ class Resumable:
     """
 
     _free = frozenset({"epoch"})  # the fields that a loaded state may change
+    _counts_iterations = False  # without set_epoch(), each iteration has another epoch
 
     def __init__(self, data: Sized) -> None:
         self._data = data
@@ -232,6 +233,8 @@ class Resumable:
         self._epoch = 0
         self._resume: int | None = 0  # the global position of the next iteration; None: that of a new one
         self._is_set = False  # set_epoch() has selected the epoch of the next iteration
+        self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
+        self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
 
     @property
@@ -252,11 +255,18 @@ class Resumable:
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration, and takes the length of the data. An iteration that continues
-        a loaded state of this epoch keeps its place, any other begins at the beginning."""
+        a loaded state of this epoch keeps its place, any other begins at the beginning. A call that a loader of
+        accelerate or Lightning Fabric makes by itself selects no other place than these two methods have."""
         epoch = u64("epoch", epoch)
+        is_chosen = self._counts_iterations or self._is_set or self._is_loaded
+        if is_chosen and _frameworks.sets_epoch_by_itself():
+            return
         if epoch != self._epoch or self._resume is None:
             self._move(epoch, 0)
-        self._n, self._is_set = len(self._data), True
+        n = len(self._data)
+        if self._resume and n != self.n:
+            raise _errors.Invalid(f"dataset: length {n}: expected {self.n}, the length of the loaded state")
+        self._n, self._is_set, self._later = n, True, None
 
     @property
     def remaining(self) -> int:
@@ -280,15 +290,20 @@ class Resumable:
         """Begins an iteration. If the daemon fails, the next iteration begins at the same place."""
         self._cursor = None  # its lease ends before the next one begins
         if self._resume is None:
-            self._move(self._following(), 0)
+            self._move(self._next(), 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
         cursor.description = self._description()
         self._end_place()
         return cursor
 
+    def _next(self) -> int:
+        """The epoch of an iteration after the current one."""
+        epoch, self._later = self._following() if self._later is None else self._later, None
+        return epoch
+
     def _end_place(self) -> None:
         """The iteration of the place has begun."""
-        self._resume, self._is_set = None, False
+        self._resume, self._is_set, self._is_loaded = None, False, False
 
     def _cursor_from(self, start: int) -> Cursor:
         """A cursor at the global position of the epoch."""
@@ -299,7 +314,8 @@ class Resumable:
         raise NotImplementedError
 
     def _move(self, epoch: int, position: int) -> None:
-        self._epoch, self._resume, self._is_set, self._cursor = epoch, position, False, None
+        self._epoch, self._resume, self._cursor = epoch, position, None
+        self._is_set = self._is_loaded = False
 
     def iterate(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iteration:
         """An iteration over the parts that `parts` makes of its cursor."""
@@ -353,8 +369,11 @@ class Resumable:
         except _errors.Invalid:
             self._n = kept
             raise
-        if not (self._is_set and self._epoch > epoch and self._is_end(position)):
+        chosen = self._epoch if self._is_set else self._later
+        later = chosen if chosen is not None and chosen > epoch else None
+        if not (self._is_set and later is not None and self._is_end(position)):
             self._move(epoch, position)  # StatefulDataLoader loads its state after set_epoch()
+            self._is_loaded, self._later = True, later
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies continue at this place. After the last index they begin the iteration that follows."""
@@ -371,28 +390,42 @@ class _Place:
     def __init__(self, sampler: Resumable) -> None:
         self.sampler = sampler
         self.cursor: Cursor | None = None
-        self.is_over = False  # a loaded state was at the end
+        self.end: dict[str, Any] | None = None  # the loaded state, which was at its end
+        self.epoch = sampler._epoch if sampler._is_set else None  # set_epoch() may select another one before the start
 
     def run(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iterator[Iterable[Any]]:
-        if not self.is_over:
-            self.cursor = self.sampler._begin()
+        sampler = self.sampler
+        if self.end is not None:
+            return
+        if self.epoch is not None and self.epoch != sampler._epoch:
+            sampler._move(self.epoch, 0)
+        self.cursor = sampler._begin()
+        try:
             yield from parts(self.cursor)
+        except _errors.Error:  # such as the loss of the daemon: the next iteration continues here
+            if sampler._cursor is self.cursor:
+                sampler._move(sampler._epoch, self.cursor.position)
+                sampler._is_loaded = True
+            raise
 
     def state_dict(self) -> dict[str, Any]:
         if self.cursor is not None:
             return {**self.cursor.description, "position": self.cursor.position}
+        if self.end is not None:
+            return dict(self.end)
         following = copy.copy(self.sampler)
         if self.sampler._resume is None:
-            following._move(self.sampler._following(), 0)
+            following._move(following._next(), 0)
         return following.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.cursor is not None:
             raise _errors.Invalid("state: the iteration has begun: load it before the first index")
         self.sampler.load_state_dict(state)
+        self.epoch = None
         share = self.sampler._share(state["position"])
         if state["position"] > 0 and len(share) == 0:
-            self.is_over = True
+            self.end = dict(state)
             if self.sampler._resume == state["position"]:
                 self.sampler._end_place()
 

@@ -84,7 +84,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         check_ranks: bool = True,
     ) -> None:
         self.rank, self.num_replicas = rank_and_world(rank, num_replicas)
-        self._is_alone = rank is None and num_replicas is None and self.num_replicas == 1
+        self._is_of_launcher = rank is None and num_replicas is None
         _sampling.check(dataset, seed, algorithm, client)
         _sampling.Resumable.__init__(self, dataset)
         self.dataset = dataset
@@ -117,10 +117,11 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
 
     def _cursor_from(self, start: int) -> Cursor:
         order, share = self._order(self._epoch), self._share(start)
-        if self._is_alone and (ranks := launched_ranks()) > 1:
+        if self._is_of_launcher and launched_ranks() > 1 and rank_and_world() != (self.rank, self.num_replicas):
             raise _errors.Invalid(
-                f"num_replicas: 1, taken before the {ranks} ranks of this job existed: make the sampler after "
-                "torch.distributed.init_process_group(), or pass num_replicas and rank"
+                f"rank {self.rank}, num_replicas {self.num_replicas}, taken before torch.distributed had its "
+                f"{launched_ranks()} ranks: make the sampler after torch.distributed.init_process_group(), or pass "
+                "num_replicas and rank"
             )
         framework, owner = _frameworks.divider()
         if framework == "DataLoaderDispatcher" or (framework == "BatchSamplerShard" and owner.num_processes > 1):
@@ -167,13 +168,15 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                    is refused, because the ranks would draw different orders
     client, algorithm
                    as in DistributedSampler
-    check_ranks    True: the same check as in DistributedSampler, where accelerate divides the batches between the
-                   ranks
+    check_ranks    True: the same check as in DistributedSampler, where accelerate or Lightning divides the indices
+                   between the ranks
 
     The first index fails with Invalid under Lightning's replacement of samplers, which would shuffle this order again.
     `epoch` counts the iterations; set_epoch() sets it. A state has the seed, so a sampler without a seed continues
     the order of a state.
     """
+
+    _counts_iterations = True
 
     def __init__(
         self,
@@ -216,8 +219,9 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     def set_epoch(self, epoch: int) -> None:
         """As in DistributedSampler. From now on, the sampler keeps its seed, so that each epoch has one order."""
         u64("epoch", epoch)
-        self._keeps_seed = True
-        super().set_epoch(epoch)
+        if not _frameworks.sets_epoch_by_itself():
+            self._keeps_seed = True
+            super().set_epoch(epoch)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """As in DistributedSampler. A sampler without a seed takes that of the state."""
@@ -242,8 +246,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                 "sampler: shufd.torch.RandomSampler: Lightning would shuffle its order again; use "
                 "shufd.torch.DistributedSampler(dataset, seed=...)"
             )
-        if self._must_check and framework == "BatchSamplerShard":
-            _verify.check_once(self, owner.num_processes)
+        if self._must_check and framework not in ("", "DataLoaderDispatcher"):
+            _verify.check_once(self, owner.num_processes if framework == "BatchSamplerShard" else owner.num_replicas)
             self._must_check = False
         share = self._share(start)
         if len(share) == 0:

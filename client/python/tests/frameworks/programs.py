@@ -2,6 +2,7 @@
 """The programs of test_trainers.py, which starts them as ranks: programs.py '[["NAME", {OPTIONS}], ...]'. A rank prints
 a list of JSON: of each program the samples of this rank, an epoch each, or its error."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -62,6 +63,51 @@ def accelerate_epochs(
     loader = accelerator.prepare(loader)
     epochs = [[int(i) for batch in loader for i in batch["x"]] for _ in range(2)]
     accelerator.wait_for_everyone()  # the other rank may ask the store of the first one
+    return epochs
+
+
+def accelerate_restarts(kind="sampler"):
+    """A job that is left in epoch 1 after two batches, and the job after it, as docs/loaders.md shows it; and breaks."""
+    from accelerate import Accelerator
+
+    def make():
+        accelerator = Accelerator(cpu=True)
+        sampler = shufd.torch.RandomSampler(range(N), seed=7)
+        loader = accelerator.prepare(torch.utils.data.DataLoader(Numbers(), batch_size=5, sampler=sampler))
+        return accelerator, sampler, loader
+
+    def samples(loader, most=N):
+        return [int(i) for batch in itertools.islice(loader, most) for i in batch["x"]]
+
+    accelerator, sampler, loader = make()
+    sampler.set_epoch(0)
+    whole = [samples(loader)]
+    accelerator, sampler, loader = make()
+    sampler.set_epoch(1)
+    whole.append(samples(accelerator.skip_first_batches(loader, 1)))
+    sampler.set_epoch(2)
+    whole.append(samples(loader))
+    accelerator, sampler, loader = make()
+    for _ in range(2):  # not set: each iteration has another epoch, also after a break
+        whole.append(samples(loader, 1))
+    accelerator.wait_for_everyone()
+    return whole
+
+
+def fabric_epochs(seeds=(7, 7), kind="DistributedSampler", places=False):
+    from lightning.fabric import Fabric
+
+    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
+    fabric.launch()
+    seed = seeds[fabric.global_rank]
+    sampler = getattr(shufd.torch, kind)(range(N), seed=seed)
+    loader = fabric.setup_dataloaders(torch.utils.data.DataLoader(Numbers(), batch_size=5, sampler=sampler))
+    epochs = []
+    for epoch in range(3, 5):
+        if places:
+            sampler.set_epoch(epoch)
+        epochs.append([int(i) for batch in loader for i in batch["x"]])
+    fabric.barrier()
     return epochs
 
 
@@ -143,15 +189,21 @@ def page_of_accelerate():
     return [model.seen[:10], model.seen[10:]]
 
 
-def page_of_transformers(directory):
+def page_of_transformers(directory, stops=None, resume=False):
     import transformers
+
+    class Stop(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **more):
+            control.should_training_stop = state.global_step == stops
 
     model = Model()
     arguments = transformers.TrainingArguments(
         directory, seed=7, num_train_epochs=2, per_device_train_batch_size=5, use_cpu=True, report_to=[],
-        disable_tqdm=True, save_strategy="no", ddp_backend="gloo", logging_strategy="no", remove_unused_columns=False,
+        disable_tqdm=True, save_strategy="steps", save_steps=1, ddp_backend="gloo", logging_strategy="no",
+        remove_unused_columns=False,
     )  # fmt: skip
-    exec(code_of_page("Transformers"), {"dataset": Numbers(), "model": model, "arguments": arguments})
+    code = code_of_page("Transformers").replace("callbacks=[", "callbacks=[stop, ")
+    exec(code, {"dataset": Numbers(), "model": model, "arguments": arguments, "stop": Stop(), "resume": resume})
     return [model.seen[:10], model.seen[10:]]
 
 
@@ -176,6 +228,16 @@ def page_of_lightning():
     )  # fmt: skip
     exec(code_of_page("Lightning"), {"dataset": Numbers(), "module": module, "trainer": trainer})
     return [module.model.seen[:10], module.model.seen[10:]]
+
+
+def ranks_taken_early():
+    """A sampler made before torch.distributed, which has other ranks than the launcher's variables."""
+    os.environ |= {"SLURM_NTASKS": "3", "SLURM_PROCID": "1"}
+    kept = {name: os.environ.pop(name) for name in ("RANK", "WORLD_SIZE")}
+    sampler = shufd.torch.DistributedSampler(range(N), seed=7)
+    os.environ |= kept
+    torch.distributed.init_process_group("gloo")
+    return list(sampler)
 
 
 def distributed_epochs(seeds=(7, 7), ns=(20, 20), ranks=(0, 1), epochs=(0, 0), check=True, verifies=False):

@@ -42,3 +42,52 @@ def test_the_next_job_runs_the_next_epochs(client, kind, sets_epoch, workers, pe
     loader.load_state_dict(state)
     got = [first, *epochs_of(sampler, loader, [1, 2], sets_epoch)]
     assert got == [client.permute(20, 7, epoch).tolist() for epoch in range(3)]
+
+
+def states_of(sampler_of, n, next_epoch, saves_twice=False, stops_before_end=False, **options):
+    """The epochs after the states of an ended epoch: a new job begins with set_epoch(next_epoch)."""
+    sampler = sampler_of(n)
+    loader = StatefulDataLoader(range(n), sampler=sampler, batch_size=4, **options)
+    sampler.set_epoch(0)
+    if stops_before_end:  # all batches are drawn, but the loader has not seen the end
+        iterator = iter(loader)
+        for _ in range(len(loader)):
+            next(iterator)
+    else:
+        list(loader)
+    state = loader.state_dict()
+    if saves_twice:
+        loader = StatefulDataLoader(range(n), sampler=sampler_of(n), batch_size=4, **options)
+        loader.load_state_dict(state)
+        state = loader.state_dict()
+    sampler = sampler_of(n)
+    loader = StatefulDataLoader(range(n), sampler=sampler, batch_size=4, **options)
+    loader.load_state_dict(json.loads(json.dumps(state)))
+    for epoch in range(next_epoch, next_epoch + 2):
+        sampler.set_epoch(epoch)
+        yield [i for batch in loader for i in batch.tolist()]
+
+
+def of_rank(n):
+    return shufd.torch.DistributedSampler(range(n), 1, 0, seed=7)
+
+
+def of_all(n):
+    return shufd.torch.RandomSampler(range(n), seed=7)
+
+
+@pytest.mark.parametrize("sampler_of", [of_rank, of_all])
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("options", [{"drop_last": True}, {"snapshot_every_n_steps": 2}, {"snapshot_every_n_steps": 5}], ids=str)
+def test_an_epoch_after_the_end(client, sampler_of, workers, options):
+    """A batch that is dropped, and a snapshot before the last batch: the state is not at the last index."""
+    n = 19 if "drop_last" in options else 12
+    got = [*states_of(sampler_of, n, 1, num_workers=workers, **options)]
+    assert got == [client.permute(n, 7, epoch).tolist()[: n // 4 * 4] for epoch in (1, 2)]
+
+
+@pytest.mark.parametrize("sampler_of", [of_rank, of_all])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_two_saves_after_the_last_batch(client, sampler_of, workers):
+    got = [*states_of(sampler_of, 12, 0, saves_twice=True, stops_before_end=True, num_workers=workers)]
+    assert got == [[], client.permute(12, 7, 1).tolist()]

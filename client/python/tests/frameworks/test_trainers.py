@@ -108,6 +108,15 @@ def test_one_rank_is_refused_under_accelerate(daemon, options, text):
     assert sum(text in error for error in errors) == 1, errors
 
 
+@pytest.mark.parametrize("world", [1, 2])
+def test_accelerate_after_a_restart_and_a_break(daemon, client, world):
+    """accelerate counts the iterations of a job, and sets this number as the epoch."""
+    results, _ = run(daemon, ("accelerate_restarts", {}), world=world)
+    for rank, result in enumerate(results[0]):
+        shares = [by_batches(client.permute(20, 7, epoch).tolist(), rank, 5, world) for epoch in range(3)]
+        assert result["epochs"] == [shares[0], shares[1][5:], shares[2], shares[0][:5], shares[1][:5]]
+
+
 # ---- The Trainer of transformers -----------------------------------------------------------------
 
 
@@ -149,13 +158,31 @@ def test_lightning_predicts_on_one_device(daemon):
     assert sorted(results[0]["epochs"]) == [*range(20)] and "use_distributed_sampler" not in errors
 
 
+def test_fabric(daemon, client):
+    """Fabric sets its number of iterations as the epoch."""
+    (chosen, counted), _ = run(daemon, ("fabric_epochs", {"places": True}), ("fabric_epochs", {}))
+    for first, results in ((3, chosen), (0, counted)):
+        for rank, result in enumerate(results):
+            orders = [client.permute(20, 7, epoch).tolist() for epoch in (first, first + 1)]
+            assert result["epochs"] == [by_indices(order, rank) for order in orders]
+    assert run_one(daemon, "fabric_epochs", kind="RandomSampler") == shares(client, by_indices)
+    errors = [r.get("error", "") for r in run_one(daemon, "fabric_epochs", kind="RandomSampler", seeds=(7, 8))]
+    assert sum("Mismatch: sampler: rank " in error and ": seed " in error for error in errors) == 1, errors
+
+
 # ---- docs/loaders.md -----------------------------------------------------------------------------
 
 
 def test_pages(daemon, client, tmp_path):
     """Its code, in two ranks."""
     (accelerate,), _ = run(daemon, ("page_of_accelerate", {}))
-    (transformers,), _ = run(daemon, ("page_of_transformers", {"directory": str(tmp_path)}))
+    (transformers, head, rest), _ = run(
+        daemon, ("page_of_transformers", {"directory": str(tmp_path / "whole")}),
+        ("page_of_transformers", {"directory": str(tmp_path / "stopped"), "stops": 3}),
+        ("page_of_transformers", {"directory": str(tmp_path / "stopped"), "resume": True}),
+    )  # fmt: skip
+    resumed = [sum(a["epochs"] + b["epochs"], []) for a, b in zip(head, rest)]
+    assert resumed == [sum(result["epochs"], []) for result in transformers]
     (lightning,), _ = run(daemon, ("page_of_lightning", {}))
     assert accelerate == transformers == shares(client, lambda order, rank: by_batches(order, rank, 5))
     assert lightning == shares(client, by_indices)
@@ -176,6 +203,11 @@ def test_ranks_that_differ_are_told(daemon):
     for (options, text), results in zip(cases, found, strict=True):
         assert results[1]["error"].startswith("Mismatch: ") and text in results[1]["error"], options
         assert ("error" in results[0]) is options["verifies"]  # else the first rank does not wait for the others
+
+
+def test_ranks_that_are_not_those_of_torch_are_refused(daemon):
+    results = run_one(daemon, "ranks_taken_early")
+    assert all("rank 1, num_replicas 3, taken before torch.distributed had its 2 ranks" in r["error"] for r in results)
 
 
 def test_equal_ranks_pass(daemon, client):
