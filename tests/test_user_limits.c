@@ -540,6 +540,41 @@ static void leases_of_all_connections(void **state)
     shufd_await(h.log, log, sizeof log, ": BUSY: user_leases 10: ");
 }
 
+/* Each connection gives its leases back, but may still have the blocks mapped. */
+static void map_by_many_connections(int channel, void *context)
+{
+    enum { LEASES = 3, OTHERS = 4 };
+    struct wire *w[OTHERS + 1];
+    uint64_t mapped = 0;
+    (void)channel;
+    (void)context;
+    w[0] = wire_greet(&h);
+    for (uint64_t seed = 0; seed < LEASES; seed++, mapped++)
+        wire_lease(w[0], 1000, seed, own);
+    for (size_t i = 1; i <= OTHERS; i++) {
+        w[i] = wire_greet(&h);
+        for (uint64_t seed = 0; seed < LEASES && mapped < 10; seed++, mapped++)
+            wire_release(w[i], wire_lease(w[i], 1000, seed, own)->lease, 0);
+    }
+    assert_int_equal(try_lease(w[OTHERS], 1000, 9, false, "user_leases 10: user 61000 has 10 blocks "),
+                     SHUF_BUSY);
+    wire_close(w[1]); /* its mappings end */
+    for (int i = 0; try_lease(w[OTHERS], 1000, 9, false, "user_leases 10: ") != SHUF_OK; i++) {
+        assert_true(i < 2000);
+        usleep(10000);
+    }
+    for (size_t i = 0; i <= OTHERS; i++)
+        if (i != 1)
+            wire_close(w[i]);
+}
+
+static void mappings_of_all_connections(void **state)
+{
+    (void)state;
+    const struct child child = child_start_as(GREEDY_UID, map_by_many_connections, NULL);
+    child_join(&child);
+}
+
 /* Three quarters of 14/16 of the 144 blocks. */
 static void blocks(void **state)
 {
@@ -569,6 +604,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(one_request_beyond_the_limit_of_a_user, start, stop),
         cmocka_unit_test_setup_teardown(a_ready_block_is_no_exception, start_with_pool, stop),
         cmocka_unit_test_setup_teardown(leases_of_all_connections, start_with_few_leases, stop),
+        cmocka_unit_test_setup_teardown(mappings_of_all_connections, start_with_few_leases, stop),
         cmocka_unit_test_setup_teardown(blocks, start_with_few_blocks, stop),
     };
     closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */

@@ -86,7 +86,15 @@ shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner, struct
                           "leases %" PRIu64 ": the most that one connection may hold; give some "
                           "back first",
                           most);
-    if (owner->account->leases < most_of_user || shuf__uid_is_privileged(owner->account->uid))
+    if (shuf__uid_is_privileged(owner->account->uid))
+        return SHUF_OK;
+    if (owner->account->mappings >= most_of_user)
+        return shuf__fail(error, SHUF_BUSY,
+                          "user_leases %" PRIu64 ": user %" PRIu32 " has %" PRIu64
+                          " blocks that its connections have not reported as unmapped; unmap some, "
+                          "or close a connection",
+                          most_of_user, owner->account->uid, owner->account->mappings);
+    if (owner->account->leases < most_of_user)
         return SHUF_OK;
     return shuf__fail(error, SHUF_BUSY,
                       "user_leases %" PRIu64 ": the most that the connections of one user may "
@@ -159,8 +167,7 @@ shuf_status shuf__leases_release(struct shuf__lease_list *owner, const Shuf__Rel
         return error->status;
     for (size_t i = 0; i < release->n_lease; i++)
         end_lease(find_lease(owner, release->lease[i]));
-    for (size_t i = 0; i < release->n_unmapped; i++)
-        shuf__client_unmapped(owner->client, release->unmapped[i]);
+    shuf__client_unmapped(owner->client, release->unmapped, release->n_unmapped);
     if (release->everything) {
         shuf__leases_end(owner);
         shuf__client_unmapped_all(owner->client);

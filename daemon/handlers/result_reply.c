@@ -144,7 +144,7 @@ static shuf_status lease(struct shuf__result_request *r, const uint8_t *event,
     if (hand_out(r->session, entry->allocation, fresh, body, error) ||
         shuf__lease_take(&r->session->leases, entry, r->transport, false, &body->lease, error)) {
         if (fresh)
-            shuf__client_unmapped(&r->session->client, entry->allocation->id);
+            shuf__client_unmapped(&r->session->client, &entry->allocation->id, 1);
         return error->status;
     }
     if (shuf__side_of(entry->allocation->kind) == SHUF__SIDE_DEVICE)

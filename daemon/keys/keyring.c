@@ -104,11 +104,17 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
 
 /* ---- one key ---- */
 
-/* Finds out whether the client may use the key. False, with errno, if its groups cannot be read. */
+/* Finds out whether the client may use the key. False, with errno, if its groups cannot be read. Reads
+ * them also if there is no such key (NULL). Else the time of a refusal would tell this. */
 static bool find_right(const struct shuf__key_facts *key, uid_t uid, int socket, bool *may_use)
 {
-    *may_use = shuf__uid_is_privileged(uid);
-    return *may_use || !key->has_group || shuf__peer_find_group(socket, key->group, may_use);
+    bool is_member = false;
+    *may_use = key && shuf__uid_is_privileged(uid);
+    if (*may_use || (key && !key->has_group))
+        return true;
+    const bool is_known = shuf__peer_find_group(socket, key ? key->group : (gid_t)-1, &is_member);
+    *may_use = key && is_member;
+    return is_known;
 }
 
 shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, int socket,
@@ -123,7 +129,7 @@ shuf_status shuf__keyring_admit(const struct shuf__keyring *keyring, uid_t uid, 
                           "users that the user namespace of the daemon does not map",
                           key->name, (long)uid);
     const struct shuf__key_facts *found = shuf__key_set_find(&keyring->set, key->name);
-    if (found && !find_right(found, uid, socket, &may_use) &&
+    if (!find_right(found, uid, socket, &may_use) &&
         (shuf__is_system_failure(errno) || errno == ENOBUFS))
         return shuf__fail(error, SHUF_IO, "key %s: cannot read the groups of user %ld: %s",
                           key->name, (long)uid, strerror(errno));

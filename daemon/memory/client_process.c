@@ -68,6 +68,7 @@ static bool add_mapping(struct shuf__process_watch *watch, struct shuf__allocati
         return false;
     mapping->watch = watch;
     mapping->allocation = allocation;
+    watch->process->account->mappings++;
     *recent(watch, allocation->number) = mapping;
     LIST_INSERT_HEAD(&watch->mappings, mapping, of_process);
     LIST_INSERT_HEAD(&allocation->mappings, mapping, of_allocation);
@@ -85,6 +86,7 @@ static void remove_mapping(struct shuf__process_mapping *mapping)
     LIST_REMOVE(mapping, of_allocation);
     if (!watch->client)
         mapping->allocation->detached--;
+    watch->process->account->mappings--;
     free(mapping);
     if (!watch->client && LIST_EMPTY(&watch->mappings))
         close_watch(watch);
@@ -176,16 +178,24 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
     return SHUF_OK;
 }
 
-void shuf__client_unmapped(struct shuf__client *client, uint64_t block)
+static bool is_listed(uint64_t id, const uint64_t *blocks, size_t count)
 {
-    struct shuf__process_mapping *mapping;
-    if (!client->watch)
-        return;
-    LIST_FOREACH (mapping, &client->watch->mappings, of_process)
-        if (mapping->allocation->id == block) {
+    for (size_t i = 0; i < count; i++)
+        if (blocks[i] == id)
+            return true;
+    return false;
+}
+
+/* Walks through the mappings once, because there may be many. */
+void shuf__client_unmapped(struct shuf__client *client, const uint64_t *blocks, size_t count)
+{
+    struct shuf__process_mapping *next,
+        *mapping = client->watch && count > 0 ? LIST_FIRST(&client->watch->mappings) : NULL;
+    for (; mapping; mapping = next) {
+        next = LIST_NEXT(mapping, of_process);
+        if (is_listed(mapping->allocation->id, blocks, count))
             end_mapping(mapping);
-            return;
-        }
+    }
 }
 
 void shuf__client_unmapped_all(struct shuf__client *client)
@@ -281,6 +291,7 @@ static void merge_mapping(struct shuf__process_mapping *mapping,
     LIST_REMOVE(mapping, of_process);
     if (find_mapping(detached, mapping->allocation)) {
         LIST_REMOVE(mapping, of_allocation);
+        mapping->watch->process->account->mappings--;
         free(mapping);
         return;
     }
