@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Gives control characters to each option of each program, as its value and in its name, and to the
-names of files. No output may have one, or have more lines than the same message with letters.
+names of files. A hostile daemon sends them in its texts. No output may have one, or have more lines than the
+same message with letters.
 
     tests/control_characters.py SHUFCTL SHUFD SHUF_QUALITY
 """
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 NOT_PRINTABLE = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 RAW = "\x1b]0;title\x07\r\x9b1m\nnext"
@@ -68,11 +71,43 @@ def check_file_names(directory):
     check(directory, shufd, "--check", "--no-config", "--backend=cpu", "--socket=none", f"--keys={keys}")
 
 
+def forward(source, target, changes):
+    while data := source.recv(1 << 16):
+        for old, new in changes:
+            data = data.replace(old, new)
+        target.sendall(data)
+    target.shutdown(socket.SHUT_WR)
+
+
+def serve_hostile(listening, path):
+    """Forwards each connection to the daemon, and puts control characters into the texts of the replies."""
+    while True:
+        client, daemon = listening.accept()[0], socket.socket(socket.AF_UNIX)
+        daemon.connect(path)
+        changes = [(b"cpu", b"\x1b[m"), (b"threads", b"\xc2\x9b31m\x07a")]
+        for one in ((client, daemon, []), (daemon, client, changes)):
+            threading.Thread(target=forward, args=one, daemon=True).start()
+
+
+def check_hostile_daemon(directory, path):
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"{directory}/hostile")
+    listening.listen()
+    threading.Thread(target=serve_hostile, args=(listening, path), daemon=True).start()
+    for words in ("status", "status --json", "metrics", "metrics --openmetrics", "metrics --json", "leases", "doctor",
+                  "permute --n 9 --seed 1", "permute --n 9 --seed 1 --json"):  # fmt: skip
+        output = run(directory, shufctl, *words.split(), "--socket", f"{directory}/hostile")
+        if b"shufd" not in output and b"primefold" not in output and b"lease" not in output and b"{" not in output:
+            wrong.append(f"{words}: {output!r}: expected an answer")
+        if found := NOT_PRINTABLE.search(output):
+            wrong.append(f"{words} of a hostile daemon: {found[0]} in {output!r}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "in").write_bytes(bytes(64))
-        socket = f"{directory}/s"
-        daemon = subprocess.Popen([shufd, "--no-config", "--backend", "cpu", "--socket", socket], stderr=subprocess.PIPE,
+        path = f"{directory}/s"
+        daemon = subprocess.Popen([shufd, "--no-config", "--backend", "cpu", "--socket", path], stderr=subprocess.PIPE,
                                   text=True)  # fmt: skip
         try:
             while "listening on" not in (line := daemon.stderr.readline()):
@@ -84,6 +119,7 @@ def main():
             for verb in ("rounds", "stream", "bits", "plot"):
                 check_program(directory, quality, verb)
             check_file_names(directory)
+            check_hostile_daemon(directory, path)
             for words in ([RAW], ["help", RAW], ["--completion", RAW]):
                 check(directory, shufctl, *words)
                 check(directory, quality, *words)

@@ -556,8 +556,9 @@ static void map_by_many_connections(int channel, void *context)
         for (uint64_t seed = 0; seed < LEASES && mapped < 10; seed++, mapped++)
             wire_release(w[i], wire_lease(w[i], 1000, seed, own)->lease, 0);
     }
-    assert_int_equal(try_lease(w[OTHERS], 1000, 9, false, "user_leases 10: user 61000 has 10 blocks "),
-                     SHUF_BUSY);
+    assert_int_equal(
+        try_lease(w[OTHERS], 1000, 9, false, "user_leases 10: user 61000 has 10 blocks "),
+        SHUF_BUSY);
     wire_close(w[1]); /* its mappings end */
     for (int i = 0; try_lease(w[OTHERS], 1000, 9, false, "user_leases 10: ") != SHUF_OK; i++) {
         assert_true(i < 2000);

@@ -4,6 +4,7 @@
  */
 #include "connect.h"
 #include "daemon_options.h"
+#include "error.h"
 #include "exit.h"
 #include "json.h"
 #include "metric_samples.h"
@@ -13,6 +14,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 enum key { KEY_OPENMETRICS = 0x400 };
@@ -75,6 +77,20 @@ static int print_json(const char *text)
     return EX_OK;
 }
 
+/* The daemon may be another program, whose text controls the terminal. */
+static void clean_lines(char *text)
+{
+    for (char *line = text; line;) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        shuf__make_printable(line);
+        if (end)
+            *end = '\n';
+        line = end ? end + 1 : NULL;
+    }
+}
+
 static int print_metrics(shuf *handle, const struct metrics_options *options)
 {
     char *text;
@@ -82,6 +98,7 @@ static int print_metrics(shuf *handle, const struct metrics_options *options)
     shuf_status status = shuf_daemon_metrics(handle, options->format, &text);
     if (status != SHUF_OK)
         return shuf__fail_call(handle, status, &options->daemon);
+    clean_lines(text);
     if (options->daemon.json)
         code = print_json(text);
     else

@@ -104,8 +104,8 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
 
 /* ---- one key ---- */
 
-/* Finds out whether the client may use the key. False, with errno, if its groups cannot be read. Reads
- * them also if there is no such key (NULL). Else the time of a refusal would tell this. */
+/* Finds out whether the client may use the key. False, with errno, if its groups cannot be read.
+ * Reads them also if there is no such key (NULL). Else the time of a refusal would tell this. */
 static bool find_right(const struct shuf__key_facts *key, uid_t uid, int socket, bool *may_use)
 {
     bool is_member = false;
