@@ -699,6 +699,50 @@ static void test_file_size_is_raised_or_named(void **state)
     }
 }
 
+/* ---- the first process of a PID namespace ---- */
+
+/* Nobody reads its output, so shufd stays in its start. */
+static _Noreturn void print_to_full_pipe(void)
+{
+    int out[2];
+    if (pipe2(out, O_NONBLOCK) != 0)
+        _exit(EX_OSERR);
+    while (write(out[1], "", 1) > 0)
+        continue;
+    fcntl(out[1], F_SETFL, 0);
+    dup2(out[1], STDOUT_FILENO);
+    execl(SHUFD_PATH, SHUFD_PATH, "--no-config", "--print-config", (char *)NULL);
+    _exit(EX_UNAVAILABLE);
+}
+
+static void end_first_process(int channel, void *context)
+{
+    const int number = *(const int *)context;
+    int status;
+    (void)channel;
+    if (unshare(CLONE_NEWPID) != 0)
+        return; /* in a container without this right */
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0)
+        print_to_full_pipe();
+    for (unsigned waited = 0; waitpid(pid, &status, WNOHANG) == 0;) {
+        kill(pid, number);
+        wire_wait(&waited, "the end of the first process");
+    }
+    shufd_expect_code(status, 128 + number);
+}
+
+static void test_signals_end_the_start_of_the_first_process(void **state)
+{
+    static const int numbers[] = {SIGTERM, SIGINT};
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct child child = child_start(end_first_process, (void *)&numbers[i]);
+        child_join(&child);
+    }
+}
+
 /* ---- a lock that another user made ---- */
 
 enum { LOCK_HOLDER = 65534, VICTIM = 12345 };
@@ -823,6 +867,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_foreign_socket_names_its_owner),
         cmocka_unit_test(test_low_limits_are_explained),
         cmocka_unit_test(test_file_size_is_raised_or_named),
+        cmocka_unit_test(test_signals_end_the_start_of_the_first_process),
         cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_default_directory),
     };
