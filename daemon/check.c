@@ -10,6 +10,7 @@
 #include "handlers/service_name.h"
 #include "memory/transport.h"
 #include "net/listener.h"
+#include "process_limits.h"
 #include "units.h"
 
 #include <errno.h>
@@ -97,6 +98,18 @@ static void warn_of_pool(const struct limits *limits, uint64_t share,
         describe(limits->memory, share, memory));
 }
 
+/* Without memfds (shuf__check_file_leases()), the limit of files does not matter. */
+static void check_file_size(const struct limits *limits, uint64_t most, const struct shuf__log *log)
+{
+    char size[SHUF__UNITS_TEXT], memory[SHUF__UNITS_TEXT];
+    const uint64_t limit = shuf__limits_file_size();
+    if (limits->kind == SHUF__MEMORY_MEMFD && limit < most && !*shuf__transport_memfd_fault())
+        shuf__log(log, SHUF__LOG_WARNING,
+                  "file size: the limit is %s, so larger results fail, although host_memory is %s; "
+                  "raise it with ulimit -f, or with LimitFSIZE= of the unit",
+                  shuf__units_memory(size, limit), shuf__units_memory(memory, most));
+}
+
 /* A limit of 0 gets no warning on the side where the backend does not compute, because the operator
  * may want it. */
 static void check_limits(struct shuf__backend *backend, const struct limits *limits,
@@ -116,6 +129,7 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
         warn_of_total(limits, total, config, log);
     else if (shuf__amount_bytes(limits->pool, share) > most)
         warn_of_pool(limits, share, config, log);
+    check_file_size(limits, most, log);
 }
 
 void shuf__check_file_leases(const struct shuf__log *log)

@@ -143,6 +143,21 @@ static void forbid_spinning(char **argv)
     execv(path, argv);
 }
 
+static void end_at_once(int number)
+{
+    _exit(128 + number);
+}
+
+/* The kernel drops a signal without a handler if the process is the first one of a PID namespace,
+ * as in a container. The loop has handlers only when the device is open. */
+static void handle_signals_as_first_process(void)
+{
+    if (getpid() != 1)
+        return;
+    signal(SIGTERM, end_at_once);
+    signal(SIGINT, end_at_once);
+}
+
 static bool only_prints(const struct arguments *arguments)
 {
     return arguments->check || arguments->print_config;
@@ -178,6 +193,7 @@ int main(int argc, char **argv)
     static struct shuf__config config;
     struct shuf__log log;
     struct shuf__error error;
+    handle_signals_as_first_process();
     shuf__program_name = "shufd";
     shuf__streams_prepare();
     shuf__log_init(&log, SHUF__LOG_INFO);

@@ -23,7 +23,26 @@ static shuf_status check_stack(struct shuf__error *error)
                       (uint64_t)stack.rlim_cur / 1024, STACK / 1024);
 }
 
+/* The limit also holds for memfds, which have the results. */
+static void raise_file_size(void)
+{
+    struct rlimit size;
+    if (getrlimit(RLIMIT_FSIZE, &size) != 0)
+        return;
+    size.rlim_cur = size.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &size); /* if it fails, the old limit stays */
+}
+
+uint64_t shuf__limits_file_size(void)
+{
+    struct rlimit size;
+    if (getrlimit(RLIMIT_FSIZE, &size) != 0 || size.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return (uint64_t)size.rlim_cur;
+}
+
 shuf_status shuf__limits_check(struct shuf__error *error)
 {
+    raise_file_size();
     return check_stack(error) ? error->status : shuf__descriptors_check(error);
 }

@@ -322,6 +322,20 @@ static int start_in_vain(const struct harness *h, const char *option, const char
     return code;
 }
 
+static void test_wrong_number_is_named(void **state)
+{
+    static const char script[] = "export LISTEN_PID=$$ LISTEN_FDS=abc; exec \"$@\"";
+    const char *const argv[] = {"sh",       "-c",          script,      "sh",
+                                SHUFD_PATH, "--no-config", "--backend", "cpu",
+                                "--socket", "/tmp/none",   NULL};
+    struct command c;
+    (void)state;
+    assert_int_equal(command_run(&c, 0, argv), EX_CONFIG);
+    assert_non_null(strstr(c.err.bytes, "LISTEN_FDS abc, LISTEN_PID "));
+    assert_null(strstr(c.err.bytes, "LISTEN_FDNAMES"));
+    command_free(&c);
+}
+
 /* The waiting clients get the reason, and none is left, for which systemd would start the daemon
  * again. */
 static void expect_told(const char *option, const char *value, int code, const char *logged,
@@ -438,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_removed_file_is_told),
         cmocka_unit_test(test_backlog_survives_restart),
         cmocka_unit_test(test_wrong_descriptors_are_refused),
+        cmocka_unit_test(test_wrong_number_is_named),
         cmocka_unit_test(test_second_daemon_is_refused),
         cmocka_unit_test(test_unused_keys_are_named),
         cmocka_unit_test(test_reload_names_unused_keys),

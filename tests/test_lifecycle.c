@@ -664,6 +664,85 @@ static void test_low_limits_are_explained(void **state)
                                  "it with ulimit -s");
 }
 
+/* Starts a daemon with the limit of the size of files, and reads its warning. The second limit is
+ * only a soft one, which the daemon raises. */
+static void serve_with_file_size(int channel, void *context)
+{
+    static const char warning[] = "file size: the limit is 8 MiB, so larger results fail";
+    static const char *const arguments[] = {"--no-config", "--backend", "cpu", "--socket",
+                                            "/tmp/none",   "--check",   NULL};
+    static const char *const extra[] = {"--host-memory", "64Mi", NULL};
+    const bool is_hard = *(const bool *)context;
+    struct harness h;
+    char log[4096];
+    struct rlimit size;
+    (void)channel;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &size), 0);
+    size.rlim_cur = 8 << 20;
+    size.rlim_max = is_hard ? size.rlim_cur : size.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &size), 0);
+    assert_true(harness_start(&h, harness_backend, extra));
+    assert_true(harness_run(arguments, log, sizeof log) == 0);
+    assert_int_equal(strstr(log, warning) != NULL, is_hard);
+    shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    shufd_read(h.log, log, sizeof log);
+    assert_int_equal(strstr(log, warning) != NULL, is_hard);
+    assert_true(harness_stop(&h));
+}
+
+static void test_file_size_is_raised_or_named(void **state)
+{
+    (void)state;
+    for (int is_hard = 0; is_hard < 2; is_hard++) {
+        const struct child child = child_start(serve_with_file_size, &(bool){is_hard});
+        child_join(&child);
+    }
+}
+
+/* ---- the first process of a PID namespace ---- */
+
+/* Nobody reads its output, so shufd stays in its start. */
+static _Noreturn void print_to_full_pipe(void)
+{
+    int out[2];
+    if (pipe2(out, O_NONBLOCK) != 0)
+        _exit(EX_OSERR);
+    while (write(out[1], "", 1) > 0)
+        continue;
+    fcntl(out[1], F_SETFL, 0);
+    dup2(out[1], STDOUT_FILENO);
+    execl(SHUFD_PATH, SHUFD_PATH, "--no-config", "--print-config", (char *)NULL);
+    _exit(EX_UNAVAILABLE);
+}
+
+static void end_first_process(int channel, void *context)
+{
+    const int number = *(const int *)context;
+    int status;
+    (void)channel;
+    if (unshare(CLONE_NEWPID) != 0)
+        return; /* in a container without this right */
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0)
+        print_to_full_pipe();
+    for (unsigned waited = 0; waitpid(pid, &status, WNOHANG) == 0;) {
+        kill(pid, number);
+        wire_wait(&waited, "the end of the first process");
+    }
+    shufd_expect_code(status, 128 + number);
+}
+
+static void test_signals_end_the_start_of_the_first_process(void **state)
+{
+    static const int numbers[] = {SIGTERM, SIGINT};
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct child child = child_start(end_first_process, (void *)&numbers[i]);
+        child_join(&child);
+    }
+}
+
 /* ---- a lock that another user made ---- */
 
 enum { LOCK_HOLDER = 65534, VICTIM = 12345 };
@@ -787,6 +866,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_foreign_lock_names_its_owner),
         cmocka_unit_test(test_foreign_socket_names_its_owner),
         cmocka_unit_test(test_low_limits_are_explained),
+        cmocka_unit_test(test_file_size_is_raised_or_named),
+        cmocka_unit_test(test_signals_end_the_start_of_the_first_process),
         cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_default_directory),
     };

@@ -28,11 +28,23 @@ static void free_names(int count, char **names)
     free(names);
 }
 
+static shuf_status fail_of_variables(int result, struct shuf__error *error)
+{
+    const char *count = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+    return shuf__fail(error, SHUF_INVALID,
+                      "LISTEN_FDS %.32s, LISTEN_PID %.32s: %s; expected the number of descriptors "
+                      "that the service manager passes from 3 on, and the process",
+                      count ? count : "", pid ? pid : "", strerror(-result));
+}
+
 shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
 {
     char **names = NULL;
-    int count = sd_listen_fds_with_names(1, &names);
+    const int passed = sd_listen_fds(0),
+              count = passed < 0 ? 0 : sd_listen_fds_with_names(1, &names);
     *fd = -1;
+    if (passed < 0)
+        return fail_of_variables(passed, error);
     if (count == 0)
         return SHUF_OK;
     int found = count > 0 ? find_descriptor(count, names) : -1;
