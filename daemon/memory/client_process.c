@@ -186,23 +186,27 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
     return SHUF_OK;
 }
 
-static bool is_listed(uint64_t id, const uint64_t *blocks, size_t count)
+static int compare_ids(const void *a, const void *b)
 {
-    for (size_t i = 0; i < count; i++)
-        if (blocks[i] == id)
-            return true;
-    return false;
+    const uint64_t k = *(const uint64_t *)a, l = *(const uint64_t *)b;
+    return (k > l) - (k < l);
 }
 
-/* Walks through the mappings once, because there may be many. */
-void shuf__client_unmapped(struct shuf__client *client, const uint64_t *blocks, size_t count)
+/* Walks through the mappings at most once, because there may be many. A connection has at most one
+ * mapping of a block, so the walk ends when it has found `count` of them. */
+void shuf__client_unmapped(struct shuf__client *client, uint64_t *blocks, size_t count)
 {
-    struct shuf__process_mapping *next,
-        *mapping = client->watch && count > 0 ? LIST_FIRST(&client->watch->mappings) : NULL;
-    for (; mapping; mapping = next) {
+    struct shuf__process_mapping *next, *mapping;
+    if (!client->watch || count == 0)
+        return;
+    qsort(blocks, count, sizeof *blocks, compare_ids);
+    size_t left = count;
+    for (mapping = LIST_FIRST(&client->watch->mappings); mapping && left > 0; mapping = next) {
         next = LIST_NEXT(mapping, of_process);
-        if (is_listed(mapping->allocation->id, blocks, count))
-            end_mapping(mapping);
+        if (!bsearch(&mapping->allocation->id, blocks, count, sizeof *blocks, compare_ids))
+            continue;
+        end_mapping(mapping);
+        left--;
     }
 }
 
