@@ -38,6 +38,7 @@ struct shuf__allocation {
     bool pending_free;    /* unused, but a process may still have it mapped */
     bool was_shared;      /* a process got a descriptor of the block */
     bool untracked;       /* host memory that a process without a connection may have mapped */
+    bool found_mapped;    /* at the last reading of the pool (pool.h) */
     LIST_HEAD(, shuf__process_mapping) mappings;
     /* Number of mappings by detached processes. The daemon cannot notify these processes that the
      * block has new contents. */
