@@ -102,20 +102,20 @@ static struct shuf__allocation *reuse(struct shuf__pool *pool,
  * block, or until the next reading (reading.h). */
 struct walk {
     struct shuf__pool *pool;
-    bool trusts; /* what the earlier walks have found */
+    bool reuses; /* the answers of the kernel to earlier walks, if a block was mapped */
 };
 
 static struct walk begin_walk(struct shuf__pool *pool)
 {
     const struct walk walk = {pool, shuf__reading_is_fresh(&pool->mapped_reading)};
-    if (!walk.trusts)
+    if (!walk.reuses)
         shuf__reading_begin(&pool->mapped_reading);
     return walk;
 }
 
 static void end_walk(const struct walk *walk)
 {
-    if (!walk->trusts)
+    if (!walk->reuses)
         shuf__reading_end(&walk->pool->mapped_reading);
 }
 
@@ -125,7 +125,7 @@ static bool may_evict(const struct walk *walk, struct shuf__allocation *allocati
 {
     if (!all && allocation->contents)
         return false;
-    if (!walk->trusts || !allocation->found_mapped)
+    if (!walk->reuses || !allocation->found_mapped)
         allocation->found_mapped = !shuf__allocation_is_unmapped(allocation);
     return !allocation->found_mapped;
 }

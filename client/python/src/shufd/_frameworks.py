@@ -19,6 +19,7 @@ _LOADERS = ("accelerate.data_loader", "lightning.fabric.wrappers", "lightning_fa
 
 
 def _frames() -> Iterator[FrameType]:
+    """The frames below the function that asks: its callers, the nearest first."""
     frame = sys._getframe(2).f_back
     while frame is not None:
         yield frame

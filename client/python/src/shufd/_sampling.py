@@ -225,7 +225,6 @@ class Resumable:
     """
 
     _free = frozenset({"epoch"})  # the fields that a loaded state may change
-    _counts_iterations = False  # without set_epoch(), each iteration has another epoch
 
     def __init__(self, data: Sized) -> None:
         self._data = data
@@ -256,10 +255,9 @@ class Resumable:
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration, and takes the length of the data. An iteration that continues
         a loaded state of this epoch keeps its place, any other begins at the beginning. A call that a loader of
-        accelerate or Lightning Fabric makes by itself selects no other place than these two methods have."""
+        accelerate or Lightning Fabric makes by itself does not change a place that the job has selected."""
         epoch = u64("epoch", epoch)
-        is_chosen = self._counts_iterations or self._is_set or self._is_loaded
-        if is_chosen and _frameworks.sets_epoch_by_itself():
+        if (self._is_set or self._is_loaded) and _frameworks.sets_epoch_by_itself():
             return
         if epoch != self._epoch or self._resume is None:
             self._move(epoch, 0)
@@ -361,7 +359,8 @@ class Resumable:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, which any number of ranks may have
         saved. Takes constant time. If the state is at the end of its epoch, this iteration is empty, `epoch` is
-        the next epoch, and set_epoch() selects it. A later epoch that set_epoch() has selected already stays.
+        the next epoch, and set_epoch() selects it. A later epoch that set_epoch() has selected already
+        stays. If the state is before the end, the later epoch follows after the rest of this one.
         Fails with Invalid for a state of other data, seed, algorithm or class."""
         kept, self._n = self._n, len(self._data)
         try:

@@ -176,8 +176,6 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     the order of a state.
     """
 
-    _counts_iterations = True
-
     def __init__(
         self,
         data_source: Sized,
