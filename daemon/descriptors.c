@@ -4,7 +4,6 @@
  */
 #include "descriptors.h"
 
-#include "check.h"
 #include "net/closing.h"
 
 #include <dirent.h>
