@@ -699,6 +699,41 @@ static void test_file_size_is_raised_or_named(void **state)
     }
 }
 
+/* A user of whom no other test has processes. */
+enum { USER_WITH_FEW_PROCESSES = 12359, FEW_PROCESSES = 6 };
+
+static void start_with_few_processes(int channel, void *context)
+{
+    static const char text[] = "threads 4: 11 more threads cannot be started: Resource temporarily "
+                               "unavailable; raise the limits of processes (ulimit -u, pids.max";
+    const char *arguments[] = {"--no-config", "--backend", "cpu",     "--threads", "4",
+                               "--socket",    context,     "--check", NULL};
+    static const char *const version[] = {"--version", NULL};
+    const struct rlimit few = {FEW_PROCESSES, FEW_PROCESSES};
+    char output[1024];
+    (void)channel;
+    if (harness_run(version, output, sizeof output) != 0)
+        return; /* the daemon is in a folder that only root can enter */
+    assert_int_equal(setrlimit(RLIMIT_NPROC, &few), 0);
+    shufd_expect_exit(arguments, EX_OSERR, text);
+    arguments[7] = NULL;
+    shufd_expect_exit(arguments, EX_OSERR, text);
+}
+
+static void test_few_processes_are_explained(void **state)
+{
+    struct harness h;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_true(harness_prepare(&h, "cpu", NULL));
+    assert_int_equal(chmod(h.directory, 01777), 0);
+    const struct child child =
+        child_start_as(USER_WITH_FEW_PROCESSES, start_with_few_processes, h.socket);
+    child_join(&child);
+    assert_true(harness_stop(&h));
+}
+
 /* ---- the first process of a PID namespace ---- */
 
 /* Nobody reads its output, so shufd stays in its start. */
@@ -867,6 +902,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_foreign_socket_names_its_owner),
         cmocka_unit_test(test_low_limits_are_explained),
         cmocka_unit_test(test_file_size_is_raised_or_named),
+        cmocka_unit_test(test_few_processes_are_explained),
         cmocka_unit_test(test_signals_end_the_start_of_the_first_process),
         cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_default_directory),
