@@ -41,8 +41,8 @@ uint64_t shuf__limits_file_size(void)
     return (uint64_t)size.rlim_cur;
 }
 
-shuf_status shuf__limits_check(struct shuf__error *error)
+shuf_status shuf__limits_check(const struct shuf__config *config, struct shuf__error *error)
 {
     raise_file_size();
-    return check_stack(error) ? error->status : shuf__descriptors_check(error);
+    return check_stack(error) ? error->status : shuf__descriptors_check(config, error);
 }
