@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -777,6 +778,7 @@ static void test_few_processes_are_explained(void **state)
 static _Noreturn void print_to_full_pipe(void)
 {
     int out[2];
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
     if (pipe2(out, O_NONBLOCK) != 0)
         _exit(EX_OSERR);
     while (write(out[1], "", 1) > 0)
