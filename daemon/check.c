@@ -10,7 +10,6 @@
 #include "handlers/service_name.h"
 #include "memory/transport.h"
 #include "net/listener.h"
-#include "process_limits.h"
 #include "units.h"
 
 #include <errno.h>
@@ -19,6 +18,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -98,11 +98,20 @@ static void warn_of_pool(const struct limits *limits, uint64_t share,
         describe(limits->memory, share, memory));
 }
 
+/* The most bytes that a file may have, and so a result in host memory. UINT64_MAX: no limit. */
+static uint64_t file_size_limit(void)
+{
+    struct rlimit size;
+    if (getrlimit(RLIMIT_FSIZE, &size) != 0 || size.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return (uint64_t)size.rlim_cur;
+}
+
 /* Without memfds (shuf__check_file_leases()), the limit of files does not matter. */
 static void check_file_size(const struct limits *limits, uint64_t most, const struct shuf__log *log)
 {
     char size[SHUF__UNITS_TEXT], memory[SHUF__UNITS_TEXT];
-    const uint64_t limit = shuf__limits_file_size();
+    const uint64_t limit = file_size_limit();
     if (limits->kind == SHUF__MEMORY_MEMFD && limit < most && !*shuf__transport_memfd_fault())
         shuf__log(log, SHUF__LOG_WARNING,
                   "file size: the limit is %s, so larger results fail, although host_memory is %s; "

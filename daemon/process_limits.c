@@ -33,14 +33,6 @@ static void raise_file_size(void)
     setrlimit(RLIMIT_FSIZE, &size); /* if it fails, the old limit stays */
 }
 
-uint64_t shuf__limits_file_size(void)
-{
-    struct rlimit size;
-    if (getrlimit(RLIMIT_FSIZE, &size) != 0 || size.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    return (uint64_t)size.rlim_cur;
-}
-
 shuf_status shuf__limits_check(const struct shuf__config *config, struct shuf__error *error)
 {
     raise_file_size();

@@ -8,13 +8,8 @@
 #include "config/config.h"
 #include "error.h"
 
-#include <stdint.h>
-
 /* Raises the limits of open files and of the size of files. Fails with SHUF_IO if a limit is too
  * low. */
 shuf_status shuf__limits_check(const struct shuf__config *config, struct shuf__error *error);
-
-/* The most bytes that a file may have, and so a result in host memory. UINT64_MAX: no limit. */
-uint64_t shuf__limits_file_size(void);
 
 #endif

@@ -556,9 +556,11 @@ static void map_by_many_connections(int channel, void *context)
         for (uint64_t seed = 0; seed < LEASES && mapped < 10; seed++, mapped++)
             wire_release(w[i], wire_lease(w[i], 1000, seed, own)->lease, 0);
     }
-    assert_int_equal(
-        try_lease(w[OTHERS], 1000, 9, false, "user_leases 10: user 61000 has 10 blocks "),
-        SHUF_BUSY);
+    Shuf__Permute permute = wire_permutation(1000, own);
+    wire_send_permute(w[OTHERS], &permute);
+    const Shuf__Reply *reply = wire_receive(w[OTHERS]);
+    assert_int_equal(status_of(reply, "user_leases 10: user 61000 has 10 blocks "), SHUF_BUSY);
+    assert_true(reply->unmap);
     wire_close(w[1]); /* its mappings end */
     for (int i = 0; try_lease(w[OTHERS], 1000, 9, false, "user_leases 10: ") != SHUF_OK; i++) {
         assert_true(i < 2000);
@@ -573,6 +575,22 @@ static void mappings_of_all_connections(void **state)
 {
     (void)state;
     const struct child child = child_start_as(GREEDY_UID, map_by_many_connections, NULL);
+    child_join(&child);
+}
+
+/* The daemon knows the process by its first connection, which has another user. */
+static void map_as_another_user(int channel, void *context)
+{
+    struct wire *first = wire_greet(&h);
+    assert_int_equal(seteuid(GREEDY_UID), 0);
+    map_by_many_connections(channel, context);
+    wire_close(first);
+}
+
+static void mappings_of_a_process_with_two_users(void **state)
+{
+    (void)state;
+    const struct child child = child_start(map_as_another_user, NULL);
     child_join(&child);
 }
 
@@ -606,6 +624,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_ready_block_is_no_exception, start_with_pool, stop),
         cmocka_unit_test_setup_teardown(leases_of_all_connections, start_with_few_leases, stop),
         cmocka_unit_test_setup_teardown(mappings_of_all_connections, start_with_few_leases, stop),
+        cmocka_unit_test_setup_teardown(mappings_of_a_process_with_two_users, start_with_few_leases,
+                                        stop),
         cmocka_unit_test_setup_teardown(blocks, start_with_few_blocks, stop),
     };
     closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */

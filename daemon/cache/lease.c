@@ -78,6 +78,17 @@ static void end_old_prefetches(struct shuf__lease_list *owner,
         end_prefetch(owner, NULL);
 }
 
+/* Each mapping has a record, which stays after the lease has ended. */
+static shuf_status refuse_mappings(const struct shuf__lease_list *owner, struct shuf__error *error)
+{
+    owner->all->allocations->shortages++;
+    return shuf__fail(error, SHUF_BUSY,
+                      "user_leases %" PRIu64 ": user %" PRIu32 " has %" PRIu64
+                      " blocks that its connections have not reported as unmapped; unmap some, or "
+                      "close a connection",
+                      owner->all->user_limit, owner->account->uid, owner->account->mappings);
+}
+
 shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner, struct shuf__error *error)
 {
     const uint64_t most = owner->all->limit, most_of_user = owner->all->user_limit;
@@ -89,11 +100,7 @@ shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner, struct
     if (shuf__uid_is_privileged(owner->account->uid))
         return SHUF_OK;
     if (owner->account->mappings >= most_of_user)
-        return shuf__fail(error, SHUF_BUSY,
-                          "user_leases %" PRIu64 ": user %" PRIu32 " has %" PRIu64
-                          " blocks that its connections have not reported as unmapped; unmap some, "
-                          "or close a connection",
-                          most_of_user, owner->account->uid, owner->account->mappings);
+        return refuse_mappings(owner, error);
     if (owner->account->leases < most_of_user)
         return SHUF_OK;
     return shuf__fail(error, SHUF_BUSY,
@@ -183,9 +190,11 @@ void shuf__leases_end(struct shuf__lease_list *owner)
     shuf__lease_end_prefetches(owner);
 }
 
-void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop)
+void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop,
+                       struct shuf__allocations *allocations)
 {
     leases->loop = loop;
+    leases->allocations = allocations;
     shuf__ids_init(&leases->ids);
 }
 

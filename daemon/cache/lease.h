@@ -24,8 +24,9 @@ enum {
 /* All leases. */
 struct shuf__leases {
     uv_loop_t *loop;
+    struct shuf__allocations *allocations;
     uint64_t limit;      /* leases of one connection */
-    uint64_t user_limit; /* of all connections of one user */
+    uint64_t user_limit; /* of all connections of one user; also of their mappings */
     struct shuf__lease_table table;
     struct shuf__ids ids;
 };
@@ -51,13 +52,15 @@ struct shuf__lease {
     LIST_ENTRY(shuf__lease) of_owner;
 };
 
-void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop);
+void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop,
+                       struct shuf__allocations *allocations);
 
 /* Call when all leases have ended. */
 void shuf__leases_free(struct shuf__leases *leases);
 
-/* Fails with SHUF_BUSY if the connection or its user cannot have another lease. Call it before the
- * result is computed. */
+/* Fails with SHUF_BUSY if the connection or its user cannot have another lease. If that is because
+ * of mappings, counts a shortage, so that clients unmap blocks. Call it before the result is
+ * computed. */
 shuf_status shuf__lease_check_limit(const struct shuf__lease_list *owner,
                                     struct shuf__error *error);
 

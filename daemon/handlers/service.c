@@ -103,7 +103,7 @@ void shuf__service_init(struct shuf__service *service, uv_loop_t *loop,
     shuf__keyring_init(&service->keyring);
     shuf__cache_init(&service->cache, &service->pool, &service->keyring);
     shuf__process_watches_init(&service->process_watches, loop, &service->allocations);
-    shuf__leases_init(&service->leases, loop);
+    shuf__leases_init(&service->leases, loop, &service->allocations);
     shuf__spin_init(&service->spin, loop);
     init_sessions(service);
     shuf__service_configure(service);

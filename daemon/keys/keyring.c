@@ -105,15 +105,18 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
 /* ---- one key ---- */
 
 /* Finds out whether the client may use the key. False, with errno, if its groups cannot be read.
- * Reads them also if there is no such key (NULL). Else the time of a refusal would tell this. */
+ * Reads them also if the key has no group, or if there is no such key (NULL). Else the time of a
+ * refusal would tell this. */
 static bool find_right(const struct shuf__key_facts *key, uid_t uid, int socket, bool *may_use)
 {
+    const bool has_group = key && key->has_group;
     bool is_member = false;
     *may_use = key && shuf__uid_is_privileged(uid);
-    if (*may_use || (key && !key->has_group))
+    if (*may_use)
         return true;
-    const bool is_known = shuf__peer_find_group(socket, key ? key->group : (gid_t)-1, &is_member);
-    *may_use = key && is_member;
+    const bool is_known =
+        shuf__peer_find_group(socket, has_group ? key->group : (gid_t)-1, &is_member);
+    *may_use = has_group && is_member;
     return is_known;
 }
 

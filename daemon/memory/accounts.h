@@ -23,7 +23,7 @@ struct shuf__account {
     unsigned refs;
     uint64_t clients, leases, prefetches;
     uint64_t processes;                 /* whose first connection the user made (process.h) */
-    uint64_t mappings;                  /* that processes of the user may have (client_process.h) */
+    uint64_t mappings;                  /* that its connections may have (client_process.h) */
     uint64_t blocks;                    /* charged to the user */
     uint64_t bytes[SHUF__SIDES];        /* of these blocks */
     uint64_t idle[SHUF__SIDES];         /* of these bytes: kept for reuse (pool.h) */

@@ -96,11 +96,38 @@ static struct shuf__allocation *reuse(struct shuf__pool *pool,
 
 /* ---- eviction ---- */
 
+/* A walk through the idle allocations, which asks the kernel about each block. A user may keep
+ * thousands of them mapped and send requests that are refused. So if the walks have taken much
+ * time, a block that was mapped counts as mapped until the client reports that it has unmapped the
+ * block, or until the next reading (reading.h). */
+struct walk {
+    struct shuf__pool *pool;
+    bool trusts; /* what the earlier walks have found */
+};
+
+static struct walk begin_walk(struct shuf__pool *pool)
+{
+    const struct walk walk = {pool, shuf__reading_is_fresh(&pool->mapped_reading)};
+    if (!walk.trusts)
+        shuf__reading_begin(&pool->mapped_reading);
+    return walk;
+}
+
+static void end_walk(const struct walk *walk)
+{
+    if (!walk->trusts)
+        shuf__reading_end(&walk->pool->mapped_reading);
+}
+
 /* Spare allocations may be evicted, the others only if `all`. A mapped block is not evicted,
  * because that frees no memory. */
-static bool may_evict(const struct shuf__allocation *allocation, bool all)
+static bool may_evict(const struct walk *walk, struct shuf__allocation *allocation, bool all)
 {
-    return (all || !allocation->contents) && shuf__allocation_is_unmapped(allocation);
+    if (!all && allocation->contents)
+        return false;
+    if (!walk->trusts || !allocation->found_mapped)
+        allocation->found_mapped = !shuf__allocation_is_unmapped(allocation);
+    return !allocation->found_mapped;
 }
 
 static struct shuf__need need_of(const struct shuf__memory_request *request, uint64_t size)
@@ -128,14 +155,16 @@ static bool evict_from(struct shuf__pool *pool, enum shuf__side side, const stru
                        bool all, bool own)
 {
     bool any = false;
+    const struct walk walk = begin_walk(pool);
     struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
     for (; allocation && !shuf__room_has(pool->allocations, need, NULL); allocation = next) {
         next = TAILQ_NEXT(allocation, in_lru);
-        if ((own && allocation->uid != need->uid) || !may_evict(allocation, all))
+        if ((own && allocation->uid != need->uid) || !may_evict(&walk, allocation, all))
             continue;
         shuf__pool_evict(pool, allocation);
         any = true;
     }
+    end_walk(&walk);
     return any;
 }
 
@@ -155,14 +184,15 @@ static bool evict(struct shuf__pool *pool, const struct shuf__need *need, bool a
 }
 
 /* Adds what eviction would free, until there is room. */
-static void add_evictable(const struct shuf__pool *pool, enum shuf__side side,
+static void add_evictable(struct shuf__pool *pool, enum shuf__side side,
                           const struct shuf__need *need, bool all, struct shuf__freed *freed)
 {
-    const struct shuf__allocation *allocation;
+    const struct walk walk = begin_walk(pool);
+    struct shuf__allocation *allocation;
     TAILQ_FOREACH (allocation, &pool->lru[side], in_lru) {
         if (shuf__room_has(pool->allocations, need, freed))
-            return;
-        if (!may_evict(allocation, all))
+            break;
+        if (!may_evict(&walk, allocation, all))
             continue;
         const uint64_t bytes = side == shuf__side_of(need->kind) ? allocation->bytes : 0;
         const bool own = allocation->uid == need->uid;
@@ -171,11 +201,12 @@ static void add_evictable(const struct shuf__pool *pool, enum shuf__side side,
         freed->own_bytes += own ? bytes : 0;
         freed->own_blocks += own;
     }
+    end_walk(&walk);
 }
 
 /* Whether eviction would make room, together with `freed`. Adds the memory that it would free to
  * *freed. A caller asks first, because it evicts nothing if the room would still be too small. */
-static bool could_evict(const struct shuf__pool *pool, const struct shuf__need *need, bool all,
+static bool could_evict(struct shuf__pool *pool, const struct shuf__need *need, bool all,
                         struct shuf__freed *freed)
 {
     const enum shuf__side side = shuf__side_of(need->kind);

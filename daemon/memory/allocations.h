@@ -38,6 +38,7 @@ struct shuf__allocation {
     bool pending_free;    /* unused, but a process may still have it mapped */
     bool was_shared;      /* a process got a descriptor of the block */
     bool untracked;       /* host memory that a process without a connection may have mapped */
+    bool found_mapped;    /* at the last reading of the pool (pool.h) */
     LIST_HEAD(, shuf__process_mapping) mappings;
     /* Number of mappings by detached processes. The daemon cannot notify these processes that the
      * block has new contents. */
@@ -91,10 +92,10 @@ struct shuf__allocations {
     uv_timer_t sweep; /* the next sweep of pending_free */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
-    uint64_t freeing; /* blocks not in `count` whose descriptors are still open */
-    uint64_t buffers; /* of `count` */
-    uint64_t
-        shortages; /* number of times that memory was short; clients then unmap unused blocks */
+    uint64_t freeing;   /* blocks not in `count` whose descriptors are still open */
+    uint64_t buffers;   /* of `count` */
+    uint64_t shortages; /* number of times that memory or leases were short; clients then unmap
+                           unused blocks */
     uint64_t max_count; /* limit of `count` and `freeing`: each may need a descriptor */
     struct shuf__reading buffers_reading; /* of the bytes that clients have written to buffers */
     struct shuf__reading mapped_reading;  /* client_process.h */

@@ -17,6 +17,8 @@ struct shuf__process_watch {
     struct shuf__process_watches *all;
     struct shuf__client *client;   /* NULL: detached, the connection has ended */
     struct shuf__process *process; /* a reference */
+    struct shuf__account
+        *account; /* a reference: of the connection's user, whom mappings count for */
     struct shuf__process_observer observer;
     unsigned refs; /* one until close_watch(), and one of each function that uses it */
     uint64_t only_mapped[SHUF__SIDES]; /* bytes, while they are counted */
@@ -39,6 +41,7 @@ static void close_watch(struct shuf__process_watch *watch)
         LIST_REMOVE(watch, link);
     shuf__process_stop_observing(&watch->observer);
     shuf__process_unref(watch->process);
+    shuf__account_unref(watch->account);
     unref_watch(watch);
 }
 
@@ -68,7 +71,7 @@ static bool add_mapping(struct shuf__process_watch *watch, struct shuf__allocati
         return false;
     mapping->watch = watch;
     mapping->allocation = allocation;
-    watch->process->account->mappings++;
+    watch->account->mappings++;
     *recent(watch, allocation->number) = mapping;
     LIST_INSERT_HEAD(&watch->mappings, mapping, of_process);
     LIST_INSERT_HEAD(&allocation->mappings, mapping, of_allocation);
@@ -86,7 +89,8 @@ static void remove_mapping(struct shuf__process_mapping *mapping)
     LIST_REMOVE(mapping, of_allocation);
     if (!watch->client)
         mapping->allocation->detached--;
-    watch->process->account->mappings--;
+    mapping->allocation->found_mapped = false; /* so the kernel is asked again */
+    watch->account->mappings--;
     free(mapping);
     if (!watch->client && LIST_EMPTY(&watch->mappings))
         close_watch(watch);
@@ -148,6 +152,11 @@ static struct shuf__process_watch *make_watch(struct shuf__client *client)
     struct shuf__process_watch *watch = calloc(1, sizeof *watch);
     if (!watch)
         return NULL;
+    watch->account = shuf__account_of(client->all->processes.accounts, client->uid);
+    if (!watch->account) {
+        free(watch);
+        return NULL;
+    }
     watch->all = client->all;
     watch->refs = 1;
     watch->client = client;
@@ -178,23 +187,27 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
     return SHUF_OK;
 }
 
-static bool is_listed(uint64_t id, const uint64_t *blocks, size_t count)
+static int compare_ids(const void *a, const void *b)
 {
-    for (size_t i = 0; i < count; i++)
-        if (blocks[i] == id)
-            return true;
-    return false;
+    const uint64_t k = *(const uint64_t *)a, l = *(const uint64_t *)b;
+    return (k > l) - (k < l);
 }
 
-/* Walks through the mappings once, because there may be many. */
-void shuf__client_unmapped(struct shuf__client *client, const uint64_t *blocks, size_t count)
+/* Walks through the mappings at most once, because there may be many. A connection has at most one
+ * mapping of a block, so the walk ends when it has found `count` of them. */
+void shuf__client_unmapped(struct shuf__client *client, uint64_t *blocks, size_t count)
 {
-    struct shuf__process_mapping *next,
-        *mapping = client->watch && count > 0 ? LIST_FIRST(&client->watch->mappings) : NULL;
-    for (; mapping; mapping = next) {
+    struct shuf__process_mapping *next, *mapping;
+    if (!client->watch || count == 0)
+        return;
+    qsort(blocks, count, sizeof *blocks, compare_ids);
+    size_t left = count;
+    for (mapping = LIST_FIRST(&client->watch->mappings); mapping && left > 0; mapping = next) {
         next = LIST_NEXT(mapping, of_process);
-        if (is_listed(mapping->allocation->id, blocks, count))
-            end_mapping(mapping);
+        if (!bsearch(&mapping->allocation->id, blocks, count, sizeof *blocks, compare_ids))
+            continue;
+        end_mapping(mapping);
+        left--;
     }
 }
 
@@ -289,13 +302,14 @@ static void merge_mapping(struct shuf__process_mapping *mapping,
                           struct shuf__process_watch *detached)
 {
     LIST_REMOVE(mapping, of_process);
+    mapping->watch->account->mappings--;
     if (find_mapping(detached, mapping->allocation)) {
         LIST_REMOVE(mapping, of_allocation);
-        mapping->watch->process->account->mappings--;
         free(mapping);
         return;
     }
     mapping->watch = detached;
+    detached->account->mappings++;
     mapping->allocation->detached++;
     LIST_INSERT_HEAD(&detached->mappings, mapping, of_process);
 }

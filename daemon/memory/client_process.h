@@ -54,8 +54,8 @@ shuf_status shuf__client_add_mapping(struct shuf__client *client,
                                      struct shuf__error *error);
 
 /* Call when the client reports that it has unmapped the blocks with these ids. Ignores other ids.
- */
-void shuf__client_unmapped(struct shuf__client *client, const uint64_t *blocks, size_t count);
+ * Sorts the ids. */
+void shuf__client_unmapped(struct shuf__client *client, uint64_t *blocks, size_t count);
 
 /* Call when the client reports that it has unmapped all its blocks. */
 void shuf__client_unmapped_all(struct shuf__client *client);

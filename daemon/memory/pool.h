@@ -33,6 +33,7 @@ struct shuf__pool {
     struct shuf__idle_allocations lru[SHUF__SIDES]; /* least recently used first */
     void *sizes; /* tsearch(3): the classes that have idle allocations */
     unsigned idle_count[SHUF__SIDES];
+    struct shuf__reading mapped_reading; /* walks that ask the kernel which blocks are mapped */
     uv_timer_t trim;
     uint64_t idle_bytes[SHUF__SIDES];           /* includes the warm blocks */
     unsigned warm_sized[SHUF__SIDES];           /* idle allocations of the warm block's size */

@@ -19,7 +19,7 @@ SHIM = "tests/faults/libfault_shim.so"
 
 CANNOT_FAIL = {
     "works on memory of the caller":
-        "alphasort dirname dirfd explicit_bzero feof ferror fileno memcmp memcpy memmove memset memchr "
+        "alphasort bsearch dirname dirfd explicit_bzero feof ferror fileno memcmp memcpy memmove memset memchr "
         "sigaddset sigemptyset sigfillset sched_cpucount strcasecmp strcat strchr strchrnul strcmp strcpy strcspn "
         "strlen strncasecmp strncat strncmp strnlen strpbrk strrchr strsep strspn strstr strtok_r tdelete tfind "
         "sscanf snprintf sprintf vsnprintf strtod strtof strtol strtoul strtoull inet_pton",

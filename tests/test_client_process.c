@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A client reports blocks as unmapped: right for each list of ids, and a long list takes one walk
+ * through the mappings.
+ */
+#include <stdlib.h>
+
+/* Counts the mappings that the walk looks at. */
+static unsigned steps;
+#define bsearch(...) (steps++, (bsearch)(__VA_ARGS__))
+#include "memory/client_process.c"
+#undef bsearch
+
+#include "support/cmocka_all.h"
+
+enum { UID = 61000, MAPPINGS = 10000, IDS = 256 };
+
+static uv_loop_t loop;
+static struct shuf__allocations allocations;
+static struct shuf__process_watches watches;
+static struct shuf__client client;
+static struct shuf__allocation blocks[MAPPINGS];
+
+/* ---- a client with mappings ---- */
+
+static void map_again(struct shuf__allocation *block)
+{
+    bool fresh;
+    struct shuf__error error;
+    assert_int_equal(shuf__client_add_mapping(&client, block, &fresh, &error), SHUF_OK);
+    assert_true(fresh);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    shuf__accounts_init(&allocations.accounts);
+    shuf__process_watches_init(&watches, &loop, &allocations);
+    client = (struct shuf__client){.all = &watches, .socket = -1, .uid = UID};
+    client.process = shuf__process_of(&watches.processes, 0, UID);
+    assert_non_null(client.process);
+    for (uint64_t i = 0; i < MAPPINGS; i++) {
+        blocks[i] =
+            (struct shuf__allocation){.id = 7 * i + 1, .number = i, .kind = SHUF__MEMORY_MEMFD};
+        blocks[i].block.kind = SHUF__MEMORY_MEMFD;
+        map_again(&blocks[i]);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    shuf__client_detach(&client);
+    assert_null(shuf__account_find(&allocations.accounts, UID));
+    return uv_loop_close(&loop);
+}
+
+static uint64_t mappings(void)
+{
+    return shuf__account_find(&allocations.accounts, UID)->mappings;
+}
+
+static void report(const uint64_t *ids, size_t count)
+{
+    uint64_t sorted[IDS];
+    memcpy(sorted, ids, count * sizeof *ids);
+    steps = 0;
+    shuf__client_unmapped(&client, sorted, count);
+}
+
+/* ---- tests ---- */
+
+static void unknown_ids_take_one_walk(void **state)
+{
+    uint64_t ids[IDS];
+    (void)state;
+    for (uint64_t i = 0; i < IDS; i++)
+        ids[i] = 7 * (IDS - i) + 2;
+    report(ids, IDS);
+    assert_int_equal(steps, MAPPINGS);
+    assert_int_equal(mappings(), MAPPINGS);
+}
+
+static void walk_ends_with_the_last_id(void **state)
+{
+    struct shuf__allocation *newest = &blocks[MAPPINGS - 1];
+    (void)state;
+    report(&newest->id, 1);
+    assert_int_equal(steps, 1);
+    assert_int_equal(mappings(), MAPPINGS - 1);
+    map_again(newest);
+}
+
+static void known_ids_end_their_mappings(void **state)
+{
+    const uint64_t ids[] = {blocks[9000].id, 0, blocks[0].id, blocks[5].id, blocks[9000].id};
+    (void)state;
+    blocks[5].found_mapped = true;
+    report(ids, 5);
+    assert_false(blocks[5].found_mapped);
+    assert_int_equal(mappings(), MAPPINGS - 3);
+    map_again(&blocks[0]);
+    map_again(&blocks[5]);
+    map_again(&blocks[9000]);
+    report(ids, 0);
+    assert_int_equal(mappings(), MAPPINGS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_ids_take_one_walk),
+        cmocka_unit_test(walk_ends_with_the_last_id),
+        cmocka_unit_test(known_ids_end_their_mappings),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A client cannot learn from the time of a refusal whether a key exists: the daemon reads the
+ * groups of the client before each refusal.
+ */
+#include "keys/peer_groups.h"
+
+static bool find_group(int socket, gid_t group, bool *is_member);
+#define shuf__peer_find_group find_group
+#include "keys/keyring.c"
+#undef shuf__peer_find_group
+
+#include "support/cmocka_all.h"
+
+enum { UID = 61000, GROUP = 4711, PRIMARY = 0, SOCKET = 9 };
+
+static unsigned reads;
+static gid_t supplementary;
+
+static bool find_group(int socket, gid_t group, bool *is_member)
+{
+    assert_int_equal(socket, SOCKET);
+    if (group != PRIMARY)
+        reads++; /* also of the supplementary groups, which take longer */
+    *is_member = group == PRIMARY || group == supplementary;
+    return true;
+}
+
+static shuf_status admit(const char *name)
+{
+    static const struct shuf__keyring keyring = {
+        .set = {.facts = {{.name = "members", .generation = 1, .has_group = true, .group = GROUP},
+                          {.name = "root", .generation = 2}},
+                .count = 2}};
+    struct shuf__named_key key = {0};
+    struct shuf__error error;
+    strcpy(key.name, name);
+    reads = 0;
+    return shuf__keyring_admit(&keyring, UID, SOCKET, &key, &error);
+}
+
+static void each_refusal_reads_the_groups(void **state)
+{
+    static const char *const names[] = {"members", "root", "missing"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(admit(names[i]), SHUF_DENIED);
+        assert_int_equal(reads, 1);
+    }
+}
+
+static void only_members_are_admitted(void **state)
+{
+    (void)state;
+    supplementary = GROUP;
+    assert_int_equal(admit("members"), SHUF_OK);
+    assert_int_equal(admit("root"), SHUF_DENIED);
+    assert_int_equal(admit("missing"), SHUF_DENIED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_refusal_reads_the_groups),
+        cmocka_unit_test(only_members_are_admitted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
