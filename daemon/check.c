@@ -148,15 +148,10 @@ void shuf__check_file_leases(const struct shuf__log *log)
                   "host memory: /proc/meminfo: %s; so shufd does not know how much is free, and "
                   "only host_memory and control groups limit results; expected a whole /proc",
                   strerror(errno));
-    if (*shuf__transport_memfd_fault())
+    if (*shuf__transport_lending_fault())
         shuf__log(log, SHUF__LOG_WARNING,
-                  "host memory: %s; so results are copied and not lent (memfd); expected a mounted "
-                  "/proc and free memory",
-                  shuf__transport_memfd_fault());
-    else if (!shuf__transport_lends_host_memory())
-        shuf__log(log, SHUF__LOG_WARNING,
-                  "host memory: this kernel grants no file leases, so results are copied and not "
-                  "lent (memfd); expected fs.leases-enable = 1, and a kernel with F_SETLEASE");
+                  "host memory: results are copied and not lent (memfd): %s",
+                  shuf__transport_lending_fault());
 }
 
 /* A part without its % would be a few bytes. 0 means no limit. */

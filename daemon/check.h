@@ -18,7 +18,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log);
 void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__config *config,
                          const struct shuf__log *log);
 
-/* Logs a warning if the kernel does not allow to lend host memory to clients. */
+/* Logs a warning if the system does not allow to lend host memory to clients. */
 void shuf__check_file_leases(const struct shuf__log *log);
 
 /* The exit codes for a listener or a backend that cannot be opened. */

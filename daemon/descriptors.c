@@ -4,7 +4,6 @@
  */
 #include "descriptors.h"
 
-#include "check.h"
 #include "net/closing.h"
 
 #include <dirent.h>
@@ -15,14 +14,15 @@
 #include <unistd.h>
 
 enum {
-    RESERVED = 80, /* for the device's driver, the log, refused connections, a descriptor to be
-                      sent, and other files */
-    HTTP = 40,     /* for the HTTP server and its clients */
-    CLOSING = 64,  /* sockets that wait to be closed have one of 64 */
-    BLOCKS = 4,    /* blocks have at least one of four descriptors */
-    OF_CLIENT = 3, /* a connection, its process and its user */
-    SPARE = 16,    /* so that rounded parts are no smaller than those of connections */
-    LEAST = 26,    /* 21 of a daemon at rest, and those of a client with a lease */
+    RESERVED = 80,  /* for the device's driver, the log, refused connections, a descriptor to be
+                       sent, and other files */
+    HTTP = 40,      /* for the HTTP server and its clients */
+    CLOSING = 64,   /* sockets that wait to be closed have one of 64 */
+    BLOCKS = 4,     /* blocks have at least one of four descriptors */
+    OF_CLIENT = 3,  /* a connection, its process and its user */
+    SPARE = 16,     /* so that rounded parts are no smaller than those of connections */
+    LEAST = 26,     /* 21 of a daemon at rest, and those of a client with a lease */
+    LEAST_HTTP = 4, /* more: 3 of the HTTP server at rest, and a client of it */
 };
 
 static uint64_t inherited; /* descriptors of the process that has started the daemon */
@@ -50,16 +50,22 @@ static uint64_t open_files(void)
     return (uint64_t)files.rlim_cur;
 }
 
-shuf_status shuf__descriptors_check(struct shuf__error *error)
+static bool has_http(const struct shuf__config *config)
+{
+    return strcmp(config->metrics, "off") != 0;
+}
+
+shuf_status shuf__descriptors_check(const struct shuf__config *config, struct shuf__error *error)
 {
     const uint64_t files = open_files();
     inherited = count_inherited();
-    if (files >= LEAST + inherited)
+    const uint64_t least = LEAST + inherited + (has_http(config) ? LEAST_HTTP : 0);
+    if (files >= least)
         return SHUF_OK;
     return shuf__fail(error, SHUF_IO,
                       "open files: the limit is %" PRIu64 ", but shufd needs at least %" PRIu64
                       "; raise it with ulimit -n, or with LimitNOFILE= of the unit",
-                      files, LEAST + inherited);
+                      files, least);
 }
 
 struct shuf__descriptors shuf__descriptors_divide(uint64_t files, uint64_t clients)
@@ -86,8 +92,7 @@ struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
                                               const struct shuf__log *log)
 {
     const uint64_t files = open_files(), closing = room_for_closing(files),
-                   reserved = RESERVED + inherited + closing +
-                              (strcmp(config->metrics, "off") == 0 ? 0 : HTTP);
+                   reserved = RESERVED + inherited + closing + (has_http(config) ? HTTP : 0);
     struct shuf__descriptors found =
         shuf__descriptors_divide(files > reserved ? files - reserved : 0, config->clients);
     found.closing = closing;

@@ -21,7 +21,7 @@ struct shuf__descriptors {
 
 /* Raises the limit of open files, and counts the descriptors that the daemon has inherited. Fails
  * with SHUF_IO if the daemon cannot start with them. */
-shuf_status shuf__descriptors_check(struct shuf__error *error);
+shuf_status shuf__descriptors_check(const struct shuf__config *config, struct shuf__error *error);
 
 /* Divides `files` descriptors. Blocks have at least a quarter. Connections, client
  * processes and users have at most three for each of `clients` connections, and 16 more. */

@@ -212,7 +212,7 @@ int main(int argc, char **argv)
         shuf__config_print(&config, stdout);
         return EX_OK;
     }
-    if (shuf__limits_check(&error))
+    if (shuf__limits_check(&config, &error))
         return fail_start(&arguments, &config, &log, EX_OSERR, &error);
     /* Checked before the socket is opened. Else, if another daemon has the socket, that error would
      * hide this one. */

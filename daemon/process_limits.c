@@ -33,8 +33,8 @@ static void raise_file_size(void)
     setrlimit(RLIMIT_FSIZE, &size); /* if it fails, the old limit stays */
 }
 
-shuf_status shuf__limits_check(struct shuf__error *error)
+shuf_status shuf__limits_check(const struct shuf__config *config, struct shuf__error *error)
 {
     raise_file_size();
-    return check_stack(error) ? error->status : shuf__descriptors_check(error);
+    return check_stack(error) ? error->status : shuf__descriptors_check(config, error);
 }

@@ -81,19 +81,26 @@ static int start_with_two(void **state)
 }
 
 /* The limit cannot be raised again, so only the last tests set it. */
-static void start_with_files(rlim_t files)
+static void start_with_files(rlim_t files, int clients)
 {
     const struct rlimit few = {files, files};
     char config[64];
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    snprintf(config, sizeof config, "clients = %d\n", CONNECTIONS);
+    snprintf(config, sizeof config, "clients = %d\n", clients);
     start_with(config);
 }
 
 static int start_with_few_files(void **state)
 {
     (void)state;
-    start_with_files(FILES);
+    start_with_files(FILES, CONNECTIONS);
+    return 0;
+}
+
+static int start_with_too_many_clients(void **state)
+{
+    (void)state;
+    start_with_files(FILES, FILES);
     return 0;
 }
 
@@ -103,7 +110,7 @@ static int start_with_inherited_files(void **state)
     (void)state;
     for (int i = 0; i < INHERITED; i++)
         assert_int_equal(dup2(STDERR_FILENO, FIRST + i), FIRST + i);
-    start_with_files(FILES + INHERITED);
+    start_with_files(FILES + INHERITED, CONNECTIONS);
     for (int i = 0; i < INHERITED; i++)
         close(FIRST + i);
     return 0;
@@ -262,6 +269,19 @@ static void use_all_connections_of_one_process(void)
     await_descriptors(before);
 }
 
+/* All connections are of this process, so the limit of open files allows the most. */
+static void limit_of_files_is_named(void **state)
+{
+    enum { FIT = 72 };
+    struct wire *w[FIT];
+    (void)state;
+    for (int i = 0; i < FIT; i++)
+        w[i] = wire_greet(&h);
+    expect_refusal("clients 72: the most that the limit of open files allows; try again later");
+    for (int i = 0; i < FIT; i++)
+        wire_close(w[i]);
+}
+
 /* This process has no connection now. */
 static void processes_are_refused_before_descriptors_run_out(void **state)
 {
@@ -356,6 +376,7 @@ int main(int argc, char **argv)
                                         start_with_inherited_files, stop),
         cmocka_unit_test_setup_teardown(processes_are_refused_before_descriptors_run_out,
                                         start_with_few_files, stop),
+        cmocka_unit_test_setup_teardown(limit_of_files_is_named, start_with_too_many_clients, stop),
     };
     closefrom(STDERR_FILENO + 1); /* a daemon counts its inherited descriptors */
     random_start("connections");

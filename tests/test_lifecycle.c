@@ -12,12 +12,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -664,6 +666,42 @@ static void test_low_limits_are_explained(void **state)
                                  "it with ulimit -s");
 }
 
+/* The least limit with metrics suffices for a lease and a reader of the metrics at a time. */
+static void serve_with_few_files(int channel, void *context)
+{
+    enum { LEAST = 30 };
+    const uint16_t port = (uint16_t)(20000 + getpid() % 10000); /* tests run at the same time */
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char place[32];
+    const char *extra[] = {"--metrics", place, NULL};
+    const char *check[] = {"--socket", "/tmp/none", "--metrics", place, "--check", NULL};
+    struct harness h;
+    (void)channel;
+    (void)context;
+    closefrom(STDERR_FILENO + 1);
+    snprintf(place, sizeof place, "127.0.0.1:%u", port);
+    assert_true(harness_prepare(&h, "cpu", extra));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LEAST, LEAST}), 0);
+    assert_true(harness_restart(&h));
+    struct wire *w = wire_greet(&h); /* the HTTP server has started too */
+    const int reader = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(reader, (const struct sockaddr *)&address, sizeof address), 0);
+    wire_lease(w, 1000, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_close(w);
+    close(reader);
+    assert_true(harness_stop(&h));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LEAST - 1, LEAST - 1}), 0);
+    shufd_expect_exit(check, EX_OSERR, "the limit is 29, but shufd needs at least 30; raise it");
+}
+
+static void test_least_files_include_those_of_metrics(void **state)
+{
+    (void)state;
+    const struct child child = child_start(serve_with_few_files, NULL);
+    child_join(&child);
+}
+
 /* Starts a daemon with the limit of the size of files, and reads its warning. The second limit is
  * only a soft one, which the daemon raises. */
 static void serve_with_file_size(int channel, void *context)
@@ -699,12 +737,48 @@ static void test_file_size_is_raised_or_named(void **state)
     }
 }
 
+/* A user of whom no other test has processes. */
+enum { USER_WITH_FEW_PROCESSES = 12359, FEW_PROCESSES = 6 };
+
+static void start_with_few_processes(int channel, void *context)
+{
+    static const char text[] = "threads 4: 11 more threads cannot be started: Resource temporarily "
+                               "unavailable; raise the limits of processes (ulimit -u, pids.max";
+    const char *arguments[] = {"--no-config", "--backend", "cpu",     "--threads", "4",
+                               "--socket",    context,     "--check", NULL};
+    static const char *const version[] = {"--version", NULL};
+    const struct rlimit few = {FEW_PROCESSES, FEW_PROCESSES};
+    char output[1024];
+    (void)channel;
+    if (harness_run(version, output, sizeof output) != 0)
+        return; /* the daemon is in a folder that only root can enter */
+    assert_int_equal(setrlimit(RLIMIT_NPROC, &few), 0);
+    shufd_expect_exit(arguments, EX_OSERR, text);
+    arguments[7] = NULL;
+    shufd_expect_exit(arguments, EX_OSERR, text);
+}
+
+static void test_few_processes_are_explained(void **state)
+{
+    struct harness h;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_true(harness_prepare(&h, "cpu", NULL));
+    assert_int_equal(chmod(h.directory, 01777), 0);
+    const struct child child =
+        child_start_as(USER_WITH_FEW_PROCESSES, start_with_few_processes, h.socket);
+    child_join(&child);
+    assert_true(harness_stop(&h));
+}
+
 /* ---- the first process of a PID namespace ---- */
 
 /* Nobody reads its output, so shufd stays in its start. */
 static _Noreturn void print_to_full_pipe(void)
 {
     int out[2];
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
     if (pipe2(out, O_NONBLOCK) != 0)
         _exit(EX_OSERR);
     while (write(out[1], "", 1) > 0)
@@ -866,7 +940,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_foreign_lock_names_its_owner),
         cmocka_unit_test(test_foreign_socket_names_its_owner),
         cmocka_unit_test(test_low_limits_are_explained),
+        cmocka_unit_test(test_least_files_include_those_of_metrics),
         cmocka_unit_test(test_file_size_is_raised_or_named),
+        cmocka_unit_test(test_few_processes_are_explained),
         cmocka_unit_test(test_signals_end_the_start_of_the_first_process),
         cmocka_unit_test(test_lock_held_by_other_user),
         cmocka_unit_test(test_default_directory),

@@ -90,17 +90,47 @@ static void serve(bool copies)
     assert_true(harness_stop(&h));
 }
 
-static void serve_without_call(int channel, void *call)
+struct refused {
+    int call;
+    const char *cause;
+};
+
+/* Log, status and refusal name the same cause. */
+static void expect_cause(const char *cause)
 {
+    static const shuf_lease_options memfd = {.transports = SHUF_MEMFD};
+    const shuf_permutation p = {.n = N, .seed = 7};
+    struct harness h;
+    shuf *handle;
+    shuf_lease *lease;
+    expect_warning(cause);
+    wire_start(&h, "cpu", "host_memory = 64Mi\n");
+    struct wire *w = wire_greet(&h);
+    assert_non_null(strstr(wire_ask_status(w)->lending_fault, cause));
+    wire_close(w);
+    assert_int_equal(shuf_connect(&handle, h.socket), SHUF_OK);
+    assert_int_equal(shuf_lease_take(handle, &p, &memfd, &lease), SHUF_DENIED);
+    assert_non_null(strstr(shuf_message(handle), cause));
+    shuf_close(handle);
+    assert_true(harness_stop(&h));
+}
+
+static void serve_without_call(int channel, void *context)
+{
+    const struct refused *refused = context;
     (void)channel;
-    forbid(*(const int *)call);
-    expect_warning("so results are copied and not lent (memfd)");
+    forbid(refused->call);
+    expect_warning("results are copied and not lent (memfd): ");
+    expect_cause(refused->cause);
     serve(true);
 }
 
 static void refused_calls(void **state)
 {
-    static const int calls[] = {SYS_memfd_create, SYS_ftruncate, SYS_fchmod};
+    static const struct refused calls[] = {
+        {SYS_memfd_create, "memfd_create: Operation not permitted; allow this call in the sandbox"},
+        {SYS_ftruncate, "ftruncate: Operation not permitted; allow this call in the sandbox"},
+        {SYS_fchmod, "fchmod: Operation not permitted; allow this call in the sandbox"}};
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const struct child child = child_start(serve_without_call, (void *)&calls[i]);

@@ -158,8 +158,9 @@ static void daemon_status_is_checked(void **state)
     expect_finding(checks, "memory", &patient, SHUF__FINDING_OK, "4 GiB for results", "");
     expect_finding(checks, "lending", &patient, SHUF__FINDING_OK, "host memory is lent", "");
     patient.daemon.copies_host = true;
-    expect_finding(checks, "lending", &patient, SHUF__FINDING_NOTE, "no file leases",
-                   "fs.leases-enable=1");
+    strcpy(patient.daemon.lending_fault, "/proc/self/fd: No such file or directory; mount /proc");
+    expect_finding(checks, "lending", &patient, SHUF__FINDING_NOTE,
+                   "(memfd): /proc/self/fd: No such file or directory", "mount /proc");
     expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured: only shufctl",
                    "");
     strcpy(patient.daemon.metrics, "127.0.0.1:9477");

@@ -54,8 +54,9 @@ typedef struct shuf_daemon {
     uint64_t computed;    /* results computed */
     uint64_t evicted;     /* results evicted for other results or programs */
     uint64_t log_dropped; /* lines of its log that were dropped, because the reader was too slow */
-    bool copies_host;     /* it lends no host memory (memfd): the kernel grants no file leases */
-    char metrics[256];    /* where it publishes metrics: an address, a file, or both; "": nowhere */
+    bool copies_host;     /* it lends no host memory (memfd) */
+    char lending_fault[256]; /* why it lends none: the cause, "; " and an advice */
+    char metrics[256]; /* where it publishes metrics: an address, a file, or both; "": nowhere */
     char metrics_fault[256]; /* why it does not at a configured place; "": no fault */
     char configuration[256]; /* the configuration file that it has read; "": none */
     unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */

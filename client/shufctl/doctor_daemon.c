@@ -220,13 +220,13 @@ static void check_memory(const struct shuf__patient *patient, struct shuf__findi
 
 static void check_lending(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
+    const char *fault = patient->daemon.lending_fault, *end = strstr(fault, "; ");
     if (!patient->daemon.copies_host)
         shuf__find(finding, SHUF__FINDING_OK, NULL, "host memory is lent (memfd)");
     else
-        shuf__find(finding, SHUF__FINDING_NOTE,
-                   "sysctl fs.leases-enable=1, as root, then restart shufd; a sandbox such as "
-                   "gVisor has no file leases",
-                   "the kernel grants no file leases, so results in host memory are copied");
+        shuf__find(finding, SHUF__FINDING_NOTE, end ? end + 2 : "see the log of the daemon",
+                   "results in host memory are copied and not lent (memfd): %.*s",
+                   (int)(end ? end - fault : (long)strlen(fault)), fault);
 }
 
 static long status_field(const char *text, const char *name)

@@ -50,7 +50,7 @@ static void print_results(const shuf_daemon *d)
            d->blocks, d->pending_free, d->buffers);
     print_idle(d);
     if (d->copies_host)
-        printf("memfd       refused: the kernel grants no file leases, so values are copied\n");
+        printf("memfd       refused, so values are copied: %s\n", d->lending_fault);
     if (d->log_dropped > 0)
         printf("log         %" PRIu64 " line%s dropped\n", d->log_dropped,
                d->log_dropped == 1 ? "" : "s");
@@ -152,6 +152,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
         shuf__json_integer(object, rows[i].key, rows[i].value);
     json_object_set_new(object, "copies_host", json_boolean(d->copies_host));
     shuf__json_text(object, "metrics", d->metrics);
+    shuf__json_text(object, "lending_fault", d->lending_fault);
     shuf__json_text(object, "metrics_fault", d->metrics_fault);
     shuf__json_text(object, "configuration", d->configuration);
     add_users(object, d);

@@ -111,7 +111,10 @@ struct shuf__lane *shuf__lane_start(struct shuf__lanes *lanes, struct shuf__erro
         uv_cond_destroy(&lane->changed);
     }
     free(lane);
-    shuf__fail(error, SHUF_IO, "engine: thread: %s", uv_strerror(result));
+    shuf__fail(error, SHUF_IO,
+               "engine: thread: %s; raise the limits of processes (ulimit -u, pids.max, TasksMax= "
+               "of the unit) and of memory (ulimit -v)",
+               uv_strerror(result));
     return NULL;
 }
 

@@ -150,6 +150,7 @@ void shuf__service_configure(struct shuf__service *service)
     service->leases.limit = config->leases;
     service->leases.user_limit = config->user_leases;
     service->sessions.slow_ns = config->slow_request;
+    service->sessions.configured = config->clients;
     service->sessions.frame_timeout_ms = shuf__config_ms(config->frame_timeout);
     shuf__spin_set(&service->spin, config->spin_time);
     shuf__pool_set_keep(&service->pool, shuf__config_ms(config->cache_time));

@@ -131,7 +131,8 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.queued = shuf__engine_queued(service->engine);
     status.queue_limit = service->config->queue;
     status.served = service->served;
-    status.copies_host = !shuf__transport_lends_host_memory();
+    status.lending_fault = (char *)(uintptr_t)shuf__transport_lending_fault();
+    status.copies_host = *status.lending_fault != '\0';
     status.log_dropped = shuf__log_losses(service->log).dropped;
     describe_metrics(service, places, &status);
     describe_memory(service, backend, &status);

@@ -90,9 +90,9 @@ static shuf_status check_same_user(struct shuf__client *client, struct shuf__err
                       "the daemon's own (cuda-fd crosses namespaces)");
 }
 
-bool shuf__transport_lends_host_memory(void)
+const char *shuf__transport_lending_fault(void)
 {
-    return shuf__memfd_knows_mappings();
+    return shuf__memfd_lending_fault();
 }
 
 const char *shuf__transport_memfd_fault(void)
@@ -105,12 +105,12 @@ const char *shuf__transport_memfd_fault(void)
 static shuf_status check_file_leases(struct shuf__client *client, struct shuf__error *error)
 {
     (void)client;
-    if (shuf__transport_lends_host_memory())
+    if (!*shuf__transport_lending_fault())
         return SHUF_OK;
-    return shuf__fail(
-        error, SHUF_DENIED,
-        "transport memfd: the daemon's kernel grants no file leases "
-        "(fs.leases-enable, or a sandbox), so results are copied: expected inline too");
+    return shuf__fail(error, SHUF_DENIED,
+                      "transport memfd: results are copied and not lent, so expected inline too: "
+                      "%s",
+                      shuf__transport_lending_fault());
 }
 
 static bool accepts(const struct shuf__accepted *accepted, Shuf__Transport transport)

@@ -31,9 +31,10 @@ shuf_status shuf__transport_pick(struct shuf__client *client, const struct shuf_
                                  const struct shuf__beside *beside, Shuf__Transport *transport,
                                  enum shuf__memory *kind, struct shuf__error *error);
 
-/* False if the kernel grants no file leases. The daemon then cannot learn when a lent block is
- * unmapped, so it refuses memfd and copies values. */
-bool shuf__transport_lends_host_memory(void);
+/* Why the daemon refuses memfd and copies values, with an advice; "": it lends host memory. Without
+ * file leases of the kernel, it cannot learn when a lent block is unmapped. The text stays valid.
+ */
+const char *shuf__transport_lending_fault(void);
 
 /* Why the daemon can make no host memory to lend; "": it can. The text stays valid. */
 const char *shuf__transport_memfd_fault(void);

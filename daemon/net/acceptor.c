@@ -51,6 +51,7 @@ static shuf_status check_connections(const struct shuf__acceptor *acceptor,
                                      const struct shuf__account *account, uid_t uid,
                                      struct shuf__error *error)
 {
+    const bool files_are_few = acceptor->sessions->limit < acceptor->sessions->configured;
     const struct claim claim = {
         .all = acceptor->sessions->count,
         .own = account ? account->clients : 0,
@@ -60,7 +61,7 @@ static shuf_status check_connections(const struct shuf__acceptor *acceptor,
         .configured = acceptor->of_user,
         .name = "clients",
         .unit = "connections",
-        .cause = "may be connected",
+        .cause = files_are_few ? "the limit of open files allows" : "may be connected",
     };
     return check_claim(&claim, uid, error);
 }

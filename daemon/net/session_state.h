@@ -39,6 +39,7 @@ struct shuf__sessions {
     struct shuf__ready_queue ready;
     uv_idle_t more;           /* active while sessions are ready, so that the loop does not sleep */
     uint64_t count, limit;    /* sessions now, and the most at a time */
+    uint64_t configured;      /* the key `clients`; `limit` is lower if files are few */
     bool draining;            /* the daemon ends, so a half-closed session closes at once */
     struct shuf__arena arena; /* memory of the request that is handled */
     void (*handle)(struct shuf__session *session, const Shuf__Request *request);

@@ -12,6 +12,7 @@
 #include "host/permute.h"
 #include "host/shuffle.h"
 #include "host/sums.h"
+#include "host/threads.h"
 #include "rank_index.h"
 
 #include <assert.h>
@@ -62,6 +63,8 @@ static shuf_status cpu_open(const char *device, unsigned threads, struct shuf__b
 {
     const struct shuf__simd_ops *simd = NULL;
     if (shuf__simd_choose(device, &simd, error))
+        return error->status;
+    if (shuf__threads_start(shuf__host_threads(threads), error))
         return error->status;
     struct cpu *cpu = calloc(1, sizeof *cpu);
     if (!cpu)

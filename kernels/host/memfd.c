@@ -145,20 +145,52 @@ bool shuf__memfd_is_unmapped(const struct shuf__block *block)
     return true;
 }
 
+enum { FAULT = 256 };
+
 static bool knows_mappings;
 static struct shuf__error no_memfd;
+static char lending_fault[FAULT];
+
+static const char *advice_for(const char *cause)
+{
+    static const struct {
+        const char *part, *advice;
+    } advices[] = {
+        {"/proc", "mount /proc"},
+        {"ftruncate: File too large", "raise ulimit -f, or LimitFSIZE= of the unit"},
+        {"Cannot allocate memory", "raise the limit of memory (ulimit -v), or free some"},
+        {"Too many open files", "raise ulimit -n, or LimitNOFILE= of the unit"}};
+    for (size_t i = 0; i < sizeof advices / sizeof *advices; i++)
+        if (strstr(cause, advices[i].part))
+            return advices[i].advice;
+    return "allow this call in the sandbox (seccomp)";
+}
+
+/* Without the size of the result, which is that of the test. */
+static void explain_no_memfd(void)
+{
+    const char *after = strstr(no_memfd.text, ": "), *cause = after ? after + 2 : no_memfd.text;
+    snprintf(lending_fault, sizeof lending_fault, "%.160s; %s, then restart shufd", cause,
+             advice_for(cause));
+}
 
 static void test_mappings(void)
 {
     struct shuf__block block;
-    if (alloc(1, false, &block, &no_memfd))
+    if (alloc(1, false, &block, &no_memfd)) {
+        explain_no_memfd();
         return;
+    }
     const bool before = shuf__memfd_is_unmapped(&block);
     const int shared = shuf__memfd_share(&block);
     const bool meanwhile = shuf__memfd_is_unmapped(&block);
     if (shared >= 0)
         close(shared);
     knows_mappings = before && shared >= 0 && !meanwhile && shuf__memfd_is_unmapped(&block);
+    if (!knows_mappings)
+        snprintf(lending_fault, sizeof lending_fault,
+                 "the kernel grants no file leases; sysctl fs.leases-enable=1, as root, then "
+                 "restart shufd; a sandbox such as gVisor has none");
     shuf__memfd_free(&block);
 }
 
@@ -173,4 +205,10 @@ const char *shuf__memfd_fault(void)
 {
     shuf__memfd_knows_mappings();
     return no_memfd.text;
+}
+
+const char *shuf__memfd_lending_fault(void)
+{
+    shuf__memfd_knows_mappings();
+    return lending_fault;
 }

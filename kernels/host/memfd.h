@@ -46,6 +46,10 @@ bool shuf__memfd_knows_mappings(void);
 /* Why this process can make no memfd, such as a missing /proc; "": it can. The text stays valid. */
 const char *shuf__memfd_fault(void);
 
+/* Why the daemon can lend no memfds: the cause, "; " and an advice. "": it can. The text stays
+ * valid. */
+const char *shuf__memfd_lending_fault(void);
+
 /* Whether no other process has the block open or mapped. False without file leases. */
 bool shuf__memfd_is_unmapped(const struct shuf__block *block);
 
