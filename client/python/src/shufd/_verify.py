@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import socket
 from typing import Any
@@ -12,6 +13,7 @@ from ._arguments import integer, seed_of, shown
 from ._errors import Error, IOFailure, Mismatch
 
 _N = 1_000_003
+_READERS = datetime.timedelta(seconds=10)  # a rank that has read the descriptions waits for the others at most so long
 
 
 def _description(client: Any, n: int, seed: int, epoch: int, algorithm: str) -> dict[str, Any]:
@@ -85,6 +87,16 @@ def _await(store: Any, key: str, rank: int) -> Any:
         raise IOFailure(f"verify: rank {rank} did not come; it may have ended: {error}") from error
 
 
+def _leave(store: Any, key: str, ranks: int) -> None:
+    """Waits for the other readers, because the store ends with the process of one of the ranks."""
+    try:
+        if store.add(f"{key}/readers", 1) == ranks:
+            store.set(f"{key}/read", "")
+        store.wait([f"{key}/read"], _READERS)
+    except RuntimeError:
+        pass  # another rank has ended; this one has read all that it needs
+
+
 def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
     store = dist.distributed_c10d._get_default_store()
     group = f"shufd/verify/{'-'.join(map(str, ranks))}"
@@ -92,6 +104,7 @@ def _compare(dist: Any, ranks: list[int], own: dict[str, Any]) -> None:
     mine = {"node": socket.gethostname(), **own}
     store.set(f"{key}/{dist.get_rank()}", json.dumps(mine))
     found = {rank: json.loads(_await(store, f"{key}/{rank}", rank)) for rank in ranks}
+    _leave(store, key, len(ranks))
     for rank, other in found.items():
         if "error" in other:
             name, message = other["error"]
