@@ -2,9 +2,8 @@
 """Which tests the quick suite runs, and the parts that hold the long ones.
 
 A pattern matches the whole name of a test. A test of the preset `dev` that no part names is in the quick
-suite. With a sanitizer the quick suite has one test for each parser, each kind of request, and each place
-where threads meet. Benchmarks, tools, further vector widths and Python run without a sanitizer only, except the test
-of the binding in C, python_client.
+suite. Benchmarks, tools, further vector widths and Python run without a sanitizer only, except the test of the binding
+in C, python_client.
 """
 import collections
 
@@ -26,22 +25,10 @@ SCRIPTS = (r"python_(?!client$).*|dashboards|exchange_model|exports.*|install_co
            r"metrics_doc|packaged_.*|postinst|shape|speed_again|units")
 NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak", "faults"))
 
-QUICK_ASAN = (r"fuzz_.*|message|frame|request.*|npy|format|inbox|reading|lease_table|spans|partition|"
-              r"(server|leases|cache|blocks|client|client_lease|client_exchange|shuffle_wire|buffer_wire|"
-              r"stream_wire|index|keys|config)\.cpu|"
-              r"client_peer|lease_peer|listing_peer|(kernels|shuffle|streams|exchange_device)\.cpu")
-QUICK_TSAN = r"device|turns|log\.cpu|(server|prefetch|cancel|in_use|client|warm_daemon)\.cpu|(kernels|shuffle)\.cpu"
-
 # Programs with one thread, and tests of the daemon's one loop. ThreadSanitizer has nothing to see in them.
 ONE_THREAD = (r"shufctl_(?!bench|top).*|fuzz_.*|box_muller|completion|control_characters|format|half|hostile_directory|"
               r"inline|install|options|primefold|snippets|(connections|flood|kept_memory|loop_turns|sent_sockets|"
               r"transports|user_limits)\.cpu|heap")
-
-QUICK = (
-    Run("dev", ".*"),
-    Run("asan", QUICK_ASAN),
-    Run("tsan", QUICK_TSAN),
-)
 
 KERNEL_TESTS = tuple(f"tests/test_{name}.c" for name in ("kernels", "slices", "rank_index", "shuffle", "streams",
                                                          "workspace"))
@@ -59,8 +46,8 @@ PARTS = (
     Part("launched", [Run("dev", LAUNCHED + "|python_torch")],
          (*PRODUCT, "docs/cluster.md", "docs/loaders.md")),
     Part("frameworks", [Run("dev", FRAMEWORKS)], (*BUILD, "client", "docs/cluster.md", "docs/loaders.md")),
-    Part("asan", [Run("asan", ".*", f"{QUICK_ASAN}|{NOT_SANITIZED}")], (*PRODUCT, *EXAMPLES, "packaging", "tools")),
-    Part("tsan", [Run("tsan", ".*", f"{QUICK_TSAN}|{NOT_SANITIZED}|{ONE_THREAD}")], (*C_PRODUCT, *EXAMPLES, "packaging", "tools")),
+    Part("asan", [Run("asan", ".*", NOT_SANITIZED)], (*PRODUCT, *EXAMPLES, "packaging", "tools")),
+    Part("tsan", [Run("tsan", ".*", f"{NOT_SANITIZED}|{ONE_THREAD}")], (*C_PRODUCT, *EXAMPLES, "packaging", "tools")),
     Part("old-kernel", [Run("dev", OLD_KERNEL)], C_PRODUCT),
     Part("endurance", [Run("dev", "soak|faults"), Run("asan", "soak|faults")], C_PRODUCT),
     Part("system", [], (*PRODUCT, "dashboards", "debian", "dev", "docs", "packaging", "systemd", "tools"),
@@ -70,8 +57,8 @@ PARTS = (
 # The tests of parts have all sizes and cases, apart from those with a sanitizer.
 ENVIRONMENT = {"dev": {"SHUF_TEST_FULL": "1"}, "cuda": {"SHUF_TEST_FULL": "1"}}
 
-# The tests of a preset that the quick suite leaves to the parts.
-LONG = {"dev": "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERNEL, "soak|faults", r".*\.cuda"))}
+# The quick suite leaves the others to the parts.
+QUICK = Run("dev", ".*", "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERNEL, "soak|faults", r".*\.cuda")))
 
 # The targets of tests whose commands do not name them.
 NEEDS = {
