@@ -20,6 +20,7 @@ torch = pytest.importorskip("torch")
 import shufd
 import shufd.torch
 from conftest import LAUNCHERS, Daemon, await_value, lease_count, skip_fork_under_asan
+from shufd import _verify
 
 TorchSampler = torch.utils.data.distributed.DistributedSampler
 
