@@ -30,15 +30,15 @@ class Rank:
         data = list(range(case["n"]))
         self.case, self.loads_sampler = case, case["loader"] == "DataLoader" or case["world"] != case["next_world"]
         if case["sampler"] == "DistributedSampler":
-            self.sampler = shufd.torch.DistributedSampler(data, world, rank, seed=7)
+            self.sampler = shufd.torch.DistributedSampler(data, world, rank, seed=7, drop_last=case["drop_last"])
         elif case["sampler"] == "RandomSampler":
             self.sampler = shufd.torch.RandomSampler(data, seed=7)
         else:
-            self.sampler = torch.utils.data.DistributedSampler(data, world, rank, seed=7)
+            self.sampler = torch.utils.data.DistributedSampler(data, world, rank, seed=7, drop_last=case["drop_last"])
         self.source = self.sampler
         if case["batches"]:
             of = torch.utils.data if case["sampler"] == "torch" else shufd.torch
-            self.source = of.BatchSampler(self.sampler, case["batch_size"], False)
+            self.source = of.BatchSampler(self.sampler, case["batch_size"], case["drop_last"])
         if state is not None and self.loads_sampler:
             self.source.load_state_dict(state[0])
         self.loader = self.make_nodes(data) if case["loader"] == "nodes" else self.make_loader(data)
@@ -52,15 +52,15 @@ class Rank:
         if case["batches"]:
             options["batch_sampler"] = self.source
         else:
-            options |= {"sampler": self.sampler, "batch_size": case["batch_size"]}
-        return {"DataLoader": torch.utils.data.DataLoader, "StatefulDataLoader": StatefulDataLoader}[case["loader"]](
-            data, **options
-        )
+            options |= {"sampler": self.sampler, "batch_size": case["batch_size"], "drop_last": case["drop_last"]}
+        if case["loader"] == "DataLoader":
+            return torch.utils.data.DataLoader(data, **options)
+        return StatefulDataLoader(data, snapshot_every_n_steps=case["snapshot_steps"], **options)
 
     def make_nodes(self, data):
         node = nodes.SamplerWrapper(self.source, initial_epoch=self.sampler.epoch)
         if not self.case["batches"]:
-            node = nodes.Batcher(node, self.case["batch_size"], drop_last=False)
+            node = nodes.Batcher(node, self.case["batch_size"], drop_last=self.case["drop_last"])
         if workers := self.case["workers"]:
             node = nodes.ParallelMapper(node, torch.tensor, num_workers=workers, method="thread")
         else:
@@ -125,6 +125,7 @@ class Record:
     def __init__(self, case):
         repeats = case["sampler"] == "DistributedSampler" and not case["sets_epoch"] and case["loader"] != "nodes"
         self.n, self.repeats, self.is_of_torch = case["n"], repeats, case["sampler"] == "torch"
+        self.batch_size, self.drops_last = case["batch_size"], case["drop_last"]
         self.epoch, self.current = 0, []
 
     def order(self):
@@ -134,19 +135,25 @@ class Record:
         sampler.set_epoch(self.epoch)
         return list(sampler)
 
-    def end_epoch(self):
-        order = self.order()
-        assert self.current[: self.n] == order
-        assert len(self.current) < self.n + 3 and set(self.current) == set(order)  # padding of up to 3 ranks
+    def is_whole(self, world):
+        """Whether no rank has a batch left."""
+        left = self.n - len(self.current)
+        return left // world < self.batch_size if self.drops_last else left <= 0
+
+    def end_epoch(self, world):
+        order, count = self.order(), len(self.current)
+        assert self.current[: self.n] == order[:count] and self.is_whole(world)
+        if not self.drops_last:
+            assert count < self.n + 3 and set(self.current) == set(order)  # padding of up to 3 ranks
         self.epoch, self.current = self.epoch + 1, []
 
-    def add(self, indices, is_first, has_ended):
+    def add(self, indices, world, is_first, has_ended):
         """An iteration. The first one of a job may be the empty rest of an epoch that was used up, or skip it."""
-        if is_first and len(self.current) >= self.n and indices:
-            self.end_epoch()
+        if is_first and self.current and self.is_whole(world) and indices:
+            self.end_epoch(world)
         self.current += indices
         if has_ended and (self.current or not is_first):
-            self.end_epoch()
+            self.end_epoch(world)
 
 
 CASES = st.fixed_dictionaries({
@@ -156,6 +163,8 @@ CASES = st.fixed_dictionaries({
     "workers": st.sampled_from([0, 1, 3]),
     "persistent": st.booleans(),
     "sets_epoch": st.booleans(),
+    "drop_last": st.booleans(),
+    "snapshot_steps": st.sampled_from([1, 3]),
     "n": st.integers(1, 40),
     "batch_size": st.integers(1, 8),
     "world": st.integers(1, 3),
@@ -178,7 +187,7 @@ def test_each_epoch_is_whole_and_in_order(daemon, case):
         job = Job(case, worlds[number % 2], states, record.epoch)
         for iteration, most in enumerate([None] * iterations + [steps] * (steps is not None)):
             indices = job.iterate(most)
-            record.add(indices, states is not None and iteration == 0, job.ranks[0].has_ended)
+            record.add(indices, len(job.ranks), states is not None and iteration == 0, job.ranks[0].has_ended)
         if iterations == 0 and steps is None:
             continue  # the job has done nothing, and saves nothing
         states = job.save()
