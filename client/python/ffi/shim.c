@@ -86,10 +86,13 @@ static double next_double(void *state)
     return shuf_uniform_f64_of(next_uint64(state));
 }
 
-void shufpy_draw_make(shufpy_draw *draw, uint64_t seed, uint64_t stream, uint64_t offset)
+void shufpy_draw_make(shufpy_draw *draw, int source, uint64_t seed, uint64_t stream,
+                      uint64_t offset)
 {
+    static const uint64_t blocks[] = {SHUF_STREAM_UNIFORM, SHUF_STREAM_REPLACEMENT,
+                                      SHUF_STREAM_RECORD};
     *draw = (shufpy_draw){
-        .stream = shuf_uniform_make(seed, stream),
+        .stream = shuf_stream_make(shuf_key_of_seed(seed), stream, blocks[source]),
         .seed = seed,
         .number = stream,
         .offset = offset,

@@ -112,7 +112,10 @@ void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out)
 
 /* ---- NumPy's bit generator ---------------------------------------------- */
 
-/* The place in a uniform stream of 64-bit values. The upper half of a value waits in `half` after
+/* Whose words a generator takes. Those of the last two are of samplers only. */
+enum { SHUFPY_UNIFORM, SHUFPY_REPLACEMENT, SHUFPY_RECORD };
+
+/* The place in a stream of uniform 64-bit values. The upper half of a value waits in `half` after
  * next_uint32 has returned the lower one. */
 typedef struct shufpy_draw {
     shuf_stream stream;
@@ -123,7 +126,8 @@ typedef struct shufpy_draw {
     bool has_half;
 } shufpy_draw;
 
-void shufpy_draw_make(shufpy_draw *draw, uint64_t seed, uint64_t stream, uint64_t offset);
+void shufpy_draw_make(shufpy_draw *draw, int source, uint64_t seed, uint64_t stream,
+                      uint64_t offset);
 
 /* Fills the bitgen_t of NumPy (numpy/random/bitgen.h) at `bitgen`. `draw` must outlive it. */
 void shufpy_bitgen_fill(void *bitgen, shufpy_draw *draw);

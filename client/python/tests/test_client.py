@@ -24,11 +24,13 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shufd
 from conftest import Daemon, await_value, descriptor_count, lease_count, mapping_count, private_bytes
+from shufd import _draws, _dtype
+from shufd.random import RecordGenerator, ReplacementGenerator
 
 
 def test_first_example(client):
@@ -280,12 +282,98 @@ def test_streams(client):
 def test_stream_object(client):
     stream = shufd.Stream(7)
     parts = [client.normal(size=k, generator=stream) for k in (10, 1, 29)]
-    assert stream.offset == 40 and (np.concatenate(parts) == client.normal(size=40, seed=7)).all()
-    stream.advance(-40)
-    assert (client.normal(size=10, generator=stream) == parts[0]).all()
+    assert stream.draw == 20 and (np.concatenate(parts) == client.normal(size=40, seed=7)).all()
+    stream.advance(-20)
+    assert (client.normal(size=9, generator=stream) == parts[0][:9]).all() and stream.draw == 5
+    for later in copy.deepcopy(stream), pickle.loads(pickle.dumps(stream)):
+        assert client.normal(generator=later) == parts[0][9]
+    assert client.normal(generator=shufd.Stream(7, draw=stream.draw)) == parts[1][0]  # without the rest of the draw
     children = stream.spawn(3) + stream.spawn(3)
-    assert len({child.stream for child in children} | {stream.stream}) == 7
-    assert "seed=7" in repr(stream)
+    children += shufd.BitGenerator(7).spawn(3)
+    assert len({getattr(child, "stream", None) or child.state["state"]["stream"] for child in children} | {0}) == 10
+    assert repr(stream) == "shufd.Stream(seed=7, stream=0, draw=5)"
+
+
+def test_failed_calls_do_not_move_a_stream(client):
+    stream = shufd.Stream(7)
+    first = client.normal(generator=stream)
+    for arguments in dict(method="x"), dict(scale=-1), dict(size=2**63), dict(size=2**61 - 1):
+        with pytest.raises(shufd.Error):
+            client.normal(generator=stream, **arguments)
+    assert client.normal(size=2, seed=7).tolist() == [first, client.normal(generator=stream)]
+
+
+def test_places_end_with_the_stream(client):
+    """Both kinds of generators have the same draws, none after 2^60."""
+    for make in (lambda: shufd.Stream(7, draw=2**60 + 1), lambda: shufd.Stream(7).advance(-1),
+                 lambda: shufd.Stream(7, draw=2**60).advance(1), lambda: shufd.BitGenerator(7, offset=2**61 + 1),
+                 lambda: shufd.BitGenerator(7).advance(-1), lambda: shufd.BitGenerator(7, 0, 2**61).advance(1)):  # fmt: skip
+        with pytest.raises(shufd.Invalid, match="expected 0 to 2\\^6[01], the end of the stream"):
+            make()
+    bits = shufd.BitGenerator(7)
+    with pytest.raises(shufd.Invalid, match="offset"):
+        bits.state = {**bits.state, "state": {"seed": 7, "stream": 0, "offset": 2**61 + 1}}
+    stream = shufd.Stream(7, draw=2**60 - 1)
+    assert client.uniform(size=4, dtype="f32", generator=stream).size == 4
+    with pytest.raises(shufd.Invalid, match="the end of the stream"):
+        client.uniform(dtype="f32", generator=stream)
+
+
+TYPES = [("uniform", name) for name in ("f64", "f32", "u32", "u64")]
+TYPES += [(method, name) for method in ("table", "box-muller") for name in ("f64", "f32", "f16", "bf16")]
+
+
+def random_bits(method, dtype, number):
+    """What number `number` of a stream is made from (docs/spec.md): a 32-bit word of a draw of its method; or for a
+    normal law what only the number itself may have: its number in a block, or its half of a pair of words."""
+    if method == "table":
+        return {number}
+    wide = dtype in ("f64", "u64")
+    if method == "uniform":
+        return {2 * number, 2 * number + 1} if wide else {number}
+    pair, side = divmod(number, 2)
+    return {(2 * pair, side), (2 * pair + 1, side)} if wide else {(pair, side)}
+
+
+CALLS = st.lists(st.tuples(st.sampled_from(TYPES), st.integers(0, 9)), min_size=2, max_size=12)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(calls=CALLS)
+def test_no_two_numbers_of_a_stream_share_bits(client, calls):
+    stream, used, pairs = shufd.Stream(7), set(), {}
+    for (method, dtype), count in calls:
+        law = {} if method == "uniform" else {"method": method}
+        draw = client.uniform if method == "uniform" else client.normal
+        with stream._take(_draws._kind_of(_dtype.NUMBERS[dtype], **law), 0) as offset:
+            pass
+        values = draw(size=count, generator=stream, dtype=dtype, **law)
+        assert values.tobytes() == draw(size=count, seed=7, offset=offset, dtype=dtype, **law).tobytes()
+        for number in range(offset, offset + count):
+            bits = {(method, bit) for bit in random_bits(method, dtype, number)}
+            assert not bits & used
+            used |= bits
+            if method == "box-muller":  # both halves of a pair are of one kind of types
+                assert all(pairs.setdefault(pair, dtype == "f64") == (dtype == "f64") for _, (pair, _) in bits)
+
+
+@pytest.mark.parametrize("first", TYPES)
+def test_all_pairs_of_types_of_a_stream_differ(client, first):
+    """1000 values of one type, then 1000 of another: no number and no radius comes twice."""
+    for second in TYPES:
+        if first == second or "16" in first[1] + second[1]:
+            continue  # 1000 values of 16 bits have equal ones by chance
+        stream, found = shufd.Stream(11), []
+        for method, dtype in (first, second):
+            if method == "uniform":
+                values = client.uniform(size=1000, generator=stream, dtype=dtype)
+                whole = values.dtype.kind == "u"
+                found.append(values >> (values.itemsize * 8 - 24) if whole else np.floor(np.ldexp(values, 24)))
+            else:
+                values = client.normal(size=1000, generator=stream, dtype=dtype, method=method).astype("f8")
+                found.append(np.rint(np.concatenate([np.hypot(values[::2], values[1::2]), values]) * 2**20))
+        # By chance a millionth of a million pairs of normal numbers; 500 of them were equal in one draw.
+        assert len(np.intersect1d(*(part.astype("i8") for part in found))) < 20, (first, second)
 
 
 def test_bit_generator(client):
@@ -310,6 +398,11 @@ def test_bit_generator(client):
     assert (np.random.Generator(bits).integers(0, 100, 7, np.uint32) == first).all()
     with pytest.raises(shufd.Invalid):
         bits.state = {"bit_generator": "PCG64"}
+    with pytest.raises(shufd.Invalid, match="expected one of 'shufd.BitGenerator'"):
+        bits.state = ReplacementGenerator(7).state
+    kinds = (shufd.BitGenerator, ReplacementGenerator, RecordGenerator)
+    assert len({int(bits) for kind in kinds for bits in kind(7, 2).random_raw(20)}) == 60
+    assert {type(pickle.loads(pickle.dumps(kind(7)))) for kind in kinds} == set(kinds)
 
 
 def test_bad_requests_are_refused(client, daemon):
@@ -776,7 +869,7 @@ def test_size_zero_is_an_empty_array(client, size):
             draw(size=size, seed=1, dtype="x")
     assert client.uniform(2.0, 3.0, size, seed=1).shape == expected
     generator = shufd.Stream(1)
-    assert client.normal(size=size, generator=generator).shape == expected and generator.offset == 0
+    assert client.normal(size=size, generator=generator).shape == expected and generator.draw == 0
     with pytest.raises(shufd.Invalid, match="^scale"):
         client.normal(scale=-1.0, size=size, seed=1)
 

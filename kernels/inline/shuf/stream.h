@@ -17,9 +17,16 @@ typedef struct shuf_stream {
     uint32_t key[2], high[2];
 } shuf_stream;
 
-/* Blocks of the key schedule (key.h). Each distribution has its own block, so no two distributions
- * share words. */
-enum { SHUF_STREAM_GAUSS = 0, SHUF_STREAM_UNIFORM = 1, SHUF_STREAM_BOX_MULLER = 2 };
+/* Blocks of the key schedule (key.h). Each use has its own block, so no two uses share words. The
+ * last two are uniform words that only samplers take: indices drawn with replacement, and the
+ * generators of records. */
+enum {
+    SHUF_STREAM_GAUSS = 0,
+    SHUF_STREAM_UNIFORM = 1,
+    SHUF_STREAM_BOX_MULLER = 2,
+    SHUF_STREAM_REPLACEMENT = 3,
+    SHUF_STREAM_RECORD = 4,
+};
 
 SHUF_FUNCTION shuf_stream shuf_stream_make(shuf_key key, uint64_t stream, uint64_t block)
 {

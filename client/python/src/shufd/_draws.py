@@ -48,9 +48,10 @@ class Draws(Calls):
         size      an int or a shape; None: one float; 0 only without a device
         seed, stream, offset
                   select the values: number offset, offset + 1, ... of a stream, which are the same
-                  on every machine
+                  on every machine. Types and offsets share random bits: box-muller f64 values 2 m and 2 m + 1
+                  have those of values 4 m to 4 m + 3 of the other types
         key       the name of a key of the daemon instead of the seed
-        generator a shufd.Stream instead of these; the call advances it
+        generator a shufd.Stream instead of these, whose next numbers the call takes
         dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes), or
                   NumPy's or torch's type. As in NumPy, float and "float" are f64; torch.float is f32
         method    "table", faster on a GPU, or "box-muller", the exact law except for rounding
@@ -90,7 +91,8 @@ class Draws(Calls):
         low, high finite numbers, rounded to the type, low <= high, whose difference is finite too. A value that
                   rounds to `high` becomes the number of the type before it. If both are equal, all values are `low`
 
-        The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Without low and
+        The other arguments are those of normal(), with dtype "f64", "f32", "u32" or "u64". Value i of f64 and u64 has
+        the bits of values 2 i and 2 i + 1 of f32 and u32; a Stream as the generator avoids this. Without low and
         high the result is read-only and without a copy. Else it is a new array, computed by NumPy.
         """
         number, device = _dtype.number_of(dtype, _dtype.UNIFORM), gpu_of(device)
@@ -119,7 +121,17 @@ class Draws(Calls):
                 f"seed: {seed}, key: {key!r}, generator: {_arguments.shown(generator)}: expected one of the three"
             )
         if generator is not None:
-            seed, stream, offset = _place_of(generator)
+            _check_generator(generator)
+            with generator._take(_kind_of(dtype, **law), math.prod(shape)) as offset:
+                return self._values(
+                    distribution, shape, generator.seed, None, generator.stream, offset, dtype, device, progress, law
+                )
+        return self._values(distribution, shape, seed, key, stream, offset, dtype, device, progress, law)
+
+    def _values(
+        self, distribution: int, shape: tuple[int, ...], seed: int | None, key: str | None, stream: int,
+        offset: int, dtype: int, device: Any, progress: bool | None, law: dict[str, Any],
+    ) -> Any:
         count = math.prod(shape)
         drawn = 1 if count == 0 and device is None else count  # the daemon checks the other arguments
         request = _request.numbers(distribution, seed, key, stream, offset, drawn, dtype, **law)
@@ -128,8 +140,6 @@ class Draws(Calls):
             lease = self._take(lib.shufpy_take_numbers, request, drawn, "draw", progress, device, _PART)
         except Invalid as error:
             raise renamed(error, mean="loc", std="scale", count="size") from None
-        if generator is not None:
-            generator.advance(count)
         if drawn > count:
             return lease.array(_dtype.numpy_of(dtype))[:0].reshape(shape)
         values = self._result(lease, _dtype.numpy_of(dtype), shape, where)
@@ -152,11 +162,14 @@ def _check_interval(low: float, high: float, kind: Any, device: Any) -> None:
         raise Invalid(f"high: {high}: expected at least low = {low}, and a finite difference of type {kind}")
 
 
-def _place_of(generator: Any) -> tuple[int, int, int]:
-    """The seed, the stream and the offset of a place in a stream."""
+def _kind_of(dtype: int, method: str = "uniform", **law: Any) -> tuple[str, int]:
+    """The method and the numbers of a draw, for Stream."""
+    return method, 2 if method == "table" or dtype in _dtype.OF_64_BITS else 4
+
+
+def _check_generator(generator: Any) -> None:
     if not isinstance(generator, Stream):
         raise Invalid(
             f"generator: {_arguments.shown(generator)}: expected a shufd.Stream; for a generator of NumPy, use "
             "numpy.random.Generator(shufd.BitGenerator(seed)) and its methods"
         )
-    return generator.seed, generator.stream, generator.offset

@@ -22,7 +22,7 @@ from ._arguments import seed_of, u64
 from ._device import DeviceArray
 from ._names import dir_of
 from ._sampling import Epoch, Read
-from .random import BitGenerator
+from .random import RecordGenerator
 
 __all__ = ["IndexSampler", "permutation"]
 __dir__ = dir_of(__all__)
@@ -115,7 +115,7 @@ class IndexSampler:
         epoch, position = divmod(place, self._size)
         order = self._orders.get(epoch) or self._begin(epoch)
         key = int(order(position, 1, 1)[0])
-        rng = None if self.seed is None else np.random.Generator(BitGenerator(self.seed, place))
+        rng = None if self.seed is None else np.random.Generator(RecordGenerator(self.seed, place))
         return self._metadata(place, key, rng)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,56 +1,101 @@
 # SPDX-License-Identifier: MIT
-"""Places in random streams: `Stream` for `Client.normal()` and `.uniform()`, `BitGenerator` for NumPy
-and all code that takes a `numpy.random.Generator`.
+"""Objects that hand out random numbers: `Stream` for `Client.normal()` and `.uniform()`, `BitGenerator` for NumPy and
+all code that takes a `numpy.random.Generator`.
 
-A seed has 2^64 independent streams of 2^62 values each.
+A seed has 2^64 independent streams. A stream has 2^60 draws of 128 random bits. No object makes two numbers from the
+same bits, apart from the numbers of one block or pair of a normal law, which its method makes independent.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import struct
-from typing import Any, cast
+import threading
+from typing import Any, Iterator, cast
 
 import numpy as np
 
-from ._arguments import seed_of, u64
+from ._arguments import integer, seed_of, u64
 from ._errors import Invalid
 from ._shuf import ffi, lib
 
+_DRAWS = 2**60  # of a stream
+_OF_DRAW = 2  # 64-bit numbers of a draw
 
-def _child(stream: int, number: int) -> int:
+
+def _child(kind: str, stream: int, number: int) -> int:
     """The stream of a child. Among a million children, two are equal with probability 3e-8."""
-    digest = hashlib.blake2b(struct.pack("<QQ", stream, number), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+    text = kind.encode() + struct.pack("<QQ", stream, number)
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _place(name: str, value: Any, most: int) -> int:
+    number = integer(name, value)
+    if not 0 <= number <= most:
+        raise Invalid(f"{name}: {number}: expected 0 to 2^{most.bit_length() - 1}, the end of the stream")
+    return number
 
 
 class Stream:
-    """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls
-    advance the place by the number of values that they return.
+    """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls move the place
+    behind the numbers that they return. Calls of one method and of types of one size continue in a draw: parts of any
+    sizes are together the same numbers. A call of another method or size begins with the next draw.
 
     seed, stream  0 to 2^64 - 1
-    offset        number of the next value, 0 to 2^62
+    draw          number of the next draw, 0 to 2^60
+
+    A draw has two numbers, but four for uniform f32 and u32, and for box-muller f32, f16 and bf16. Threads may share a
+    stream; their calls take turns. Pickles and copies.
     """
 
-    def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
+    def __init__(self, seed: int, stream: int = 0, draw: int = 0) -> None:
         self.seed = seed_of(seed)
         self.stream = u64("stream", stream)
-        self.offset = u64("offset", offset)
+        self._draw = _place("draw", draw, _DRAWS)
+        self._used, self._kind = 0, ("", 1)  # numbers of that kind, the method and those of a draw, used of _draw
         self._spawned = 0
+        self._lock = threading.Lock()
 
-    def advance(self, count: int) -> Stream:
-        """Moves by `count` values, also backwards. Returns the stream."""
-        self.offset = u64("offset", self.offset + count)
+    @property
+    def draw(self) -> int:
+        """The number of the first draw that is not used."""
+        return self._draw + (self._used > 0)
+
+    def advance(self, draws: int) -> Stream:
+        """Moves from the first unused draw by `draws`, also backwards. Returns the stream."""
+        with self._lock:
+            self._draw, self._used = _place("draw", self.draw + integer("draws", draws), _DRAWS), 0
         return self
+
+    @contextlib.contextmanager
+    def _take(self, kind: tuple[str, int], count: int) -> Iterator[int]:
+        """The offset of the next `count` numbers of a kind. The place moves if the block ends without an error."""
+        with self._lock:
+            used = self._used if self._kind == kind else 0
+            offset = (self._draw if used else self.draw) * kind[1] + used
+            draw, used = divmod(offset + count, kind[1])
+            _place("draw", draw + (used > 0), _DRAWS)
+            yield offset
+            if count > 0:
+                self._draw, self._used, self._kind = draw, used, kind
 
     def spawn(self, n_children: int) -> list[Stream]:
         """Independent streams of the same seed. Each call returns new ones."""
-        first, self._spawned = self._spawned, self._spawned + n_children
-        return [Stream(self.seed, _child(self.stream, first + i)) for i in range(n_children)]
+        with self._lock:
+            first, self._spawned = self._spawned, self._spawned + n_children
+        return [Stream(self.seed, _child("Stream", self.stream, first + i)) for i in range(n_children)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
 
     def __repr__(self) -> str:
-        return f"shufd.Stream(seed={self.seed}, stream={self.stream}, offset={self.offset})"
+        return f"shufd.Stream(seed={self.seed}, stream={self.stream}, draw={self.draw})"
 
 
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
@@ -65,23 +110,31 @@ class BitGenerator(np.random.BitGenerator):
     `numpy.random.Generator(shufd.BitGenerator(seed))`.
 
     `Generator.random()` returns the values of `shufd.uniform(seed=seed)`, and `random_raw()` those
-    with dtype "u64". Needs no daemon. Arguments as in `Stream`; pickles.
+    with dtype "u64". Needs no daemon. Pickles.
+
+    seed, stream  0 to 2^64 - 1
+    offset        number of the next 64-bit value, 0 to 2^61
     """
+
+    _kind, _source = "BitGenerator", lib.SHUFPY_UNIFORM
 
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
         super().__init__(_NO_SEEDS)
         self._draw: Any = ffi.new("shufpy_draw *")
-        lib.shufpy_draw_make(self._draw, seed_of(seed), u64("stream", stream), u64("offset", offset))
+        self._make(seed_of(seed), u64("stream", stream), offset)
         self._spawned = 0
         address = _get_pointer(cast(Any, self).capsule, b"BitGenerator")
         lib.shufpy_bitgen_fill(ffi.cast("void *", address), self._draw)
+
+    def _make(self, seed: int, stream: int, offset: int) -> None:
+        lib.shufpy_draw_make(self._draw, self._source, seed, stream, _place("offset", offset, _OF_DRAW * _DRAWS))
 
     @property
     def state(self) -> Any:
         """The place in the stream, as a dict."""
         draw = self._draw
         return {
-            "bit_generator": "shufd",
+            "bit_generator": f"shufd.{self._kind}",
             "state": {"seed": draw.seed, "stream": draw.number, "offset": draw.offset},
             "has_uint32": int(draw.has_half),
             "uinteger": int(draw.half),
@@ -90,18 +143,18 @@ class BitGenerator(np.random.BitGenerator):
 
     @state.setter
     def state(self, value: Any) -> None:
-        if value.get("bit_generator") != "shufd":
-            raise Invalid(f"state: of {value.get('bit_generator')!r}: expected one of 'shufd'")
+        if value.get("bit_generator") != f"shufd.{self._kind}":
+            raise Invalid(f"state: of {value.get('bit_generator')!r}: expected one of 'shufd.{self._kind}'")
         place = value["state"]
         with self.lock:
-            lib.shufpy_draw_make(self._draw, place["seed"], place["stream"], place["offset"])
+            self._make(place["seed"], place["stream"], place["offset"])
             self._draw.has_half, self._draw.half = bool(value["has_uint32"]), value["uinteger"]
             self._spawned = value["spawned"]
 
     def advance(self, delta: int) -> BitGenerator:
         """Moves by `delta` 64-bit values, also backwards. Returns the generator."""
         with self.lock:
-            self._draw.offset = u64("offset", self._draw.offset + delta)
+            self._draw.offset = _place("offset", self._draw.offset + integer("delta", delta), _OF_DRAW * _DRAWS)
             self._draw.has_half = False
         return self
 
@@ -109,16 +162,28 @@ class BitGenerator(np.random.BitGenerator):
         """A list of generators of independent streams of the same seed. Each call returns new ones."""
         first, self._spawned = self._spawned, self._spawned + n_children
         draw = self._draw
-        return [BitGenerator(draw.seed, _child(draw.number, first + i)) for i in range(n_children)]
+        return [type(self)(draw.seed, _child(self._kind, draw.number, first + i)) for i in range(n_children)]
 
     def __reduce__(self) -> Any:
         """NumPy 1.24 makes a Generator from these three values: Generator(BitGenerator(seed)), then the
         state. Later versions pickle this object."""
-        return (BitGenerator, (self._draw.seed,), self.state)
+        return (type(self), (self._draw.seed,), self.state)
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
 
     def __repr__(self) -> str:
         draw = self._draw
-        return f"shufd.BitGenerator(seed={draw.seed}, stream={draw.number}, offset={draw.offset})"
+        return f"shufd.{self._kind}(seed={draw.seed}, stream={draw.number}, offset={draw.offset})"
+
+
+class ReplacementGenerator(BitGenerator):
+    """The choices of shufd.torch.RandomSampler(replacement=True), which no other object draws."""
+
+    _kind, _source = "ReplacementGenerator", lib.SHUFPY_REPLACEMENT
+
+
+class RecordGenerator(BitGenerator):
+    """The generator that shufd.jax.IndexSampler gives to each record, from bits that no other object draws."""
+
+    _kind, _source = "RecordGenerator", lib.SHUFPY_RECORD

@@ -37,7 +37,7 @@ from ._names import advise_arguments, dir_of
 from ._ranks import launched_ranks, rank_and_world
 from ._sampling import Cursor, Epoch, Indices, Read, Share
 from ._shuf import ffi, lib
-from .random import BitGenerator
+from .random import ReplacementGenerator
 
 __all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "global_shuffle"]
 __dir__ = dir_of(__all__)
@@ -259,10 +259,10 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         return Epoch(self.n, self.seed or 0, self._epoch, self.algorithm)
 
     def _draws(self, order: Epoch) -> Read:
-        """Independent draws: value number i of the stream that the epoch selects decides index i."""
+        """Independent draws: number i of a stream of its own, which the epoch selects, decides index i."""
 
         def read(first: int, count: int, stride: int) -> Indices:
-            bits = BitGenerator(order.seed, order.epoch, first).random_raw(count)
+            bits = ReplacementGenerator(order.seed, order.epoch, first).random_raw(count)
             out = np.empty(count, np.uint64)
             lib.shufpy_scale(
                 ffi.from_buffer("uint64_t[]", bits), count, order.n, ffi.from_buffer("uint64_t[]", out)
