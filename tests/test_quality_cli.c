@@ -142,6 +142,19 @@ static void bits_come_from_values(void **state)
 
 /* ---- Mistakes ------------------------------------------------------------------- */
 
+/* Six rounds of Philox leave a difference in whole words, seven do not. */
+static void words_differ_by_rounds(void **state)
+{
+    (void)state;
+    json_t *six = report_of("$Q words --rounds 6 --samples 1e5 --json", 1);
+    json_t *seven = report_of("$Q words --rounds 7 --samples 1e5 --json", 0);
+    assert_int_equal(json_array_size(json_member(six, "findings")), 16 * 8 * 32);
+    assert_true(json_integer_value(json_member(six, "failed")) > 20);
+    assert_int_equal(json_integer_value(json_member(seven, "failed")), 0);
+    json_decref(six);
+    json_decref(seven);
+}
+
 static void wrong_commands_are_explained(void **state)
 {
     (void)state;
@@ -200,6 +213,7 @@ static void wrong_commands_are_explained(void **state)
         {"$Q bits --generator lcg --n 64 --take 2 --stride 64", 64, "below n, which is 64"},
         {"$Q bits --generator lcg --n 64 --take 5000", 64, "--take 5000: expected 1 to 4096"},
         {"$Q bits --generator lcg --n 64 >/dev/full", 74, "standard output"},
+        {"$Q words --rounds 17", 64, "--rounds 17: expected 1 to 16"},
         {"$Q list now", 64, "argument 'now'"},
         {"$Q bless", 64, "verb 'bless': no such verb; shuf-quality help lists them"},
         {"$Q jugde", 64, "verb 'jugde': no such verb; did you mean judge?"},
@@ -448,6 +462,7 @@ int main(void)
         cmocka_unit_test(raw_input_and_generator_agree),
         cmocka_unit_test(stream_input_and_generator_agree),
         cmocka_unit_test(bits_come_from_values),
+        cmocka_unit_test(words_differ_by_rounds),
         cmocka_unit_test(wrong_commands_are_explained),
         cmocka_unit_test(help_succeeds),
         cmocka_unit_test(report_has_every_figure),

@@ -304,6 +304,8 @@ static void bad_generators_fail(void **state)
     expect_failure("icdf-table", SHUF_F64, 1000000, "tails", "below -4");
     expect_failure("icdf-table", SHUF_F64, 1000000, "repeats", "500000 radii");
     expect_failure("box-muller-32", SHUF_F64, 2097152, "repeats", "1048576 radii");
+    expect_failure("mixed-uniform", SHUF_F64, 2048, "mixed", "24 bits of values");
+    expect_failure("mixed-box-muller", SHUF_F64, 2048, "mixed", "20 bits of radii");
 }
 
 /* Some tests were added because of a broken stream. Each of them detects it. */
@@ -545,7 +547,8 @@ static void p_values_are_uniform(void **state)
             }
         const double deviation = ((double)below - 0.1 * (double)count) / sqrt(0.09 * (double)count);
         const bool counts = strcmp(name, "tails") == 0 || strcmp(name, "repeats") == 0 ||
-                            strcmp(name, "round") == 0 || strcmp(name, "windows") == 0;
+                            strcmp(name, "round") == 0 || strcmp(name, "windows") == 0 ||
+                            strcmp(name, "mixed") == 0;
         const bool more = strcmp(name, "ties") == 0;
         if ((count < RUNS && !more) || deviation > 5 || (deviation < -5 && !counts) || far > 2)
             fail_msg("%s: %zu of %zu p-values below 0.1, %zu below 1e-4", name, below, count, far);

@@ -14,6 +14,7 @@ static const struct shuf__verb verbs[] = {
     {"plot", "draws reports of `rounds`", shuf__quality_plot},
     {"stream", "judges a stream of normal or uniform numbers", shuf__quality_stream},
     {"bits", "writes values as random bits, for other programs", shuf__quality_bits},
+    {"words", "compares the random words of neighbouring draws", shuf__quality_words},
     {"list", "the tests and the generators", shuf__quality_list},
     {0},
 };

@@ -5,7 +5,9 @@
  */
 #include "stream.h"
 
+#include "shuf/box_muller.h"
 #include "shuf/philox4x64.h"
+#include "shuf/uniform.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -112,10 +114,49 @@ GENERATOR(box_muller_32, "box-muller-32", "not normal: Box and Muller's method, 
 GENERATOR(irwin_hall, "irwin-hall", "not normal: 12 uniforms less 6");
 GENERATOR(icdf_table, "icdf-table", "not normal: one of 4096 quantiles");
 
+/* Half of the values of a superblock are doubles, and the others floats, as from a program that
+ * counts values and not random words when it changes the type. */
+static void fill_mixed_uniform(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
+                               size_t count, double *value)
+{
+    const shuf_stream s = shuf_uniform_make(seed, stream);
+    (void)dtype;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t from = first + i - i % SHUF__SUPERBLOCK, k = i % SHUF__SUPERBLOCK;
+        value[i] = k < SHUF__SUPERBLOCK / 2 ? shuf_uniform_f64(&s, from / 2 + k)
+                                            : shuf_uniform_f32(&s, from + k);
+    }
+}
+
+static void fill_mixed_box_muller(uint64_t seed, uint64_t stream, shuf_dtype dtype, uint64_t first,
+                                  size_t count, double *value)
+{
+    const shuf_box_muller b = shuf_box_muller_make(seed, stream, 0, 1);
+    (void)dtype;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t from = first + i - i % SHUF__SUPERBLOCK, k = i % SHUF__SUPERBLOCK;
+        value[i] = k < SHUF__SUPERBLOCK / 2 ? shuf_box_muller_f64(&b, from / 2 + k)
+                                            : shuf_box_muller_f32(&b, from + k);
+    }
+}
+
+static const struct shuf__stream_generator mixed_uniform = {
+    "mixed-uniform", "not random: f64 and f32 share words", true, fill_mixed_uniform};
+static const struct shuf__stream_generator mixed_box_muller = {
+    "mixed-box-muller", "not random: f64 and f32 share words", false, fill_mixed_box_muller};
+
 const struct shuf__stream_generator *const shuf__stream_generators[] = {
-    &shuf__stream_gauss,      &shuf__stream_box_muller,   &shuf__stream_uniform,
-    &generator_polar,         &shuf__stream_broken_gauss, &generator_icdf_table,
-    &generator_box_muller_32, &generator_irwin_hall,      NULL,
+    &shuf__stream_gauss,
+    &shuf__stream_box_muller,
+    &shuf__stream_uniform,
+    &generator_polar,
+    &shuf__stream_broken_gauss,
+    &generator_icdf_table,
+    &generator_box_muller_32,
+    &generator_irwin_hall,
+    &mixed_uniform,
+    &mixed_box_muller,
+    NULL,
 };
 
 const struct shuf__stream_generator *shuf__stream_generator_find(const char *name)

@@ -14,5 +14,6 @@ int shuf__quality_plot(int argc, char **argv);
 int shuf__quality_rounds(int argc, char **argv);
 int shuf__quality_stream(int argc, char **argv);
 int shuf__quality_suite(int argc, char **argv);
+int shuf__quality_words(int argc, char **argv);
 
 #endif
