@@ -107,7 +107,7 @@ static void measure_f32(struct error *e)
     update_largest_error(
         &e->radius, shuf_box_muller_radius_f32(w),
         exact_radius(ldexpl(high, -32) + ldexpl((w[1] & 0x7fffffff) | 1, -63), near_1), e->bits);
-    shuf_box_muller_angle_f32(w, 0, got);
+    shuf_box_muller_angle_f32(w, got);
     update_angle_errors(e, ldexpl(high, -31) + ldexpl(low, -62), (long double[]){got[0], got[1]});
 }
 
@@ -165,7 +165,7 @@ static void add_change(struct change *change)
     const double x = (ldexp(t[0], -31) + ldexp(t[1], -62)) * (M_PI / 4),
                  radius = shuf_box_muller_radius_f32(r);
     float got[2];
-    shuf_box_muller_angle_f32(t, 0, got);
+    shuf_box_muller_angle_f32(t, got);
     const double c = got[0], s = got[1];
     change->radius2 += radius * radius - exact;
     change->radius4 += pow(radius, 4) - exact * exact;

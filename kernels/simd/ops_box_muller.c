@@ -144,7 +144,7 @@ static inline floats radius_32(vector high, vector low)
     return V(sqrt_ps)(V(fmadd_ps)(a, w, octaves));
 }
 
-static inline void angle_32(vector high, vector low, vector swap, floats to[2])
+static inline void angle_32(vector high, vector low, floats to[2])
 {
     static const float s[] = {SHUF_BOX_MULLER_SIN_F32}, c[] = {SHUF_BOX_MULLER_COS_F32};
     const vector rest = all(~sign_32);
@@ -157,10 +157,14 @@ static inline void angle_32(vector high, vector low, vector swap, floats to[2])
         sine = V(fmadd_ps)(z, sine, V(set1_ps)(s[i]));
         cosine = V(fmadd_ps)(z, cosine, V(set1_ps)(c[i]));
     }
-    cosine = floats_of_bits(VI(xor)(bits_of_floats(cosine), VI(and)(high, all(sign_32))));
-    sine = floats_of_bits(VI(xor)(bits_of_floats(V(mul_ps)(sine, y)), VI(and)(low, all(sign_32))));
-    to[0] = chosen_32(swap, sine, cosine);
-    to[1] = chosen_32(swap, cosine, sine);
+    to[0] = floats_of_bits(VI(xor)(bits_of_floats(cosine), VI(and)(high, all(sign_32))));
+    to[1] = floats_of_bits(VI(xor)(bits_of_floats(V(mul_ps)(sine, y)), VI(and)(low, all(sign_32))));
+}
+
+static inline floats small_32(vector low)
+{
+    return V(fmadd_ps)(V(cvtepi32_ps)(VI(and)(low, all(~sign_32))), V(set1_ps)(0x1p-45f),
+                       V(set1_ps)(-0x1p-15f));
 }
 
 /* The four values of each draw. */
@@ -170,9 +174,15 @@ static inline void make_z(const shuf_stream *s, uint64_t index, floats z[4])
     make_draws(s, index, &d);
     for (int i = 0; i < 4; i += 2) {
         const floats radius = radius_32(d.word[i], d.early[i]);
-        angle_32(d.word[i + 1], d.early[i + 1], d.early[i], z + i);
-        z[i] = V(mul_ps)(z[i], radius);
-        z[i + 1] = V(mul_ps)(z[i + 1], radius);
+        const floats turn = small_32(VI(or)(d.early[i], all(1)));
+        const floats grow = small_32(d.early[i + 1]);
+        floats angle[2];
+        angle_32(d.word[i + 1], d.early[i + 1], angle);
+        const floats sine = V(fmadd_ps)(turn, angle[0], angle[1]);
+        const floats x = V(mul_ps)(chosen_32(d.early[i], sine, angle[0]), radius);
+        const floats y = V(mul_ps)(chosen_32(d.early[i], angle[0], sine), radius);
+        z[i] = V(fmadd_ps)(x, grow, x);
+        z[i + 1] = V(fmadd_ps)(y, grow, y);
     }
 }
 

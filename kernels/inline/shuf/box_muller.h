@@ -168,8 +168,8 @@ SHUF_FUNCTION float shuf_box_muller_radius_f32(const uint32_t word[2])
         fmaf(a, w, (float)(int32_t)k * (SHUF_BOX_MULLER_OCTAVE_F32 * SHUF__2_MINUS_F32(23))));
 }
 
-/* The cosine and the sine, swapped if the top bit of `swap` is set. */
-SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], uint32_t swap, float to[2])
+/* The cosine and the sine. */
+SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], float to[2])
 {
     const float s[] = {SHUF_BOX_MULLER_SIN_F32}, c[] = {SHUF_BOX_MULLER_COS_F32};
     const float high = (float)(int32_t)(word[0] & 0x7fffffff);
@@ -181,19 +181,30 @@ SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], uint32_t sw
         sine = fmaf(z, sine, s[i]);
         cosine = fmaf(z, cosine, c[i]);
     }
-    cosine = shuf__float_of_bits(shuf__float_bits(cosine) ^ (word[0] & 0x80000000));
-    sine = shuf__float_of_bits(shuf__float_bits(sine * y) ^ (word[1] & 0x80000000));
-    to[0] = swap >> 31 ? sine : cosine;
-    to[1] = swap >> 31 ? cosine : sine;
+    to[0] = shuf__float_of_bits(shuf__float_bits(cosine) ^ (word[0] & 0x80000000));
+    to[1] = shuf__float_of_bits(shuf__float_bits(sine * y) ^ (word[1] & 0x80000000));
 }
 
-/* Two values of mean 0 and deviation 1. */
+/* A number from -2^-15 to 2^-15. */
+SHUF_FUNCTION float shuf__box_muller_small(uint32_t low)
+{
+    return fmaf((float)(int32_t)(low & 0x7fffffff), SHUF__2_MINUS_F32(45), -SHUF__2_MINUS_F32(15));
+}
+
+/* Two values of mean 0 and deviation 1. The low words, which the radius and the angle seldom need,
+ * change the angle and the radius a little. Else the values would lie on a grid of 24 bits. */
 SHUF_FUNCTION void shuf_box_muller_pair_f32(const shuf_box_muller_words *w, float z[2])
 {
     const float radius = shuf_box_muller_radius_f32(w->radius);
-    shuf_box_muller_angle_f32(w->angle, w->radius[1], z);
-    z[0] *= radius;
-    z[1] *= radius;
+    const float turn = shuf__box_muller_small(w->radius[1] | 1);
+    const float grow = shuf__box_muller_small(w->angle[1]);
+    float angle[2];
+    shuf_box_muller_angle_f32(w->angle, angle);
+    const float sine = fmaf(turn, angle[0], angle[1]);
+    const float x = (w->radius[1] >> 31 ? sine : angle[0]) * radius;
+    const float y = (w->radius[1] >> 31 ? angle[0] : sine) * radius;
+    z[0] = fmaf(x, grow, x);
+    z[1] = fmaf(y, grow, y);
 }
 
 /* Pair 0 or 1 of a draw. */
