@@ -4,6 +4,7 @@
  */
 #include "descriptors.h"
 
+#include "memory/inode_watch.h"
 #include "net/closing.h"
 
 #include <dirent.h>
@@ -14,15 +15,16 @@
 #include <unistd.h>
 
 enum {
-    RESERVED = 80,  /* for the device's driver, the log, refused connections, a descriptor to be
-                       sent, and other files */
-    HTTP = 40,      /* for the HTTP server and its clients */
-    CLOSING = 64,   /* sockets that wait to be closed have one of 64 */
-    BLOCKS = 4,     /* blocks have at least one of four descriptors */
-    OF_CLIENT = 3,  /* a connection, its process and its user */
-    SPARE = 16,     /* so that rounded parts are no smaller than those of connections */
-    LEAST = 26,     /* 21 of a daemon at rest, and those of a client with a lease */
-    LEAST_HTTP = 4, /* more: 3 of the HTTP server at rest, and a client of it */
+    RESERVED = 80,    /* for the device's driver, the log, refused connections, a descriptor to be
+                         sent, and other files */
+    HTTP = 40,        /* for the HTTP server and its clients */
+    CLOSING = 64,     /* sockets that wait to be closed have one of 64 */
+    BLOCKS = 4,       /* blocks have at least one of four descriptors */
+    OF_CLIENT = 3,    /* a connection, its process and its user */
+    SPARE = 16,       /* so that rounded parts are no smaller than those of connections */
+    WATCHES_LEFT = 4, /* one of four watches of inotify */
+    LEAST = 26,       /* 21 of a daemon at rest, and those of a client with a lease */
+    LEAST_HTTP = 4,   /* more: 3 of the HTTP server at rest, and a client of it */
 };
 
 static uint64_t inherited; /* descriptors of the process that has started the daemon */
@@ -88,6 +90,14 @@ static uint64_t room_for_closing(uint64_t files)
                                        : room;
 }
 
+/* Freed memory that a process keeps needs a watch of inotify (memory/inode_watch.h). Other programs
+ * of the user have the rest. */
+static uint64_t blocks_with_watches(uint64_t blocks)
+{
+    const uint64_t watches = shuf__inode_watches_most(), ours = watches - watches / WATCHES_LEFT;
+    return ours > 0 && ours < blocks ? ours : blocks;
+}
+
 struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
                                               const struct shuf__log *log)
 {
@@ -96,6 +106,7 @@ struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
     struct shuf__descriptors found =
         shuf__descriptors_divide(files > reserved ? files - reserved : 0, config->clients);
     found.closing = closing;
+    found.blocks = blocks_with_watches(found.blocks);
     if (found.of_clients < 2 * config->clients)
         shuf__warn_of_config(config, log,
                              "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files, "

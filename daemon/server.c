@@ -106,6 +106,7 @@ static void settle(struct shuf__server *server)
     if (!server->draining || server->ended || !LIST_EMPTY(&server->service.sessions.list) ||
         !shuf__engine_is_idle(server->engine) || server->service.allocations.worker_blocks > 0)
         return;
+    shuf__leases_finish(&server->service.leases);
     shuf__pool_clear(&server->service.pool);
     shuf__allocations_abandon(&server->service.allocations);
     if (!shuf__engine_is_idle(server->engine)) /* on_engine_idle() continues after the frees */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A search for memory asks the kernel which idle blocks are mapped. If many are, it does not ask
- * about these again for each request that is refused.
+ * A search for memory asks the kernel which idle blocks are mapped. It does not ask about thousands
+ * of blocks again for each request that is refused.
  */
 #include "memory/allocations.h"
 
@@ -54,13 +54,23 @@ static int start(void **state)
     return 0;
 }
 
-/* Whether one more block would fit. */
-static bool search(void)
+static struct shuf__need need_of_blocks(uint64_t count)
 {
-    const struct shuf__need need = {
-        .uid = SHUF__UID_DAEMON, .kind = SHUF__MEMORY_MEMFD, .size = BYTES};
+    return (struct shuf__need){
+        .uid = SHUF__UID_DAEMON, .kind = SHUF__MEMORY_MEMFD, .size = count * BYTES};
+}
+
+/* Whether so many more blocks would fit. */
+static bool search_for(uint64_t count)
+{
+    const struct shuf__need need = need_of_blocks(count);
     struct shuf__freed freed = {0};
     return could_evict(&pool, &need, true, &freed);
+}
+
+static bool search(void)
+{
+    return search_for(1);
 }
 
 /* ---- tests ---- */
@@ -77,12 +87,38 @@ static void slow_walks_do_not_ask_about_mapped_blocks_again(void **state)
     assert_int_equal(asked, BLOCKS);
 }
 
+static void slow_walks_do_not_ask_about_unmapped_blocks_again(void **state)
+{
+    (void)state;
+    question_ns = 100000;
+    for (int i = 0; i < BLOCKS / 2; i++)
+        is_mapped[i] = false;
+    for (int i = 0; i < 10; i++)
+        assert_false(search_for(BLOCKS / 2 + 1));
+    assert_int_equal(asked, BLOCKS);
+}
+
+/* All idle blocks together are too small, so the kernel is not asked at all. */
+static void hopeless_requests_ask_nothing(void **state)
+{
+    (void)state;
+    const struct shuf__need all = need_of_blocks(BLOCKS), more = need_of_blocks(BLOCKS + 1);
+    allocations.budgets[SHUF__SIDE_HOST].limit += 10 * BYTES;
+    allocations.budgets[SHUF__SIDE_HOST].used += 10 * BYTES;
+    pool.idle_count[SHUF__SIDE_HOST] = BLOCKS;
+    pool.idle_bytes[SHUF__SIDE_HOST] = (uint64_t)BLOCKS * BYTES;
+    assert_true(may_suffice(&pool, &all));
+    assert_false(may_suffice(&pool, &more));
+    assert_int_equal(asked, 0);
+}
+
 static void a_reported_block_is_asked_about(void **state)
 {
     (void)state;
     question_ns = 100000;
     assert_false(search());
-    is_mapped[BLOCKS / 2] = blocks[BLOCKS / 2].found_mapped = false;
+    is_mapped[BLOCKS / 2] = false;
+    blocks[BLOCKS / 2].found = SHUF__FOUND_NOTHING;
     assert_true(search());
     assert_int_equal(asked, BLOCKS + 1);
 }
@@ -101,6 +137,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(slow_walks_do_not_ask_about_mapped_blocks_again, start),
+        cmocka_unit_test_setup(slow_walks_do_not_ask_about_unmapped_blocks_again, start),
+        cmocka_unit_test_setup(hopeless_requests_ask_nothing, start),
         cmocka_unit_test_setup(a_reported_block_is_asked_about, start),
         cmocka_unit_test_setup(quick_walks_ask_each_time, start),
     };

@@ -317,6 +317,20 @@ static void memory_outlives_ended_daemon(void **state)
     check_outlives_daemon(SIGTERM);
 }
 
+/* The results of many leases end one part after the other, but all before the daemon has ended. */
+static void daemon_ends_with_results_of_leases(void **state)
+{
+    (void)state;
+    struct harness h;
+    assert_true(harness_start(&h, backend, NULL));
+    struct wire *w = wire_greet(&h);
+    for (uint64_t i = 0; i < 500; i++)
+        wire_lease(w, N, i, backend_transport);
+    wire_close(w);
+    assert_int_equal(harness_kill(&h, SIGTERM), 0);
+    assert_true(harness_stop(&h));
+}
+
 /* A stopping daemon replies to an accepted request, and its lease is valid. */
 static void drain_serves_accepted_lease(void **state)
 {
@@ -403,6 +417,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(close_ends_1000_leases),
         cmocka_unit_test(memory_outlives_killed_daemon),
         cmocka_unit_test(memory_outlives_ended_daemon),
+        cmocka_unit_test(daemon_ends_with_results_of_leases),
         cmocka_unit_test(drain_serves_accepted_lease),
         cmocka_unit_test(leases_end_with_their_process),
     };

@@ -7,7 +7,11 @@
 #include "compute.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
+
+/* The end of a result takes some microseconds, because it asks the kernel about the block. */
+enum { ENDS = 32 }; /* in one step of the loop */
 
 static void count(struct shuf__lease_list *owner, bool prefetch, int change)
 {
@@ -15,14 +19,41 @@ static void count(struct shuf__lease_list *owner, bool prefetch, int change)
     *(prefetch ? &owner->account->prefetches : &owner->account->leases) += (uint64_t)change;
 }
 
-static void end_lease(struct shuf__lease *lease)
+static void forget_lease(struct shuf__lease *lease)
 {
     struct shuf__lease_list *owner = lease->owner;
     LIST_REMOVE(lease, of_owner);
     shuf__lease_table_remove(&owner->all->table, lease->number);
     count(owner, lease->prefetch, -1);
+}
+
+static void end_result(struct shuf__lease *lease)
+{
     shuf__compute_unref(lease->entry);
     free(lease);
+}
+
+static void end_lease(struct shuf__lease *lease)
+{
+    forget_lease(lease);
+    end_result(lease);
+}
+
+/* Ends results of leases that are over. Returns whether there are more. */
+static bool end_results(struct shuf__leases *leases, unsigned most)
+{
+    struct shuf__lease *lease;
+    for (unsigned i = 0; i < most && (lease = LIST_FIRST(&leases->over)) != NULL; i++) {
+        LIST_REMOVE(lease, of_owner);
+        end_result(lease);
+    }
+    return !LIST_EMPTY(&leases->over);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    if (!end_results(idle->data, ENDS))
+        uv_idle_stop(idle);
 }
 
 static struct shuf__lease *find_lease(const struct shuf__lease_list *owner, uint64_t id)
@@ -184,10 +215,22 @@ shuf_status shuf__leases_release(struct shuf__lease_list *owner, const Shuf__Rel
 
 void shuf__leases_end(struct shuf__lease_list *owner)
 {
+    struct shuf__leases *all = owner->all;
     struct shuf__lease *lease;
-    while ((lease = LIST_FIRST(&owner->list)) != NULL)
-        end_lease(lease);
     shuf__lease_end_prefetches(owner);
+    for (unsigned i = 0; i < ENDS && (lease = LIST_FIRST(&owner->list)) != NULL; i++)
+        end_lease(lease);
+    while ((lease = LIST_FIRST(&owner->list)) != NULL) {
+        forget_lease(lease);
+        LIST_INSERT_HEAD(&all->over, lease, of_owner);
+    }
+    if (!LIST_EMPTY(&all->over))
+        uv_idle_start(&all->ending, on_idle);
+}
+
+void shuf__leases_finish(struct shuf__leases *leases)
+{
+    end_results(leases, UINT_MAX);
 }
 
 void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop,
@@ -196,6 +239,9 @@ void shuf__leases_init(struct shuf__leases *leases, uv_loop_t *loop,
     leases->loop = loop;
     leases->allocations = allocations;
     shuf__ids_init(&leases->ids);
+    LIST_INIT(&leases->over);
+    uv_idle_init(loop, &leases->ending);
+    leases->ending.data = leases;
 }
 
 void shuf__leases_free(struct shuf__leases *leases)

@@ -29,6 +29,8 @@ struct shuf__leases {
     uint64_t user_limit; /* of all connections of one user; also of their mappings */
     struct shuf__lease_table table;
     struct shuf__ids ids;
+    LIST_HEAD(, shuf__lease) over; /* leases that have ended, but not yet their results */
+    uv_idle_t ending;              /* active while there are some */
 };
 
 /* The leases of one connection; embedded in its session. */
@@ -88,7 +90,11 @@ void shuf__lease_end_prefetch(struct shuf__lease_list *owner,
 /* Ends all prefetches of the connection. */
 void shuf__lease_end_prefetches(struct shuf__lease_list *owner);
 
-/* Ends all leases of a connection that ends. */
+/* Ends all leases of a connection. If there are many, the results of some end later: the daemon
+ * serves its sockets in between. The user stays charged for these results until then. */
 void shuf__leases_end(struct shuf__lease_list *owner);
+
+/* Ends these results now. */
+void shuf__leases_finish(struct shuf__leases *leases);
 
 #endif

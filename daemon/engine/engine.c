@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_WAKE = 32, /* quick jobs on the loop, before it serves the sockets again */
+    JOBS_PER_WAKE = 32, /* ends of jobs, before the loop serves the sockets again */
 };
 
 struct shuf__engine {
@@ -31,6 +31,7 @@ struct shuf__engine {
     struct shuf__turns turns;
     struct shuf__holder holder;              /* the job that has the device */
     struct shuf__job_queue finished_on_loop; /* `done` is not yet called */
+    struct shuf__job_queue finished_urgent;  /* in the urgent lane; `done` is not yet called */
     uint64_t queued;                         /* jobs that wait or run, without the urgent ones */
     size_t dispatched;                       /* jobs that a lane runs or has run, until `done` */
     bool calling_done;
@@ -194,19 +195,31 @@ static void leave_lane(struct shuf__engine *engine, struct shuf__engine_job *job
     engine->queued--;
 }
 
+static void call_done_in_lane(struct shuf__engine *engine, struct shuf__engine_job *job)
+{
+    engine->dispatched--;
+    engine->progressed = true;
+    if (engine->launched_job == job)
+        engine->launched_job = NULL;
+    if (!job->urgent)
+        leave_lane(engine, job);
+    job->done(job);
+}
+
+/* There may be thousands of urgent jobs, which free blocks. */
 static void call_done_of_finished(struct shuf__engine *engine)
 {
     struct shuf__engine_job *next, *job = shuf__lanes_collect(&engine->lanes);
     for (; job; job = next) {
         next = job->next;
-        engine->dispatched--;
-        engine->progressed = true;
-        if (engine->launched_job == job)
-            engine->launched_job = NULL;
-        if (!job->urgent)
-            leave_lane(engine, job);
-        job->done(job);
+        if (job->urgent)
+            shuf__job_queue_push(&engine->finished_urgent, job);
+        else
+            call_done_in_lane(engine, job);
     }
+    for (int i = 0;
+         i < JOBS_PER_WAKE && (job = shuf__job_queue_pop(&engine->finished_urgent)) != NULL; i++)
+        call_done_in_lane(engine, job);
 }
 
 static void call_done(uv_async_t *wake)
@@ -224,7 +237,7 @@ static void call_done(uv_async_t *wake)
     engine->calling_done = false;
     shuf__turns_forget_idle(&engine->turns);
     shuf__lanes_close_spare(&engine->lanes);
-    if (engine->finished_on_loop.first)
+    if (engine->finished_on_loop.first || engine->finished_urgent.first)
         uv_async_send(&engine->wake);
     if (shuf__engine_is_idle(engine))
         engine->options.idle(engine->options.context);
@@ -255,7 +268,8 @@ shuf_status shuf__engine_submit(struct shuf__engine *engine, struct shuf__engine
 void shuf__engine_begin_again(struct shuf__engine *engine)
 {
     shuf__turns_end_waits(&engine->turns);
-    schedule(engine);
+    if (!engine->calling_done) /* call_done() schedules once for all ends of jobs */
+        schedule(engine);
 }
 
 void shuf__engine_cancel(struct shuf__engine *engine, struct shuf__engine_job *job)
@@ -408,6 +422,7 @@ static struct shuf__engine *make_engine(const struct shuf__engine_options *optio
     engine->lanes.threads = options->threads;
     engine->lanes.wake = &engine->wake;
     shuf__job_queue_init(&engine->finished_on_loop);
+    shuf__job_queue_init(&engine->finished_urgent);
     shuf__turns_init(&engine->turns);
     if (shuf__lanes_init(&engine->lanes, error) == SHUF_OK) {
         if (init_handles(engine, loop, error) == SHUF_OK)

@@ -122,6 +122,7 @@ void shuf__service_close(struct shuf__service *service)
     close_handle(&service->pool.trim);
     close_handle(&service->warm.timer);
     close_handle(&service->spin.idle);
+    close_handle(&service->leases.ending);
     shuf__sessions_close(&service->sessions);
     shuf__leases_free(&service->leases);
     shuf__shortage_close(&service->shortage);

@@ -96,18 +96,20 @@ static struct shuf__allocation *reuse(struct shuf__pool *pool,
 
 /* ---- eviction ---- */
 
-/* A walk through the idle allocations, which asks the kernel about each block. A user may keep
- * thousands of them mapped and send requests that are refused. So if the walks have taken much
- * time, a block that was mapped counts as mapped until the client reports that it has unmapped the
- * block, or until the next reading (reading.h). */
+/* A walk through the idle allocations, which asks the kernel about each block. A user may send
+ * thousands of requests that are refused. So if the walks have taken much time, the last answer
+ * about a block counts until the client reports that it has unmapped the block, until the next
+ * request uses it, or until the next reading (reading.h). A walk that evicts asks again about a
+ * block that was not mapped. */
 struct walk {
     struct shuf__pool *pool;
-    bool reuses; /* the answers of the kernel to earlier walks, if a block was mapped */
+    bool evicts;
+    bool reuses; /* the answers of the kernel to earlier walks */
 };
 
-static struct walk begin_walk(struct shuf__pool *pool)
+static struct walk begin_walk(struct shuf__pool *pool, bool evicts)
 {
-    const struct walk walk = {pool, shuf__reading_is_fresh(&pool->mapped_reading)};
+    const struct walk walk = {pool, evicts, shuf__reading_is_fresh(&pool->mapped_reading)};
     if (!walk.reuses)
         shuf__reading_begin(&pool->mapped_reading);
     return walk;
@@ -125,9 +127,11 @@ static bool may_evict(const struct walk *walk, struct shuf__allocation *allocati
 {
     if (!all && allocation->contents)
         return false;
-    if (!walk->reuses || !allocation->found_mapped)
-        allocation->found_mapped = !shuf__allocation_is_unmapped(allocation);
-    return !allocation->found_mapped;
+    if (!walk->reuses || allocation->found == SHUF__FOUND_NOTHING ||
+        (walk->evicts && allocation->found == SHUF__FOUND_UNMAPPED))
+        allocation->found =
+            shuf__allocation_is_unmapped(allocation) ? SHUF__FOUND_UNMAPPED : SHUF__FOUND_MAPPED;
+    return allocation->found == SHUF__FOUND_UNMAPPED;
 }
 
 static struct shuf__need need_of(const struct shuf__memory_request *request, uint64_t size)
@@ -155,7 +159,7 @@ static bool evict_from(struct shuf__pool *pool, enum shuf__side side, const stru
                        bool all, bool own)
 {
     bool any = false;
-    const struct walk walk = begin_walk(pool);
+    const struct walk walk = begin_walk(pool, true);
     struct shuf__allocation *next, *allocation = TAILQ_FIRST(&pool->lru[side]);
     for (; allocation && !shuf__room_has(pool->allocations, need, NULL); allocation = next) {
         next = TAILQ_NEXT(allocation, in_lru);
@@ -187,7 +191,7 @@ static bool evict(struct shuf__pool *pool, const struct shuf__need *need, bool a
 static void add_evictable(struct shuf__pool *pool, enum shuf__side side,
                           const struct shuf__need *need, bool all, struct shuf__freed *freed)
 {
-    const struct walk walk = begin_walk(pool);
+    const struct walk walk = begin_walk(pool, false);
     struct shuf__allocation *allocation;
     TAILQ_FOREACH (allocation, &pool->lru[side], in_lru) {
         if (shuf__room_has(pool->allocations, need, freed))
@@ -202,6 +206,18 @@ static void add_evictable(struct shuf__pool *pool, enum shuf__side side,
         freed->own_blocks += own;
     }
     end_walk(&walk);
+}
+
+/* False: there would be no room without any idle allocation. Asks the kernel nothing. */
+static bool may_suffice(const struct shuf__pool *pool, const struct shuf__need *need)
+{
+    const enum shuf__side side = shuf__side_of(need->kind);
+    const uint64_t blocks = pool->idle_count[SHUF__SIDE_HOST] + pool->idle_count[SHUF__SIDE_DEVICE];
+    const struct shuf__freed all = {.bytes = pool->idle_bytes[side],
+                                    .blocks = blocks,
+                                    .own_bytes = pool->idle_bytes[side],
+                                    .own_blocks = blocks};
+    return shuf__room_has(pool->allocations, need, &all);
 }
 
 /* Whether eviction would make room, together with `freed`. Adds the memory that it would free to
@@ -237,7 +253,7 @@ static bool make_fit(struct shuf__pool *pool, const struct shuf__need *need, boo
         return true;
     shuf__allocations_sweep(pool->allocations);
     give_up_warm(pool, need);
-    if (!could_evict(pool, need, all, &freed))
+    if (!may_suffice(pool, need) || !could_evict(pool, need, all, &freed))
         return false;
     evict(pool, need, all);
     return shuf__room_has(pool->allocations, need, NULL);

@@ -23,6 +23,9 @@
 struct shuf__process_mapping; /* client_process.h: a process that may have the block mapped */
 struct shuf__size_class;      /* pool.h */
 
+/* What the kernel has said about the mappings of an idle block. */
+enum shuf__found { SHUF__FOUND_NOTHING, SHUF__FOUND_MAPPED, SHUF__FOUND_UNMAPPED };
+
 struct shuf__allocation {
     struct shuf__allocations *all;
     struct shuf__block block; /* the first job allocates its memory */
@@ -33,12 +36,12 @@ struct shuf__allocation {
     uint32_t uid;
     struct shuf__account *account; /* a reference; NULL: SHUF__UID_DAEMON */
     enum shuf__memory kind;
-    bool buffer;          /* a client writes to the block */
-    bool client_writable; /* the client may have written to the block already */
-    bool pending_free;    /* unused, but a process may still have it mapped */
-    bool was_shared;      /* a process got a descriptor of the block */
-    bool untracked;       /* host memory that a process without a connection may have mapped */
-    bool found_mapped;    /* at the last reading of the pool (pool.h) */
+    bool buffer;            /* a client writes to the block */
+    bool client_writable;   /* the client may have written to the block already */
+    bool pending_free;      /* unused, but a process may still have it mapped */
+    bool was_shared;        /* a process got a descriptor of the block */
+    bool untracked;         /* host memory that a process without a connection may have mapped */
+    enum shuf__found found; /* at the last reading of the pool (pool.h) */
     LIST_HEAD(, shuf__process_mapping) mappings;
     /* Number of mappings by detached processes. The daemon cannot notify these processes that the
      * block has new contents. */

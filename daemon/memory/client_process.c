@@ -89,7 +89,7 @@ static void remove_mapping(struct shuf__process_mapping *mapping)
     LIST_REMOVE(mapping, of_allocation);
     if (!watch->client)
         mapping->allocation->detached--;
-    mapping->allocation->found_mapped = false; /* so the kernel is asked again */
+    mapping->allocation->found = SHUF__FOUND_NOTHING; /* so the kernel is asked again */
     watch->account->mappings--;
     free(mapping);
     if (!watch->client && LIST_EMPTY(&watch->mappings))

@@ -9,6 +9,7 @@
 #define SHUFD_INODE_WATCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* All watches. */
 struct shuf__inode_watches {
@@ -32,5 +33,8 @@ void shuf__inode_watches_update(struct shuf__inode_watches *watches);
 
 /* Ends a watch. Does nothing if its inode is gone. */
 void shuf__inode_watch_end(struct shuf__inode_watches *watches, struct shuf__inode_watch *watch);
+
+/* The most watches that the user of the daemon may have; 0: unknown. */
+uint64_t shuf__inode_watches_most(void);
 
 #endif

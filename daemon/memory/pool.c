@@ -210,6 +210,7 @@ bool shuf__pool_keep(struct shuf__pool *pool, struct shuf__allocation *allocatio
         return false;
     allocation->size_class = class;
     allocation->contents = contents;
+    allocation->found = SHUF__FOUND_NOTHING;
     class->count++;
     allocation->is_warm_sized = is_warm_sized(pool, allocation);
     count_idle(pool, allocation);
