@@ -833,6 +833,48 @@ def test_wrong_states_are_refused(daemon):
     assert list(sampler) == []
 
 
+def test_an_iteration_keeps_its_place(client):
+    """set_epoch() and another iteration may come before its first index."""
+    first = shufd.torch.DistributedSampler(range(12), 1, 0, client=client)
+    first.set_epoch(1)
+    head = [*itertools.islice(first, 4)]
+    sampler = shufd.torch.DistributedSampler(range(12), 1, 0, client=client)
+    sampler.load_state_dict(first.state_dict())
+    now = iter(sampler)
+    sampler.set_epoch(2)
+    later = iter(sampler)
+    assert head + [*now] == client.permute(12, 0, 1).tolist() and [*later] == client.permute(12, 0, 2).tolist()
+
+
+class Drawn(torch.utils.data.IterableDataset):
+    """Draws the indices of a sampler."""
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def __iter__(self):
+        return iter(self.sampler)
+
+
+def test_workers_need_a_seed(daemon, client):
+    """Each would draw another order."""
+    os.environ["SHUFD_SOCKET"] = daemon.socket
+    loader = torch.utils.data.DataLoader(Drawn(shufd.torch.RandomSampler(range(20))), batch_size=4, num_workers=2)
+    with pytest.raises(shufd.Invalid, match="seed: None: each worker of the DataLoader would draw another order"):
+        list(loader)
+
+
+def test_a_seed_that_a_sampler_keeps_does_not_depend_on_draws(client):
+    orders = []
+    for draws in (0, 3):
+        torch.manual_seed(5)
+        torch.rand(draws)
+        sampler = shufd.torch.RandomSampler(range(50), client=client)
+        sampler.set_epoch(1)
+        orders.append(list(sampler))
+    assert orders[0] == orders[1]
+
+
 def rank_main(rank, world, port, socket, seed, out):
     """A rank of test_verify. Without a seed, it has no daemon."""
     socket, seed = (socket, seed) if seed is not None else ("/nonexistent/s", 7)

@@ -4,18 +4,24 @@ over it, so they are found on the stack."""
 
 from __future__ import annotations
 
+import os
 import sys
 from types import FrameType
 from typing import Any, Iterator
 
 _DIVIDERS = {
-    "accelerate.data_loader": ("BatchSamplerShard", "DataLoaderDispatcher"),
+    "accelerate.data_loader": ("BatchSamplerShard", "DataLoaderDispatcher", "IterableDatasetShard"),
     "lightning.fabric.utilities.distributed": ("DistributedSamplerWrapper",),
     "lightning_fabric.utilities.distributed": ("DistributedSamplerWrapper",),
     "lightning.pytorch.overrides.distributed": ("UnrepeatedDistributedSamplerWrapper",),
     "pytorch_lightning.overrides.distributed": ("UnrepeatedDistributedSamplerWrapper",),
 }
-_LOADERS = ("accelerate.data_loader", "lightning.fabric.wrappers", "lightning_fabric.wrappers")
+OF_ACCELERATE = _DIVIDERS["accelerate.data_loader"]
+_LOADERS = (
+    "accelerate.data_loader",
+    *(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers")),
+)
+_PACKAGE = os.path.dirname(__file__)
 
 
 def _frames() -> Iterator[FrameType]:
@@ -37,7 +43,28 @@ def divider() -> tuple[str, Any]:
     return "", None
 
 
+def ranks_of(owner: Any) -> int:
+    """The number of ranks between which an object of divider() divides indices; 1 for None."""
+    for place in (owner, getattr(owner, "state", None)):
+        for name in ("num_processes", "num_replicas"):
+            if hasattr(place, name):
+                return int(getattr(place, name))
+    return 1
+
+
 def sets_epoch_by_itself() -> bool:
     """Whether a loader of accelerate or Lightning Fabric calls the caller, as it does when it begins an iteration. It
     counts the iterations of this job that were not left early, so after a restart or a break its number is wrong."""
-    return any(f.f_globals.get("__name__") in _LOADERS and f.f_code.co_name == "__iter__" for f in _frames())
+    for frame in _frames():
+        if frame.f_globals.get("__name__") in _LOADERS:
+            if frame.f_code.co_name == "__iter__":
+                return True
+        elif os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
+            return False
+    return False
+
+
+def in_worker() -> bool:
+    """Whether this is a worker process of a DataLoader."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None

@@ -143,8 +143,8 @@ class Cursor:
     """The place of an iteration. It converts the indices to integers of Python chunk by chunk. The
     iterator of a chunk knows how many indices are left in it, so this class need not count each one."""
 
-    def __init__(self, share: Share, order: Read) -> None:
-        self.share = share
+    def __init__(self, share: Share, order: Read, ranks: int = 1) -> None:
+        self.share, self.ranks = share, ranks  # a framework divides the indices of the share between so many ranks
         self.description: dict[str, Any] = {}  # the fields of a state apart from the position
         self._order = order
         self._drawn = 0  # steps, with the whole chunk
@@ -225,6 +225,7 @@ class Resumable:
     """
 
     _free = frozenset({"epoch"})  # the fields that a loaded state may change
+    seed: Any  # an int; None: not drawn yet
 
     def __init__(self, data: Sized) -> None:
         self._data = data
@@ -303,6 +304,17 @@ class Resumable:
         """The iteration of the place has begun."""
         self._resume, self._is_set, self._is_loaded = None, False, False
 
+    def _choose_seed(self) -> None:
+        """Before a state is taken: a sampler without a seed draws one."""
+
+    def _select(self, epoch: int, position: int, seed: int | None) -> None:
+        """The next iteration begins there, and an epoch that set_epoch() has selected meanwhile follows."""
+        if (epoch, position) != (self._epoch, self._resume):
+            later = self._epoch if self._is_set else self._later
+            self._move(epoch, position)
+            self._later = later if later != epoch else None
+        self.seed = seed
+
     def _cursor_from(self, start: int) -> Cursor:
         """A cursor at the global position of the epoch."""
         raise NotImplementedError
@@ -334,7 +346,7 @@ class Resumable:
 
         used  the number of this rank's indices that the job has used since the iteration began, so after a
               resume it counts from 0 again. The default is the number of drawn indices, which is too
-              large if a DataLoader's workers draw ahead. After a smaller last batch, steps * batch_size
+              large if a DataLoader's workers draw ahead, or a loader of accelerate, which always does. After a smaller last batch, steps * batch_size
               is more than the number of drawn indices. So once all indices are drawn, any larger number
               means the end.
 
@@ -348,6 +360,7 @@ class Resumable:
         return {**description, "position": position}
 
     def _position_of(self, used: int) -> int:
+        used *= 1 if self._cursor is None else self._cursor.ranks
         most = 0 if self._cursor is None else self._cursor.step
         has_ended = self._cursor is not None and most == len(self._cursor.share)
         if used < 0 or (used > most and not has_ended):
@@ -390,14 +403,20 @@ class _Place:
         self.sampler = sampler
         self.cursor: Cursor | None = None
         self.end: dict[str, Any] | None = None  # the loaded state, which was at its end
-        self.epoch = sampler._epoch if sampler._is_set else None  # set_epoch() may select another one before the start
+        # Epoch, position and seed, if they are chosen before the start: the sampler may be moved until then.
+        self.chosen: tuple[int, int, int | None] | None = None
+        if sampler._is_set or sampler._is_loaded:
+            self.choose(sampler)
+
+    def choose(self, sampler: Resumable) -> None:
+        self.chosen = sampler._epoch, sampler._resume or 0, sampler.seed
 
     def run(self, parts: Callable[[Cursor], Iterator[Iterable[Any]]]) -> Iterator[Iterable[Any]]:
         sampler = self.sampler
         if self.end is not None:
             return
-        if self.epoch is not None and self.epoch != sampler._epoch:
-            sampler._move(self.epoch, 0)
+        if self.chosen is not None:
+            sampler._select(*self.chosen)
         self.cursor = sampler._begin()
         try:
             yield from parts(self.cursor)
@@ -413,20 +432,27 @@ class _Place:
         if self.end is not None:
             return dict(self.end)
         following = copy.copy(self.sampler)
-        if self.sampler._resume is None:
+        if self.chosen is not None:
+            following._select(*self.chosen)
+        elif following._resume is None:
             following._move(following._next(), 0)
+        if following.seed is None:
+            following._choose_seed()
+            self.choose(following)
         return following.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.cursor is not None:
             raise _errors.Invalid("state: the iteration has begun: load it before the first index")
+        self.chosen = None
         self.sampler.load_state_dict(state)
-        self.epoch = None
         share = self.sampler._share(state["position"])
         if state["position"] > 0 and len(share) == 0:
             self.end = dict(state)
             if self.sampler._resume == state["position"]:
                 self.sampler._end_place()
+        elif self.sampler._is_loaded:
+            self.choose(self.sampler)
 
 
 class Iteration(itertools.chain):  # type: ignore[type-arg]

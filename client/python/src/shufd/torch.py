@@ -124,7 +124,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                 "num_replicas and rank"
             )
         framework, owner = _frameworks.divider()
-        if framework == "DataLoaderDispatcher" or (framework == "BatchSamplerShard" and owner.num_processes > 1):
+        if framework in _frameworks.OF_ACCELERATE and _frameworks.ranks_of(owner) > 1:
             raise _errors.Invalid(
                 "sampler: shufd.torch.DistributedSampler: accelerate would divide it a second time; use "
                 "shufd.torch.RandomSampler(dataset, seed=...)"
@@ -162,7 +162,8 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     replacement    True: independent draws, computed in this process
     num_samples    by default n; without replacement, more than n indices come from further permutations
     generator      a torch.Generator. Without `seed`, each iteration draws a seed from it, which advances it. After
-                   set_epoch(), the sampler keeps its seed. accelerate sets the same generator on all ranks
+                   set_epoch(), the sampler keeps its seed. accelerate sets the same generator on all ranks. A job that
+                   resumes by counting steps, as the HF Trainer does, needs a seed
     seed           -2^63 to 2^64 - 1, as in DistributedSampler. Without a seed and a generator, the seeds come from
                    torch's default generator, so torch.manual_seed() decides them. In a job of several ranks this
                    is refused, because the ranks would draw different orders
@@ -236,21 +237,26 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
             self.seed = None
 
     def _cursor_from(self, start: int) -> Cursor:
-        if self.seed is None:
-            self.seed = _draw_seed(self.generator)
+        self._choose_seed()
         framework, owner = _frameworks.divider()
         if framework == "DistributedSamplerWrapper" and owner.shuffle:
             raise _errors.Invalid(
                 "sampler: shufd.torch.RandomSampler: Lightning would shuffle its order again; use "
                 "shufd.torch.DistributedSampler(dataset, seed=...)"
             )
+        ranks = _frameworks.ranks_of(owner)
         if self._must_check and framework not in ("", "DataLoaderDispatcher"):
-            _verify.check_once(self, owner.num_processes if framework == "BatchSamplerShard" else owner.num_replicas)
+            _verify.check_once(self, ranks)
             self._must_check = False
         share = self._share(start)
         if len(share) == 0:
             return Cursor(share, _sampling.nothing)
-        return Cursor(share, self._draws(self._order()) if self.replacement else self._passes(self._order(), start))
+        order = self._draws(self._order()) if self.replacement else self._passes(self._order(), start)
+        return Cursor(share, order, ranks)
+
+    def _choose_seed(self) -> None:
+        if self.seed is None:
+            self.seed = _draw_seed(self.generator, self._keeps_seed)
 
     def _share(self, start: int) -> Share:
         return Share(self.num_samples, 0, 1, False, start)
@@ -312,12 +318,17 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         )
 
 
-def _draw_seed(generator: Any) -> int:
-    """A seed from a generator, or else from torch's default generator, drawn as torch's RandomSampler draws its own."""
+def _draw_seed(generator: Any, keeps: bool) -> int:
+    """A seed from a generator, or else from torch's default generator, drawn as torch's RandomSampler draws its own. A
+    seed that the sampler keeps is that of the default generator itself, which does not change with its draws."""
+    if generator is None and _frameworks.in_worker():
+        raise _errors.Invalid("seed: None: each worker of the DataLoader would draw another order; pass a seed=")
     if generator is None and (world := launched_ranks()) > 1:
         raise _errors.Invalid(
             f"seed: None: each of {world} ranks would draw another order; pass the same seed= on all ranks"
         )
+    if keeps and generator is None:
+        return int(torch.initial_seed()) % 2**64
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
@@ -362,6 +373,8 @@ class _ResumableBatches(BatchSampler):
     """A BatchSampler of a sampler of this module."""
 
     def _batches(self, cursor: Cursor) -> Iterator[tuple[Any]]:
+        if self.as_arrays and _frameworks.divider()[0] == "BatchSamplerShard":
+            raise _errors.Invalid("as_arrays: True: expected False, because accelerate joins batches as lists")
         least = self.batch_size if self.drop_last else 1
         while len(batch := cursor.take(self.batch_size)) >= least:
             yield (batch.astype(np.int64) if self.as_arrays else batch.tolist(),)

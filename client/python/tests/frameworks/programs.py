@@ -94,6 +94,62 @@ def accelerate_restarts(kind="sampler"):
     return whole
 
 
+class Stream(torch.utils.data.IterableDataset):
+    """Reads the numbers in the order of a sampler."""
+
+    def __init__(self, kind):
+        self.sampler, self.epoch = getattr(shufd.torch, kind)(range(N), seed=7), 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info()
+        self.sampler.set_epoch(self.epoch)
+        for k, i in enumerate(self.sampler):
+            if worker is None or k % worker.num_workers == worker.id:
+                yield torch.tensor(i)
+
+
+def accelerate_streams(kind="RandomSampler", workers=0):
+    """An order that an iterable dataset reads, from epoch 3 on."""
+    from accelerate import Accelerator
+    from accelerate.utils import DataLoaderConfiguration
+
+    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=False))
+    loader = accelerator.prepare(torch.utils.data.DataLoader(Stream(kind), batch_size=4, num_workers=workers))
+    epochs = []
+    for epoch in (3, 4):
+        loader.set_epoch(epoch)
+        epochs.append([int(i) for batch in loader for i in batch])
+    accelerator.wait_for_everyone()
+    return epochs
+
+
+def accelerate_state(used):
+    """The state after two batches of 5 of each rank."""
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True)
+    sampler = shufd.torch.RandomSampler(range(N), seed=7)
+    loader = accelerator.prepare(torch.utils.data.DataLoader(Numbers(), batch_size=5, sampler=sampler))
+    iterator = iter(loader)
+    next(iterator)
+    state = sampler.state_dict(used=used)
+    accelerator.wait_for_everyone()
+    return state["position"]
+
+
+def streams_in_workers():
+    """Each worker of each rank has a copy of the sampler."""
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo")
+    loader = torch.utils.data.DataLoader(Stream("DistributedSampler"), batch_size=5, num_workers=3)
+    samples = [[int(i) for batch in loader for i in batch]]
+    torch.distributed.barrier()
+    return samples
+
+
 def fabric_epochs(seeds=(7, 7), kind="DistributedSampler", places=False):
     from lightning.fabric import Fabric
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torchdata's StatefulDataLoader at the end of an epoch, without and with workers."""
 
+import itertools
 import json
 
 import pytest
@@ -91,3 +92,38 @@ def test_an_epoch_after_the_end(client, sampler_of, workers, options):
 def test_two_saves_after_the_last_batch(client, sampler_of, workers):
     got = [*states_of(sampler_of, 12, 0, saves_twice=True, stops_before_end=True, num_workers=workers)]
     assert got == [[], client.permute(12, 7, 1).tolist()]
+
+
+def test_a_state_before_the_first_index_has_the_seed(client):
+    """The loader has a state of the beginning, and skips batches from there."""
+
+    def make():
+        sampler = shufd.torch.RandomSampler(range(40))
+        return StatefulDataLoader(range(40), batch_size=4, sampler=sampler, num_workers=2, snapshot_every_n_steps=10)
+
+    loader = make()
+    head = [i for batch in itertools.islice(loader, 3) for i in batch.tolist()]
+    state = loader.state_dict()
+    loader = make()
+    loader.load_state_dict(state)
+    assert sorted(head + [i for batch in loader for i in batch.tolist()]) == [*range(40)]
+
+
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+def test_two_loaders_share_a_sampler(client, kind):
+    """Both continue at the same place."""
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(24), seed=7)
+        sampler.set_epoch(1)
+        return [StatefulDataLoader(range(24), batch_size=4, sampler=sampler) for _ in range(2)]
+
+    loaders = make()
+    assert len([*itertools.islice(zip(*loaders, strict=True), 2)]) == 2
+    states = [loader.state_dict() for loader in loaders]
+    loaders = make()
+    for loader, state in zip(loaders, states, strict=True):
+        loader.load_state_dict(state)
+    order = client.permute(24, 7, 1).tolist()
+    for number, (one, other) in enumerate(zip(*loaders, strict=True), 2):
+        assert one.tolist() == other.tolist() == order[4 * number : 4 * number + 4]

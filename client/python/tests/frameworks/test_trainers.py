@@ -15,6 +15,9 @@ from conftest import skip_without
 
 skip_without("accelerate", "lightning", "torch", "transformers")
 
+import shufd
+import shufd.torch
+
 PROGRAMS = pathlib.Path(__file__).with_name("programs.py")
 
 
@@ -115,6 +118,45 @@ def test_accelerate_after_a_restart_and_a_break(daemon, client, world):
     for rank, result in enumerate(results[0]):
         shares = [by_batches(client.permute(20, 7, epoch).tolist(), rank, 5, world) for epoch in range(3)]
         assert result["epochs"] == [shares[0], shares[1][5:], shares[2], shares[0][:5], shares[1][:5]]
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_accelerate_leaves_the_epoch_of_a_dataset(daemon, client, world):
+    """accelerate sets the epoch of an iterable dataset, and this one that of its sampler."""
+    found, _ = run(daemon, *[("accelerate_streams", {"workers": workers}) for workers in (0, 1)], world=world)
+    orders = [client.permute(20, 7, epoch).tolist() for epoch in (3, 4)]
+    for results in found:
+        whole = [sorted(i for r in results for i in r["epochs"][k]) for k in range(2)]
+        assert whole == [[*range(20)]] * 2 if world == 1 else all({*w} == {*range(20)} for w in whole), results
+        if world == 1:
+            assert results[0]["epochs"] == orders
+
+
+def test_accelerate_refuses_a_distributed_sampler_in_a_dataset(daemon):
+    results = run_one(daemon, "accelerate_streams", kind="DistributedSampler")
+    assert all("accelerate would divide it a second time" in result["error"] for result in results), results
+
+
+def test_used_counts_the_indices_of_a_rank(daemon):
+    """accelerate reads a batch ahead, and each rank reads the indices of all ranks."""
+    for world in (1, 2):
+        (results,), _ = run(daemon, ("accelerate_state", {"used": 5}), world=world)
+        assert [result["epochs"] for result in results] == [5 * world] * world
+
+
+def test_arrays_are_refused_under_accelerate(client):
+    from accelerate.data_loader import BatchSamplerShard
+
+    sampler = shufd.torch.RandomSampler(range(21), seed=7, client=client)
+    batches = BatchSamplerShard(shufd.torch.BatchSampler(sampler, 4, False, as_arrays=True), 2, 0, split_batches=True)
+    with pytest.raises(shufd.Invalid, match="as_arrays: True: expected False"):
+        list(batches)
+
+
+def test_ranks_read_in_workers(daemon, client):
+    results = run_one(daemon, "streams_in_workers")
+    order = client.permute(20, 7).tolist()
+    assert [sorted(result["epochs"][0]) for result in results] == [sorted(order[rank::2]) for rank in range(2)]
 
 
 # ---- The Trainer of transformers -----------------------------------------------------------------
