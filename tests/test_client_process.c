@@ -97,9 +97,9 @@ static void known_ids_end_their_mappings(void **state)
 {
     const uint64_t ids[] = {blocks[9000].id, 0, blocks[0].id, blocks[5].id, blocks[9000].id};
     (void)state;
-    blocks[5].found_mapped = true;
+    blocks[5].found = SHUF__FOUND_MAPPED;
     report(ids, 5);
-    assert_false(blocks[5].found_mapped);
+    assert_int_equal(blocks[5].found, SHUF__FOUND_NOTHING);
     assert_int_equal(mappings(), MAPPINGS - 3);
     map_again(&blocks[0]);
     map_again(&blocks[5]);
