@@ -126,6 +126,27 @@ static void meminfo_without_numbers_is_an_error(void **state)
     expect_measured(600, 1000);
 }
 
+/* With vm.overcommit_memory = 2, and only then, the limit of committed memory holds. */
+static void commit_limit_holds_without_overcommit(void **state)
+{
+    (void)state;
+    static const char meminfo[] = "MemTotal:        1024000 kB\nMemAvailable:     614400 kB\n"
+                                  "CommitLimit:      512000 kB\nCommitted_AS:     %u kB\n";
+    char text[256];
+    snprintf(text, sizeof text, meminfo, 409600);
+    write_file("/proc/meminfo", text);
+    expect_measured(600, 1000);
+    write_file("/proc/sys/vm/overcommit_memory", "0\n");
+    expect_measured(600, 1000);
+    write_file("/proc/sys/vm/overcommit_memory", "2\n");
+    expect_measured(100, 1000);
+    snprintf(text, sizeof text, meminfo, 614400);
+    write_file("/proc/meminfo", text);
+    expect_measured(0, 1000);
+    write_machine("", ""); /* without these fields */
+    expect_measured(600, 1000);
+}
+
 /* Without its limit, a group would look like a group without limit. */
 static void missing_descriptors_are_an_error(void **state)
 {
@@ -325,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW(missing_meminfo_makes_all_memory_available),
         ROW(meminfo_without_numbers_is_an_error),
+        ROW(commit_limit_holds_without_overcommit),
         ROW(missing_descriptors_are_an_error),
         ROW(v2_limits_of_group_and_parent_hold),
         ROW(v2_memory_high_is_a_limit),
