@@ -232,6 +232,7 @@ static void measure(struct shuf__server *server)
     struct shuf__backend *backend = shuf__engine_backend(server->engine);
     shuf__check_budgets(backend, server->config, server->log);
     shuf__check_file_leases(server->log);
+    shuf__check_control_group(server->config, server->log);
     for (int kind = 0; kind < SHUF__MEMORY_KINDS; kind++)
         if (backend->ops->makes[kind] && shuf__allocations_measure(&server->service.allocations,
                                                                    (enum shuf__memory)kind, &error))

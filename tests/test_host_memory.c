@@ -3,6 +3,7 @@
  * The measured memory of the host, on fake machines made of files: with control groups of both
  * versions, with namespaces, and with containers that show a part of a hierarchy.
  */
+#include "host/cgroup.h"
 #include "host/memory_limits.h"
 #include "support/cmocka_all.h"
 #include "support/memory_group.h"
@@ -306,6 +307,39 @@ static void similar_controllers_are_ignored(void **state)
     expect_measured(600, 1000);
 }
 
+static void expect_hidden(const char *expected)
+{
+    char group[PATH_MAX];
+    const bool is_hidden = shuf__cgroup_is_hidden(root, group);
+    assert_int_equal(is_hidden, expected != NULL);
+    if (expected)
+        assert_string_equal(group, expected);
+}
+
+/* A sandbox that shows no control groups hides the limits of a group below the root. */
+static void hidden_groups_are_found(void **state)
+{
+    (void)state;
+    expect_hidden(NULL); /* without /proc */
+    write_machine("0::/a/b\n", "");
+    expect_hidden("/a/b");
+    write_machine("0::/a/b\n", V2_MOUNT);
+    expect_hidden("/a/b"); /* another mount covers the files */
+    write_file("/sys/fs/cgroup/a/b/cgroup.procs", "");
+    expect_hidden(NULL);
+    write_machine("0::/\n", "");
+    expect_hidden(NULL);
+    write_machine("12:cpu:/x\n4:memory:/\n0::/x\n", "");
+    expect_hidden(NULL);
+    write_machine("12:cpu:/x\n4:memory:/y\n0::/\n", V2_MOUNT);
+    expect_hidden("/y");
+    write_machine("4:memory:/docker/abc\n0::/x\n",
+                  "35 31 0:32 /docker/abc /memory rw - cgroup cgroup rw,memory\n");
+    expect_hidden("/docker/abc");
+    write_file("/memory/cgroup.procs", "");
+    expect_hidden(NULL);
+}
+
 /* The real machine. */
 static void real_machine_has_plausible_memory(void **state)
 {
@@ -357,6 +391,7 @@ int main(void)
         ROW(similar_controllers_are_ignored),
         ROW(mount_from_outside_namespace_is_searched),
         ROW(bad_limits_are_ignored),
+        ROW(hidden_groups_are_found),
         cmocka_unit_test(real_machine_has_plausible_memory),
         cmocka_unit_test(real_group_limits_memory),
     };
