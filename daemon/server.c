@@ -284,6 +284,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
         return;
     shuf__service_manager_reloading();
     shuf__reload(server->config, &server->service, &server->listener, server->log, &fault);
+    shuf__exports_configure(&server->exports);
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);
