@@ -5,6 +5,7 @@
 #include "socket.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,15 @@ static const char *variable(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
+}
+
+/* systemd sets a list with a colon after each directory but the last one. Returns its first
+ * directory, or NULL if there is none. */
+static const char *service_directory(char first[PATH_MAX])
+{
+    const char *list = variable("RUNTIME_DIRECTORY");
+    snprintf(first, PATH_MAX, "%.*s", list ? (int)strcspn(list, ":") : 0, list ? list : "");
+    return *first ? first : NULL;
 }
 
 const char *shuf__socket_directory(void)
@@ -59,7 +69,8 @@ shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
         path = variable("SHUFD_SOCKET");
     if (path)
         return set_named(address, error, path);
-    const char *service = side == SHUF__SOCKET_SERVE ? variable("RUNTIME_DIRECTORY") : NULL;
+    char first[PATH_MAX];
+    const char *service = side == SHUF__SOCKET_SERVE ? service_directory(first) : NULL;
     if (service)
         return set_path(address, error, service, "/shufd.sock");
     const char *own = variable("XDG_RUNTIME_DIR");
@@ -93,10 +104,11 @@ static bool is_default_in(const char *directory, const char *path)
 
 const char *shuf__socket_origin(const char *path, enum shuf__socket_side side)
 {
+    char first[PATH_MAX];
     const char *named = variable("SHUFD_SOCKET");
     if (named)
         return strcmp(path, named) == 0 ? "$SHUFD_SOCKET" : NULL;
-    if (side == SHUF__SOCKET_SERVE && is_default_in(variable("RUNTIME_DIRECTORY"), path))
+    if (side == SHUF__SOCKET_SERVE && is_default_in(service_directory(first), path))
         return "$RUNTIME_DIRECTORY";
     if (geteuid() != 0 && is_default_in(variable("XDG_RUNTIME_DIR"), path))
         return "$XDG_RUNTIME_DIR";

@@ -8,6 +8,7 @@
 
 #include "handlers/service.h"
 #include "handlers/service_name.h"
+#include "host/cgroup.h"
 #include "memory/transport.h"
 #include "net/listener.h"
 #include "units.h"
@@ -154,6 +155,18 @@ void shuf__check_file_leases(const struct shuf__log *log)
                   shuf__transport_lending_fault());
 }
 
+/* host_memory in bytes needs no limit of a group. */
+void shuf__check_control_group(const struct shuf__config *config, const struct shuf__log *log)
+{
+    char group[PATH_MAX], part[SHUF__NUMBER_TEXT];
+    if (config->host_memory.percent && shuf__cgroup_is_hidden("", group))
+        shuf__warn_of_config(config, log,
+                             "host_memory %s: the limits of the control group %.200s cannot be "
+                             "read, because no mount shows its files; mount /sys/fs/cgroup, or "
+                             "set host_memory in bytes",
+                             shuf__amount_text(part, config->host_memory), group);
+}
+
 /* A part without its % would be a few bytes. 0 means no limit. */
 static void check_user_memory(const struct shuf__config *config, const struct shuf__log *log)
 {
@@ -238,6 +251,7 @@ int shuf__check(const struct shuf__config *config, const struct shuf__log *log)
     printf("%s: %s (%s)\n", backend->ops->name, backend->device, backend->device_id);
     shuf__check_budgets(backend, config, log);
     shuf__check_file_leases(log);
+    shuf__check_control_group(config, log);
     check_metrics_file(config, log);
     shuf__check_readers(config, log);
     backend->ops->close(backend);

@@ -21,6 +21,10 @@ void shuf__check_budgets(struct shuf__backend *backend, const struct shuf__confi
 /* Logs a warning if the system does not allow to lend host memory to clients. */
 void shuf__check_file_leases(const struct shuf__log *log);
 
+/* Logs a warning if the limits of the daemon's control group cannot be read, and `host_memory` is a
+ * part of the memory. */
+void shuf__check_control_group(const struct shuf__config *config, const struct shuf__log *log);
+
 /* The exit codes for a listener or a backend that cannot be opened. */
 int shuf__exit_of_socket(shuf_status status);
 int shuf__exit_of_backend(const struct shuf__config *config, shuf_status status);

@@ -158,6 +158,14 @@ static void handle_signals_as_first_process(void)
     signal(SIGINT, end_at_once);
 }
 
+/* A parent may have blocked signals, such as SIGTERM. */
+static void unblock_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static bool only_prints(const struct arguments *arguments)
 {
     return arguments->check || arguments->print_config;
@@ -193,6 +201,7 @@ int main(int argc, char **argv)
     static struct shuf__config config;
     struct shuf__log log;
     struct shuf__error error;
+    unblock_signals();
     handle_signals_as_first_process();
     shuf__program_name = "shufd";
     shuf__streams_prepare();

@@ -232,6 +232,7 @@ static void measure(struct shuf__server *server)
     struct shuf__backend *backend = shuf__engine_backend(server->engine);
     shuf__check_budgets(backend, server->config, server->log);
     shuf__check_file_leases(server->log);
+    shuf__check_control_group(server->config, server->log);
     for (int kind = 0; kind < SHUF__MEMORY_KINDS; kind++)
         if (backend->ops->makes[kind] && shuf__allocations_measure(&server->service.allocations,
                                                                    (enum shuf__memory)kind, &error))
@@ -283,6 +284,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
         return;
     shuf__service_manager_reloading();
     shuf__reload(server->config, &server->service, &server->listener, server->log, &fault);
+    shuf__exports_configure(&server->exports);
     share_descriptors(server);
     measure(server);
     shuf__pool_hold_to_limits(&server->service.pool);

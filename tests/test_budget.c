@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define MI (UINT64_C(1) << 20)
@@ -166,6 +168,44 @@ static void requests_beyond_the_machine_never_fit(void **state)
     assert_int_equal(stop(state), 0);
 }
 
+/* ---- send buffers ------------------------------------------------------------------------ */
+
+/* The bytes of a reply that the kernel keeps for a client that does not read. */
+static int unread_bytes(struct wire *client)
+{
+    int last = -1, bytes = 0;
+    Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_permute(client, &permute);
+    wire_expect(client, SHUF_OK, "");
+    while (bytes != last || bytes == 0) {
+        last = bytes;
+        usleep(200000);
+        assert_int_equal(ioctl(client->fd, FIONREAD, &bytes), 0);
+    }
+    return bytes;
+}
+
+/* No budget counts the send buffers. With 1024 clients they may have a sixteenth of the memory, and
+ * 16 KiB each. */
+static void send_buffers_follow_the_memory(void **state)
+{
+    static const char *const none[] = {NULL};
+    int standard;
+    socklen_t length = sizeof standard;
+    for (uint64_t total = 256 * MI; total <= 65536 * MI; total *= 256) {
+        assert_int_equal(fake_backend_reset(state), 0);
+        faults->total = faults->available = total;
+        fake_backend_start(&h, none);
+        w = wire_greet(&h);
+        assert_int_equal(getsockopt(w->fd, SOL_SOCKET, SO_SNDBUF, &standard, &length), 0);
+        if (total == 256 * MI)
+            assert_in_range(unread_bytes(w), 1, 32 << 10);
+        else
+            assert_in_range(unread_bytes(w), standard / 2, 2 * standard);
+        assert_int_equal(stop(state), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +213,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(workspaces_count, start, stop),
         cmocka_unit_test(instances_share_host_memory),
         cmocka_unit_test(requests_beyond_the_machine_never_fit),
+        cmocka_unit_test(send_buffers_follow_the_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * The measured memory of the host, on fake machines made of files: with control groups of both
  * versions, with namespaces, and with containers that show a part of a hierarchy.
  */
+#include "host/cgroup.h"
 #include "host/memory_limits.h"
 #include "support/cmocka_all.h"
 #include "support/memory_group.h"
@@ -123,6 +124,27 @@ static void meminfo_without_numbers_is_an_error(void **state)
     assert_int_equal(shuf__host_memory_below(root, &available, &total, &error), SHUF_IO);
     assert_non_null(strstr(error.text, "/proc/meminfo: no MemAvailable"));
     write_machine("", "");
+    expect_measured(600, 1000);
+}
+
+/* With vm.overcommit_memory = 2, and only then, the limit of committed memory holds. */
+static void commit_limit_holds_without_overcommit(void **state)
+{
+    (void)state;
+    static const char meminfo[] = "MemTotal:        1024000 kB\nMemAvailable:     614400 kB\n"
+                                  "CommitLimit:      512000 kB\nCommitted_AS:     %u kB\n";
+    char text[256];
+    snprintf(text, sizeof text, meminfo, 409600);
+    write_file("/proc/meminfo", text);
+    expect_measured(600, 1000);
+    write_file("/proc/sys/vm/overcommit_memory", "0\n");
+    expect_measured(600, 1000);
+    write_file("/proc/sys/vm/overcommit_memory", "2\n");
+    expect_measured(100, 1000);
+    snprintf(text, sizeof text, meminfo, 614400);
+    write_file("/proc/meminfo", text);
+    expect_measured(0, 1000);
+    write_machine("", ""); /* without these fields */
     expect_measured(600, 1000);
 }
 
@@ -285,6 +307,39 @@ static void similar_controllers_are_ignored(void **state)
     expect_measured(600, 1000);
 }
 
+static void expect_hidden(const char *expected)
+{
+    char group[PATH_MAX];
+    const bool is_hidden = shuf__cgroup_is_hidden(root, group);
+    assert_int_equal(is_hidden, expected != NULL);
+    if (expected)
+        assert_string_equal(group, expected);
+}
+
+/* A sandbox that shows no control groups hides the limits of a group below the root. */
+static void hidden_groups_are_found(void **state)
+{
+    (void)state;
+    expect_hidden(NULL); /* without /proc */
+    write_machine("0::/a/b\n", "");
+    expect_hidden("/a/b");
+    write_machine("0::/a/b\n", V2_MOUNT);
+    expect_hidden("/a/b"); /* another mount covers the files */
+    write_file("/sys/fs/cgroup/a/b/cgroup.procs", "");
+    expect_hidden(NULL);
+    write_machine("0::/\n", "");
+    expect_hidden(NULL);
+    write_machine("12:cpu:/x\n4:memory:/\n0::/x\n", "");
+    expect_hidden(NULL);
+    write_machine("12:cpu:/x\n4:memory:/y\n0::/\n", V2_MOUNT);
+    expect_hidden("/y");
+    write_machine("4:memory:/docker/abc\n0::/x\n",
+                  "35 31 0:32 /docker/abc /memory rw - cgroup cgroup rw,memory\n");
+    expect_hidden("/docker/abc");
+    write_file("/memory/cgroup.procs", "");
+    expect_hidden(NULL);
+}
+
 /* The real machine. */
 static void real_machine_has_plausible_memory(void **state)
 {
@@ -325,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW(missing_meminfo_makes_all_memory_available),
         ROW(meminfo_without_numbers_is_an_error),
+        ROW(commit_limit_holds_without_overcommit),
         ROW(missing_descriptors_are_an_error),
         ROW(v2_limits_of_group_and_parent_hold),
         ROW(v2_memory_high_is_a_limit),
@@ -335,6 +391,7 @@ int main(void)
         ROW(similar_controllers_are_ignored),
         ROW(mount_from_outside_namespace_is_searched),
         ROW(bad_limits_are_ignored),
+        ROW(hidden_groups_are_found),
         cmocka_unit_test(real_machine_has_plausible_memory),
         cmocka_unit_test(real_group_limits_memory),
     };

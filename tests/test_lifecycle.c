@@ -83,6 +83,19 @@ static void test_drain(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* The daemon does not keep the signal mask of its parent. */
+static void test_blocked_signals_end_the_daemon(void **state)
+{
+    (void)state;
+    struct harness h;
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    assert_int_equal(sigprocmask(SIG_SETMASK, &blocked, &before), 0);
+    wire_start(&h, harness_backend, "");
+    assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+    assert_true(harness_stop(&h));
+}
+
 static void test_idle_drain_is_quick(void **state)
 {
     (void)state;
@@ -920,6 +933,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_idle_drain_is_quick),
         cmocka_unit_test(test_drain_does_not_wait_for_half_a_request),
         cmocka_unit_test(test_drain_answers_unread_request),
+        cmocka_unit_test(test_blocked_signals_end_the_daemon),
         cmocka_unit_test(test_second_signal_ends_drain),
         cmocka_unit_test(test_more_signals_do_not_cut_the_end),
         cmocka_unit_test(test_drain_timeout_ends_drain),

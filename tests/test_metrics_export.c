@@ -460,24 +460,30 @@ static void scrapes_beside_a_flood_are_answered(void **state)
 
 static char path[HARNESS_PATH + 16];
 
-/* `folder`: a folder of the daemon's directory, as "/f", or "". */
-static void start_file_in(const char *folder)
+static char conf[HARNESS_PATH + 8];
+
+static void write_conf(const char *folder, const char *interval)
 {
-    static char conf[HARNESS_PATH + 8];
-    static const char *const extra[] = {"--config", conf, NULL};
     char text[256];
+    snprintf(text, sizeof text, "metrics_file = %s%s/%%i.prom\nmetrics_interval = %s\n",
+             h.directory, folder, interval);
+    shufd_write(conf, text);
+}
+
+/* `folder`: a folder of the daemon's directory, as "/f", or "". */
+static void start_file_in(const char *folder, const char *interval)
+{
+    static const char *const extra[] = {"--config", conf, NULL};
     assert_true(harness_prepare(&h, harness_backend, extra));
     snprintf(conf, sizeof conf, "%s/conf", h.directory);
     snprintf(path, sizeof path, "%s%s/s.prom", h.directory, folder);
-    snprintf(text, sizeof text, "metrics_file = %s%s/%%i.prom\nmetrics_interval = 100ms\n",
-             h.directory, folder);
-    shufd_write(conf, text);
+    write_conf(folder, interval);
     assert_true(harness_restart(&h));
 }
 
 static void start_file(void)
 {
-    start_file_in("");
+    start_file_in("", "100ms");
 }
 
 static void await_file(void)
@@ -513,6 +519,25 @@ static void file_is_written_regularly(void **state)
     assert_true(metrics_value(text, "shufd_clients{daemon=\"s\"}") == 0);
     assert_int_equal(harness_kill(&h, SIGTERM), 0);
     assert_int_equal(access(path, F_OK), -1);
+    assert_true(harness_stop(&h));
+}
+
+/* A shorter interval takes effect at once, and not only after the old one. */
+static void interval_of_file_changes(void **state)
+{
+    (void)state;
+    struct stat status;
+    ino_t last = 0;
+    unsigned waited = 0;
+    start_file_in("", "1h");
+    await_file();
+    write_conf("", "100ms");
+    kill(h.pid, SIGHUP);
+    for (unsigned texts = 0; texts < 4; wire_wait(&waited, "the next text")) {
+        assert_int_equal(stat(path, &status), 0);
+        texts += status.st_ino != last;
+        last = status.st_ino;
+    }
     assert_true(harness_stop(&h));
 }
 
@@ -569,7 +594,7 @@ static void mended_directory_of_file_is_logged(void **state)
 {
     (void)state;
     char log[4096], directory[HARNESS_PATH + 16];
-    start_file_in("/later");
+    start_file_in("/later", "100ms");
     snprintf(directory, sizeof directory, "%s/later", h.directory);
     shufd_await(h.log, log, sizeof log, "; trying again every metrics_interval");
     assert_int_equal(mkdir(directory, 0755), 0);
@@ -653,6 +678,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest file_tests[] = {
         cmocka_unit_test(wrong_addresses_are_refused),
         cmocka_unit_test(file_is_written_regularly),
+        cmocka_unit_test(interval_of_file_changes),
         cmocka_unit_test(file_is_replaced_by_rename),
         cmocka_unit_test(missing_directory_of_file_is_logged),
         cmocka_unit_test(mended_directory_of_file_is_logged),

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A daemon in a sandbox that refuses a system call of shared memory, or that hides /proc/meminfo.
+ * A daemon in a sandbox that refuses a system call of shared memory, or that hides /proc/meminfo or
+ * the control groups.
  * It says so, also with --check, and serves copies within the configured memory.
  */
 #include "shuf.h"
 #include "support/child.h"
 #include "support/cmocka_all.h"
+#include "support/memory_group.h"
+#include "support/shufd.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -13,6 +16,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -147,6 +151,31 @@ static void serve_without_meminfo(int channel, void *context)
     serve(false);
 }
 
+static bool mount_over(const char *path)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", path, "tmpfs", 0, NULL) == 0;
+}
+
+static void serve_without_control_groups(int channel, void *context)
+{
+    struct harness h;
+    char log[8192], group[64];
+    (void)channel;
+    (void)context;
+    memory_group_enter();
+    assert_true(mount_over("/sys/fs/cgroup"));
+    snprintf(group, sizeof group, "/shuf-test-%d cannot be read", (int)getppid());
+    expect_warning(group);
+    wire_start(&h, "cpu", "");
+    shufd_await(h.log, log, sizeof log, group);
+    assert_true(harness_stop(&h));
+    wire_start(&h, "cpu", "host_memory = 64Mi\n");
+    shufd_await(h.log, log, sizeof log, "listening on");
+    assert_null(strstr(log, "cannot be read"));
+    assert_true(harness_stop(&h));
+}
+
 /* Calls that follow a link at the path of the socket, which another user may have put there. */
 static void make_socket_without_paths(int channel, void *context)
 {
@@ -180,10 +209,22 @@ static void hidden_meminfo(void **state)
     child_join(&child);
 }
 
+static void hidden_control_groups(void **state)
+{
+    (void)state;
+    if (geteuid() != 0 || !memory_group_make(UINT64_C(1) << 30)) {
+        print_message("no control group of memory can be made here\n");
+        skip();
+    }
+    const struct child child = child_start(serve_without_control_groups, NULL);
+    child_join(&child);
+    memory_group_remove();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(refused_calls),
-                                       cmocka_unit_test(hidden_meminfo),
-                                       cmocka_unit_test(no_calls_by_path)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused_calls), cmocka_unit_test(hidden_meminfo),
+        cmocka_unit_test(hidden_control_groups), cmocka_unit_test(no_calls_by_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,7 @@ static void socket_paths_match(void **state)
         {"", "/b", "/c", runtime, 0, SERVE, "/b", SHUF_OK},
         {NULL, "/b", NULL, runtime, NOBODY, CONNECT, "/b", SHUF_OK},
         {NULL, "", "/c", runtime, NOBODY, SERVE, "/c/shufd.sock", SHUF_OK},
+        {NULL, NULL, "/c:/d", runtime, NOBODY, SERVE, "/c/shufd.sock", SHUF_OK},
         {NULL, NULL, "/c", runtime, NOBODY, CONNECT, xdg_socket,
          SHUF_OK}, /* the variable of a service
                     * does not affect a client */
@@ -114,6 +115,8 @@ static int check_origins(void)
     EXPECT(named, CONNECT, "$SHUFD_SOCKET")
     wrong += shuf__socket_origin(system, CONNECT) != NULL;
     set_variable("SHUFD_SOCKET", NULL);
+    EXPECT(named, SERVE, "$RUNTIME_DIRECTORY")
+    set_variable("RUNTIME_DIRECTORY", "/run/user/7:/run/user/8");
     EXPECT(named, SERVE, "$RUNTIME_DIRECTORY")
     if (geteuid() == 0) {
         EXPECT(system, SERVE, "the default of root")

@@ -9,9 +9,15 @@
 #include "support/shufd.h"
 #include "wire.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MI (UINT64_C(1) << 20)
@@ -236,6 +242,56 @@ static void daemon_ends_while_making_warm_block(void **state)
     }
 }
 
+/* Lets madvise(MADV_POPULATE_WRITE) fail in this process and in the daemon that it starts. */
+static void refuse_populate(int cause)
+{
+    enum { POPULATE_WRITE = 23 };
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, POPULATE_WRITE, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)cause),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void make_warm_on_old_kernel(int channel, void *context)
+{
+    (void)channel;
+    (void)context;
+    refuse_populate(EINVAL);
+    start("1Gi", "1Gi");
+    await_warm();
+    stop();
+}
+
+/* Without memory, a write to the block could end the daemon. It tries again each second. */
+static void give_up_without_memory(int channel, void *context)
+{
+    (void)channel;
+    (void)context;
+    const unsigned before = seen->allocations;
+    refuse_populate(EFAULT);
+    start("1Gi", "1Gi");
+    for (unsigned waited = 0; seen->allocations < before + 2;)
+        wire_wait(&waited, "another try to make the warm block");
+    assert_int_equal(wire_status(&h).host_idle, 0);
+    stop();
+}
+
+static void warm_block_is_touched_by_hand_only_on_old_kernels(void **state)
+{
+    (void)state;
+    struct child child = child_start(make_warm_on_old_kernel, NULL);
+    child_join(&child);
+    child = child_start(give_up_without_memory, NULL);
+    child_join(&child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup(warm_block_is_freed_for_results, make_machine),
         cmocka_unit_test_setup(warm_block_is_made_again_after_drop, make_machine),
         cmocka_unit_test_setup(shortage_frees_warm_block, make_machine),
+        cmocka_unit_test_setup(warm_block_is_touched_by_hand_only_on_old_kernels, make_machine),
         cmocka_unit_test_setup(daemon_ends_while_making_warm_block, make_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,12 @@ void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *se
     shuf__textfile_start(&exports->file);
 }
 
+void shuf__exports_configure(struct shuf__exports *exports)
+{
+    if (exports->started)
+        shuf__textfile_configure(&exports->file);
+}
+
 void shuf__exports_stop(struct shuf__exports *exports)
 {
     if (!exports->started)

@@ -18,6 +18,9 @@ struct shuf__exports {
 /* Starts the exports in the configuration. service->name replaces %i in the path of the file. */
 void shuf__exports_start(struct shuf__exports *exports, struct shuf__service *service);
 
+/* Call after a reload of the configuration. */
+void shuf__exports_configure(struct shuf__exports *exports);
+
 /* Ends the exports and closes their handles. Does nothing if they are not started. */
 void shuf__exports_stop(struct shuf__exports *exports);
 

@@ -130,6 +130,12 @@ void shuf__textfile_start(struct shuf__textfile *file)
     }
 }
 
+void shuf__textfile_configure(struct shuf__textfile *file)
+{
+    if (uv_is_active((uv_handle_t *)&file->timer))
+        uv_timer_start(&file->timer, on_timer, 0, 0);
+}
+
 void shuf__textfile_stop(struct shuf__textfile *file)
 {
     file->stopped = true;

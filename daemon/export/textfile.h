@@ -28,6 +28,9 @@ void shuf__textfile_init(struct shuf__textfile *file, struct shuf__service *serv
 /* Starts to write if the configuration has a file. */
 void shuf__textfile_start(struct shuf__textfile *file);
 
+/* Call after a reload. Writes now, and then every metrics_interval. Does nothing without a file. */
+void shuf__textfile_configure(struct shuf__textfile *file);
+
 /* Stops writing, and removes the file, because a daemon that has ended has no metrics. The caller
  * closes the timer. */
 void shuf__textfile_stop(struct shuf__textfile *file);

@@ -9,7 +9,9 @@
 #include "room.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -56,16 +58,21 @@ static uint64_t step_of(const struct shuf__warm_block *b)
     return left < STEP ? left : STEP;
 }
 
-/* Kernels before Linux 5.14 need a write to each page. The write of 0 changes nothing, because
- * nobody has written to the memory yet. */
+/* Kernels before Linux 5.14 do not know the advice (EINVAL), and need a write to each page. The
+ * write of 0 changes nothing, because nobody has written to the memory yet. After another error a
+ * write could end the daemon by SIGBUS. */
 static void touch_step(uv_work_t *work)
 {
     enum { PAGE = 4096 };
-    const struct shuf__warm_block *b = work->data;
+    struct shuf__warm_block *b = work->data;
     volatile char *memory = (char *)b->allocation->block.memory + b->touched;
     const uint64_t bytes = step_of(b);
     if (madvise((void *)memory, bytes, MADV_POPULATE_WRITE) == 0)
         return;
+    if (errno != EINVAL) {
+        shuf__fail(&b->error, SHUF_NO_MEMORY, "host_warm: %s", strerror(errno));
+        return;
+    }
     for (uint64_t i = 0; i < bytes; i += PAGE)
         memory[i] = 0;
 }
@@ -81,7 +88,8 @@ static void end_step(uv_work_t *work, int status)
     b->touched += step_of(b);
     if (!b->abandoned)
         shuf__allocation_commit(b->allocation, b->touched);
-    if (!b->abandoned && !b->warm->stopped && b->touched < b->allocation->bytes) {
+    if (!b->abandoned && !b->warm->stopped && !b->error.status &&
+        b->touched < b->allocation->bytes) {
         touch_next(b);
         return;
     }

@@ -19,6 +19,8 @@ enum {
     ACCEPT_AGAIN_MS = 100,
     CLOSING_MS = 1000,
     RESERVE = 16, /* one of 16 connections is reserved for root and the daemon's user */
+    BUFFER_PART = 16,
+    BUFFER_LEAST = 16 << 10,
 };
 
 /* A limit, the number that counts to it, and how much a new connection adds. */
@@ -116,14 +118,34 @@ static void refuse(struct shuf__acceptor *acceptor, int fd, const struct shuf__e
     shuf__log_client(acceptor->sessions->log, SHUF__LOG_WARNING, "client refused: %s", error->text);
 }
 
+/* A reply that its client does not read stays in the send buffer, which no budget counts. So all
+ * these buffers together may have a sixteenth of the memory. The kernel doubles the size that it is
+ * given (socket(7)). */
+static void limit_send_buffer(const struct shuf__acceptor *acceptor, int fd)
+{
+    const struct shuf__sessions *sessions = acceptor->sessions;
+    const uint64_t total = sessions->allocations->budgets[SHUF__SIDE_HOST].total,
+                   part = total / BUFFER_PART / sessions->limit,
+                   most = part > BUFFER_LEAST ? part : BUFFER_LEAST;
+    int size;
+    socklen_t length = sizeof size;
+    if (total == 0 || getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &length) != 0 ||
+        (uint64_t)size <= most)
+        return;
+    size = (int)(most / 2);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 static void open_or_refuse(struct shuf__acceptor *acceptor, int fd)
 {
     struct shuf__error error;
     const struct ucred peer = shuf__peer_of(fd);
-    if (may_not_open(acceptor, &peer, &error))
+    if (may_not_open(acceptor, &peer, &error)) {
         refuse(acceptor, fd, &error);
-    else
-        shuf__session_open(acceptor->sessions, fd, &peer);
+        return;
+    }
+    limit_send_buffer(acceptor, fd);
+    shuf__session_open(acceptor->sessions, fd, &peer);
 }
 
 static struct shuf__acceptor *acceptor_of(struct shuf__ready *ready)

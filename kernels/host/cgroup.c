@@ -220,6 +220,31 @@ bool shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROU
     return ok;
 }
 
+/* Each group has the file cgroup.procs, also without a memory controller. */
+static bool has_files(const struct shuf__cgroup *group)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/cgroup.procs", group->path);
+    return *group->path && access(path, F_OK) == 0;
+}
+
+/* If a hierarchy of version 1 has the memory controller, version 2 has no limits of memory. */
+bool shuf__cgroup_is_hidden(const char *root, char group[PATH_MAX])
+{
+    for (int version = 1; version <= SHUF__CGROUP_VERSIONS; version++) {
+        struct search search = {.version = version};
+        struct shuf__cgroup found;
+        if (!each_line(root, "/proc/self/cgroup", take_group, &search) ||
+            !find_group(root, version, &found))
+            return false;
+        if (!*search.group)
+            continue;
+        strcpy(group, search.group);
+        return strcmp(group, "/") != 0 && !has_files(&found);
+    }
+    return false;
+}
+
 /* ---- their limits ---- */
 
 /* False, with errno, if the file cannot be read. If it is missing, the number stays unchanged. */

@@ -30,6 +30,10 @@ struct shuf__cgroup {
  * descriptors, or by EIO: a group without its limit would look like unlimited memory. */
 bool shuf__cgroups_find(const char *root, struct shuf__cgroup groups[SHUF__CGROUP_VERSIONS]);
 
+/* Whether this process is in a group below the root whose limits it cannot read, because no mount
+ * shows the files of the group. Writes the path of the group. */
+bool shuf__cgroup_is_hidden(const char *root, char group[PATH_MAX]);
+
 /* Lowers *available and *total to the limits of the group and of the groups above it. False as
  * shuf__cgroups_find(). */
 bool shuf__cgroup_apply(const struct shuf__cgroup *group, uint64_t *available, uint64_t *total);

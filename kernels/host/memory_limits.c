@@ -24,6 +24,23 @@ static shuf_status read_total(uint64_t *available, uint64_t *total, struct shuf_
     return SHUF_OK;
 }
 
+/* With vm.overcommit_memory = 2 the kernel also limits the committed memory. It commits a page of a
+ * memfd at its first use, and sends SIGBUS if the limit is reached. False, with errno, if a file
+ * cannot be read. */
+static bool apply_commit_limit(const char *root, const char *meminfo, uint64_t *available)
+{
+    char path[PATH_MAX];
+    uint64_t mode = 0, limit, committed;
+    snprintf(path, sizeof path, "%s/proc/sys/vm/overcommit_memory", root);
+    if (!shuf__read_number(path, "", &mode) || mode != 2 ||
+        !shuf__read_number(meminfo, "CommitLimit:", &limit) ||
+        !shuf__read_number(meminfo, "Committed_AS:", &committed))
+        return errno == 0;
+    const uint64_t left = committed < limit ? limit - committed : 0;
+    *available = left < *available ? left : *available;
+    return true;
+}
+
 static shuf_status read_machine(const char *root, uint64_t *available, uint64_t *total,
                                 struct shuf__error *error)
 {
@@ -32,7 +49,7 @@ static shuf_status read_machine(const char *root, uint64_t *available, uint64_t 
     if (access(path, F_OK) != 0)
         return read_total(available, total, error);
     if (!shuf__read_number(path, "MemAvailable:", available) ||
-        !shuf__read_number(path, "MemTotal:", total))
+        !shuf__read_number(path, "MemTotal:", total) || !apply_commit_limit(root, path, available))
         return shuf__fail(error, SHUF_IO, "%.128s: %s", path,
                           errno ? strerror(errno) : "no MemAvailable and MemTotal in it");
     *available *= 1024;

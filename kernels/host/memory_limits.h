@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory that this process may still take: the free memory of the machine, within the limits of
- * its control groups. A container and a service's MemoryMax= set such limits.
+ * its control groups and, with vm.overcommit_memory = 2, of committed memory. A container and a
+ * service's MemoryMax= set such limits.
  */
 #ifndef SHUF__MEMORY_LIMITS_H
 #define SHUF__MEMORY_LIMITS_H
