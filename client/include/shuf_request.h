@@ -102,9 +102,9 @@ typedef struct shuf_result {
 /* A request for the values offset to offset + count - 1 of a stream. Value i of a stream is a
  * function of distribution, method, seed, stream, mean, std, dtype and i, so any part of a stream
  * can be requested. Different seeds, and different streams of a seed, are independent. A stream has
- * 2^62 values. Values of two dtypes share random bits: number i of UNIFORM with 64 bits has those of
- * numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER as SHUF_F64 have those of
- * numbers 4m to 4m + 3 of the others; number i of the table method is the same, rounded. */
+ * 2^62 values. Values of two dtypes share random bits: number i of UNIFORM with 64 bits has those
+ * of numbers 2i and 2i + 1 with 32; numbers 2m and 2m + 1 of SHUF_BOX_MULLER as SHUF_F64 have those
+ * of numbers 4m to 4m + 3 of the others; number i of the table method is the same, rounded. */
 typedef struct shuf_numbers {
     shuf_distribution distribution; /* no default */
     uint64_t seed, stream;          /* any */
