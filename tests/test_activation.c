@@ -29,6 +29,22 @@
 #define SO_PASSRIGHTS 83 /* Linux 6.16 */
 #endif
 
+/* The configuration file of the tests that need one. */
+static char config_path[] = "/tmp/shuf-activation-XXXXXX";
+
+static int make_config(void **state)
+{
+    (void)state;
+    const int fd = mkstemp(config_path);
+    return fd < 0 || close(fd) != 0;
+}
+
+static int remove_config(void **state)
+{
+    (void)state;
+    return unlink(config_path);
+}
+
 /* Binds the socket and makes its file, as a service manager does. */
 static void bind_socket(struct harness *h, int type, const char *name)
 {
@@ -68,6 +84,15 @@ static void expect_log(const struct harness *h, const char *text)
 {
     char log[4096];
     shufd_await(h->log, log, sizeof log, text);
+}
+
+/* The text with the path of the configuration file between both parts; valid until the next call.
+ */
+static const char *with_path(const char *before, const char *after)
+{
+    static char text[512];
+    snprintf(text, sizeof text, "%s%s%s", before, config_path, after);
+    return text;
 }
 
 static void stop(struct harness *h)
@@ -160,7 +185,6 @@ static void test_passed_socket_is_served(void **state)
     stop(&h);
 }
 
-/* Connections in the backlog survive the end of a daemon, by SIGTERM and by SIGKILL. */
 /* The daemon cannot make the file of the service manager again. */
 static void test_removed_file_is_told(void **state)
 {
@@ -174,6 +198,7 @@ static void test_removed_file_is_told(void **state)
     stop(&h);
 }
 
+/* Connections in the backlog survive the end of a daemon, by SIGTERM and by SIGKILL. */
 static void test_backlog_survives_restart(void **state)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
@@ -230,46 +255,44 @@ static void test_second_daemon_is_refused(void **state)
 /* The keys of a socket that the daemon does not make have no effect. */
 static void test_unused_keys_are_named(void **state)
 {
-    static const char path[] = "/tmp/shuf-activation.conf";
     static const char *const files[] = {"socket_mode = 0660\nsocket_group = nosuchgrp\n",
                                         "socket_mode = 0666\nsocket_group =\n"};
     struct harness h;
     char log[4096];
     (void)state;
     for (int i = 0; i < 2; i++) {
-        shufd_write(path, files[i]);
+        shufd_write(config_path, files[i]);
         listen_as(&h, "shufd");
         h.extra[0] = "--config";
-        h.extra[1] = path;
+        h.extra[1] = config_path;
         assert_true(harness_restart(&h));
         expect_log(
-            &h, i ? "warning: /tmp/shuf-activation.conf:1: socket_mode 0666: has no effect, "
-                    "because the service manager passes"
-                  : "warning: /tmp/shuf-activation.conf:2: socket_group nosuchgrp: has no effect, "
-                    "because the service manager passes the socket; set SocketGroup= by systemctl "
-                    "edit shufd.socket, then restart that unit\n");
+            &h, with_path(
+                    "warning: ",
+                    i ? ":1: socket_mode 0666: has no effect, because the service manager passes"
+                      : ":2: socket_group nosuchgrp: has no effect, because the service manager "
+                        "passes the socket; set SocketGroup= by systemctl edit shufd.socket, then "
+                        "restart that unit\n"));
         shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
         shufd_read(h.log, log, sizeof log);
         assert_null(strstr(log, i ? "socket_group" : "socket_mode")); /* its default value */
         assert_non_null(strstr(log, "warning: socket /"));
         stop(&h);
     }
-    unlink(path);
 }
 
 /* A reload does not promise that a restart of the daemon would change the passed socket. */
 static void test_reload_names_unused_keys(void **state)
 {
-    static const char path[] = "/tmp/shuf-activation.conf";
     struct harness h;
     char log[4096];
     (void)state;
-    shufd_write(path, "clients = 7\n");
+    shufd_write(config_path, "clients = 7\n");
     listen_as(&h, "shufd");
     h.extra[0] = "--config";
-    h.extra[1] = path;
+    h.extra[1] = config_path;
     assert_true(harness_restart(&h));
-    shufd_write(path, "clients = 7\nsocket_mode = 0666\nthreads = 2\n");
+    shufd_write(config_path, "clients = 7\nsocket_mode = 0666\nthreads = 2\n");
     kill(h.pid, SIGHUP);
     expect_log(&h, "warning: reload: socket_mode = 0666: even after a restart it has no effect, "
                    "because the service manager passes the socket; set SocketMode= by systemctl "
@@ -278,29 +301,26 @@ static void test_reload_names_unused_keys(void **state)
     shufd_read(h.log, log, sizeof log);
     assert_null(strstr(log, "socket_mode = 0666 takes effect"));
     stop(&h);
-    unlink(path);
 }
 
 /* systemd must know of a reload of its unit. */
 static void test_memory_limit_names_the_unit(void **state)
 {
-    static const char path[] = "/tmp/shuf-activation.conf";
     struct harness h;
     (void)state;
-    shufd_write(path, "host_memory = 16Mi\n");
+    shufd_write(config_path, "host_memory = 16Mi\n");
     listen_as(&h, "shufd");
     h.extra[0] = "--config";
-    h.extra[1] = path;
+    h.extra[1] = config_path;
     assert_true(harness_restart(&h));
     struct wire *w = wire_greet(&h);
     Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_send_permute(w, &permute);
-    wire_expect(w, SHUF_NO_MEMORY,
-                "raise host_memory in /tmp/shuf-activation.conf, then systemctl reload "
-                "shufd.service, as root");
+    wire_expect(
+        w, SHUF_NO_MEMORY,
+        with_path("raise host_memory in ", ", then systemctl reload shufd.service, as root"));
     wire_close(w);
     stop(&h);
-    unlink(path);
 }
 
 /* Starts a daemon that cannot start with the passed socket. Returns its exit status. */
@@ -402,10 +422,8 @@ static void test_flood_does_not_hold_a_daemon_that_cannot_start(void **state)
 
 static void expect_file_told(const char *text, const char *logged, const char *reason)
 {
-    static const char path[] = "/tmp/shuf-activation.conf";
-    shufd_write(path, text);
-    expect_told("--config", path, EX_CONFIG, logged, reason);
-    unlink(path);
+    shufd_write(config_path, text);
+    expect_told("--config", config_path, EX_CONFIG, logged, reason);
 }
 
 /* The name of a named key is secret. */
@@ -414,11 +432,10 @@ static void test_mistake_is_told_to_clients(void **state)
     char keys[] = "/tmp/shuf-keys-XXXXXX", key[64], text[96];
     (void)state;
     static const char *const rows[][2] = {
-        {"backend = cpu\nhost_memory = 8Go\n",
-         "/tmp/shuf-activation.conf:2: host_memory 8Go: expected"},
-        {"backend = gpu\n", "/tmp/shuf-activation.conf:1: backend gpu: expected auto"}};
+        {"backend = cpu\nhost_memory = 8Go\n", ":2: host_memory 8Go: expected"},
+        {"backend = gpu\n", ":1: backend gpu: expected auto"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        expect_file_told(rows[i][0], rows[i][1], rows[i][1]);
+        expect_file_told(rows[i][0], with_path("", rows[i][1]), with_path("", rows[i][1]));
     expect_told("--host-memory", "8Go", EX_USAGE, "host_memory 8Go: ", "host_memory 8Go: ");
     assert_non_null(mkdtemp(keys));
     snprintf(key, sizeof key, "%s/secret", keys);
@@ -462,5 +479,5 @@ int main(void)
         cmocka_unit_test(test_mistake_is_told_to_clients),
         cmocka_unit_test(test_wrong_options_are_told_to_clients),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_config, remove_config);
 }

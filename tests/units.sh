@@ -44,14 +44,24 @@ check_exposure() {
         fail "$1: exposure '$found', expected at most $2"
 }
 
+# check_line UNIT LINE: the unit has this line
+check_line() {
+    grep -qxF "$2" "$units/$1" || fail "$1: no line $2"
+}
+
 check_exposure shufd-gpus.service 2.5
+# make-gpu-files loads a module, makes device files and sets their owner and mode, which systemd-analyze does
+# not know.
+check_line shufd-gpus.service "CapabilityBoundingSet=CAP_SYS_MODULE CAP_MKNOD CAP_CHOWN CAP_FOWNER"
+check_line shufd-instances.service CapabilityBoundingSet=
 check_exposure shufd-instances.service 0.9
 for unit in shufd.service shufd@.service; do
     check_exposure $unit 0.5
     for needed in DevicePolicy=closed "DeviceAllow=char-nvidia rw" \
         "DeviceAllow=char-nvidia-uvm rw" "DeviceAllow=char-nvidiactl rw" Type=notify \
+        CapabilityBoundingSet= AmbientCapabilities= WatchdogSec=60s \
         Restart=on-failure RestartSec=500ms "RestartPreventExitStatus=64 69 78" "Wants=shufd-gpus.service nvidia-persistenced.service"; do
-        grep -qx "$needed" "$units/$unit" || fail "$unit: no line $needed"
+        check_line $unit "$needed"
     done
     # With these options the daemon would have no GPU, or could not tell its users apart.
     for harmful in PrivateDevices PrivateUsers ProcSubset; do

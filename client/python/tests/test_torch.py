@@ -427,6 +427,17 @@ def test_random_sampler_resumes(client, replacement, num_samples):
         assert list(resumed) == whole[step:] and list(resumed) == following
 
 
+@pytest.mark.parametrize("num_samples", [7, 10, 11, 25, 30])
+def test_passes_are_permutations_of_their_own_epochs(client, num_samples):
+    """Pass k of epoch e is the permutation of epoch e * passes + k, so no two passes are the same one."""
+    sampler = shufd.torch.RandomSampler(Numbers(10), num_samples=num_samples, seed=5, client=client)
+    passes = -(-num_samples // 10)
+    for epoch in (0, 1, 2, 7):
+        sampler.set_epoch(epoch)
+        expected = [i for k in range(passes) for i in client.permute(10, 5, epoch * passes + k).tolist()]
+        assert list(sampler) == expected[:num_samples]
+
+
 def test_iteration_needs_little_memory(client):
     """An iteration converts the indices chunk by chunk, so it needs little memory for any n."""
     n = 3_000_000

@@ -32,7 +32,7 @@ class Rank:
         if case["sampler"] == "DistributedSampler":
             self.sampler = shufd.torch.DistributedSampler(data, world, rank, seed=7, drop_last=case["drop_last"])
         elif case["sampler"] == "RandomSampler":
-            self.sampler = shufd.torch.RandomSampler(data, seed=7)
+            self.sampler = shufd.torch.RandomSampler(data, num_samples=case["num_samples"], seed=7)
         else:
             self.sampler = torch.utils.data.DistributedSampler(data, world, rank, seed=7, drop_last=case["drop_last"])
         self.source = self.sampler
@@ -125,26 +125,29 @@ class Record:
     def __init__(self, case):
         repeats = case["sampler"] == "DistributedSampler" and not case["sets_epoch"] and case["loader"] != "nodes"
         self.n, self.repeats, self.is_of_torch = case["n"], repeats, case["sampler"] == "torch"
+        self.size = case["num_samples"] or self.n
         self.batch_size, self.drops_last = case["batch_size"], case["drop_last"]
         self.epoch, self.current = 0, []
 
     def order(self):
         if not self.is_of_torch:
-            return shufd.permute(self.n, 7, 0 if self.repeats else self.epoch).tolist()
+            passes = -(-self.size // self.n)
+            first = 0 if self.repeats else self.epoch * passes
+            return [i for k in range(passes) for i in shufd.permute(self.n, 7, first + k).tolist()][: self.size]
         sampler = torch.utils.data.DistributedSampler(range(self.n), 1, 0, seed=7)
         sampler.set_epoch(self.epoch)
         return list(sampler)
 
     def is_whole(self, world):
         """Whether no rank has a batch left."""
-        left = self.n - len(self.current)
+        left = self.size - len(self.current)
         return left // world < self.batch_size if self.drops_last else left <= 0
 
     def end_epoch(self, world):
         order, count = self.order(), len(self.current)
-        assert self.current[: self.n] == order[:count] and self.is_whole(world)
+        assert self.current[: self.size] == order[:count] and self.is_whole(world)
         if not self.drops_last:
-            assert count < self.n + 3 and set(self.current) == set(order)  # padding of up to 3 ranks
+            assert count < self.size + 3 and set(self.current) == set(order)  # padding of up to 3 ranks
         self.epoch, self.current = self.epoch + 1, []
 
     def add(self, indices, world, is_first, has_ended):
@@ -166,6 +169,7 @@ CASES = st.fixed_dictionaries({
     "drop_last": st.booleans(),
     "snapshot_steps": st.sampled_from([1, 3]),
     "n": st.integers(1, 40),
+    "num_samples": st.none() | st.integers(1, 90),  # of a RandomSampler
     "batch_size": st.integers(1, 8),
     "world": st.integers(1, 3),
     "next_world": st.integers(1, 3),
@@ -180,6 +184,8 @@ CASES = st.fixed_dictionaries({
 def test_each_epoch_is_whole_and_in_order(daemon, case):
     if case["sampler"] == "RandomSampler":  # of a single rank
         case = {**case, "world": 1, "next_world": 1}
+    else:
+        case = {**case, "num_samples": None}
     if case["sampler"] == "torch":  # what torch's own samplers can do passes, too
         case = {**case, "loader": "StatefulDataLoader", "sets_epoch": True, "next_world": case["world"]}
     record, states, worlds = Record(case), None, [case["world"], case["next_world"]]
