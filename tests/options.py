@@ -182,7 +182,7 @@ def main():
     used = compare_documents(shufctl, shufd, quality)
     for text in wrong:
         print(text, file=sys.stderr)
-    print(f"{len(topics)} topics, {len(codes)} exit statuses, {len(keys)} keys and {used} options of documents compared")
+    print(f"{len(topics)} topics, {len(codes)} exit statuses, {len(keys)} keys, {used} options of documents compared")
     return bool(wrong)
 
 
