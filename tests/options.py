@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Compares the options that each program prints with --help with those in its manual page. Each verb of
 shufctl must have a page, with all its options in the synopsis and in the section OPTIONS. Also compares
-the keys of shufd.conf(5), and the help topics, exit statuses and environment variables of shufctl.
+the keys of shufd.conf(5), and the help topics, exit statuses and environment variables of shufctl. An option of one of
+these programs that README.md or a document of docs/ names must exist.
 
     tests/options.py SHUFCTL SHUFD SHUF_QUALITY BUILD
 """
@@ -13,6 +14,10 @@ import sys
 
 MAN = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
 STANDARD = {"--help", "--usage", "--version"}
+# Options that documents name without their program: of cmake, dpkg, python -m venv, node_exporter, tests and tools.
+FOREIGN = {"--prefix", "--force-confold", "--system-site-packages", "--collector", "--chains", "--subsets"}
+# A program in a line of code, the verb, and the rest of the command.
+COMMAND = r"\b(shufd|shufctl|shuf-quality)( [a-z]+)?((?: [^#|;&]*)?)"
 wrong = []
 
 
@@ -128,6 +133,27 @@ def compare_words(name):
         wrong.append(f"docs/man/{name}.scd: expected the words of the warning: {words}")
 
 
+def compare_documents(shufctl, shufd, quality):
+    """Each option after the name of a program, in code of a document, is one of this program, or of this verb. An
+    option alone is one of any program."""
+    known = {"shufd": options(output(shufd, "--help"))}
+    for program in (shufctl, quality):
+        name = pathlib.Path(program).name
+        known |= {f"{name} {verb}": options(output(program, verb, "--help")) for verb in verbs_of(program)}
+        known[name] = options(output(program, "--help")).union(*(known[f"{name} {verb}"] for verb in verbs_of(program)))
+    every, count = set().union(*known.values()), 0
+    for document in [MAN.parent.parent / "README.md", *sorted(MAN.parent.glob("*.md"))]:
+        for code in re.findall(r"`([^`\n]+)`|^ {4}(.*)$", document.read_text(), re.MULTILINE):
+            if (alone := re.match(r"--[a-z][a-z-]*", code[0])) and alone[0] not in every | STANDARD | FOREIGN:
+                wrong.append(f"{document.name}: no program has {alone[0]}")
+            for name, verb, rest in re.findall(COMMAND, code[0] or code[1]):
+                of = name + verb if name + verb in known else name
+                used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)) - STANDARD
+                wrong.extend(f"{document.name}: {of} has no {option}" for option in sorted(used - known[of]))
+                count += len(used)
+    return count
+
+
 def main():
     shufctl, shufd, quality, build = sys.argv[1:]
     overview = page("shufctl.1")
@@ -153,9 +179,10 @@ def main():
     variable = r"\b(?:[A-Z]+_[A-Z_]+|TMPDIR)\b"
     compare("shufctl, environment", set(re.findall(variable, output(shufctl, "help", "environment"))),
             set(re.findall(variable, section(overview, "ENVIRONMENT"))))
+    used = compare_documents(shufctl, shufd, quality)
     for text in wrong:
         print(text, file=sys.stderr)
-    print(f"{len(topics)} topics, {len(codes)} exit statuses, {len(keys)} keys compared")
+    print(f"{len(topics)} topics, {len(codes)} exit statuses, {len(keys)} keys, {used} options of documents compared")
     return bool(wrong)
 
 

@@ -30,6 +30,14 @@ def test_document(daemon, path):
     assert failed == 0 and tried >= DOCUMENTS[path]
 
 
+@pytest.mark.parametrize("path", [*DOCS.glob("*.md"), *list(DOCUMENTS)[2:]], ids=lambda path: path.name)
+def test_arguments_in_the_text_exist(path):
+    """Calls such as `shufd.connect(wait=10)` within a sentence, which no doctest runs."""
+    for name, arguments in re.findall(r"`shufd\.(\w+)\(([^`]*)\)`", path.read_text()):
+        for argument in re.findall(r"\b(\w+)=", arguments):
+            assert argument in inspect.signature(getattr(shufd, name)).parameters, f"{name}({argument}=)"
+
+
 def sections():
     """The sections of loaders.md by their headings. The text before the first heading has the key ""."""
     parts = ("\n" + (DOCS / "loaders.md").read_text()).split("\n## ")
