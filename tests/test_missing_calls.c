@@ -106,7 +106,7 @@ static void expect_cause(const char *cause)
     const shuf_permutation p = {.n = N, .seed = 7};
     struct harness h;
     shuf *handle;
-    shuf_lease *lease;
+    shuf_lease *lease = NULL;
     expect_warning(cause);
     wire_start(&h, "cpu", "host_memory = 64Mi\n");
     struct wire *w = wire_greet(&h);
