@@ -40,6 +40,7 @@ static shuf_status read_status_reply(struct shuf__round_trip *trip, const Shuf__
     shuf_daemon *to = trip->context;
     *to = (shuf_daemon){
         .pid = from->pid,
+        .pid_namespace = from->pid_namespace,
         .uptime_ms = from->uptime_ms,
         .clients = from->clients,
         .client_limit = from->client_limit,

@@ -3,12 +3,14 @@
  * shufctl doctor: its findings on this machine, and on fake machines made of files.
  */
 #include "doctor.h"
+#include "pid_namespace.h"
 #include "shufctl.h"
 #include "support/shufd.h"
 
 #include "support/cmocka_all.h"
 
 #include <grp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +141,7 @@ static void daemon_status_is_checked(void **state)
     const struct shuf__check *const checks = shuf__daemon_checks;
     struct shuf__patient patient = {.root = root, .status = SHUF_OK};
     patient.daemon.pid = 7;
+    patient.daemon.pid_namespace = shuf__pid_namespace();
     patient.daemon.memory_limit = 1 << 20;
     strcpy(patient.daemon.version, "shufd 0.0.1");
     strcpy(patient.daemon.backend, "cpu");
@@ -179,12 +182,66 @@ static void daemon_status_is_checked(void **state)
                    "LimitNOFILE");
     make_file("/proc/7/limits", "Limit\nMax open files            524288   524288  files\n");
     expect_finding(checks, "limits", &patient, SHUF__FINDING_OK, "524288 open files", "");
-    expect_finding(checks, "sandbox", &patient, SHUF__FINDING_OK, "another PID namespace", "");
+    expect_finding(checks, "sandbox", &patient, SHUF__FINDING_OK, "only root", "");
     make_file("/proc/7/status", "Name: shufd\nNoNewPrivs:\t1\nSeccomp:\t2\n");
     expect_finding(checks, "sandbox", &patient, SHUF__FINDING_OK, "are filtered", "");
     make_file("/proc/7/status", "Name: shufd\nNoNewPrivs:\t0\nSeccomp:\t0\n");
     expect_finding(checks, "sandbox", &patient, SHUF__FINDING_NOTE, "without the sandbox",
                    "stop it and use the daemons of shufd.target");
+}
+
+/* In another PID namespace the PID of the daemon may be of any process. */
+static void processes_of_another_namespace_are_not_read(void **state)
+{
+    (void)state;
+    const struct shuf__check *const checks = shuf__daemon_checks;
+    struct shuf__patient patient = {.root = root, .status = SHUF_OK};
+    patient.daemon.pid = 7;
+    patient.daemon.pid_namespace = shuf__pid_namespace() + 1;
+    snprintf(patient.daemon.version, sizeof patient.daemon.version, "shufd %s", shuf_version());
+    make_file("/proc/7/limits", "Limit\nMax open files            524288   524288  files\n");
+    make_file("/proc/7/status", "Name: init\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+    make_link("/proc/7/exe", "/sbin/init (deleted)");
+    expect_finding(checks, "limits", &patient, SHUF__FINDING_NOTE, "in another PID namespace",
+                   "run shufctl doctor in the container of the daemon");
+    expect_finding(checks, "sandbox", &patient, SHUF__FINDING_NOTE, "in another PID namespace",
+                   "run shufctl doctor in the container of the daemon");
+    expect_finding(checks, "version", &patient, SHUF__FINDING_OK, "are both ", "");
+    patient.daemon.pid_namespace = 0;
+    expect_finding(checks, "limits", &patient, SHUF__FINDING_NOTE, "it is unknown", "container");
+    expect_finding(checks, "sandbox", &patient, SHUF__FINDING_NOTE, "it is unknown", "container");
+}
+
+/* Runs in a new PID namespace with the /proc of the old one. */
+static void expect_note_on_foreign_proc(void)
+{
+    struct shuf__patient patient = {.root = root, .status = SHUF_OK};
+    patient.daemon.pid = 7;
+    patient.daemon.pid_namespace = shuf__pid_namespace();
+    const struct shuf__finding limits = run_check(shuf__daemon_checks, "limits", &patient),
+                               sandbox = run_check(shuf__daemon_checks, "sandbox", &patient);
+    _exit(strstr(limits.text, "/proc shows another PID") && strstr(sandbox.text, "/proc shows")
+              ? 0
+              : 1);
+}
+
+static void proc_of_another_namespace_is_not_read(void **state)
+{
+    int status = 0;
+    (void)state;
+    make_file("/proc/7/limits", "Limit\nMax open files            524288   524288  files\n");
+    make_file("/proc/7/status", "Name: init\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+    const pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWPID) != 0)
+            _exit(0); /* in a container without this right */
+        const pid_t first = fork();
+        if (first == 0)
+            expect_note_on_foreign_proc();
+        _exit(waitpid(first, &status, 0) == first && status == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 /* The daemon reads the keys of the metrics only at its start. */
@@ -378,6 +435,26 @@ static void doctor_of_removed_socket(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* shufctl is in a new PID namespace, the daemon outside of it. With `own_proc` /proc shows the new
+ * namespace. */
+static void expect_notes_in_new_namespace(bool own_proc)
+{
+    struct command c;
+    shufctl_script(&c, "unshare --pid --fork %s \"$0\" doctor", own_proc ? "--mount-proc" : "");
+    if (!strstr(c.err.bytes, "unshare: ")) { /* else in a container without this right */
+        assert_non_null(strstr(c.out.bytes, "note   limits      the daemon is in another PID "));
+        assert_non_null(strstr(c.out.bytes, "note   sandbox     the daemon is in another PID "));
+    }
+    command_free(&c);
+}
+
+static void doctor_in_another_namespace(void **state)
+{
+    (void)state;
+    expect_notes_in_new_namespace(true);
+    expect_notes_in_new_namespace(false);
+}
+
 /* The user daemon has the group daemon in the database, but the child lacks it, as a login from
  * before the membership does. */
 static void expect_advice_to_log_in(void)
@@ -431,6 +508,10 @@ int main(int argc, char **argv)
                                         remove_machine),
         cmocka_unit_test_setup_teardown(kernel_settings_are_checked, make_machine, remove_machine),
         cmocka_unit_test_setup_teardown(daemon_status_is_checked, make_machine, remove_machine),
+        cmocka_unit_test_setup_teardown(processes_of_another_namespace_are_not_read, make_machine,
+                                        remove_machine),
+        cmocka_unit_test_setup_teardown(proc_of_another_namespace_is_not_read, make_machine,
+                                        remove_machine),
         cmocka_unit_test_setup_teardown(metrics_that_wait_for_a_restart_are_noted, make_machine,
                                         remove_machine),
         cmocka_unit_test(unit_state_is_explained),
@@ -441,6 +522,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(doctor_with_daemon),
         cmocka_unit_test(doctor_without_daemon),
         cmocka_unit_test(doctor_of_removed_socket),
+        cmocka_unit_test(doctor_in_another_namespace),
         cmocka_unit_test(doctor_without_permission),
     };
     return cmocka_run_group_tests(tests, shufctl_set_up, shufctl_tear_down);

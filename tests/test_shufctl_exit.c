@@ -4,6 +4,7 @@
  * proposes to start a daemon.
  */
 #include "exit.h"
+#include "pid_namespace.h"
 #include "start_command.h"
 #include "support/cmocka_all.h"
 
@@ -250,22 +251,30 @@ static void command_of_reload_works_for_its_reader(void **state)
 {
     (void)state;
     char root[96], command[SHUF__START_COMMAND], expected[64];
+    shuf_daemon daemon = {.pid = (uint64_t)getpid(), .pid_namespace = shuf__pid_namespace()};
     snprintf(root, sizeof root, "%s/root", directory);
     snprintf(expected, sizeof expected, "kill -HUP %d", (int)getpid());
-    shuf__reload_command("/tmp/shufd.sock", (uint64_t)getpid(), command);
+    shuf__reload_command("/tmp/shufd.sock", &daemon, command);
     assert_string_equal(command, expected);
     if (geteuid() == 0) {
         assert_int_equal(setresuid(65534, 65534, 0), 0);
-        shuf__reload_command("/tmp/shufd.sock", 1, command);
+        daemon.pid = 1;
+        shuf__reload_command("/tmp/shufd.sock", &daemon, command);
         assert_int_equal(setresuid(0, 0, 0), 0);
         assert_string_equal(command, "kill -HUP 1, as root or as the user who runs it");
     }
+    daemon.pid_namespace++; /* another one: here the PID may be of any process */
+    shuf__reload_command("/tmp/shufd.sock", &daemon, command);
+    assert_string_equal(command, "send SIGHUP to shufd in its container");
+    daemon.pid_namespace = 0;
+    shuf__reload_command("/tmp/shufd.sock", &daemon, command);
+    assert_string_equal(command, "send SIGHUP to shufd in its container");
     make_file(root, "/run/systemd/system/x");
     make_file(root, "/lib/systemd/system/shufd.target");
     setenv("SHUFD_UNITS", root, 1);
-    shuf__reload_command("/run/shufd/shufd.sock", (uint64_t)getpid(), command);
+    shuf__reload_command("/run/shufd/shufd.sock", &daemon, command);
     assert_string_equal(command, "systemctl reload shufd.service, as root");
-    shuf__reload_command("/run/shufd/GPU-1.sock", (uint64_t)getpid(), command);
+    shuf__reload_command("/run/shufd/GPU-1.sock", &daemon, command);
     assert_string_equal(command, "systemctl reload shufd@GPU-1.service, as root");
     unsetenv("SHUFD_UNITS");
     snprintf(command, sizeof command, "rm -r %s", root);

@@ -34,6 +34,7 @@ typedef struct shuf_daemon {
     char device[128];   /* name of the device */
     char device_id[64]; /* a GPU's UUID, or the CPU's instruction set */
     uint64_t pid;
+    uint64_t pid_namespace; /* inode number of the PID namespace that has `pid`; 0: unknown */
     uint64_t uptime_ms;
     uint64_t clients;                   /* connections, this one included */
     uint64_t client_limit;              /* the most connections at a time */

@@ -5,6 +5,7 @@
 #include "connect.h"
 #include "doctor.h"
 #include "membership.h"
+#include "pid_namespace.h"
 #include "socket.h"
 #include "start_command.h"
 #include "units.h"
@@ -76,17 +77,21 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
                        "driver can use a GPU");
 }
 
-/* The process that a daemon's lock beside the socket names. 0: none, or it has ended. */
+/* The process that a daemon's lock beside the socket names. 0: none, it has ended, or its PID is of
+ * another namespace. */
 static long lock_owner(const char *socket)
 {
     char path[sizeof((struct sockaddr_un *)0)->sun_path + 8];
     long pid = 0;
+    uint64_t namespace = 0; /* unknown */
     snprintf(path, sizeof path, "%.*s.lock", (int)(sizeof path - 8), socket);
     FILE *file = fopen(path, "re");
     if (!file)
         return 0;
-    const bool is_read = fscanf(file, "%ld", &pid) == 1;
+    const bool is_read = fscanf(file, "%ld %*s %" SCNu64, &pid, &namespace) >= 1;
     fclose(file);
+    if (namespace != 0 && namespace != shuf__pid_namespace())
+        return 0;
     return is_read && pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? pid : 0;
 }
 
@@ -123,12 +128,24 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
         advise_group(patient, finding);
 }
 
+/* True if the PID of the daemon names it in the /proc of this process. After `nsenter --pid`
+ * without --mount, /proc shows another PID namespace than that of this process. */
+static bool sees_process(const struct shuf__patient *patient)
+{
+    char text[24] = "";
+    return shuf__shares_namespace(&patient->daemon) &&
+           readlink("/proc/self", text, sizeof text - 1) > 0 &&
+           strtol(text, NULL, 10) == (long)getpid();
+}
+
 /* True if an installation has replaced or removed the program file of the daemon. Only root and the
  * daemon's user can see this. */
 static bool runs_old_program(const struct shuf__patient *patient)
 {
     static const char mark[] = " (deleted)"; /* the kernel appends it */
     char path[PATH_MAX], program[PATH_MAX];
+    if (!sees_process(patient))
+        return false;
     snprintf(path, sizeof path, "%.256s/proc/%" PRIu64 "/exe", patient->root, patient->daemon.pid);
     const ssize_t length = readlink(path, program, sizeof program);
     const ssize_t end = (ssize_t)strlen(mark);
@@ -188,13 +205,28 @@ static bool read_process(const struct shuf__patient *patient, const char *file, 
     return shuf__patient_read(patient, path, text, size);
 }
 
+/* The finding of a check that needs the process of the daemon and does not see it. */
+static void find_unseen(const struct shuf__patient *patient, struct shuf__finding *finding)
+{
+    const char *cause = "the daemon is in another PID namespace, so its process cannot be checked";
+    if (shuf__shares_namespace(&patient->daemon))
+        cause = "/proc shows another PID namespace than that of the daemon";
+    else if (patient->daemon.pid_namespace == 0 || shuf__pid_namespace() == 0)
+        cause = "it is unknown whether the daemon is in another PID namespace";
+    shuf__find(finding, SHUF__FINDING_NOTE,
+               "run shufctl doctor in the container of the daemon, with the /proc of the container",
+               "%s", cause);
+}
+
 static void check_limits(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char text[4096];
     const char *line =
         read_process(patient, "limits", text, sizeof text) ? strstr(text, "Max open files") : NULL;
     const uint64_t soft = line ? strtoull(line + strlen("Max open files"), NULL, 10) : 0;
-    if (!line)
+    if (!sees_process(patient))
+        find_unseen(patient, finding);
+    else if (!line)
         shuf__find(finding, SHUF__FINDING_OK, NULL, "only root and the daemon's user can see them");
     else if (soft >= least_files)
         shuf__find(finding, SHUF__FINDING_OK, NULL, "%" PRIu64 " open files", soft);
@@ -238,8 +270,10 @@ static long status_field(const char *text, const char *name)
 static void check_sandbox(const struct shuf__patient *patient, struct shuf__finding *finding)
 {
     char text[4096];
-    if (!read_process(patient, "status", text, sizeof text))
-        shuf__find(finding, SHUF__FINDING_OK, NULL, "the daemon is in another PID namespace");
+    if (!sees_process(patient))
+        find_unseen(patient, finding);
+    else if (!read_process(patient, "status", text, sizeof text))
+        shuf__find(finding, SHUF__FINDING_OK, NULL, "only root and the daemon's user can see it");
     else if (status_field(text, "\nNoNewPrivs:") == 1 && status_field(text, "\nSeccomp:") == 2)
         shuf__find(finding, SHUF__FINDING_OK, NULL,
                    "the daemon gains no privileges, and its system calls are filtered");

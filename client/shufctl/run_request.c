@@ -219,7 +219,7 @@ static int check_kept(shuf *daemon, const struct shuf__output_options *o)
     if (o->shape.bytes <= limit)
         return EX_OK;
     char advice[sizeof now.configuration + SHUF__START_COMMAND + 128], reload[SHUF__START_COMMAND];
-    shuf__reload_command(shuf_socket(daemon), now.pid, reload);
+    shuf__reload_command(shuf_socket(daemon), &now, reload);
     if (*now.configuration)
         snprintf(advice, sizeof advice,
                  "raise %s in %s, then %s; if shufd was started with %s, start it again with a "

@@ -4,6 +4,7 @@
  */
 #include "start_command.h"
 
+#include "pid_namespace.h"
 #include "socket.h"
 #include "unit_files.h"
 
@@ -136,14 +137,22 @@ static bool write_own_command(const char *path, bool is_named, char command[SHUF
     return can_be_served(address.sun_path);
 }
 
-void shuf__reload_command(const char *path, uint64_t pid, char command[SHUF__START_COMMAND])
+bool shuf__shares_namespace(const shuf_daemon *daemon)
+{
+    return daemon->pid_namespace != 0 && daemon->pid_namespace == shuf__pid_namespace();
+}
+
+void shuf__reload_command(const char *path, const shuf_daemon *daemon,
+                          char command[SHUF__START_COMMAND])
 {
     char unit[SHUF__UNIT_NAME];
     if (shuf__unit_of_socket(path, unit))
         snprintf(command, SHUF__START_COMMAND, "systemctl reload %s.service, as root", unit);
+    else if (!shuf__shares_namespace(daemon))
+        strcpy(command, "send SIGHUP to shufd in its container");
     else
-        snprintf(command, SHUF__START_COMMAND, "kill -HUP %" PRIu64 "%s", pid,
-                 kill((pid_t)pid, 0) == 0 ? "" : ", as root or as the user who runs it");
+        snprintf(command, SHUF__START_COMMAND, "kill -HUP %" PRIu64 "%s", daemon->pid,
+                 kill((pid_t)daemon->pid, 0) == 0 ? "" : ", as root or as the user who runs it");
 }
 
 bool shuf__start_command(const char *path, const char *given, char command[SHUF__START_COMMAND])

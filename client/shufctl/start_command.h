@@ -9,8 +9,9 @@
 #ifndef SHUF__START_COMMAND_H
 #define SHUF__START_COMMAND_H
 
+#include "shuf.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 
 enum { SHUF__START_COMMAND = 512 }; /* fits the longest socket path with each byte quoted */
 
@@ -30,9 +31,14 @@ bool shuf__unit_of_socket(const char *path, char unit[SHUF__UNIT_NAME]);
  * names another GPU. So the user must choose a daemon. */
 bool shuf__must_choose_daemon(const char *path);
 
+/* True if this process has the same PID namespace as the daemon, so the PID of the daemon names the
+ * daemon here too. False if that is unknown. */
+bool shuf__shares_namespace(const shuf_daemon *daemon);
+
 /* Writes the command by which the daemon of the socket reads its configuration again, and who may
  * run the command if this user may not. */
-void shuf__reload_command(const char *path, uint64_t pid, char command[SHUF__START_COMMAND]);
+void shuf__reload_command(const char *path, const shuf_daemon *daemon,
+                          char command[SHUF__START_COMMAND]);
 
 /* Writes the command for a daemon on `path`. given: the value of --socket, or NULL. Returns false
  * if a daemon cannot serve there: the file is not a socket, the directory is missing, or the user

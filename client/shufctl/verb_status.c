@@ -163,6 +163,7 @@ static json_t *status_to_json(const shuf *handle, const shuf_daemon *d)
     json_t *object = json_object();
     shuf__json_text(object, "daemon", d->version);
     shuf__json_integer(object, "pid", d->pid);
+    shuf__json_integer(object, "pid_namespace", d->pid_namespace);
     shuf__json_text(object, "socket", shuf_socket(handle));
     shuf__json_text(object, "backend", d->backend);
     shuf__json_text(object, "device", d->device);

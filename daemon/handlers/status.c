@@ -6,6 +6,7 @@
  */
 #include "handlers.h"
 #include "memory/transport.h"
+#include "pid_namespace.h"
 #include "service.h"
 
 #include <inttypes.h>
@@ -125,6 +126,7 @@ void shuf__handle_status(struct shuf__session *session, const Shuf__Request *req
     status.device_id = (char *)(uintptr_t)backend->device_id;
     status.configuration = (char *)(uintptr_t)service->config->file;
     status.pid = (uint64_t)getpid();
+    status.pid_namespace = shuf__pid_namespace();
     status.uptime_ms = uv_now(service->loop) - service->start_ms;
     status.clients = service->sessions.count;
     status.client_limit = service->sessions.limit;

@@ -58,7 +58,8 @@ static struct setting memory_setting(const struct shuf__allocations *allocations
     return (struct setting){words[side].key, words[side].option, allocations->has_option[side]};
 }
 
-/* The advice for a user, who may not be the one who can follow it. */
+/* The advice for a user, who may not be the one who can follow it. It names no PID, because the
+ * user may be in another PID namespace. */
 static void advise(const struct shuf__allocations *allocations, struct setting setting,
                    uint32_t uid, char text[ADVICE])
 {
@@ -73,11 +74,13 @@ static void advise(const struct shuf__allocations *allocations, struct setting s
         snprintf(text, ADVICE, "raise %s in %.64s, then systemctl reload %.64s, as root",
                  setting.key, file, allocations->unit);
     else if (shuf__uid_is_privileged(uid))
-        snprintf(text, ADVICE, "raise %s in %.64s (then kill -HUP %d) or start shufd with %s",
-                 setting.key, file, (int)getpid(), setting.option);
+        snprintf(text, ADVICE,
+                 "raise %s in %.64s (then reload shufd by SIGHUP) or start shufd with %s",
+                 setting.key, file, setting.option);
     else
-        snprintf(text, ADVICE, "let uid %u, who runs shufd, raise %s in %.64s (then kill -HUP %d)",
-                 (unsigned)geteuid(), setting.key, file, (int)getpid());
+        snprintf(text, ADVICE,
+                 "let uid %u, who runs shufd, raise %s in %.64s (then reload shufd by SIGHUP)",
+                 (unsigned)geteuid(), setting.key, file);
 }
 
 static shuf_status too_large(const struct shuf__allocations *allocations, uint64_t size,

@@ -5,8 +5,11 @@
  */
 #include "lock.h"
 
+#include "pid_namespace.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -131,14 +134,8 @@ bool shuf__lock_is_dying(pid_t pid)
 struct owner {
     pid_t pid;
     char state[16];
-    unsigned long namespace; /* the inode of its PID namespace; 0: unknown */
+    uint64_t namespace; /* the inode number of its PID namespace; 0: unknown */
 };
-
-static unsigned long own_namespace(void)
-{
-    struct stat status;
-    return stat("/proc/self/ns/pid", &status) == 0 ? (unsigned long)status.st_ino : 0;
-}
 
 static bool read_owner(int fd, struct owner *owner)
 {
@@ -146,7 +143,7 @@ static bool read_owner(int fd, struct owner *owner)
     long number = 0;
     owner->namespace = 0;
     if (pread(fd, text, sizeof text - 1, 0) < 0 ||
-        sscanf(text, "%ld %15s %lu", &number, owner->state, &owner->namespace) < 2)
+        sscanf(text, "%ld %15s %" SCNu64, &number, owner->state, &owner->namespace) < 2)
         return false;
     owner->pid = (pid_t)number;
     return true;
@@ -155,7 +152,7 @@ static bool read_owner(int fd, struct owner *owner)
 /* Another namespace may have another process with this PID, or none. */
 static bool is_in_own_namespace(const struct owner *owner)
 {
-    return owner->namespace == 0 || owner->namespace == own_namespace();
+    return owner->namespace == 0 || owner->namespace == shuf__pid_namespace();
 }
 
 static bool is_dying(const struct owner *owner)
@@ -252,8 +249,8 @@ void shuf__lock_set_state(const struct shuf__lock *lock, enum shuf__lock_state s
         return;
     /* The state is padded, so that one write replaces an older text. The rest of a longer text,
      * from a crashed daemon, does not matter: readers stop after the state. */
-    int length = snprintf(text, sizeof text, "%ld %-8s %lu\n", (long)getpid(), states[state],
-                          own_namespace());
+    int length = snprintf(text, sizeof text, "%ld %-8s %" PRIu64 "\n", (long)getpid(),
+                          states[state], shuf__pid_namespace());
     if (pwrite(lock->fd, text, (size_t)length, 0) != length)
         return; /* the lock works without the text */
 }
