@@ -4,6 +4,7 @@
 # Tests packaging/serve-gpus, with programs in place of nvidia-smi and shufd. Each GPU must get one
 # daemon with its share of the memory. Reload and the drain at SIGTERM must work. If one daemon ends,
 # all must end.
+# If nvidia-smi fails or hangs, no daemon may start.
 #     tests/serve_gpus.sh BUILD SOURCE
 set -eu
 build=$1
@@ -112,3 +113,36 @@ start GPU-1
 status_of shufd >/dev/null || fail "no daemon of one GPU"
 kill -TERM "$server"
 stop 0
+
+# A failing nvidia-smi is an error, and not a machine without GPUs.
+cat >"$work/bin/nvidia-smi" <<'PROGRAM'
+#!/bin/sh
+echo "NVIDIA-SMI has failed"
+exit 9
+PROGRAM
+chmod +x "$work/bin/nvidia-smi"
+status=0
+timeout 60 "$source/packaging/serve-gpus" --config "$work/shufd.conf" >"$work/log" 2>&1 || status=$?
+[ $status = 69 ] || fail "status $status, expected 69: nvidia-smi fails"
+grep -q 'nvidia-smi failed with status 9: NVIDIA-SMI has failed' "$work/log" ||
+    fail "the log lacks the message"
+
+# SIGTERM while nvidia-smi hangs
+cat >"$work/bin/nvidia-smi" <<'PROGRAM'
+#!/bin/sh
+touch "$SHUFD_RUNTIME_DIR/asked"
+exec sleep 600
+PROGRAM
+start GPU-1
+until [ -e "$work/asked" ]; do sleep 0.01; done
+kill -TERM "$server"
+stop 0
+
+# Without nvidia-smi there is one daemon.
+rm "$work/bin/nvidia-smi"
+if ! command -v nvidia-smi >/dev/null; then
+    start
+    status_of shufd >/dev/null || fail "no daemon without nvidia-smi"
+    kill -TERM "$server"
+    stop 0
+fi
