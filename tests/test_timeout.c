@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Timeouts. While the daemon hangs (stopped by SIGSTOP), a call fails. When the daemon continues,
- * the handle works again. The upper limit of the times leaves a slow machine more than a second, and
- * is less than ten times the timeout.
+ * the handle works again. The upper limit of the times leaves a slow machine more than a second,
+ * and is less than ten times the timeout.
  */
 #include "support/client.h"
 #include "support/cmocka_all.h"
