@@ -112,7 +112,7 @@ void shufpy_scale(const uint64_t *bits, size_t count, uint64_t n, uint64_t *out)
 
 /* ---- NumPy's bit generator ---------------------------------------------- */
 
-/* Whose words a generator takes. Those of the last two are of samplers only. */
+/* The use of the words that a generator takes. Only samplers use the last two. */
 enum { SHUFPY_UNIFORM, SHUFPY_REPLACEMENT, SHUFPY_RECORD };
 
 /* The place in a stream of uniform 64-bit values. The upper half of a value waits in `half` after
