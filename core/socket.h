@@ -20,10 +20,11 @@ enum shuf__socket_side { SHUF__SOCKET_SERVE, SHUF__SOCKET_CONNECT };
 
 /* Fills *address with `path`. A relative path becomes absolute if the longer path fits. If `path`
  * is NULL or empty, takes the first of these that applies: 1. $SHUFD_SOCKET. 2. For a daemon with
- * $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in its first directory. 3. For root, or a client
- * without $XDG_RUNTIME_DIR: shufd.sock in the directory above. 4. $XDG_RUNTIME_DIR/shufd.sock. If a
- * client finds no socket there, it takes shufd.sock in the directory above. Fails with SHUF_INVALID
- * if the path is too long for a socket, or if none of the four rules applies to a daemon. */
+ * $RUNTIME_DIRECTORY, which systemd sets: shufd.sock in its first directory. 3. For root, or a
+ * client without $XDG_RUNTIME_DIR: shufd.sock in the directory above. 4.
+ * $XDG_RUNTIME_DIR/shufd.sock. If a client finds no socket there, it takes shufd.sock in the
+ * directory above. Fails with SHUF_INVALID if the path is too long for a socket, or if none of the
+ * four rules applies to a daemon. */
 shuf_status shuf__socket_address(const char *path, enum shuf__socket_side side,
                                  struct sockaddr_un *address, struct shuf__error *error);
 

@@ -23,7 +23,7 @@
 struct shuf__process_mapping; /* client_process.h: a process that may have the block mapped */
 struct shuf__size_class;      /* pool.h */
 
-/* What the kernel has said about the mappings of an idle block. */
+/* The last answer of the kernel to the question whether an idle block is mapped. */
 enum shuf__found { SHUF__FOUND_NOTHING, SHUF__FOUND_MAPPED, SHUF__FOUND_UNMAPPED };
 
 struct shuf__allocation {

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CELLS = 16, WINDOWS = 16, WORD = 31, LEAST = 4, LEAST_FACTOR = -28 };
 
@@ -114,7 +113,7 @@ static void print(const char *name, double v, const struct part *part, int parts
 {
     double square = 0;
     for (int i = 0; i < parts; i++) {
-        const double middle = (part[i].low + part[i].high) / 2, half = (part[i].high - middle);
+        const double middle = (part[i].low + part[i].high) / 2, half = part[i].high - middle;
         const double density = 2 * exp(-middle * middle / 2) / sqrt(2 * M_PI);
         const double curve = 1 + (middle * middle - 1) * half * half / 6;
         const double difference = part[i].chance / (density * curve * 2 * half) - 1;

@@ -69,8 +69,8 @@ int main(int argc, char **argv)
     const unsigned shift = 64 - (unsigned)bits;
     const shuf_primefold_shape shape = shuf_primefold_shape_of(P);
     struct target *target = malloc(targets * sizeof *target);
-    const uint64_t size = UINT64_C(1)
-                          << FEW * VALUE_BITS; /* one bit for the first values of a row */
+    const uint64_t size = UINT64_C(1) << FEW * VALUE_BITS;
+    /* One bit for each sequence of first values. */
     uint64_t *seen = calloc(size / 64, sizeof *seen);
     uint64_t found = 0;
     if (!target || !seen)

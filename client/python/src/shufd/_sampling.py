@@ -305,7 +305,7 @@ class Resumable:
         self._resume, self._is_set, self._is_loaded = None, False, False
 
     def _choose_seed(self) -> None:
-        """Before a state is taken: a sampler without a seed draws one."""
+        """A sampler without a seed draws one."""
 
     def _select(self, epoch: int, position: int, seed: int | None) -> None:
         """The next iteration begins there, and an epoch that set_epoch() has selected meanwhile follows."""
@@ -346,7 +346,8 @@ class Resumable:
 
         used  the number of this rank's indices that the job has used since the iteration began, so after a
               resume it counts from 0 again. The default is the number of drawn indices, which is too
-              large if a DataLoader's workers draw ahead, or a loader of accelerate, which always does. After a smaller last batch, steps * batch_size
+              large if a DataLoader's workers draw ahead, or a loader of accelerate, which always does.
+              After a smaller last batch, steps * batch_size
               is more than the number of drawn indices. So once all indices are drawn, any larger number
               means the end.
 
