@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Philox key and counter of a stream box-muller f64, from its values alone. Where the radius and
+ * the angle of a pair are small fractions, the two values determine nearly all bits of the draw's
+ * words after 9 rounds. Then each half of the key predicts one bit of the words after 6 rounds: the
+ * first half the sign of the sine, and the second half whether sine and cosine are exchanged. The
+ * program searches each half with 2^32 guesses. With the two halves it undoes all 9 rounds, and
+ * checks that this gives the numbers of the draws.
+ *
+ *     attack-state [VALUES [SEED]]        by default 2^30 values of seed 7
+ */
+#include "shuf/box_muller.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SMALL = 53,    /* a small fraction is below 2^SMALL, out of 2^63 */
+    QUARTERS = 40, /* candidates on each side of the inverse, in quarters of a unit */
+    WORDS = 4,     /* the most candidates of a draw */
+    DRAWS = 256,
+    BITS = 36, /* the information about each half of the key, with 4 more than it has */
+};
+
+struct draw {
+    uint64_t index;
+    unsigned candidates;
+    uint32_t word[WORDS][4];
+    uint32_t sine_sign, is_swapped;
+};
+
+static shuf_box_muller_terms terms;
+
+static void add_candidate(struct draw *d, const shuf_box_muller_wide *w)
+{
+    const uint32_t word[4] = {(uint32_t)(w->radius[0] >> 32), (uint32_t)w->radius[0],
+                              (uint32_t)(w->angle[0] >> 32), (uint32_t)w->angle[0]};
+    for (unsigned i = 0; i < d->candidates && i < WORDS; i++)
+        if (memcmp(d->word[i], word, sizeof word) == 0)
+            return;
+    if (d->candidates < WORDS)
+        memcpy(d->word[d->candidates], word, sizeof word);
+    d->candidates++;
+}
+
+/* Sets d to the words that can give the pair z. Returns whether there are few. */
+static int invert(const double z[2], uint64_t index, struct draw *d)
+{
+    const uint64_t swap = fabs(z[0]) < fabs(z[1]), top = UINT64_C(1) << 63;
+    const double cosine = z[swap], sine = z[!swap];
+    if (fabs(sine) > fabs(cosine) * 0x1p-9)
+        return 0;
+    const long double angle = atan2l(fabsl(sine), fabsl(cosine)) * 4 / acosl(-1);
+    const long double square = (long double)cosine * cosine + (long double)sine * sine;
+    const uint64_t near_1 = square < logl(4);
+    const long double chance = near_1 ? -expm1l(-square / 2) : expl(-square / 2);
+    const uint64_t t = (uint64_t)ldexpl(angle, 65), r = (uint64_t)ldexpl(chance, 66); /* quarters */
+    if (t >> (SMALL + 2) || r >> (SMALL + 2) || t < QUARTERS || r < 8 * QUARTERS)
+        return 0;
+    *d = (struct draw){.index = index, .sine_sign = sine < 0, .is_swapped = (uint32_t)swap};
+    const uint64_t width = near_1 ? QUARTERS : 8 * QUARTERS; /* its error grows with `square` */
+    for (uint64_t i = r - width; i <= r + width; i++)
+        for (uint64_t j = t - QUARTERS; j <= t + QUARTERS; j++) {
+            const shuf_box_muller_wide w = {{i / 4 | near_1 * top, i % 4 << 61 | swap * top},
+                                            {j / 4 | (cosine < 0) * top, j % 4 << 61 | (sine < 0) * top}};
+            double made[2];
+            shuf_box_muller_pair_f64(&terms, &w, made);
+            if (made[0] == z[0] && made[1] == z[1])
+                add_candidate(d, &w);
+        }
+    return d->candidates >= 1 && d->candidates <= WORDS;
+}
+
+static uint32_t inverse_of(uint32_t odd)
+{
+    uint32_t x = odd;
+    for (int i = 0; i < 4; i++)
+        x *= 2 - odd * x;
+    return x;
+}
+
+static uint32_t high(uint32_t a, uint32_t b)
+{
+    return (uint32_t)((uint64_t)a * b >> 32);
+}
+
+/* The top bit of an early word. half: 0 for early word 2, with k0; 1 for early word 0, with k1. */
+static uint32_t early_bit(const uint32_t w[4], int half, uint32_t key)
+{
+    static const uint32_t m[] = {SHUF_PHILOX4X32_M1, SHUF_PHILOX4X32_M0};
+    static const uint32_t weyl[] = {SHUF_PHILOX4X32_WEYL0, SHUF_PHILOX4X32_WEYL1};
+    const uint32_t inverse = half ? inverse_of(SHUF_PHILOX4X32_M0) : inverse_of(SHUF_PHILOX4X32_M1);
+    const uint32_t other = half ? inverse_of(SHUF_PHILOX4X32_M1) : inverse_of(SHUF_PHILOX4X32_M0);
+    const uint32_t a = w[half ? 2 : 0] ^ high(m[half], inverse * w[half ? 3 : 1]) ^ key;
+    const uint32_t b = other * w[half ? 1 : 3] ^ high(m[half], inverse * a) ^ (key - weyl[half]);
+    return inverse * b >> 31;
+}
+
+static int fits(const struct draw *d, int half, uint32_t key)
+{
+    for (unsigned i = 0; i < d->candidates; i++)
+        if (early_bit(d->word[i], half, key) == (half ? d->is_swapped : d->sine_sign))
+            return 1;
+    return 0;
+}
+
+/* The key of the last round that fits all draws. Sets `found` to the number of such keys. */
+static uint32_t search(const struct draw *draw, size_t draws, int half, unsigned *found)
+{
+    uint32_t key = 0;
+    unsigned count = 0;
+#pragma omp parallel for schedule(static) reduction(+ : count)
+    for (uint64_t guess = 0; guess <= UINT32_MAX; guess++) {
+        size_t i = 0;
+        while (i < draws && fits(&draw[i], half, (uint32_t)guess))
+            i++;
+        if (i < draws)
+            continue;
+        count++;
+#pragma omp critical
+        key = (uint32_t)guess;
+    }
+    *found = count;
+    return key;
+}
+
+/* Undoes all rounds. `key` has the keys of the last round. Returns the counter. */
+static shuf_philox4x32 undo(const uint32_t word[4], const uint32_t key[2])
+{
+    shuf_philox4x32 c = {{word[0], word[1], word[2], word[3]}};
+    for (uint32_t i = 0; i < SHUF_GAUSS_ROUNDS; i++) {
+        const uint32_t c2 = inverse_of(SHUF_PHILOX4X32_M1) * c.word[1];
+        const uint32_t c0 = inverse_of(SHUF_PHILOX4X32_M0) * c.word[3];
+        const uint32_t k0 = key[0] - i * SHUF_PHILOX4X32_WEYL0;
+        const uint32_t k1 = key[1] - i * SHUF_PHILOX4X32_WEYL1;
+        c = (shuf_philox4x32){{c0, c.word[0] ^ high(SHUF_PHILOX4X32_M1, c2) ^ k0, c2,
+                               c.word[2] ^ high(SHUF_PHILOX4X32_M0, c0) ^ k1}};
+    }
+    return c;
+}
+
+static int by_candidates(const void *a, const void *b)
+{
+    return (int)((const struct draw *)a)->candidates - (int)((const struct draw *)b)->candidates;
+}
+
+/* Fills draw[] from the values. Returns the number of draws. */
+static size_t read_values(uint64_t seed, uint64_t values, struct draw draw[DRAWS])
+{
+    const shuf_box_muller b = shuf_box_muller_make(seed, 0, 0, 1);
+    size_t draws = 0;
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < values / 2; i++) {
+        const shuf_stream_draw made = shuf_stream_draw_make(&b.words, i);
+        const shuf_box_muller_wide words = shuf_box_muller_wide_of(&made);
+        double z[2];
+        struct draw d;
+        shuf_box_muller_pair_f64(&terms, &words, z);
+        if (!invert(z, i, &d))
+            continue;
+#pragma omp critical
+        if (draws < DRAWS)
+            draw[draws++] = d;
+    }
+    qsort(draw, draws, sizeof *draw, by_candidates);
+    return draws;
+}
+
+int main(int argc, char **argv)
+{
+    const double values = argc > 1 ? strtod(argv[1], NULL) : 1 << 30;
+    const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 7;
+    static struct draw draw[DRAWS];
+    if (!(values >= 1 && values <= 0x1p40)) {
+        fputs("attack-state: expected VALUES from 1 to 2^40, and SEED\n", stderr);
+        return 64;
+    }
+    terms = shuf_box_muller_terms_make();
+    const size_t draws = read_values(seed, (uint64_t)values, draw);
+    double bits = 0;
+    for (size_t i = 0; i < draws; i++)
+        bits -= log2(1 - exp2(-(double)draw[i].candidates));
+    printf("%g values, %zu draws: %.1f bits about each half of the key\n", values, draws, bits);
+    fflush(stdout);
+    if (bits < BITS) {
+        fprintf(stderr, "attack-state: %d bits are needed: more VALUES\n", BITS);
+        return 1;
+    }
+    unsigned found[2];
+    const uint32_t key[2] = {search(draw, draws, 0, &found[0]), search(draw, draws, 1, &found[1])};
+    printf("keys found: %u and %u\n", found[0], found[1]);
+    size_t right = 0;
+    for (size_t i = 0; i < draws; i++)
+        for (unsigned k = 0; k < draw[i].candidates; k++) {
+            const shuf_philox4x32 c = undo(draw[i].word[k], key);
+            right += (c.word[0] | (uint64_t)c.word[2] << 32) == draw[i].index;
+        }
+    const shuf_philox4x32 c = undo(draw[0].word[0], key);
+    printf("numbers of draws that the undone rounds give: %zu of %zu\n"
+           "key %08" PRIx32 " %08" PRIx32 ", counter * %08" PRIx32 " * %08" PRIx32 "\n",
+           right, draws, key[0] - (SHUF_GAUSS_ROUNDS - 1) * SHUF_PHILOX4X32_WEYL0,
+           key[1] - (SHUF_GAUSS_ROUNDS - 1) * SHUF_PHILOX4X32_WEYL1, c.word[1], c.word[3]);
+    return right != draws;
+}
