@@ -64,6 +64,7 @@ static shuf_status read_status_reply(struct shuf__round_trip *trip, const Shuf__
         .computed = from->computed,
         .evicted = from->evicted,
         .log_dropped = from->log_dropped,
+        .other_users = from->other_users,
         .copies_host = from->copies_host,
     };
     for (size_t i = 0; i < from->n_users; i++)

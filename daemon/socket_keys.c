@@ -10,7 +10,7 @@
 
 /* Of a socket unit. */
 static const char *const settings[SHUF__CONFIG_KEYS] = {
-    [SHUF__CONFIG_socket] = "ListenStream=",
+    [SHUF__CONFIG_socket] = "an empty ListenStream= and then ListenStream=PATH",
     [SHUF__CONFIG_socket_mode] = "SocketMode=",
     [SHUF__CONFIG_socket_group] = "SocketGroup=",
 };

@@ -35,7 +35,8 @@ static const char *shufd_path(void)
     return path ? path : SHUFD_PATH;
 }
 
-/* Passes the socket to the child as a service manager does (sd_listen_fds(3)). */
+/* Passes the socket to the child as a service manager does (sd_listen_fds(3)). With two names,
+ * which a colon divides, passes it twice. */
 static void pass_socket(const struct harness_socket *socket)
 {
     char pid[16];
@@ -43,12 +44,14 @@ static void pass_socket(const struct harness_socket *socket)
         return;
     snprintf(pid, sizeof pid, "%ld", (long)getpid());
     setenv("LISTEN_PID", pid, 1);
-    setenv("LISTEN_FDS", "1", 1);
+    setenv("LISTEN_FDS", strchr(socket->name, ':') ? "2" : "1", 1);
     setenv("LISTEN_FDNAMES", socket->name, 1);
     if (socket->fd == 3)
         fcntl(3, F_SETFD, 0);
     else
         dup2(socket->fd, 3);
+    if (strchr(socket->name, ':'))
+        dup2(3, 4);
 }
 
 /* Runs in the child: executes shufd, which dies when the test process dies. */

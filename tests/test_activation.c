@@ -233,6 +233,9 @@ static void test_wrong_descriptors_are_refused(void **state)
     bind_socket(&h, SOCK_STREAM, "metrics");
     expect_refusal(&h,
                    "LISTEN_FDNAMES: no descriptor is named shufd; expected FileDescriptorName=");
+    bind_socket(&h, SOCK_STREAM, "shufd:shufd");
+    expect_refusal(&h, "LISTEN_FDNAMES: 2 sockets are named shufd, expected one: in the socket's "
+                       "unit, write an empty ListenStream= before the new one");
     bind_socket(&h, SOCK_DGRAM, "shufd");
     expect_refusal(&h, "descriptor 3, named shufd: expected a listening Unix stream socket");
     bind_socket(&h, SOCK_STREAM, "shufd");

@@ -285,7 +285,7 @@ static void status_counts_shared_results(void **state)
     static const char *const keys[] = {"blocks",    "host_idle",   "device_idle", "pending_free",
                                        "leases",    "hits",        "joined",      "computed",
                                        "evicted",   "log_dropped", "memory_used", "memory_limit",
-                                       "host_used", "host_limit"};
+                                       "host_used", "host_limit",  "other_users"};
     static const char *const lines[] = {"\nresults     ", "\nleases      0\n", "\nblocks      ",
                                         "\nuser        ", "\nidle        "};
     free(shufctl_succeed(NULL, "permute --n 10 --seed 7"));

@@ -400,6 +400,30 @@ static void many_users_leave_room_for_one_more(void **state)
         child_kill(&child[i]);
 }
 
+/* Users with connections alone do not hide the one who has the memory. */
+static void status_has_the_users_with_most_memory(void **state)
+{
+    (void)state;
+    enum { USERS = 40, LISTED = 32 };
+    const struct greed greed = {take_big, 1, 1, "user_memory 75%"};
+    const struct child child = start_greedy(GREEDY_UID, &greed);
+    struct wire *w[USERS];
+    for (unsigned i = 0; i < USERS; i++) {
+        assert_int_equal(seteuid(GREEDY_UID + 10 + i), 0);
+        w[i] = wire_greet(&h);
+        assert_int_equal(seteuid(0), 0);
+    }
+    struct wire *root = wire_greet(&h);
+    const Shuf__StatusReply *status = wire_ask_status(root);
+    assert_int_equal(status->n_users, LISTED);
+    assert_int_equal(status->users[0]->uid, GREEDY_UID);
+    assert_int_equal(status->other_users, 2 + USERS - LISTED);
+    wire_close(root);
+    for (unsigned i = 0; i < USERS; i++)
+        wire_close(w[i]);
+    child_kill(&child);
+}
+
 static void use_half(int channel, void *context)
 {
     struct wire *w = wire_greet(&h);
@@ -618,6 +642,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(prefetches, start, stop),
         cmocka_unit_test_setup_teardown(two_users_leave_room_for_a_third, start, stop),
         cmocka_unit_test_setup_teardown(many_users_leave_room_for_one_more, start_large, stop),
+        cmocka_unit_test_setup_teardown(status_has_the_users_with_most_memory, start, stop),
         cmocka_unit_test_setup_teardown(idle_results_are_in_nobodys_way, start, stop),
         cmocka_unit_test_setup_teardown(a_result_is_charged_once, start, stop),
         cmocka_unit_test_setup_teardown(one_request_beyond_the_limit_of_a_user, start, stop),

@@ -62,6 +62,7 @@ typedef struct shuf_daemon {
     char configuration[256]; /* the configuration file that it has read; "": none */
     unsigned users; /* length of `user`, ordered by bytes, largest first; at most SHUF_USERS */
     shuf_user user[SHUF_USERS];
+    uint64_t other_users; /* users with connections or blocks that `user` leaves out */
 } shuf_daemon;
 
 /* Reads the state of the daemon. Users other than root and the daemon's user read only their own

@@ -123,6 +123,9 @@ static void print_users(const struct page *page)
                 shuf__user_text(name, u->uid), u->clients, u->leases, u->blocks,
                 shuf__units_memory(bytes, u->bytes), shuf__units_memory(idle, u->idle));
     }
+    if (d->other_users > 0)
+        fprintf(page->to, "and %" PRIu64 " user%s with less memory\n", d->other_users,
+                shuf__plural(d->other_users));
 }
 
 static const char *kind_of(const shuf_lease_entry *e)

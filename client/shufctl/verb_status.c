@@ -79,6 +79,9 @@ static void print_users(const shuf_daemon *d)
                shuf__units_memory(bytes, u->bytes), shuf__units_memory(idle, u->idle));
         print_mapped(u);
     }
+    if (d->other_users > 0)
+        printf("            and %" PRIu64 " user%s with less memory\n", d->other_users,
+               shuf__plural(d->other_users));
 }
 
 static void print_status(const shuf *handle, const shuf_daemon *d)
@@ -147,6 +150,7 @@ static void add_results(json_t *object, const shuf_daemon *d)
         {"computed", d->computed},
         {"evicted", d->evicted},
         {"log_dropped", d->log_dropped},
+        {"other_users", d->other_users},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         shuf__json_integer(object, rows[i].key, rows[i].value);

@@ -16,8 +16,7 @@ enum { LABELS_TEXT = 4 * SHUF__LABEL_TEXT };
 /* The users that one reader may see. */
 struct view {
     struct shuf__metrics_reader reader;
-    const struct shuf__account *accounts[SHUF__ACCOUNTS_LISTED];
-    size_t count; /* of accounts */
+    struct shuf__accounts_listed listed;
 };
 
 /* ---- the daemon ---- */
@@ -188,8 +187,8 @@ static void write_accounts(struct shuf__exposition *x, const struct view *v,
                            enum account_field field)
 {
     char labels[LABELS_TEXT];
-    for (size_t i = 0; i < v->count; i++) {
-        const struct shuf__account *account = v->accounts[i];
+    for (unsigned i = 0; i < v->listed.count; i++) {
+        const struct shuf__account *account = v->listed.account[i];
         const uint64_t values[] = {account->clients, shuf__account_leases(account),
                                    shuf__account_bytes(account), shuf__account_idle(account)};
         if (!may_see(v, account->uid))
@@ -250,9 +249,8 @@ char *shuf__metrics_text(struct shuf__service *service, struct shuf__metrics_rea
     x.now_seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     x.now_ns = uv_hrtime();
     shuf__allocations_refresh(&service->allocations, SHUF__MEMORY_MEMFD);
-    view.count = shuf__accounts_list(&service->allocations.accounts,
-                                     reader.sees == SHUF__METRICS_ONE_USER ? &reader.uid : NULL,
-                                     view.accounts);
+    view.listed = shuf__accounts_list(&service->allocations.accounts,
+                                      reader.sees == SHUF__METRICS_ONE_USER ? &reader.uid : NULL);
     write_all(&x, service, &view);
     const bool failed = ferror(x.out);
     if (fclose(x.out) == 0 && !failed)

@@ -119,6 +119,7 @@ static void close_handle(void *handle)
 void shuf__service_close(struct shuf__service *service)
 {
     close_handle(&service->allocations.sweep);
+    close_handle(&service->allocations.sweep_on);
     close_handle(&service->pool.trim);
     close_handle(&service->warm.timer);
     close_handle(&service->spin.idle);

@@ -16,16 +16,9 @@
 
 enum { METRICS_PLACES = SHUF__PUBLICATIONS * sizeof(struct shuf__publication) };
 
-/* The users, sorted by bytes, largest first. If there are more than 32, the others are left out. */
 struct users {
     Shuf__User user[SHUF__ACCOUNTS_LISTED], *pointers[SHUF__ACCOUNTS_LISTED];
 };
-
-static int compare_users(const void *a, const void *b)
-{
-    const Shuf__User *const *x = a, *const *y = b;
-    return (*x)->bytes < (*y)->bytes ? 1 : (*x)->bytes > (*y)->bytes ? -1 : 0;
-}
 
 /* The mapped bytes of both sides, and the process that has most bytes mapped on one side. */
 static void describe_mapped(const struct shuf__account *account, Shuf__User *user)
@@ -52,19 +45,17 @@ static void describe_user(const struct shuf__account *account, Shuf__User *user)
 static void describe_users(const struct shuf__session *session, struct users *users,
                            Shuf__StatusReply *status)
 {
-    const struct shuf__account *accounts[SHUF__ACCOUNTS_LISTED];
     struct shuf__allocations *allocations = &shuf__service_of(session)->allocations;
     shuf__mapped_bytes_read(allocations);
-    const size_t count = shuf__accounts_list(
-        &allocations->accounts, shuf__session_is_privileged(session) ? NULL : &session->client.uid,
-        accounts);
-    for (size_t i = 0; i < count; i++) {
-        describe_user(accounts[i], &users->user[i]);
+    const struct shuf__accounts_listed listed = shuf__accounts_list(
+        &allocations->accounts, shuf__session_is_privileged(session) ? NULL : &session->client.uid);
+    for (unsigned i = 0; i < listed.count; i++) {
+        describe_user(listed.account[i], &users->user[i]);
         users->pointers[i] = &users->user[i];
     }
-    qsort(users->pointers, count, sizeof users->pointers[0], compare_users);
-    status->n_users = count;
+    status->n_users = listed.count;
     status->users = users->pointers;
+    status->other_users = listed.others;
 }
 
 /* Measures the limit of host memory now. For device memory it takes the limit that the last job has

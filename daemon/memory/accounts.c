@@ -63,16 +63,32 @@ void shuf__account_unref(struct shuf__account *account)
     free(account);
 }
 
-size_t shuf__accounts_list(const struct shuf__accounts *accounts, const uint32_t *only,
-                           const struct shuf__account *list[SHUF__ACCOUNTS_LISTED])
+static bool is_before(const struct shuf__account *a, const struct shuf__account *b)
 {
-    size_t count = 0;
+    const uint64_t x = shuf__account_bytes(a), y = shuf__account_bytes(b);
+    return x > y || (x == y && a->clients > b->clients);
+}
+
+struct shuf__accounts_listed shuf__accounts_list(const struct shuf__accounts *accounts,
+                                                 const uint32_t *only)
+{
+    struct shuf__accounts_listed listed = {.count = 0};
     const struct shuf__account *account;
-    LIST_FOREACH (account, &accounts->list, link)
-        if (count < SHUF__ACCOUNTS_LISTED && (!only || account->uid == *only) &&
-            (account->clients > 0 || account->blocks > 0))
-            list[count++] = account;
-    return count;
+    LIST_FOREACH (account, &accounts->list, link) {
+        if ((only && account->uid != *only) || (account->clients == 0 && account->blocks == 0))
+            continue;
+        unsigned at = listed.count;
+        for (; at > 0 && is_before(account, listed.account[at - 1]); at--)
+            if (at < SHUF__ACCOUNTS_LISTED)
+                listed.account[at] = listed.account[at - 1];
+        if (at < SHUF__ACCOUNTS_LISTED)
+            listed.account[at] = account;
+        if (listed.count < SHUF__ACCOUNTS_LISTED)
+            listed.count++;
+        else
+            listed.others++;
+    }
+    return listed;
 }
 
 uint64_t shuf__account_leases(const struct shuf__account *account)

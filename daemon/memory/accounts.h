@@ -57,12 +57,16 @@ struct shuf__account *shuf__account_find(const struct shuf__accounts *accounts, 
 
 enum { SHUF__ACCOUNTS_LISTED = 32 };
 
-/* Lists the accounts with connections or blocks, for Status and the metrics, but at most 32 of
- * them. If `only` is not NULL, lists only the account of that user. Returns the number of listed
- * accounts.
- */
-size_t shuf__accounts_list(const struct shuf__accounts *accounts, const uint32_t *only,
-                           const struct shuf__account *list[SHUF__ACCOUNTS_LISTED]);
+/* Accounts with connections or blocks, for Status and the metrics. The account with the most bytes
+ * comes first; with equal bytes, the one with the most connections. */
+struct shuf__accounts_listed {
+    const struct shuf__account *account[SHUF__ACCOUNTS_LISTED];
+    unsigned count, others; /* listed accounts, and accounts that did not fit */
+};
+
+/* If `only` is not NULL, lists only the account of that user. */
+struct shuf__accounts_listed shuf__accounts_list(const struct shuf__accounts *accounts,
+                                                 const uint32_t *only);
 
 /* Sums of an account: leases with prefetches, bytes and idle bytes of both sides. */
 uint64_t shuf__account_leases(const struct shuf__account *account);

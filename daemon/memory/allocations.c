@@ -14,7 +14,10 @@
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
     SWEEP_MS = 20,     /* between two sweeps of the pending allocations */
-    SWEEP_COUNT = 256, /* most allocations that one sweep checks */
+    SWEEP_COUNT = 256, /* most allocations that a sweep checks if a request needs memory */
+    /* To ask the kernel about a block and to free it takes some 10 us. One step of the loop does
+     * less, and the steps go on while they free blocks. */
+    STEP_COUNT = 32,
 };
 
 /* ---- budgets ---- */
@@ -235,8 +238,6 @@ static void run_free(struct shuf__engine_job *job, struct shuf__backend *backend
         backend->ops->free(backend, &allocation->block);
 }
 
-static void free_later(struct shuf__allocation *allocation);
-
 static void set_unconfirmed(struct shuf__allocation *allocation, bool unconfirmed)
 {
     const enum shuf__side side = shuf__side_of(allocation->kind);
@@ -252,7 +253,7 @@ static void charge_again(struct shuf__allocation *allocation)
 {
     allocation->client_writable = false;
     insert(allocation);
-    free_later(allocation);
+    shuf__allocation_drop_later(allocation);
 }
 
 /* Call after the block is freed. A process may have kept its memory. Then the user is charged
@@ -340,12 +341,9 @@ static void submit_free(struct shuf__allocation *allocation)
     shuf__engine_submit_urgent(allocation->all->engine, &allocation->free_job);
 }
 
-static void on_sweep(uv_timer_t *timer)
-{
-    shuf__allocations_sweep(timer->data);
-}
+static void on_sweep(uv_timer_t *timer);
 
-static void free_later(struct shuf__allocation *allocation)
+void shuf__allocation_drop_later(struct shuf__allocation *allocation)
 {
     struct shuf__allocations *all = allocation->all;
     allocation->pending_free = true;
@@ -362,7 +360,7 @@ void shuf__allocation_drop(struct shuf__allocation *allocation)
     if (shuf__allocation_is_unmapped(allocation))
         submit_free(allocation);
     else
-        free_later(allocation);
+        shuf__allocation_drop_later(allocation);
 }
 
 void shuf__allocation_free_on_worker(struct shuf__allocation *allocation)
@@ -388,22 +386,40 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 
 /* ---- all of them ---- */
 
-void shuf__allocations_sweep(struct shuf__allocations *allocations)
+/* Checks the first pending allocations, and puts those that are still mapped last. Returns the
+ * number of freed ones. */
+static unsigned sweep(struct shuf__allocations *allocations, unsigned most)
 {
+    const uint64_t before = allocations->pending_free_count;
+    struct shuf__allocation *allocation;
     shuf__inode_watches_update(&allocations->watches);
-    struct shuf__allocation *allocation,
-        *last = TAILQ_LAST(&allocations->pending_free, shuf__pending_free);
-    for (int i = 0;
-         i < SWEEP_COUNT && (allocation = TAILQ_FIRST(&allocations->pending_free)) != NULL; i++) {
-        bool whole_round = allocation == last;
+    for (uint64_t i = 0; i < most && i < before; i++) {
+        allocation = TAILQ_FIRST(&allocations->pending_free);
         TAILQ_REMOVE(&allocations->pending_free, allocation, pending_free_link);
         TAILQ_INSERT_TAIL(&allocations->pending_free, allocation, pending_free_link);
         shuf__allocation_free_if_unmapped(allocation);
-        if (whole_round)
-            break;
     }
     if (TAILQ_EMPTY(&allocations->pending_free))
         uv_timer_stop(&allocations->sweep);
+    return (unsigned)(before - allocations->pending_free_count);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    if (sweep(idle->data, STEP_COUNT) == 0)
+        uv_idle_stop(idle);
+}
+
+static void on_sweep(uv_timer_t *timer)
+{
+    struct shuf__allocations *allocations = timer->data;
+    if (sweep(allocations, STEP_COUNT) > 0)
+        uv_idle_start(&allocations->sweep_on, on_idle);
+}
+
+void shuf__allocations_sweep(struct shuf__allocations *allocations)
+{
+    sweep(allocations, SWEEP_COUNT);
 }
 
 void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop)
@@ -416,6 +432,8 @@ void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *lo
     shuf__inode_watches_open(&allocations->watches);
     uv_timer_init(loop, &allocations->sweep);
     allocations->sweep.data = allocations;
+    uv_idle_init(loop, &allocations->sweep_on);
+    allocations->sweep_on.data = allocations;
 }
 
 /* Host memory may be freed while a process has it mapped, because the mapping stays valid. Device
@@ -425,6 +443,7 @@ void shuf__allocations_abandon(struct shuf__allocations *allocations)
 {
     struct shuf__allocation *allocation;
     uv_timer_stop(&allocations->sweep);
+    uv_idle_stop(&allocations->sweep_on);
     allocations->abandoned = true;
     while ((allocation = TAILQ_FIRST(&allocations->pending_free)) != NULL) {
         if (allocation->kind == SHUF__MEMORY_MEMFD) {

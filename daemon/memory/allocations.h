@@ -92,7 +92,8 @@ struct shuf__allocations {
     LIST_HEAD(, shuf__allocation) list;     /* all allocations */
     struct shuf__pending_free pending_free; /* a sweep checks the first one next */
     uv_loop_t *loop;
-    uv_timer_t sweep; /* the next sweep of pending_free */
+    uv_timer_t sweep;   /* the next sweep of pending_free */
+    uv_idle_t sweep_on; /* more of it, in steps, while it frees blocks */
     struct shuf__ids ids;
     uint64_t count, pending_free_count;
     uint64_t freeing;   /* blocks not in `count` whose descriptors are still open */
@@ -159,6 +160,9 @@ void shuf__allocation_set_client_writable(struct shuf__allocation *allocation);
  * it. */
 void shuf__allocation_drop(struct shuf__allocation *allocation);
 
+/* The same, but a sweep frees it. For callers that drop many in one step of the loop. */
+void shuf__allocation_drop_later(struct shuf__allocation *allocation);
+
 /* Ends the charge of an allocation of host memory while a worker thread still writes to it. When
  * the thread has ended, call shuf__allocation_free_on_worker(). */
 void shuf__allocation_end_charge(struct shuf__allocation *allocation);
@@ -182,7 +186,7 @@ bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation);
 /* Call when a process has unmapped the block. Frees a pending block that no process has mapped. */
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation);
 
-/* Frees pending allocations that every process has unmapped. */
+/* Frees pending allocations that every process has unmapped. Checks only the first of many. */
 void shuf__allocations_sweep(struct shuf__allocations *allocations);
 
 /* Call when the daemon ends and all allocations are dropped. Leaves the mapped blocks to the

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT = 128 };
+enum {
+    RECENT = 128,
+    AT_ONCE = 32, /* mappings whose blocks are freed in one step of the loop */
+};
 
 /* Watches the process at the other end of one connection, and lists its mappings. A process with
  * two connections has two watches. */
@@ -96,21 +99,24 @@ static void remove_mapping(struct shuf__process_mapping *mapping)
         close_watch(watch);
 }
 
-/* Removes a mapping, and frees the block if it was the last one of a pending block. */
-static void end_mapping(struct shuf__process_mapping *mapping)
+/* Removes a mapping, and frees the block if it was the last one of a pending block. To ask the
+ * kernel about many blocks takes long. After the first ones, a sweep frees those of host memory. */
+static void end_mapping(struct shuf__process_mapping *mapping, unsigned *ended)
 {
     struct shuf__allocation *allocation = mapping->allocation;
     remove_mapping(mapping);
-    shuf__allocation_free_if_unmapped(allocation);
+    if (allocation->kind != SHUF__MEMORY_MEMFD || (*ended)++ < AT_ONCE)
+        shuf__allocation_free_if_unmapped(allocation);
 }
 
 /* The last end_mapping() may close the watch. */
 static void end_mappings(struct shuf__process_watch *watch)
 {
     struct shuf__process_mapping *mapping;
+    unsigned ended = 0;
     watch->refs++;
     while ((mapping = LIST_FIRST(&watch->mappings)) != NULL)
-        end_mapping(mapping);
+        end_mapping(mapping, &ended);
     unref_watch(watch);
 }
 
@@ -202,11 +208,12 @@ void shuf__client_unmapped(struct shuf__client *client, uint64_t *blocks, size_t
         return;
     qsort(blocks, count, sizeof *blocks, compare_ids);
     size_t left = count;
+    unsigned ended = 0;
     for (mapping = LIST_FIRST(&client->watch->mappings); mapping && left > 0; mapping = next) {
         next = LIST_NEXT(mapping, of_process);
         if (!bsearch(&mapping->allocation->id, blocks, count, sizeof *blocks, compare_ids))
             continue;
-        end_mapping(mapping);
+        end_mapping(mapping, &ended);
         left--;
     }
 }
@@ -326,12 +333,13 @@ static void merge_mappings(struct shuf__process_watch *watch, struct shuf__proce
 static void end_host_mappings(struct shuf__process_watch *watch)
 {
     struct shuf__process_mapping *next, *mapping = LIST_FIRST(&watch->mappings);
+    unsigned ended = 0;
     for (; mapping; mapping = next) {
         next = LIST_NEXT(mapping, of_process);
         if (mapping->allocation->kind != SHUF__MEMORY_MEMFD)
             continue;
         mapping->allocation->untracked = true;
-        end_mapping(mapping);
+        end_mapping(mapping, &ended);
     }
 }
 

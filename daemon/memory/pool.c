@@ -8,7 +8,11 @@
 #include <stdlib.h>
 
 /* Most idle blocks of a side. A search for memory may ask the kernel about each of them. */
-enum { IDLE_MOST = 2048 };
+enum {
+    IDLE_MOST = 2048,
+    AT_ONCE =
+        32, /* dropped blocks that are freed in one step of the loop; a sweep frees the others */
+};
 
 /* ---- idle allocations ---- */
 
@@ -269,7 +273,9 @@ static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *all
         allocation->bytes;
     dropped->results += allocation->contents != NULL;
     shuf__pool_end_contents(pool, allocation);
-    if (unmapped && shuf__memory_is_host(allocation->kind))
+    if (!unmapped || dropped->unmapped++ >= AT_ONCE)
+        shuf__allocation_drop_later(allocation);
+    else if (shuf__memory_is_host(allocation->kind))
         shuf__allocation_drop_on_worker(allocation);
     else
         shuf__allocation_drop(allocation);

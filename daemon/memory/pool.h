@@ -94,6 +94,7 @@ struct shuf__allocation *shuf__pool_take_warm(struct shuf__pool *pool, enum shuf
 
 /* Counts of dropped idle allocations. */
 struct shuf__dropped {
+    uint64_t unmapped;           /* allocations that no process had mapped */
     uint64_t results;            /* allocations with contents */
     uint64_t bytes[SHUF__SIDES]; /* bytes that are freed now */
     uint64_t mapped;             /* bytes that are freed later, when no process has them mapped */

@@ -12,13 +12,16 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 
-/* Finds the descriptor with the name. -1: there is none. */
-static int find_descriptor(int count, char **names)
+/* Finds the last descriptor with the name. Returns the number of such descriptors. */
+static int find_descriptor(int count, char **names, int *fd)
 {
+    int found = 0;
     for (int i = 0; i < count; i++)
-        if (strcmp(names[i], SHUF__ACTIVATION_NAME) == 0)
-            return SD_LISTEN_FDS_START + i;
-    return -1;
+        if (strcmp(names[i], SHUF__ACTIVATION_NAME) == 0) {
+            *fd = SD_LISTEN_FDS_START + i;
+            found++;
+        }
+    return found;
 }
 
 static void free_names(int count, char **names)
@@ -47,10 +50,17 @@ shuf_status shuf__activation_take(int *fd, struct shuf__error *error)
         return fail_of_variables(passed, error);
     if (count == 0)
         return SHUF_OK;
-    int found = count > 0 ? find_descriptor(count, names) : -1;
+    int found = -1;
+    const int sockets = count > 0 ? find_descriptor(count, names, &found) : 0;
     if (count > 0)
         free_names(count, names);
-    if (found < 0)
+    if (sockets > 1)
+        return shuf__fail(error, SHUF_INVALID,
+                          "LISTEN_FDNAMES: %d sockets are named " SHUF__ACTIVATION_NAME
+                          ", expected one: in the socket's unit, write an empty ListenStream= "
+                          "before the new one",
+                          sockets);
+    if (sockets == 0)
         return shuf__fail(error, SHUF_INVALID,
                           "LISTEN_FDNAMES: no descriptor is named " SHUF__ACTIVATION_NAME
                           "; expected FileDescriptorName=" SHUF__ACTIVATION_NAME

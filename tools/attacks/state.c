@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Philox key and counter of a stream box-muller f64, from its values alone. Where the radius and
- * the angle of a pair are small fractions, the two values determine nearly all bits of the draw's
- * words after 9 rounds. Then each half of the key predicts one bit of the words after 6 rounds: the
- * first half the sign of the sine, and the second half whether sine and cosine are exchanged. The
- * program searches each half with 2^32 guesses. With the two halves it undoes all 9 rounds, and
- * checks that this gives the numbers of the draws.
+ * The Philox key and counter of a stream box-muller f64, from its values alone. Where the radius
+ * and the angle of a pair are small fractions, the two values determine nearly all bits of the
+ * draw's words after 9 rounds. Then each half of the key predicts one bit of the words after 6
+ * rounds: the first half the sign of the sine, and the second half whether sine and cosine are
+ * exchanged. The program searches each half with 2^32 guesses. With the two halves it undoes all 9
+ * rounds, and checks that this gives the numbers of the draws.
  *
  *     attack-state [VALUES [SEED]]        by default 2^30 values of seed 7
  */
@@ -16,10 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const double SMALL = 0x1p53; /* a fraction of 2^63 below this is small */
+
 enum {
-    SMALL = 53,    /* a small fraction is below 2^SMALL, out of 2^63 */
-    QUARTERS = 40, /* candidates on each side of the inverse, in quarters of a unit */
-    WORDS = 4,     /* the most candidates of a draw */
+    UNITS = 16, /* candidates on each side of the inverse, in units of the last place */
+    WORDS = 4,  /* the most candidates of a draw */
     DRAWS = 256,
     BITS = 36, /* the information about each half of the key, with 4 more than it has */
 };
@@ -33,42 +34,68 @@ struct draw {
 
 static shuf_box_muller_terms terms;
 
-static void add_candidate(struct draw *d, const shuf_box_muller_wide *w)
+static void add_candidate(struct draw *d, const uint32_t word[4])
 {
-    const uint32_t word[4] = {(uint32_t)(w->radius[0] >> 32), (uint32_t)w->radius[0],
-                              (uint32_t)(w->angle[0] >> 32), (uint32_t)w->angle[0]};
     for (unsigned i = 0; i < d->candidates && i < WORDS; i++)
-        if (memcmp(d->word[i], word, sizeof word) == 0)
+        if (memcmp(d->word[i], word, sizeof d->word[i]) == 0)
             return;
     if (d->candidates < WORDS)
-        memcpy(d->word[d->candidates], word, sizeof word);
+        memcpy(d->word[d->candidates], word, sizeof d->word[d->candidates]);
     d->candidates++;
+}
+
+/* The words of a fraction that is x after rounding: the high word, and the low one behind it. */
+static void set_words(double x, int high_bit, int low_bit, uint64_t word[2])
+{
+    word[0] = (uint64_t)x | (uint64_t)high_bit << 63;
+    word[1] = (uint64_t)ldexp(x - floor(x), 63) | (uint64_t)low_bit << 63;
+}
+
+static double unit_of(double x)
+{
+    return ldexp(1, ilogb(x) - 52);
+}
+
+/* The fraction before rounding was up to half a unit less. So its high word may be less too. */
+static void add_candidates(struct draw *d, double radius, double angle,
+                           const shuf_box_muller_wide *w)
+{
+    for (int i = 0; i < 4; i++) {
+        const uint64_t r = (uint64_t)(i % 2 ? nextafter(radius, 0) : radius);
+        const uint64_t t = (uint64_t)(i / 2 ? nextafter(angle, 0) : angle);
+        const uint64_t high = r | w->radius[0] >> 63 << 63, low = t | w->angle[0] >> 63 << 63;
+        const uint32_t word[] = {(uint32_t)(high >> 32), (uint32_t)high, (uint32_t)(low >> 32),
+                                 (uint32_t)low};
+        add_candidate(d, word);
+    }
 }
 
 /* Sets d to the words that can give the pair z. Returns whether there are few. */
 static int invert(const double z[2], uint64_t index, struct draw *d)
 {
-    const uint64_t swap = fabs(z[0]) < fabs(z[1]), top = UINT64_C(1) << 63;
+    const int swap = fabs(z[0]) < fabs(z[1]);
     const double cosine = z[swap], sine = z[!swap];
     if (fabs(sine) > fabs(cosine) * 0x1p-9)
         return 0;
-    const long double angle = atan2l(fabsl(sine), fabsl(cosine)) * 4 / acosl(-1);
     const long double square = (long double)cosine * cosine + (long double)sine * sine;
-    const uint64_t near_1 = square < logl(4);
+    const int near_1 = square < logl(4);
     const long double chance = near_1 ? -expm1l(-square / 2) : expl(-square / 2);
-    const uint64_t t = (uint64_t)ldexpl(angle, 65), r = (uint64_t)ldexpl(chance, 66); /* quarters */
-    if (t >> (SMALL + 2) || r >> (SMALL + 2) || t < QUARTERS || r < 8 * QUARTERS)
+    const double t = (double)ldexpl(atan2l(fabsl(sine), fabsl(cosine)) * 4 / acosl(-1), 63);
+    const double r = (double)ldexpl(chance, 64);
+    if (!(t < SMALL && r < SMALL && t > 1 && r > 1))
         return 0;
     *d = (struct draw){.index = index, .sine_sign = sine < 0, .is_swapped = (uint32_t)swap};
-    const uint64_t width = near_1 ? QUARTERS : 8 * QUARTERS; /* its error grows with `square` */
-    for (uint64_t i = r - width; i <= r + width; i++)
-        for (uint64_t j = t - QUARTERS; j <= t + QUARTERS; j++) {
-            const shuf_box_muller_wide w = {{i / 4 | near_1 * top, i % 4 << 61 | swap * top},
-                                            {j / 4 | (cosine < 0) * top, j % 4 << 61 | (sine < 0) * top}};
+    const int width = near_1 ? UNITS : 16 * UNITS; /* the error grows with `square` */
+    for (int i = -width; i <= width; i++)
+        for (int j = -UNITS; j <= UNITS; j++) {
+            const double radius = r + i * unit_of(r), angle = t + j * unit_of(t);
+            shuf_box_muller_wide w;
             double made[2];
+            set_words(radius, near_1, swap, w.radius);
+            set_words(angle, cosine < 0, sine < 0, w.angle);
             shuf_box_muller_pair_f64(&terms, &w, made);
             if (made[0] == z[0] && made[1] == z[1])
-                add_candidate(d, &w);
+                add_candidates(d, radius, angle, &w);
         }
     return d->candidates >= 1 && d->candidates <= WORDS;
 }

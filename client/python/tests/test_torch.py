@@ -471,6 +471,36 @@ def test_replacement_is_uniform(client):
     assert (abs(counts - 10_000) < 600).all()  # 6 standard deviations
 
 
+class Streams(torch.utils.data.IterableDataset):
+    def __init__(self, *samplers):
+        self.samplers = samplers
+
+    def __iter__(self):
+        for sampler in self.samplers:
+            yield from sampler
+
+
+def test_spawned_workers_begin_at_the_beginning(client):
+    """A look at the first index before the epoch does not take it from the workers."""
+    data = Streams(shufd.torch.RandomSampler(range(40), seed=3, client=client), make_sampler(client, 30, 1, 0))
+    for sampler in data.samplers:
+        next(iter(sampler))
+    loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=1, multiprocessing_context="spawn")
+    expected = client.permute(40, 3, 1).tolist() + expected_indices(client, 30, 1, 0, False, 3, 0)[0]
+    assert [int(i) for i in loader] == expected
+
+
+def test_state_before_the_first_index_of_an_epoch(client):
+    sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
+    list(sampler)
+    assert sampler.state_dict()["position"] == 40
+    following = iter(sampler)
+    assert sampler.state_dict() == following.state_dict()
+    assert sampler.state_dict()["epoch"] == 1 and sampler.state_dict()["position"] == 0
+    del following
+    assert sampler.state_dict()["position"] == 40
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("workers", [0, 2, pytest.param(8, marks=pytest.mark.long)])
 def test_data_loader(client, workers, method):

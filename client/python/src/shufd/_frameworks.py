@@ -9,6 +9,8 @@ import sys
 from types import FrameType
 from typing import Any, Iterator
 
+from ._ranks import launched_ranks
+
 _DIVIDERS = {
     "accelerate.data_loader": ("BatchSamplerShard", "DataLoaderDispatcher", "IterableDatasetShard"),
     "lightning.fabric.utilities.distributed": ("DistributedSamplerWrapper",),
@@ -44,12 +46,19 @@ def divider() -> tuple[str, Any]:
 
 
 def ranks_of(owner: Any) -> int:
-    """The number of ranks between which an object of divider() divides indices; 1 for None."""
+    """The number of ranks between which an object of divider() divides indices; 1 for None. An object that is still
+    being made divides between all."""
     for place in (owner, getattr(owner, "state", None)):
         for name in ("num_processes", "num_replicas"):
             if hasattr(place, name):
                 return int(getattr(place, name))
-    return 1
+    return 1 if owner is None else launched_ranks()
+
+
+def divides_again() -> bool:
+    """Whether accelerate divides the indices of the caller between several ranks."""
+    framework, owner = divider()
+    return framework in OF_ACCELERATE and ranks_of(owner) > 1
 
 
 def sets_epoch_by_itself() -> bool:
@@ -62,6 +71,12 @@ def sets_epoch_by_itself() -> bool:
         elif os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
             return False
     return False
+
+
+def starts_process() -> bool:
+    """Whether the caller is copied into a process that starts, by the methods spawn and forkserver."""
+    context = sys.modules.get("multiprocessing.context")
+    return context is not None and context.get_spawning_popen() is not None
 
 
 def in_worker() -> bool:

@@ -15,6 +15,7 @@ import dataclasses
 import itertools
 import operator
 import warnings
+import weakref
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sized, cast
 
 import numpy as np
@@ -236,6 +237,7 @@ class Resumable:
         self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
         self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
+        self._following_place: weakref.ref[_Place] | None = None  # of the iteration that was made last
 
     @property
     def n(self) -> int:
@@ -277,6 +279,10 @@ class Resumable:
     def _share(self, start: int) -> Share:
         """The positions of this rank from `start` on."""
         raise NotImplementedError
+
+    def _has_ended(self) -> bool:
+        """Whether all indices of the iteration that began last are drawn."""
+        return self._cursor is not None and self._cursor.step == len(self._cursor.share)
 
     def _is_end(self, position: int) -> bool:
         return position > 0 and len(self._share(position)) == 0
@@ -332,6 +338,7 @@ class Resumable:
         if not self._resume and not self._is_set:
             self._n = len(self._data)
         place = _Place(self)
+        self._following_place = weakref.ref(place)
         iteration = cast(Iteration, Iteration.from_iterable(place.run(parts)))
         iteration.place = place
         return iteration
@@ -353,6 +360,9 @@ class Resumable:
 
         Fails with Invalid if `used` is more than the number of drawn indices, and some are left.
         """
+        place = self._following_place and self._following_place()
+        if used is None and place is not None and not place.has_begun and self._has_ended():
+            return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
         if used is not None:
             position = self._position_of(integer("used", used))
         else:
@@ -363,8 +373,7 @@ class Resumable:
     def _position_of(self, used: int) -> int:
         used *= 1 if self._cursor is None else self._cursor.ranks
         most = 0 if self._cursor is None else self._cursor.step
-        has_ended = self._cursor is not None and most == len(self._cursor.share)
-        if used < 0 or (used > most and not has_ended):
+        if used < 0 or (used > most and not self._has_ended()):
             raise _errors.Invalid(
                 f"used: {used}: expected 0 to {most}, the indices drawn since the iteration began"
             )
@@ -389,12 +398,12 @@ class Resumable:
             self._is_loaded, self._later = True, later
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies continue at this place. After the last index they begin the iteration that follows."""
-        has_ended = self._cursor is not None and self._cursor.step == len(self._cursor.share)
+        """Copies continue at this place. After the last index, and in worker processes, they begin the iteration
+        that follows."""
         resume = self._resume
         if self._cursor is not None:
-            resume = None if has_ended else self._cursor.position
-        return {**self.__dict__, "_resume": resume, "_cursor": None}
+            resume = None if self._has_ended() or _frameworks.starts_process() else self._cursor.position
+        return {**self.__dict__, "_resume": resume, "_cursor": None, "_following_place": None}
 
 
 class _Place:
@@ -408,6 +417,10 @@ class _Place:
         self.chosen: tuple[int, int, int | None] | None = None
         if sampler._is_set or sampler._is_loaded:
             self.choose(sampler)
+
+    @property
+    def has_begun(self) -> bool:
+        return self.cursor is not None or self.end is not None
 
     def choose(self, sampler: Resumable) -> None:
         self.chosen = sampler._epoch, sampler._resume or 0, sampler.seed

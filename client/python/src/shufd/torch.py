@@ -92,6 +92,10 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         self.seed, self.algorithm = seed_of(seed), str(algorithm)
         self._client = client
         self._must_check = flag("check_ranks", check_ranks)
+        self._is_divided = False  # a loader of accelerate has copied it into its workers
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**_sampling.Resumable.__getstate__(self), "_is_divided": self._is_divided or _frameworks.divides_again()}
 
     @property
     def num_samples(self) -> int:
@@ -123,8 +127,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
                 f"{launched_ranks()} ranks: make the sampler after torch.distributed.init_process_group(), or pass "
                 "num_replicas and rank"
             )
-        framework, owner = _frameworks.divider()
-        if framework in _frameworks.OF_ACCELERATE and _frameworks.ranks_of(owner) > 1:
+        if self._is_divided or _frameworks.divides_again():
             raise _errors.Invalid(
                 "sampler: shufd.torch.DistributedSampler: accelerate would divide it a second time; use "
                 "shufd.torch.RandomSampler(dataset, seed=...)"

@@ -111,13 +111,15 @@ class Stream(torch.utils.data.IterableDataset):
                 yield torch.tensor(i)
 
 
-def accelerate_streams(kind="RandomSampler", workers=0):
+def accelerate_streams(kind="RandomSampler", workers=0, dispatches=False, starts="fork"):
     """An order that an iterable dataset reads, from epoch 3 on."""
     from accelerate import Accelerator
     from accelerate.utils import DataLoaderConfiguration
 
-    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=False))
-    loader = accelerator.prepare(torch.utils.data.DataLoader(Stream(kind), batch_size=4, num_workers=workers))
+    accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=dispatches))
+    context = starts if workers else None
+    loader = torch.utils.data.DataLoader(Stream(kind), batch_size=4, num_workers=workers, multiprocessing_context=context)
+    loader = accelerator.prepare(loader)
     epochs = []
     for epoch in (3, 4):
         loader.set_epoch(epoch)

@@ -133,8 +133,13 @@ def test_accelerate_leaves_the_epoch_of_a_dataset(daemon, client, world):
 
 
 def test_accelerate_refuses_a_distributed_sampler_in_a_dataset(daemon):
-    results = run_one(daemon, "accelerate_streams", kind="DistributedSampler")
-    assert all("accelerate would divide it a second time" in result["error"] for result in results), results
+    programs = [
+        ("accelerate_streams", {"kind": "DistributedSampler"}),
+        ("accelerate_streams", {"kind": "DistributedSampler", "workers": 1, "dispatches": True, "starts": "spawn"}),
+    ]
+    each, dispatched = run(daemon, *programs)[0]
+    for result in [*each, dispatched[0]]:  # the first rank reads for both
+        assert "accelerate would divide it a second time" in result["error"], (each, dispatched)
 
 
 def test_used_counts_the_indices_of_a_rank(daemon):
