@@ -116,6 +116,30 @@ static void block_is_free_after_client_closes_descriptor(void **state)
     assert_true(late <= ROUNDS / 2);
 }
 
+/* To ask about a block and to free it takes time, and other users wait for a step of the loop. */
+static void many_blocks_are_freed_in_steps(void **state)
+{
+    enum { COUNT = 300, STEP = 32 };
+    const struct harness *h = *state;
+    struct wire *w = wire_greet(h);
+    int fd[COUNT];
+    for (uint64_t i = 0; i < COUNT; i++) {
+        const uint64_t id = wire_lease(w, 1000, i, HOST)->lease;
+        fd[i] = wire_take_descriptor(w);
+        wire_release(w, id, 0);
+    }
+    assert_int_equal(wire_ask_status(w)->pending_free, COUNT);
+    kill(h->pid, SIGSTOP);
+    for (unsigned i = 0; i < COUNT; i++)
+        close(fd[i]);
+    wire_send_release_all(w);
+    kill(h->pid, SIGCONT);
+    wire_expect(w, SHUF_OK, "");
+    assert_in_range(wire_ask_status(w)->pending_free, 1, COUNT - STEP);
+    WIRE_AWAIT(h, s, s.host_used == 0 && s.blocks == 0 && s.pending_free == 0);
+    wire_close(w);
+}
+
 static void fork_with_mapping(int channel, void *context)
 {
     map_and_close(context);
@@ -271,6 +295,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(block_is_free_after_client_unmaps, start, stop),
         cmocka_unit_test_setup_teardown(block_is_free_after_client_closes_descriptor, start, stop),
+        cmocka_unit_test_setup_teardown(many_blocks_are_freed_in_steps, start, stop),
         cmocka_unit_test_setup_teardown(block_is_free_after_forked_child_dies, start, stop),
         cmocka_unit_test_setup_teardown(blocks_are_free_after_client_dies, start, stop),
         cmocka_unit_test_setup_teardown(device_block_stays_after_client_disconnects, start, stop),
