@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The programs of test_trainers.py, which starts them as ranks: programs.py '[["NAME", {OPTIONS}], ...]'. A rank prints
-a list of JSON: of each program the samples of this rank, an epoch each, or its error."""
+"""The programs of test_trainers.py, which starts them as ranks. A rank writes a list of JSON: of each program the
+samples of this rank, an epoch each, or its error."""
 
 import itertools
 import json
+import multiprocessing
 import os
 import pathlib
-import sys
 
 import torch
 
@@ -326,9 +326,17 @@ def run(name, options):
         return {"error": f"{type(error).__name__}: {error}"}
 
 
-if __name__ == "__main__":
-    results = [run(name, options) for name, options in json.loads(sys.argv[1])]
-    print("\n" + json.dumps(results), flush=True)
+def be_rank(programs, environment, folder):
+    """Runs (name, options) of programs in this process. Writes the files `results` and `stderr` in the folder."""
+    errors = os.open(folder / "stderr", os.O_WRONLY | os.O_CREAT)
+    for number in (1, 2):
+        os.dup2(errors, number)
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "OMPI_"))]:
+        del os.environ[name]
+    os.environ.update(environment)
+    multiprocessing.set_start_method("fork", force=True)  # of workers; that of this process is another
+    results = [run(name, options) for name, options in programs]
+    (folder / "results").write_text(json.dumps(results))
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
     os._exit(0)  # at the end of Python a thread of gloo aborts the process at times

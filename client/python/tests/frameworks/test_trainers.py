@@ -3,11 +3,10 @@
 
 import itertools
 import json
-import os
+import multiprocessing
 import pathlib
 import socket
-import subprocess
-import sys
+import tempfile
 
 import pytest
 
@@ -15,10 +14,13 @@ from conftest import skip_without
 
 skip_without("accelerate", "lightning", "torch", "transformers")
 
+import programs as programs_module
 import shufd
 import shufd.torch
 
-PROGRAMS = pathlib.Path(__file__).with_name("programs.py")
+# Each rank is forked from a process that has imported the frameworks once.
+RANKS = multiprocessing.get_context("forkserver")
+RANKS.set_forkserver_preload(["accelerate", "lightning", "lightning.fabric", "shufd.torch", "transformers"])
 
 
 def run(daemon, *programs, world=2):
@@ -27,21 +29,22 @@ def run(daemon, *programs, world=2):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "OMPI_"))}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, PROGRAMS, json.dumps(programs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world),
-                            "LOCAL_WORLD_SIZE": str(world), "NODE_RANK": "0", "GROUP_RANK": "0", "OMP_NUM_THREADS": "1",
-                            "TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-                            "ACCELERATE_USE_CPU": "true", "SHUFD_SOCKET": daemon.socket},
-        )
-        for rank in range(world)
-    ]  # fmt: skip
-    ended = [process.communicate(timeout=240) for process in ranks]
-    errors = "\n".join(error for _, error in ended)
-    assert all(process.returncode == 0 for process in ranks), errors
-    return [[*results] for results in zip(*(json.loads(out.splitlines()[-1]) for out, _ in ended))], errors
+    common = {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world), "NODE_RANK": "0", "GROUP_RANK": "0",
+              "TORCHELASTIC_RUN_ID": "test", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+              "ACCELERATE_USE_CPU": "true", "SHUFD_SOCKET": daemon.socket}  # fmt: skip
+    with tempfile.TemporaryDirectory() as directory:
+        folders = [pathlib.Path(directory, str(rank)) for rank in range(world)]
+        ranks = []
+        for rank, folder in enumerate(folders):
+            folder.mkdir()
+            environment = {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+            ranks.append(RANKS.Process(target=programs_module.be_rank, args=(programs, environment, folder)))
+            ranks[-1].start()
+        for process in ranks:
+            process.join(240)
+        errors = "\n".join((folder / "stderr").read_text() for folder in folders)
+        assert [process.exitcode for process in ranks] == [0] * world, errors
+        return [[*results] for results in zip(*(json.loads((f / "results").read_text()) for f in folders))], errors
 
 
 def run_one(daemon, name, **options):
