@@ -21,12 +21,12 @@ TOOLS = r"(quality|gauss_tables).*"
 BENCHMARKS = r"bench_load|shufctl_bench\..*"
 LAUNCHED = r"python_(example|global_shuffle|global_shuffle_ends|idle_threads|kernel_moves|processes|store_gather|torch_faults)"
 FRAMEWORKS = r"frameworks_.*"
-SCRIPTS = (r"python_(?!client$).*|dashboards|exchange_model|exports.*|install_config|kubernetes|layers|links|man|"
+SCRIPTS = (r"python_(?!client$).*|control_characters|dashboards|exchange_model|exports.*|install_config|kubernetes|layers|links|man|"
            r"metrics_doc|packaged_.*|postinst|shape|speed_again|units")
 NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak", "faults"))
 
 # Programs with one thread, and tests of the daemon's one loop. ThreadSanitizer has nothing to see in them.
-ONE_THREAD = (r"shufctl_(?!bench|top).*|fuzz_.*|box_muller|completion|control_characters|format|half|hostile_directory|"
+ONE_THREAD = (r"shufctl_(?!bench|top).*|fuzz_.*|box_muller|completion|format|half|hostile_directory|"
               r"inline|install|options|primefold|snippets|(connections|flood|kept_memory|loop_turns|sent_sockets|"
               r"transports|user_limits)\.cpu|heap")
 
