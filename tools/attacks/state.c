@@ -6,8 +6,6 @@
  * rounds: the first half the sign of the sine, and the second half whether sine and cosine are
  * exchanged. The program searches each half with 2^32 guesses. With the two halves it undoes all 9
  * rounds, and checks that this gives the numbers of the draws.
- *
- *     attack-state [VALUES [SEED]]        by default 2^30 values of seed 7
  */
 #include "shuf/box_muller.h"
 
@@ -22,7 +20,6 @@ enum {
     UNITS = 16, /* candidates on each side of the inverse, in units of the last place */
     WORDS = 4,  /* the most candidates of a draw */
     DRAWS = 256,
-    BITS = 36, /* the information about each half of the key, with 4 more than it has */
 };
 
 struct draw {
@@ -32,17 +29,11 @@ struct draw {
     uint32_t sine_sign, is_swapped;
 };
 
+/* Of a round, for the words that the two halves of the key are added to. */
+static const uint32_t factor[] = {SHUF_PHILOX4X32_M1, SHUF_PHILOX4X32_M0};
+static const uint32_t inverse[] = {0x6d7cae67, 0x991a7cdb}; /* of the factors, modulo 2^32 */
+static const uint32_t weyl[] = {SHUF_PHILOX4X32_WEYL0, SHUF_PHILOX4X32_WEYL1};
 static shuf_box_muller_terms terms;
-
-static void add_candidate(struct draw *d, const uint32_t word[4])
-{
-    for (unsigned i = 0; i < d->candidates && i < WORDS; i++)
-        if (memcmp(d->word[i], word, sizeof d->word[i]) == 0)
-            return;
-    if (d->candidates < WORDS)
-        memcpy(d->word[d->candidates], word, sizeof d->word[d->candidates]);
-    d->candidates++;
-}
 
 /* The words of a fraction that is x after rounding: the high word, and the low one behind it. */
 static void set_words(double x, int high_bit, int low_bit, uint64_t word[2])
@@ -66,7 +57,13 @@ static void add_candidates(struct draw *d, double radius, double angle,
         const uint64_t high = r | w->radius[0] >> 63 << 63, low = t | w->angle[0] >> 63 << 63;
         const uint32_t word[] = {(uint32_t)(high >> 32), (uint32_t)high, (uint32_t)(low >> 32),
                                  (uint32_t)low};
-        add_candidate(d, word);
+        unsigned k = 0;
+        while (k < d->candidates && memcmp(d->word[k % WORDS], word, sizeof word) != 0)
+            k++;
+        if (k < d->candidates)
+            continue;
+        memcpy(d->word[k % WORDS], word, sizeof word);
+        d->candidates++;
     }
 }
 
@@ -100,14 +97,6 @@ static int invert(const double z[2], uint64_t index, struct draw *d)
     return d->candidates >= 1 && d->candidates <= WORDS;
 }
 
-static uint32_t inverse_of(uint32_t odd)
-{
-    uint32_t x = odd;
-    for (int i = 0; i < 4; i++)
-        x *= 2 - odd * x;
-    return x;
-}
-
 static uint32_t high(uint32_t a, uint32_t b)
 {
     return (uint32_t)((uint64_t)a * b >> 32);
@@ -116,13 +105,9 @@ static uint32_t high(uint32_t a, uint32_t b)
 /* The top bit of an early word. half: 0 for early word 2, with k0; 1 for early word 0, with k1. */
 static uint32_t early_bit(const uint32_t w[4], int half, uint32_t key)
 {
-    static const uint32_t m[] = {SHUF_PHILOX4X32_M1, SHUF_PHILOX4X32_M0};
-    static const uint32_t weyl[] = {SHUF_PHILOX4X32_WEYL0, SHUF_PHILOX4X32_WEYL1};
-    const uint32_t inverse = half ? inverse_of(SHUF_PHILOX4X32_M0) : inverse_of(SHUF_PHILOX4X32_M1);
-    const uint32_t other = half ? inverse_of(SHUF_PHILOX4X32_M1) : inverse_of(SHUF_PHILOX4X32_M0);
-    const uint32_t a = w[half ? 2 : 0] ^ high(m[half], inverse * w[half ? 3 : 1]) ^ key;
-    const uint32_t b = other * w[half ? 1 : 3] ^ high(m[half], inverse * a) ^ (key - weyl[half]);
-    return inverse * b >> 31;
+    const uint32_t a = w[2 * half] ^ high(factor[half], inverse[half] * w[1 + 2 * half]) ^ key;
+    const uint32_t b = inverse[!half] * w[3 - 2 * half] ^ high(factor[half], inverse[half] * a);
+    return inverse[half] * (b ^ (key - weyl[half])) >> 31;
 }
 
 static int fits(const struct draw *d, int half, uint32_t key)
@@ -134,13 +119,13 @@ static int fits(const struct draw *d, int half, uint32_t key)
 }
 
 /* The key of the last round that fits all draws. Sets `found` to the number of such keys. */
-static uint32_t search(const struct draw *draw, size_t draws, int half, unsigned *found)
+static uint32_t search(const struct draw *draw, unsigned draws, int half, unsigned *found)
 {
     uint32_t key = 0;
     unsigned count = 0;
 #pragma omp parallel for schedule(static) reduction(+ : count)
     for (uint64_t guess = 0; guess <= UINT32_MAX; guess++) {
-        size_t i = 0;
+        unsigned i = 0;
         while (i < draws && fits(&draw[i], half, (uint32_t)guess))
             i++;
         if (i < draws)
@@ -158,12 +143,9 @@ static shuf_philox4x32 undo(const uint32_t word[4], const uint32_t key[2])
 {
     shuf_philox4x32 c = {{word[0], word[1], word[2], word[3]}};
     for (uint32_t i = 0; i < SHUF_GAUSS_ROUNDS; i++) {
-        const uint32_t c2 = inverse_of(SHUF_PHILOX4X32_M1) * c.word[1];
-        const uint32_t c0 = inverse_of(SHUF_PHILOX4X32_M0) * c.word[3];
-        const uint32_t k0 = key[0] - i * SHUF_PHILOX4X32_WEYL0;
-        const uint32_t k1 = key[1] - i * SHUF_PHILOX4X32_WEYL1;
-        c = (shuf_philox4x32){{c0, c.word[0] ^ high(SHUF_PHILOX4X32_M1, c2) ^ k0, c2,
-                               c.word[2] ^ high(SHUF_PHILOX4X32_M0, c0) ^ k1}};
+        const uint32_t c2 = inverse[0] * c.word[1], c0 = inverse[1] * c.word[3];
+        c = (shuf_philox4x32){{c0, c.word[0] ^ high(factor[0], c2) ^ (key[0] - i * weyl[0]), c2,
+                               c.word[2] ^ high(factor[1], c0) ^ (key[1] - i * weyl[1])}};
     }
     return c;
 }
@@ -173,13 +155,13 @@ static int by_candidates(const void *a, const void *b)
     return (int)((const struct draw *)a)->candidates - (int)((const struct draw *)b)->candidates;
 }
 
-/* Fills draw[] from the values. Returns the number of draws. */
-static size_t read_values(uint64_t seed, uint64_t values, struct draw draw[DRAWS])
+/* Fills draw[] from 2^30 values of seed 7. Returns the number of draws. */
+static unsigned read_values(struct draw draw[DRAWS])
 {
-    const shuf_box_muller b = shuf_box_muller_make(seed, 0, 0, 1);
-    size_t draws = 0;
+    const shuf_box_muller b = shuf_box_muller_make(7, 0, 0, 1);
+    unsigned draws = 0;
 #pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < values / 2; i++) {
+    for (uint64_t i = 0; i < UINT64_C(1) << 29; i++) {
         const shuf_stream_draw made = shuf_stream_draw_make(&b.words, i);
         const shuf_box_muller_wide words = shuf_box_muller_wide_of(&made);
         double z[2];
@@ -195,39 +177,23 @@ static size_t read_values(uint64_t seed, uint64_t values, struct draw draw[DRAWS
     return draws;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    const double values = argc > 1 ? strtod(argv[1], NULL) : 1 << 30;
-    const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 7;
     static struct draw draw[DRAWS];
-    if (!(values >= 1 && values <= 0x1p40)) {
-        fputs("attack-state: expected VALUES from 1 to 2^40, and SEED\n", stderr);
-        return 64;
-    }
+    unsigned found[2], right = 0;
     terms = shuf_box_muller_terms_make();
-    const size_t draws = read_values(seed, (uint64_t)values, draw);
-    double bits = 0;
-    for (size_t i = 0; i < draws; i++)
-        bits -= log2(1 - exp2(-(double)draw[i].candidates));
-    printf("%g values, %zu draws: %.1f bits about each half of the key\n", values, draws, bits);
-    fflush(stdout);
-    if (bits < BITS) {
-        fprintf(stderr, "attack-state: %d bits are needed: more VALUES\n", BITS);
-        return 1;
-    }
-    unsigned found[2];
+    const unsigned draws = read_values(draw);
+    printf("2^30 values, %u draws\n", draws);
     const uint32_t key[2] = {search(draw, draws, 0, &found[0]), search(draw, draws, 1, &found[1])};
-    printf("keys found: %u and %u\n", found[0], found[1]);
-    size_t right = 0;
-    for (size_t i = 0; i < draws; i++)
+    for (unsigned i = 0; i < draws; i++)
         for (unsigned k = 0; k < draw[i].candidates; k++) {
             const shuf_philox4x32 c = undo(draw[i].word[k], key);
             right += (c.word[0] | (uint64_t)c.word[2] << 32) == draw[i].index;
         }
     const shuf_philox4x32 c = undo(draw[0].word[0], key);
-    printf("numbers of draws that the undone rounds give: %zu of %zu\n"
+    printf("keys found: %u and %u\nnumbers of draws that the undone rounds give: %u of %u\n"
            "key %08" PRIx32 " %08" PRIx32 ", counter * %08" PRIx32 " * %08" PRIx32 "\n",
-           right, draws, key[0] - (SHUF_GAUSS_ROUNDS - 1) * SHUF_PHILOX4X32_WEYL0,
-           key[1] - (SHUF_GAUSS_ROUNDS - 1) * SHUF_PHILOX4X32_WEYL1, c.word[1], c.word[3]);
+           found[0], found[1], right, draws, key[0] - (SHUF_GAUSS_ROUNDS - 1) * weyl[0],
+           key[1] - (SHUF_GAUSS_ROUNDS - 1) * weyl[1], c.word[1], c.word[3]);
     return right != draws;
 }
