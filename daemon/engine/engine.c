@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum {
-    JOBS_PER_WAKE = 32, /* ends of jobs, before the loop serves the sockets again */
+    JOBS_PER_WAKE = 32,   /* ends of jobs, before the loop serves the sockets again, */
+    NS_PER_WAKE = 100000, /* and their time, except for one that is longer */
 };
 
 struct shuf__engine {
@@ -229,8 +230,10 @@ static void call_done(uv_async_t *wake)
     engine->calling_done = true;
     call_done_of_finished(engine);
     schedule(engine);
-    for (int i = 0;
-         i < JOBS_PER_WAKE && (job = shuf__job_queue_pop(&engine->finished_on_loop)) != NULL; i++) {
+    const uint64_t end = uv_hrtime() + NS_PER_WAKE;
+    for (int i = 0; i < JOBS_PER_WAKE && (i == 0 || uv_hrtime() < end) &&
+                    (job = shuf__job_queue_pop(&engine->finished_on_loop)) != NULL;
+         i++) {
         job->done(job);
         schedule(engine);
     }

@@ -14,10 +14,11 @@
 enum {
     RESERVE = 16,      /* 1/16 of the memory is left to other programs */
     SWEEP_MS = 20,     /* between two sweeps of the pending allocations */
-    SWEEP_COUNT = 256, /* most allocations that a sweep checks if a request needs memory */
-    /* To ask the kernel about a block and to free it takes some 10 us. One step of the loop does
-     * less, and the steps go on while they free blocks. */
-    STEP_COUNT = 32,
+    SWEEP_COUNT = 256, /* most allocations that a sweep checks */
+    FEW_COUNT = 16,    /* most allocations that a request for memory checks */
+    /* To free a block takes some 10 us. A step of the loop frees few, and the steps go on while
+     * they free blocks. */
+    STEP_FREES = 32,
 };
 
 /* ---- budgets ---- */
@@ -342,6 +343,7 @@ static void submit_free(struct shuf__allocation *allocation)
 }
 
 static void on_sweep(uv_timer_t *timer);
+static void on_idle(uv_idle_t *idle);
 
 void shuf__allocation_drop_later(struct shuf__allocation *allocation)
 {
@@ -378,6 +380,17 @@ void shuf__allocation_drop_on_worker(struct shuf__allocation *allocation)
     shuf__allocation_free_on_worker(allocation);
 }
 
+/* Other blocks may be mapped for long, so the next sweep checks this one first. */
+void shuf__allocation_free_soon(struct shuf__allocation *allocation)
+{
+    struct shuf__allocations *all = allocation->all;
+    if (!allocation->pending_free)
+        return;
+    TAILQ_REMOVE(&all->pending_free, allocation, pending_free_link);
+    TAILQ_INSERT_HEAD(&all->pending_free, allocation, pending_free_link);
+    uv_idle_start(&all->sweep_on, on_idle);
+}
+
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 {
     if (allocation->pending_free && shuf__allocation_is_unmapped(allocation))
@@ -388,12 +401,13 @@ void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation)
 
 /* Checks the first pending allocations, and puts those that are still mapped last. Returns the
  * number of freed ones. */
-static unsigned sweep(struct shuf__allocations *allocations, unsigned most)
+static unsigned sweep(struct shuf__allocations *allocations, unsigned most, unsigned frees)
 {
     const uint64_t before = allocations->pending_free_count;
     struct shuf__allocation *allocation;
     shuf__inode_watches_update(&allocations->watches);
-    for (uint64_t i = 0; i < most && i < before; i++) {
+    for (uint64_t i = 0; i < most && i < before && before - allocations->pending_free_count < frees;
+         i++) {
         allocation = TAILQ_FIRST(&allocations->pending_free);
         TAILQ_REMOVE(&allocations->pending_free, allocation, pending_free_link);
         TAILQ_INSERT_TAIL(&allocations->pending_free, allocation, pending_free_link);
@@ -406,20 +420,20 @@ static unsigned sweep(struct shuf__allocations *allocations, unsigned most)
 
 static void on_idle(uv_idle_t *idle)
 {
-    if (sweep(idle->data, STEP_COUNT) == 0)
+    if (sweep(idle->data, SWEEP_COUNT, STEP_FREES) == 0)
         uv_idle_stop(idle);
 }
 
 static void on_sweep(uv_timer_t *timer)
 {
     struct shuf__allocations *allocations = timer->data;
-    if (sweep(allocations, STEP_COUNT) > 0)
+    if (sweep(allocations, SWEEP_COUNT, STEP_FREES) > 0)
         uv_idle_start(&allocations->sweep_on, on_idle);
 }
 
 void shuf__allocations_sweep(struct shuf__allocations *allocations)
 {
-    sweep(allocations, SWEEP_COUNT);
+    sweep(allocations, FEW_COUNT, FEW_COUNT);
 }
 
 void shuf__allocations_init(struct shuf__allocations *allocations, uv_loop_t *loop)

@@ -186,7 +186,11 @@ bool shuf__allocation_is_rewritable(struct shuf__allocation *allocation);
 /* Call when a process has unmapped the block. Frees a pending block that no process has mapped. */
 void shuf__allocation_free_if_unmapped(struct shuf__allocation *allocation);
 
-/* Frees pending allocations that every process has unmapped. Checks only the first of many. */
+/* Call when a process has unmapped the block, in place of shuf__allocation_free_if_unmapped(), if
+ * there are many such blocks in this step of the loop. Soon frees it. */
+void shuf__allocation_free_soon(struct shuf__allocation *allocation);
+
+/* Frees pending allocations that every process has unmapped. Checks only a few. */
 void shuf__allocations_sweep(struct shuf__allocations *allocations);
 
 /* Call when the daemon ends and all allocations are dropped. Leaves the mapped blocks to the

@@ -107,6 +107,8 @@ static void end_mapping(struct shuf__process_mapping *mapping, unsigned *ended)
     remove_mapping(mapping);
     if (allocation->kind != SHUF__MEMORY_MEMFD || (*ended)++ < AT_ONCE)
         shuf__allocation_free_if_unmapped(allocation);
+    else
+        shuf__allocation_free_soon(allocation);
 }
 
 /* The last end_mapping() may close the watch. */

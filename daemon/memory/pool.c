@@ -273,12 +273,16 @@ static void count_and_drop(struct shuf__pool *pool, struct shuf__allocation *all
         allocation->bytes;
     dropped->results += allocation->contents != NULL;
     shuf__pool_end_contents(pool, allocation);
-    if (!unmapped || dropped->unmapped++ >= AT_ONCE)
+    if (!unmapped) {
         shuf__allocation_drop_later(allocation);
-    else if (shuf__memory_is_host(allocation->kind))
+    } else if (dropped->unmapped++ >= AT_ONCE) {
+        shuf__allocation_drop_later(allocation);
+        shuf__allocation_free_soon(allocation);
+    } else if (shuf__memory_is_host(allocation->kind)) {
         shuf__allocation_drop_on_worker(allocation);
-    else
+    } else {
         shuf__allocation_drop(allocation);
+    }
 }
 
 /* Drops the warm block of the side, and returns its bytes. */
