@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <uv.h>
 
-static const int guarded[] = {SIGTERM, SIGINT};
+static const int guarded[] = {SIGTERM, SIGINT, SIGHUP};
 
 enum { GUARDED = sizeof guarded / sizeof *guarded };
 

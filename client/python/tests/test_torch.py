@@ -490,6 +490,36 @@ def test_spawned_workers_begin_at_the_beginning(client):
     assert [int(i) for i in loader] == expected
 
 
+def test_state_while_another_iteration_runs(client):
+    """Such as a look at a batch in the middle of an epoch. The place of the job is then unknown."""
+    for sampler in (shufd.torch.RandomSampler(range(40), seed=3, client=client), make_sampler(client, 40, 1, 0)):
+        sampler.set_epoch(0)
+        outer = iter(sampler)
+        head = [*itertools.islice(outer, 8)]
+        list(sampler)
+        with pytest.raises(shufd.Invalid, match="another iteration began before the last one has ended"):
+            sampler.state_dict(used=12)
+        del outer
+        sampler.set_epoch(0)
+        assert [*itertools.islice(sampler, 8)] == head and sampler.state_dict(used=8)["position"] == 8
+
+
+def test_many_samples_of_a_short_dataset(client):
+    draws = list(shufd.torch.RandomSampler(range(8), num_samples=10_000, seed=3, client=client))
+    assert draws[-8:] == client.permute(8, 3, 1249).tolist() and np.bincount(draws).tolist() == [1250] * 8
+
+
+class StreamOfRank(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        yield from shufd.torch.DistributedSampler(range(12), seed=7)
+
+
+def test_ranks_are_unknown_in_a_spawned_worker(daemon):
+    loader = torch.utils.data.DataLoader(StreamOfRank(), num_workers=1, multiprocessing_context="spawn")
+    with pytest.raises(shufd.Invalid, match="a worker process that is not forked does not know the ranks"):
+        list(loader)
+
+
 def test_state_before_the_first_index_of_an_epoch(client):
     sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
     list(sampler)

@@ -62,9 +62,18 @@ def launched_ranks() -> int:
     return 1 if found is None else found[1]
 
 
+def _is_in_started_worker() -> bool:
+    """Whether this is a worker process of a DataLoader, started by spawn or forkserver."""
+    process = sys.modules.get("multiprocessing.process")
+    data = sys.modules.get("torch.utils.data")
+    method = process and getattr(process.current_process(), "_start_method", None)
+    return method in ("spawn", "forkserver") and data is not None and data.get_worker_info() is not None
+
+
 def rank_and_world(rank: int | None = None, world: int | None = None) -> tuple[int, int]:
     """The rank of this process and the number of ranks. A missing argument comes from the launcher.
-    Without a launcher and without arguments, there is one rank. Fails with Invalid if one of the
+    Without a launcher and without arguments, there is one rank, except in a spawned worker of a DataLoader, which
+    cannot know. Fails with Invalid if one of the
     two is unknown, or if the launcher has another number of ranks, because two ranks would then
     draw the same indices."""
     rank = None if rank is None else integer("rank", rank)
@@ -74,6 +83,11 @@ def rank_and_world(rank: int | None = None, world: int | None = None) -> tuple[i
     if rank is None or world is None:
         found = _of_launcher()
         if rank is None and world in (None, 1) and found is None:
+            if world is None and _is_in_started_worker():
+                raise Invalid(
+                    "rank: None, num_replicas: None: a worker process that is not forked does not know the ranks; make "
+                    "the sampler before the DataLoader, or pass num_replicas and rank"
+                )
             return 0, 1
         if found is None:
             raise Invalid(

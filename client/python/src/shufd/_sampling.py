@@ -238,6 +238,7 @@ class Resumable:
         self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
         self._following_place: weakref.ref[_Place] | None = None  # of the iteration that was made last
+        self._begun: list[weakref.ref[_Place]] = []  # since the last set_epoch() or load_state_dict()
 
     @property
     def n(self) -> int:
@@ -262,6 +263,7 @@ class Resumable:
         epoch = u64("epoch", epoch)
         if (self._is_set or self._is_loaded) and _frameworks.sets_epoch_by_itself():
             return
+        self._begun = []
         if epoch != self._epoch or self._resume is None:
             self._move(epoch, 0)
         n = len(self._data)
@@ -358,11 +360,18 @@ class Resumable:
               is more than the number of drawn indices. So once all indices are drawn, any larger number
               means the end.
 
-        Fails with Invalid if `used` is more than the number of drawn indices, and some are left.
+        Fails with Invalid if `used` is more than the number of drawn indices, and some are left; or if two iterations
+        of the epoch run.
         """
-        place = self._following_place and self._following_place()
+        place = None if self._following_place is None else self._following_place()
         if used is None and place is not None and not place.has_begun and self._has_ended():
             return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
+        begun = [place for place in (of() for of in self._begun) if place is not None]
+        if used is not None and any(place.cursor is not self._cursor and not place.has_ended for place in begun):
+            raise _errors.Invalid(
+                "sampler: another iteration began before the last one has ended, so the place is ambiguous: use a second "
+                "sampler to look at data, or call set_epoch() before the iteration that counts"
+            )
         if used is not None:
             position = self._position_of(integer("used", used))
         else:
@@ -391,6 +400,7 @@ class Resumable:
         except _errors.Invalid:
             self._n = kept
             raise
+        self._begun = []
         chosen = self._epoch if self._is_set else self._later
         later = chosen if chosen is not None and chosen > epoch else None
         if not (self._is_set and later is not None and self._is_end(position)):
@@ -403,7 +413,7 @@ class Resumable:
         resume = self._resume
         if self._cursor is not None:
             resume = None if self._has_ended() or _frameworks.starts_process() else self._cursor.position
-        return {**self.__dict__, "_resume": resume, "_cursor": None, "_following_place": None}
+        return {**self.__dict__, "_resume": resume, "_cursor": None, "_following_place": None, "_begun": []}
 
 
 class _Place:
@@ -422,6 +432,10 @@ class _Place:
     def has_begun(self) -> bool:
         return self.cursor is not None or self.end is not None
 
+    @property
+    def has_ended(self) -> bool:
+        return self.cursor is not None and self.cursor.step == len(self.cursor.share)
+
     def choose(self, sampler: Resumable) -> None:
         self.chosen = sampler._epoch, sampler._resume or 0, sampler.seed
 
@@ -432,6 +446,7 @@ class _Place:
         if self.chosen is not None:
             sampler._select(*self.chosen)
         self.cursor = sampler._begin()
+        sampler._begun = [of for of in sampler._begun if of() is not None] + [weakref.ref(self)]
         try:
             yield from parts(self.cursor)
         except _errors.Error:  # such as the loss of the daemon: the next iteration continues here

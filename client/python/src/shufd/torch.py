@@ -297,12 +297,15 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                 _sampling.prefetch(client, of(number + 1))
 
         def read(first: int, count: int, stride: int) -> Indices:
-            number, begin = divmod(first, n)
-            if current[0] != number:
-                turn_to(number)
-            here = min(count, n - begin)
-            part: Indices = current[1](begin, here, 1)
-            return part if here == count else np.concatenate([part, read(first + here, count - here, 1)])
+            parts: list[Indices] = []
+            end = first + count
+            while first < end:
+                number, begin = divmod(first, n)
+                if current[0] != number:
+                    turn_to(number)
+                parts.append(current[1](begin, min(end - first, n - begin), 1))
+                first += len(parts[-1])
+            return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
         turn_to(start // n)
         return read
