@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,11 +92,14 @@ static long lock_owner(const char *socket)
     FILE *file = fopen(path, "re");
     if (!file)
         return 0;
-    const bool is_read = fscanf(file, "%ld %*s %" SCNu64, &pid, &namespace) >= 1;
+    /* After a crash the file stays, and its PID may be that of another process. */
+    const bool is_locked = flock(fileno(file), LOCK_SH | LOCK_NB) != 0,
+               is_read = fscanf(file, "%ld %*s %" SCNu64, &pid, &namespace) >= 1;
     fclose(file);
     if (namespace != 0 && namespace != shuf__pid_namespace())
         return 0;
-    return is_read && pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? pid : 0;
+    return is_locked && is_read && pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? pid
+                                                                                           : 0;
 }
 
 static void advise_start(const struct shuf__patient *patient, char advice[SHUF__FINDING_TEXT])
@@ -162,7 +166,8 @@ static void check_version(const struct shuf__patient *patient, struct shuf__find
     if (runs_old_program(patient))
         shuf__find(finding, SHUF__FINDING_NOTE,
                    shuf__is_of_units(shuf_socket(patient->handle))
-                       ? "systemctl daemon-reload; systemctl try-restart shufd.service "
+                       ? "runuser -u shufd -- shufd --check --socket /tmp/none --socket-group= && "
+                         "systemctl daemon-reload && systemctl try-restart shufd.service "
                          "'shufd@*.service', as root"
                        : "restart the daemon",
                    "the program file of the daemon, %s, was replaced or removed after its start",

@@ -48,7 +48,8 @@ static shuf_status refuse_live(const struct shuf__listener *listener, struct ucr
     char command[32];
     const char *path = listener->address.sun_path;
     if (owner.pid == 0)
-        return shuf__fail(error, SHUF_BUSY, "socket %s: in use by an unknown process", path);
+        return shuf__fail(error, SHUF_BUSY,
+                          "socket %s: in use by a process of another PID namespace", path);
     command_of(owner.pid, command, sizeof command);
     return shuf__fail(error, SHUF_BUSY, "socket %s: in use by %s, pid %ld, uid %ld%s", path,
                       command, (long)owner.pid, (long)owner.uid,
@@ -83,7 +84,7 @@ static shuf_status take_lock(struct shuf__listener *listener, bool waits, struct
     shuf_status status = shuf__lock_take(&listener->lock, listener->address.sun_path, waits, error);
     if (status != SHUF_BUSY && status != SHUF_DENIED)
         return status;
-    if (probe(&listener->address, &owner) == LIVE && owner.pid != 0)
+    if (probe(&listener->address, &owner) == LIVE)
         return refuse_live(listener, owner, error);
     return status;
 }

@@ -16,19 +16,18 @@ import itertools
 import operator
 import warnings
 import weakref
-from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sized, cast
+from typing import Any, Callable, Iterable, Iterator, Sized, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors, _frameworks, _request
+from . import _errors, _frameworks, _request, _sampler_state
 from ._arguments import integer, seed_of, shown, u64
 from .local import Permutation
 
 Indices = npt.NDArray[Any]
 Read = Callable[[int, int, int], Indices]  # (first position, count, stride) of an order
 
-STATE_VERSION = 1
 _CHUNK = 8192  # indices that are converted at once
 
 
@@ -180,42 +179,6 @@ class Cursor:
             return None
         self._chunk = iter(values)
         return self._chunk
-
-
-# Why a field of a state has another value.
-_OF_THIS = "as in this sampler; make the sampler with the {name} of the state"
-_REASONS = {
-    "version": "the version of this release; the state is of another release of shufd",
-    "n": "the length of the dataset of this sampler",
-}
-
-
-def _check_class(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Fails if the state is a whole state of the other class of samplers."""
-    of, own = (("DistributedSampler", "RandomSampler")["num_samples" in fields] for fields in (state, expected))
-    common = {*expected, "position"} - {"num_samples", "replacement"}
-    if of != own and common <= {*state}:
-        raise _errors.Invalid(f"state: of a {of}: expected one of a {own}, as this sampler is")
-
-
-def _check_state(state: Any, expected: Mapping[str, Any], free: Collection[str]) -> tuple[int, int]:
-    """Checks that a state fits a sampler, whose own state has the values `expected`, apart from the fields
-    `free`. Returns its epoch and position."""
-    if not isinstance(state, Mapping):
-        raise _errors.Invalid(f"state: {shown(state)}: expected a dict of state_dict()")
-    _check_class(state, expected)
-    for name in [*expected, "position"]:
-        if name not in state:
-            raise _errors.Invalid(f"state: no field {name}: expected a whole dict of state_dict()")
-    for name in expected:
-        if name not in free and state[name] != expected[name]:
-            reason = _REASONS.get(name, _OF_THIS).format(name=name)
-            raise _errors.Invalid(f"state: {name} {shown(state[name])}: expected {expected[name]!r}, {reason}")
-    most = expected.get("num_samples", expected["n"])
-    position = integer("state: position", state["position"])
-    if not 0 <= position <= most:
-        raise _errors.Invalid(f"state: position {position}: expected 0 to {most}")
-    return u64("state: epoch", state["epoch"]), position
 
 
 class Resumable:
@@ -396,7 +359,7 @@ class Resumable:
         Fails with Invalid for a state of other data, seed, algorithm or class."""
         kept, self._n = self._n, len(self._data)
         try:
-            epoch, position = _check_state(state_dict, self._description(), self._free)
+            epoch, position = _sampler_state.check(state_dict, self._description(), self._free)
         except _errors.Invalid:
             self._n = kept
             raise
@@ -497,16 +460,3 @@ class Iteration(itertools.chain):  # type: ignore[type-arg]
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets this iteration continue at the place of a state, before its first index."""
         self.place.load_state_dict(state_dict)
-
-
-def state_of(epoch: Epoch, **more: Any) -> dict[str, Any]:
-    """An order as a dict of plain values."""
-    return {
-        "version": STATE_VERSION,
-        "algorithm": epoch.algorithm,
-        "n": epoch.n,
-        "seed": epoch.seed,
-        "shuffle": epoch.shuffle,
-        "epoch": epoch.epoch,
-        **more,
-    }

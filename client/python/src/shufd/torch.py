@@ -30,7 +30,7 @@ from typing import Any, Iterator, Sized
 import numpy as np
 import torch.utils.data
 
-from . import _client, _connect_rank, _errors, _frameworks, _sampling, _verify, default_client
+from . import _client, _connect_rank, _errors, _frameworks, _sampler_state, _sampling, _verify, default_client
 from ._arguments import flag, integer, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
@@ -144,7 +144,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
         return cursor
 
     def _description(self) -> dict[str, Any]:
-        return _sampling.state_of(self._order(self._epoch))
+        return _sampler_state.state_of(self._order(self._epoch))
 
     def __iter__(self) -> Iterator[int]:
         return _sampling.Resumable.__iter__(self)
@@ -311,7 +311,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
         return read
 
     def _description(self) -> dict[str, Any]:
-        state = _sampling.state_of(self._order(), num_samples=self.num_samples, replacement=self.replacement)
+        state = _sampler_state.state_of(self._order(), num_samples=self.num_samples, replacement=self.replacement)
         return {**state, "seed": self.seed}
 
     def __iter__(self) -> Iterator[int]:
