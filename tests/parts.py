@@ -21,8 +21,8 @@ TOOLS = r"(quality|gauss_tables).*"
 BENCHMARKS = r"bench_load|shufctl_bench\..*"
 LAUNCHED = r"python_(example|global_shuffle|global_shuffle_ends|idle_threads|kernel_moves|processes|store_gather|torch_faults)"
 FRAMEWORKS = r"frameworks_.*"
-SCRIPTS = (r"python_(?!client$).*|control_characters|dashboards|exchange_model|exports.*|install_config|kubernetes|layers|links|man|"
-           r"metrics_doc|packaged_.*|postinst|shape|speed_again|units")
+SCRIPTS = (r"python_(?!client$).*|control_characters|dashboards|exchange_model|exports.*|install_config|kubernetes|"
+           r"layers|links|man|metrics_doc|packaged_.*|postinst|shape|speed_again|units")
 NOT_SANITIZED = "|".join((TOOLS, BENCHMARKS, WIDTHS, SCRIPTS, r".*\.cuda", "soak", "faults"))
 
 # Programs with one thread, and tests of the daemon's one loop. ThreadSanitizer has nothing to see in them.

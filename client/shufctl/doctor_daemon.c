@@ -65,8 +65,7 @@ static void advise_other(const struct shuf__patient *patient, char advice[SHUF__
     else if (patient->status == SHUF_TIMEOUT)
         snprintf(advice, SHUF__FINDING_TEXT,
                  "fuser --verbose %.128s names the processes that have it, as root: if shufd is "
-                 "one, end it "
-                 "with SIGKILL",
+                 "one, end it with SIGKILL",
                  socket);
     else if (patient->status == SHUF_DEVICE && !strstr(message, "backend cuda") &&
              shuf__is_of_units(socket))

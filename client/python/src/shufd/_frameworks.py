@@ -77,9 +77,3 @@ def starts_process() -> bool:
     """Whether the caller is copied into a process that starts, by the methods spawn and forkserver."""
     context = sys.modules.get("multiprocessing.context")
     return context is not None and context.get_spawning_popen() is not None
-
-
-def in_worker() -> bool:
-    """Whether this is a worker process of a DataLoader."""
-    data = sys.modules.get("torch.utils.data")
-    return data is not None and data.get_worker_info() is not None

@@ -62,20 +62,24 @@ def launched_ranks() -> int:
     return 1 if found is None else found[1]
 
 
-def _is_in_started_worker() -> bool:
-    """Whether this is a worker process of a DataLoader, started by spawn or forkserver."""
-    process = sys.modules.get("multiprocessing.process")
+def in_worker() -> bool:
+    """Whether this is a worker process of a DataLoader."""
     data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
+
+
+def _is_in_started_worker() -> bool:
+    """Whether this is such a process, started by spawn or forkserver."""
+    process = sys.modules.get("multiprocessing.process")
     method = process and getattr(process.current_process(), "_start_method", None)
-    return method in ("spawn", "forkserver") and data is not None and data.get_worker_info() is not None
+    return method in ("spawn", "forkserver") and in_worker()
 
 
 def rank_and_world(rank: int | None = None, world: int | None = None) -> tuple[int, int]:
     """The rank of this process and the number of ranks. A missing argument comes from the launcher.
-    Without a launcher and without arguments, there is one rank, except in a spawned worker of a DataLoader, which
-    cannot know. Fails with Invalid if one of the
-    two is unknown, or if the launcher has another number of ranks, because two ranks would then
-    draw the same indices."""
+    Without a launcher and without arguments, there is one rank. Fails with Invalid if one of the
+    two is unknown, as in a spawned worker of a DataLoader, or if the launcher has another number of
+    ranks, because two ranks would then draw the same indices."""
     rank = None if rank is None else integer("rank", rank)
     world = None if world is None else integer("num_replicas", world)
     if world is not None and world < 1:

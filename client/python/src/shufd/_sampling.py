@@ -319,9 +319,8 @@ class Resumable:
         used  the number of this rank's indices that the job has used since the iteration began, so after a
               resume it counts from 0 again. The default is the number of drawn indices, which is too
               large if a DataLoader's workers draw ahead, or a loader of accelerate, which always does.
-              After a smaller last batch, steps * batch_size
-              is more than the number of drawn indices. So once all indices are drawn, any larger number
-              means the end.
+              After a smaller last batch, steps * batch_size is more than the number of drawn indices.
+              Once all indices are drawn, any larger number means the end.
 
         Fails with Invalid if `used` is more than the number of drawn indices, and some are left; or if two iterations
         of the epoch run.

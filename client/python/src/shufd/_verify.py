@@ -8,7 +8,7 @@ import json
 import socket
 from typing import Any
 
-from . import _errors, _frameworks, _ranks
+from . import _errors, _ranks
 from ._arguments import integer, seed_of, shown
 from ._errors import Error, IOFailure, Mismatch
 
@@ -144,7 +144,7 @@ def check_once(sampler: Any, world: int) -> None:
     samplers of all ranks of torch.distributed: `world` ranks share the indices."""
     global _checked
     dist = _ranks.group_of_torch()
-    if dist is None or world != dist.get_world_size() or world == 1 or _frameworks.in_worker():
+    if dist is None or world != dist.get_world_size() or world == 1 or _ranks.in_worker():
         return  # a worker would use the connection of its parent to the store
     _checked += 1
     store, key = dist.distributed_c10d._get_default_store(), f"shufd/sampler/{_checked}"

@@ -34,7 +34,7 @@ from . import _client, _connect_rank, _errors, _frameworks, _sampler_state, _sam
 from ._arguments import flag, integer, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
-from ._ranks import launched_ranks, rank_and_world
+from ._ranks import in_worker, launched_ranks, rank_and_world
 from ._sampling import Cursor, Epoch, Indices, Read, Share
 from ._shuf import ffi, lib
 from .random import ReplacementGenerator
@@ -327,7 +327,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
 def _draw_seed(generator: Any, keeps: bool) -> int:
     """A seed from a generator, or else from torch's default generator, drawn as torch's RandomSampler draws its own. A
     seed that the sampler keeps is that of the default generator itself, which does not change with its draws."""
-    if generator is None and _frameworks.in_worker():
+    if generator is None and in_worker():
         raise _errors.Invalid("seed: None: each worker of the DataLoader would draw another order; pass a seed=")
     if generator is None and (world := launched_ranks()) > 1:
         raise _errors.Invalid(
