@@ -5,6 +5,7 @@
 #include "membership.h"
 
 #include "cause.h"
+#include "privilege.h"
 
 #include <grp.h>
 #include <pwd.h>
@@ -31,14 +32,22 @@ void shuf__name_user(uid_t uid, char text[SHUF__ACCOUNT_NAME])
         snprintf(text, SHUF__ACCOUNT_NAME, "%u", (unsigned)uid);
 }
 
-void shuf__name_group(gid_t gid, char text[SHUF__ACCOUNT_NAME])
+/* Writes the name, and returns true; or the number. */
+static bool find_name(gid_t gid, char text[SHUF__ACCOUNT_NAME])
 {
     char buffer[ENTRY_MAX];
     struct group entry, *found = NULL;
-    if (getgrgid_r(gid, &entry, buffer, sizeof buffer, &found) == 0 && found)
+    const bool has_name = getgrgid_r(gid, &entry, buffer, sizeof buffer, &found) == 0 && found;
+    if (has_name)
         snprintf(text, SHUF__ACCOUNT_NAME, "%s", entry.gr_name);
     else
         snprintf(text, SHUF__ACCOUNT_NAME, "%u", (unsigned)gid);
+    return has_name;
+}
+
+void shuf__name_group(gid_t gid, char text[SHUF__ACCOUNT_NAME])
+{
+    find_name(gid, text);
 }
 
 /* Returns 0, also if there is no such group, or the reason why the groups cannot be read. The line
@@ -97,8 +106,17 @@ void shuf__advise_membership(gid_t group, char text[SHUF__MEMBERSHIP_ADVICE])
 {
     char user[SHUF__ACCOUNT_NAME], name[SHUF__ACCOUNT_NAME];
     shuf__name_user(geteuid(), user);
-    shuf__name_group(group, name);
-    if (!group_member(group) && is_listed(geteuid(), group))
+    const bool has_name = find_name(group, name);
+    if (shuf__gid_is_overflow(group))
+        snprintf(text, SHUF__MEMBERSHIP_ADVICE,
+                 "the user namespace of this process does not map its group: run it outside, or "
+                 "with a map of this group");
+    else if (!has_name)
+        snprintf(text, SHUF__MEMBERSHIP_ADVICE,
+                 "run the container with --group-add %s, or with supplementalGroups: [%s] in its "
+                 "pod",
+                 name, name);
+    else if (!group_member(group) && is_listed(geteuid(), group))
         snprintf(text, SHUF__MEMBERSHIP_ADVICE,
                  "%s is a member of %s, but not since this login: log in again, or run newgrp %s",
                  user, name, name);

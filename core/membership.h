@@ -19,7 +19,8 @@ void shuf__name_group(gid_t gid, char text[SHUF__ACCOUNT_NAME]);
 int shuf__find_group(const char *name, gid_t *group);
 
 /* Writes what makes this process's user a member of the group, or, if it is one in the database but
- * this process lacks the group, what makes the membership effective. */
+ * this process lacks the group, what makes the membership effective. A group without a name is one
+ * outside the container of this process. */
 void shuf__advise_membership(gid_t group, char text[SHUF__MEMBERSHIP_ADVICE]);
 
 #endif

@@ -144,11 +144,14 @@ static void check_limits(struct shuf__backend *backend, const struct limits *lim
 
 void shuf__check_file_leases(const struct shuf__log *log)
 {
-    if (access("/proc/meminfo", R_OK) != 0)
+    if (access("/proc/meminfo", R_OK) != 0) {
+        const char *why = strerror(errno);
+        const bool finds_group = access("/proc/self/cgroup", R_OK) == 0;
         shuf__log(log, SHUF__LOG_WARNING,
                   "host memory: /proc/meminfo: %s; so shufd does not know how much is free, and "
-                  "only host_memory and control groups limit results; expected a whole /proc",
-                  strerror(errno));
+                  "only host_memory%s results; expected a whole /proc",
+                  why, finds_group ? " and control groups limit" : " limits");
+    }
     if (*shuf__transport_lending_fault())
         shuf__log(log, SHUF__LOG_WARNING,
                   "host memory: results are copied and not lent (memfd): %s",

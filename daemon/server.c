@@ -162,8 +162,8 @@ static void force(struct shuf__server *server, const char *why)
     server->forced = true;
     shuf__log(server->log, SHUF__LOG_WARNING, "%s: cutting off %" PRIu64 " client%s", why,
               server->service.sessions.count, shuf__plural(server->service.sessions.count));
-    uv_timer_start(&server->deadline, on_shutdown_timeout, FORCED_END_MS, 0);
-    const bool is_working = !shuf__engine_is_idle(server->engine);
+    const bool is_working = shuf__engine_queued(server->engine) > 0; /* frees fail nobody */
+    uv_timer_start(&server->deadline, on_shutdown_timeout, is_working ? FORCED_END_MS : END_MS, 0);
     const uint64_t unanswered = shuf__drain_force(&server->drain);
     if (unanswered > 0 || is_working) /* a reply that its client does not read is no failure */
         end_with(server, EX_TEMPFAIL, "%s, %" PRIu64 " client%s cut off", why, unanswered,

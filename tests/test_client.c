@@ -140,6 +140,9 @@ static void closed_socket_is_an_error(void **state)
     expect_failure_of(1, harness_shared.socket, SHUF_DENIED, /* of the group in the database */
                       "its group may use it: daemon is a member of daemon, but not since this "
                       "login: log in again, or run newgrp daemon");
+    assert_int_equal(chown(harness_shared.socket, (uid_t)-1, 54321), 0); /* outside a container */
+    expect_denied("its group may use it: run the container with --group-add 54321, or with "
+                  "supplementalGroups: [54321] in its pod");
     assert_int_equal(chown(harness_shared.socket, (uid_t)-1, 0), 0);
     assert_int_equal(chmod(harness_shared.directory, 0700), 0);
 }

@@ -221,6 +221,21 @@ static void test_drain_timeout_ends_drain(void **state)
     assert_true(harness_stop(&h));
 }
 
+/* Blocks that nobody uses are freed after the time to drain too. */
+static void test_idle_cache_does_not_fail_the_end(void **state)
+{
+    (void)state;
+    enum { N = 4 << 20, RESULTS = 8 };
+    struct harness h;
+    wire_start(&h, harness_backend, "drain_timeout = 0\n");
+    struct wire *w = wire_greet(&h);
+    for (uint64_t seed = 0; seed < RESULTS; seed++)
+        wire_lease(w, N, seed, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_close(w);
+    shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    assert_true(harness_stop(&h));
+}
+
 /* A client that does not read its reply delays the end of the daemon only for a short time. The
  * exit status is 0 after either deadline: of the read, or of the drain. */
 static void test_unread_reply_delays_end_briefly(void **state)
@@ -947,6 +962,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_second_signal_ends_drain),
         cmocka_unit_test(test_more_signals_do_not_cut_the_end),
         cmocka_unit_test(test_drain_timeout_ends_drain),
+        cmocka_unit_test(test_idle_cache_does_not_fail_the_end),
         cmocka_unit_test(test_unread_reply_delays_end_briefly),
         cmocka_unit_test(test_slow_reader_delays_end_briefly),
         cmocka_unit_test(test_fast_reader_gets_its_reply),

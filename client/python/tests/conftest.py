@@ -20,7 +20,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a
 
 LAUNCHERS = {  # the variables of a rank and of the number of ranks
     "torchrun": ("RANK", "WORLD_SIZE"),
-    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS"),
+    "Slurm": ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
 }
 

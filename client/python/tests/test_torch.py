@@ -563,12 +563,35 @@ def test_used_indices_of_prefetching_loader(client):
     skip_fork_under_asan()
     sampler = make_sampler(client, 1000, 2, 0, epoch=1)
     loader = torch.utils.data.DataLoader(Numbers(1000), batch_size=10, sampler=sampler, num_workers=2)
-    seen = [next(it) for it in [iter(loader)] for _ in range(7)]
-    assert sampler.state_dict()["position"] > 140
+    batches = iter(loader)
+    seen = [next(batches) for _ in range(7)]
+    with pytest.raises(shufd.Invalid, match="used: None: a loader has drawn indices ahead: pass used="):
+        sampler.state_dict()
     state = sampler.state_dict(used=70)
     assert state["position"] == 140
     sampler.load_state_dict(state)
     assert torch.cat(seen).tolist() + list(sampler) == expected_indices(client, 1000, 2, 0, False, 3, 1)[0]
+
+
+def test_state_without_used_indices_of_a_prefetching_loader(client):
+    """It is refused until the loader has given all, also if all are drawn and if the loader is left."""
+    skip_fork_under_asan()
+    sampler = make_sampler(client, 60, 1, 0)
+    loader = torch.utils.data.DataLoader(Numbers(60), batch_size=10, sampler=sampler, num_workers=2, persistent_workers=True)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for step, _ in enumerate(loader):
+            if step < 5:
+                with pytest.raises(shufd.Invalid, match="used: None"):
+                    sampler.state_dict()
+            assert sampler.state_dict(used=10 * (step + 1))["position"] == 10 * (step + 1)
+        assert sampler.state_dict()["position"] == 60
+    sampler = make_sampler(client, 100, 1, 0)
+    for _ in torch.utils.data.DataLoader(Numbers(100), batch_size=10, sampler=sampler, num_workers=2):
+        break
+    with pytest.raises(shufd.Invalid, match="used: None"):
+        sampler.state_dict()
+    assert sampler.state_dict(used=10)["position"] == 10
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -841,10 +864,9 @@ def test_epoch_continues_after_killed_daemon(killable_daemon):
         assert sorted(sampler) != sorted(whole) and len(list(sampler)) == 50_000
 
 
-@pytest.mark.parametrize("names", [("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"),
-                                   ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")])  # fmt: skip
+@pytest.mark.parametrize("names", LAUNCHERS.values())
 def test_rank_from_the_launcher(monkeypatch, names):
-    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"):
+    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(names[0], "2")
     monkeypatch.setenv(names[1], "5")
@@ -857,6 +879,20 @@ def test_rank_from_the_launcher(monkeypatch, names):
     monkeypatch.setenv("RANK", "one")
     with pytest.raises(shufd.Invalid, match="RANK"):
         shufd.torch.DistributedSampler(Numbers(10))
+
+
+def test_ranks_beside_slurm(monkeypatch):
+    """A script of sbatch has variables of Slurm in its one process, and so have the processes of Open MPI in a step."""
+    for name in itertools.chain(*LAUNCHERS.values()):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    sampler = shufd.torch.DistributedSampler(Numbers(10))
+    assert (sampler.rank, sampler.num_replicas) == (0, 1)
+    for name, value in zip(itertools.chain(LAUNCHERS["Open MPI"], ["SLURM_STEP_NUM_TASKS"]), "382", strict=True):
+        monkeypatch.setenv(name, value)
+    sampler = shufd.torch.DistributedSampler(Numbers(10))
+    assert (sampler.rank, sampler.num_replicas) == (3, 8)
 
 
 def test_one_rank_without_a_launcher(monkeypatch):

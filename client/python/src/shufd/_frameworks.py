@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from types import FrameType
 from typing import Any, Iterator
 
@@ -23,11 +24,18 @@ _LOADERS = (
     "accelerate.data_loader",
     *(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers")),
 )
+# An attribute of each loader that draws indices ahead, by module.
+_READERS = {
+    "torch.utils.data.dataloader": "_rcvd_idx",
+    "torchdata.stateful_dataloader.stateful_dataloader": "_rcvd_idx",
+    "accelerate.data_loader": "end_of_dataloader",
+}
 _PACKAGE = os.path.dirname(__file__)
 
 
 def _frames() -> Iterator[FrameType]:
-    """The frames below the function that asks: its callers, the nearest first."""
+    """The frames below the function that asks: its callers, the nearest first. Reading f_locals of a frame keeps its
+    objects, so do it only for known modules."""
     frame = sys._getframe(2).f_back
     while frame is not None:
         yield frame
@@ -70,6 +78,35 @@ def sets_epoch_by_itself() -> bool:
                 return True
         elif os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
             return False
+    return False
+
+
+class Readers:
+    """The loaders that draw the indices of the caller: of torch with workers, or of accelerate. They draw ahead."""
+
+    def __init__(self) -> None:
+        self._loaders: list[weakref.ref[Any]] = []
+        for frame in _frames():
+            attribute = _READERS.get(frame.f_globals.get("__name__", ""))
+            if attribute and hasattr(loader := frame.f_locals.get("self"), attribute):
+                self._loaders.append(weakref.ref(loader))
+
+    def are_ahead(self, has_ended: bool) -> bool:
+        """Whether the job has not got all drawn indices. `has_ended`: all are drawn."""
+        return any(self._is_ahead(of(), has_ended) for of in self._loaders)
+
+    @staticmethod
+    def _is_ahead(loader: Any, has_ended: bool) -> bool:
+        if hasattr(loader, "_rcvd_idx"):  # of torch: the numbers of the batches that it has sent and received
+            return bool(loader._rcvd_idx < loader._send_idx)
+        return not getattr(loader, "end_of_dataloader", has_ended)  # None: left early, or at the end
+
+
+def is_called_by_torchdata() -> bool:
+    """Whether a loader of torchdata calls the caller. It counts the indices that are drawn ahead itself."""
+    for frame in _frames():
+        if os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
+            return str(frame.f_globals.get("__name__")).startswith("torchdata.")
     return False
 
 

@@ -10,10 +10,12 @@ from typing import Any
 from ._arguments import integer
 from ._errors import Invalid
 
+# Those of torchrun, of Open MPI, whose processes may also have those of a Slurm step, and of srun. $SLURM_NTASKS would be
+# wrong: a script of sbatch has it too, in its one process.
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
 
 
@@ -37,7 +39,7 @@ def _of_variables() -> tuple[int, int, str] | None:
 
 
 def _of_launcher() -> tuple[int, int] | None:
-    """From torch.distributed if it is initialised, else from the variables of torchrun, Slurm or Open MPI."""
+    """From torch.distributed if it is initialised, else from the variables of torchrun, Open MPI or srun."""
     dist = group_of_torch()
     if dist is not None:
         return dist.get_rank(), dist.get_world_size()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 import itertools
 import operator
 import warnings
@@ -146,6 +147,7 @@ class Cursor:
     def __init__(self, share: Share, order: Read, ranks: int = 1) -> None:
         self.share, self.ranks = share, ranks  # a framework divides the indices of the share between so many ranks
         self.description: dict[str, Any] = {}  # the fields of a state apart from the position
+        self.readers = _frameworks.Readers()
         self._order = order
         self._drawn = 0  # steps, with the whole chunk
         self._chunk: Iterator[int] = iter(())
@@ -198,6 +200,7 @@ class Resumable:
         self._resume: int | None = 0  # the global position of the next iteration; None: that of a new one
         self._is_set = False  # set_epoch() has selected the epoch of the next iteration
         self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
+        self._shift = 0  # from the epochs that a framework counts by itself to those of the job
         self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
         self._following_place: weakref.ref[_Place] | None = None  # of the iteration that was made last
@@ -221,11 +224,15 @@ class Resumable:
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration, and takes the length of the data. An iteration that continues
-        a loaded state of this epoch keeps its place, any other begins at the beginning. A call that a loader of
-        accelerate or Lightning Fabric makes by itself does not change a place that the job has selected."""
+        a loaded state of this epoch keeps its place, any other begins at the beginning. A loader of accelerate or
+        Lightning Fabric calls it by itself, with a number that it counts from the start of the job: that does not
+        change a place that the job has selected, and later ones count from there."""
         epoch = u64("epoch", epoch)
-        if (self._is_set or self._is_loaded) and _frameworks.sets_epoch_by_itself():
-            return
+        if _frameworks.sets_epoch_by_itself():
+            if self._is_set or self._is_loaded:
+                self._shift = self.epoch - epoch
+                return
+            epoch = (epoch + self._shift) % 2**64
         self._begun = []
         if epoch != self._epoch or self._resume is None:
             self._move(epoch, 0)
@@ -317,19 +324,22 @@ class Resumable:
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
         used  the number of this rank's indices that the job has used since the iteration began, so after a
-              resume it counts from 0 again. The default is the number of drawn indices, which is too
-              large if a DataLoader's workers draw ahead, or a loader of accelerate, which always does.
-              After a smaller last batch, steps * batch_size is more than the number of drawn indices.
+              resume it counts from 0 again. The default is the number of drawn indices. After a smaller last batch, steps * batch_size is more than the number of drawn indices.
               Once all indices are drawn, any larger number means the end.
 
-        Fails with Invalid if `used` is more than the number of drawn indices, and some are left; or if two iterations
-        of the epoch run.
+        Fails with Invalid if `used` is more than the number of drawn indices, and some are left; without `used`, if a
+        loader has drawn indices that the job has not got: that of torch with workers, or of accelerate; or if two
+        iterations of the epoch run.
         """
         place = None if self._following_place is None else self._following_place()
         if used is None and place is not None and not place.has_begun and self._has_ended():
             return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
-        begun = [place for place in (of() for of in self._begun) if place is not None]
-        if used is not None and any(place.cursor is not self._cursor and not place.has_ended for place in begun):
+        if used is None and self._is_read_ahead() and not _frameworks.is_called_by_torchdata():
+            raise _errors.Invalid(
+                "used: None: a loader has drawn indices ahead: pass used=, the number of indices that this rank has used "
+                "since the iteration began, or save the state of a StatefulDataLoader"
+            )
+        if used is not None and self._runs_twice():
             raise _errors.Invalid(
                 "sampler: another iteration began before the last one has ended, so the place is ambiguous: use a second "
                 "sampler to look at data, or call set_epoch() before the iteration that counts"
@@ -340,6 +350,16 @@ class Resumable:
             position = (self._resume or 0) if self._cursor is None else self._cursor.position
         description = self._description() if self._cursor is None else self._cursor.description
         return {**description, "position": position}
+
+    def _is_read_ahead(self) -> bool:
+        return self._cursor is not None and self._cursor.readers.are_ahead(self._has_ended())
+
+    def _runs_twice(self) -> bool:
+        """Whether another iteration began and has neither ended nor been left."""
+        if len(self._begun) > 1:
+            gc.collect()  # a loader of torch that was left may be part of a cycle of references
+        begun = [place for place in (of() for of in self._begun) if place is not None]
+        return any(place.cursor is not self._cursor and not place.has_ended for place in begun)
 
     def _position_of(self, used: int) -> int:
         used *= 1 if self._cursor is None else self._cursor.ranks

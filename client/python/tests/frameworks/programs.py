@@ -290,7 +290,7 @@ def page_of_lightning():
 
 def ranks_taken_early():
     """A sampler made before torch.distributed, which has other ranks than the launcher's variables."""
-    os.environ |= {"SLURM_NTASKS": "3", "SLURM_PROCID": "1"}
+    os.environ |= {"SLURM_STEP_NUM_TASKS": "3", "SLURM_PROCID": "1"}
     kept = {name: os.environ.pop(name) for name in ("RANK", "WORLD_SIZE")}
     sampler = shufd.torch.DistributedSampler(range(N), seed=7)
     os.environ |= kept

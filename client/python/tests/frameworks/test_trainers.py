@@ -15,6 +15,8 @@ from conftest import skip_without
 skip_without("accelerate", "lightning", "torch", "transformers")
 
 import programs as programs_module
+import torch
+
 import shufd
 import shufd.torch
 
@@ -218,6 +220,34 @@ def test_fabric(daemon, client):
     assert run_one(daemon, "fabric_epochs", kind="RandomSampler") == shares(client, by_indices)
     errors = [r.get("error", "") for r in run_one(daemon, "fabric_epochs", kind="RandomSampler", seeds=(7, 8))]
     assert sum("Mismatch: sampler: rank " in error and ": seed " in error for error in errors) == 1, errors
+
+
+def test_fabric_counts_from_a_loaded_place(client):
+    from lightning.fabric import Fabric
+
+    sampler = shufd.torch.DistributedSampler(range(20), seed=7, client=client)
+    loader = Fabric(accelerator="cpu", devices=1).setup_dataloaders(torch.utils.data.DataLoader(range(20), sampler=sampler))
+    for place in ("loaded", "set"):
+        if place == "loaded":
+            sampler.load_state_dict({**sampler.state_dict(), "epoch": 5, "position": 15})
+        else:
+            sampler.set_epoch(5)
+        epochs = [[int(i) for batch in loader for i in batch] for _ in range(3)]
+        orders = [client.permute(20, 7, epoch).tolist() for epoch in (5, 6, 7)]
+        assert epochs == [orders[0][15 if place == "loaded" else 0 :], *orders[1:]]
+
+
+def test_accelerate_reads_ahead(client):
+    import accelerate
+
+    sampler = shufd.torch.RandomSampler(range(20), seed=7, client=client)
+    loader = accelerate.Accelerator(cpu=True).prepare(torch.utils.data.DataLoader(range(20), batch_size=5, sampler=sampler))
+    for step, _ in enumerate(loader):
+        if step < 3:
+            with pytest.raises(shufd.Invalid, match="used: None: a loader has drawn indices ahead"):
+                sampler.state_dict()
+        assert sampler.state_dict(used=5 * (step + 1))["position"] == 5 * (step + 1)
+    assert sampler.state_dict()["position"] == 20
 
 
 # ---- docs/loaders.md -----------------------------------------------------------------------------
