@@ -231,8 +231,8 @@ static void test_idle_cache_does_not_fail_the_end(void **state)
     struct wire *w = wire_greet(&h);
     for (uint64_t seed = 0; seed < RESULTS; seed++)
         wire_lease(w, N, seed, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    wire_close(w);
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
+    wire_close(w);
     assert_true(harness_stop(&h));
 }
 
