@@ -305,7 +305,7 @@ static void bad_generators_fail(void **state)
     expect_failure("icdf-table", SHUF_F64, 1000000, "repeats", "500000 radii");
     expect_failure("box-muller-32", SHUF_F64, 2097152, "repeats", "1048576 radii");
     expect_failure("mixed-uniform", SHUF_F64, 2048, "mixed", "24 bits of values");
-    expect_failure("mixed-box-muller", SHUF_F64, 2048, "mixed", "20 bits of radii");
+    expect_failure("mixed-box-muller", SHUF_F64, 2048, "mixed", "10 bits of radii");
 }
 
 /* Some tests were added because of a broken stream. Each of them detects it. */

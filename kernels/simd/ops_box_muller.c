@@ -163,8 +163,8 @@ static inline void angle_32(vector high, vector low, floats to[2])
 
 static inline floats small_32(vector low)
 {
-    return V(fmadd_ps)(V(cvtepi32_ps)(VI(and)(low, all(~sign_32))), V(set1_ps)(0x1p-45f),
-                       V(set1_ps)(-0x1p-15f));
+    return V(fmadd_ps)(V(cvtepi32_ps)(VI(and)(low, all(~sign_32))), V(set1_ps)(0x1p-41f),
+                       V(set1_ps)(-0x1p-11f));
 }
 
 /* The four values of each draw. */
@@ -178,11 +178,11 @@ static inline void make_z(const shuf_stream *s, uint64_t index, floats z[4])
         const floats grow = small_32(d.early[i + 1]);
         floats angle[2];
         angle_32(d.word[i + 1], d.early[i + 1], angle);
-        const floats sine = V(fmadd_ps)(turn, angle[0], angle[1]);
-        const floats x = V(mul_ps)(chosen_32(d.early[i], sine, angle[0]), radius);
-        const floats y = V(mul_ps)(chosen_32(d.early[i], angle[0], sine), radius);
-        z[i] = V(fmadd_ps)(x, grow, x);
-        z[i + 1] = V(fmadd_ps)(y, grow, y);
+        const floats x = V(mul_ps)(angle[0], radius), y = V(mul_ps)(angle[1], radius);
+        const floats first = V(fmadd_ps)(x, grow, x);
+        const floats second = V(fmadd_ps)(y, V(add_ps)(turn, grow), y);
+        z[i] = chosen_32(d.early[i], second, first);
+        z[i + 1] = chosen_32(d.early[i], first, second);
     }
 }
 

@@ -464,19 +464,15 @@ class BoxMuller:
 
     def pair(self, radius, angle):
         r, (c, s) = self.radius(*radius), self.angle(*angle)
-        if self.format == "f32":
-            s = self.fma(self.small(radius[1] | 1), c, s)
         x, y = self.rn(c * r), self.rn(s * r)
-        if radius[1] >> self.size - 1:
-            x, y = y, x
-        if self.format == "f64":
-            return x, y
-        grow = self.small(angle[1])
-        return self.fma(x, grow, x), self.fma(y, grow, y)
+        if self.format == "f32":
+            turn, grow = self.small(radius[1] | 1), self.small(angle[1])
+            x, y = self.fma(x, grow, x), self.fma(y, self.rn(turn + grow), y)
+        return (y, x) if radius[1] >> self.size - 1 else (x, y)
 
     def small(self, low):
         two = fractions.Fraction(2)
-        return self.fma(self.rn(low & (1 << 31) - 1), two**-45, -(two**-15))
+        return self.fma(self.rn(low & (1 << 31) - 1), two**-41, -(two**-11))
 
     def words(self, m):
         return [stream_words(*self.key, 2, m, r) for r in (DRAW_ROUNDS, DRAW_EARLY_ROUNDS)]

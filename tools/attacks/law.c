@@ -19,7 +19,7 @@
 
 enum { CELLS = 16, WINDOWS = 16, WORD = 31, LEAST = 4, LEAST_FACTOR = -28 };
 
-static const double spread = 0x1p-14; /* the width of the spread, relative to a value */
+static const double spread = 0x1p-10; /* the width of the spread, relative to a value */
 
 /* The probability that a word of 31 bits, with a second one behind it, is rounded to x. Ties of
  * large words are rounded to even floats. */

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A float has 24 bits, and a radius that is computed from two floats about 22. */
-enum { VALUE_BITS = 24, RADIUS_BITS = 20 };
+/* A float has 24 bits. The floats of box-muller change a radius by a part of up to 2^-11. */
+enum { VALUE_BITS = 24, RADIUS_BITS = 10 };
 
 static int by_size(const void *left, const void *right)
 {

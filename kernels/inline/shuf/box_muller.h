@@ -185,10 +185,10 @@ SHUF_FUNCTION void shuf_box_muller_angle_f32(const uint32_t word[2], float to[2]
     to[1] = shuf__float_of_bits(shuf__float_bits(sine * y) ^ (word[1] & 0x80000000));
 }
 
-/* A number from -2^-15 to 2^-15. */
+/* A number from -2^-11 to 2^-11. */
 SHUF_FUNCTION float shuf__box_muller_small(uint32_t low)
 {
-    return fmaf((float)(int32_t)(low & 0x7fffffff), SHUF__2_MINUS_F32(45), -SHUF__2_MINUS_F32(15));
+    return fmaf((float)(int32_t)(low & 0x7fffffff), SHUF__2_MINUS_F32(41), -SHUF__2_MINUS_F32(11));
 }
 
 /* Two values of mean 0 and deviation 1. The low words, which the radius and the angle seldom need,
@@ -200,11 +200,11 @@ SHUF_FUNCTION void shuf_box_muller_pair_f32(const shuf_box_muller_words *w, floa
     const float grow = shuf__box_muller_small(w->angle[1]);
     float angle[2];
     shuf_box_muller_angle_f32(w->angle, angle);
-    const float sine = fmaf(turn, angle[0], angle[1]);
-    const float x = (w->radius[1] >> 31 ? sine : angle[0]) * radius;
-    const float y = (w->radius[1] >> 31 ? angle[0] : sine) * radius;
-    z[0] = fmaf(x, grow, x);
-    z[1] = fmaf(y, grow, y);
+    const float x = angle[0] * radius, y = angle[1] * radius;
+    const float first = fmaf(x, grow, x), second = fmaf(y, turn + grow, y);
+    const int swap = (int)(w->radius[1] >> 31);
+    z[0] = swap ? second : first;
+    z[1] = swap ? first : second;
 }
 
 /* Pair 0 or 1 of a draw. */
