@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORD = 31, LEAST = 24, MOST = 1 << 18 };
+enum { WORD = 31, LEAST = 24, MOST = 1 << 20 };
 
 static const double small = 0x1p-11; /* turn and grow lie between -small and small */
 
@@ -84,7 +84,7 @@ static void add_radius(uint32_t word, double chance, const double *near)
 {
     for (uint32_t near_1 = 0; near_1 < 2; near_1++) {
         const double r = shuf_box_muller_radius_f32((uint32_t[2]){word | near_1 << WORD, 0});
-        if (fabs(r / hypot(near[0], near[1]) - 1) < 3 * small)
+        if (fabs(r / hypot(near[0], near[1]) - 1) < 3 * small && radius_count < MOST)
             radii[radius_count++] = (struct radius){r, chance / 2};
     }
 }

@@ -65,7 +65,7 @@ class Client(Draws):
 
         n         number of values, 1 to 2^62
         seed, epoch
-                  0 to 2^64 - 1; each pair selects another permutation
+                  0 to 2^64 - 1; each pair selects its own permutation
         key       the name of a key of the daemon instead of the seed
         epochs    instead of an epoch: a range with step 1; the result has a row for each epoch, and
                   the shape (len(epochs), count)

@@ -83,6 +83,7 @@ class Stream:
 
     def spawn(self, n_children: int) -> list[Stream]:
         """Independent streams of the same seed. Each call returns new ones."""
+        n_children = u64("n_children", n_children)
         with self._lock:
             first, self._spawned = self._spawned, self._spawned + n_children
         return [Stream(self.seed, _child("Stream", self.stream, first + i)) for i in range(n_children)]
@@ -102,7 +103,18 @@ _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_cha
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
-_NO_SEEDS = np.random.SeedSequence(0)  # NumPy would make one for each generator
+
+class _NoSeeds(np.random.bit_generator.ISeedSequence):
+    """A BitGenerator has a seed and no SeedSequence."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        raise Invalid("seed_seq: shufd.BitGenerator has none: use its spawn()")
+
+    def spawn(self, n_children: int) -> Any:
+        return self.generate_state(n_children)
+
+
+_NO_SEEDS = _NoSeeds()
 
 
 class BitGenerator(np.random.BitGenerator):
@@ -133,13 +145,14 @@ class BitGenerator(np.random.BitGenerator):
     def state(self) -> Any:
         """The place in the stream, as a dict."""
         draw = self._draw
-        return {
-            "bit_generator": f"shufd.{self._kind}",
-            "state": {"seed": draw.seed, "stream": draw.number, "offset": draw.offset},
-            "has_uint32": int(draw.has_half),
-            "uinteger": int(draw.half),
-            "spawned": self._spawned,
-        }
+        with self.lock:
+            return {
+                "bit_generator": f"shufd.{self._kind}",
+                "state": {"seed": draw.seed, "stream": draw.number, "offset": draw.offset},
+                "has_uint32": int(draw.has_half),
+                "uinteger": int(draw.half),
+                "spawned": self._spawned,
+            }
 
     @state.setter
     def state(self, value: Any) -> None:
@@ -160,7 +173,9 @@ class BitGenerator(np.random.BitGenerator):
 
     def spawn(self, n_children: int) -> Any:
         """A list of generators of independent streams of the same seed. Each call returns new ones."""
-        first, self._spawned = self._spawned, self._spawned + n_children
+        n_children = u64("n_children", n_children)
+        with self.lock:
+            first, self._spawned = self._spawned, self._spawned + n_children
         draw = self._draw
         return [type(self)(draw.seed, _child(self._kind, draw.number, first + i)) for i in range(n_children)]
 
