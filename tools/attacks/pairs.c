@@ -76,7 +76,7 @@ static void add_angle(uint32_t word, double chance, const double *near)
 {
     float pair[2];
     shuf_box_muller_angle_f32((uint32_t[2]){word, 0}, pair);
-    if (fabs(pair[1] * near[0] / (pair[0] * near[1]) - 1) < 1.01 * small)
+    if (fabs(pair[1] * near[0] / (pair[0] * near[1]) - 1) < 1.01 * small && angle_count < MOST)
         angles[angle_count++] = (struct angle){pair[0], pair[1], chance};
 }
 

@@ -8,7 +8,7 @@ import os
 import sys
 import weakref
 from types import FrameType
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from ._ranks import launched_ranks
 
@@ -24,11 +24,20 @@ _LOADERS = (
     "accelerate.data_loader",
     *(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers")),
 )
-# An attribute of each loader that draws indices ahead, by module.
-_READERS = {
-    "torch.utils.data.dataloader": "_rcvd_idx",
-    "torchdata.stateful_dataloader.stateful_dataloader": "_rcvd_idx",
-    "accelerate.data_loader": "end_of_dataloader",
+_STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
+
+
+def _sends_ahead(loader: Any) -> bool:
+    """The numbers of the batches that a loader with workers has received and sent."""
+    return bool(loader._rcvd_idx < loader._send_idx)
+
+
+# Loaders that draw indices ahead, by module: an attribute, and whether the job has not got all drawn indices.
+_READERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "torch.utils.data.dataloader": ("_rcvd_idx", _sends_ahead),
+    _STATEFUL: ("_rcvd_idx", _sends_ahead),
+    "accelerate.data_loader": ("end_of_dataloader", lambda loader: not loader.end_of_dataloader),
+    "ray.train.torch.train_loop_utils": ("next_batch", lambda loader: loader.next_batch is not None),
 }
 _PACKAGE = os.path.dirname(__file__)
 
@@ -76,37 +85,44 @@ def sets_epoch_by_itself() -> bool:
         if frame.f_globals.get("__name__") in _LOADERS:
             if frame.f_code.co_name == "__iter__":
                 return True
-        elif os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
+        elif frame.f_code.co_name != "set_epoch" and os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
             return False
     return False
 
 
 class Readers:
-    """The loaders that draw the indices of the caller: of torch with workers, or of accelerate. They draw ahead."""
+    """The loaders that draw the indices of the caller ahead: of torch with workers, of accelerate, or of Ray Train."""
 
     def __init__(self) -> None:
-        self._loaders: list[weakref.ref[Any]] = []
+        self._loaders: list[tuple[weakref.ref[Any], Callable[[Any], bool]]] = []
         for frame in _frames():
-            attribute = _READERS.get(frame.f_globals.get("__name__", ""))
-            if attribute and hasattr(loader := frame.f_locals.get("self"), attribute):
-                self._loaders.append(weakref.ref(loader))
+            attribute, is_ahead = _READERS.get(frame.f_globals.get("__name__", ""), (None, None))
+            if attribute and is_ahead and hasattr(loader := frame.f_locals.get("self"), attribute):
+                self._loaders.append((weakref.ref(loader), is_ahead))
 
     def are_ahead(self, has_ended: bool) -> bool:
         """Whether the job has not got all drawn indices. `has_ended`: all are drawn."""
-        return any(self._is_ahead(of(), has_ended) for of in self._loaders)
+        loaders = [(of(), is_ahead) for of, is_ahead in self._loaders]
+        return any(not has_ended if loader is None else is_ahead(loader) for loader, is_ahead in loaders)
 
-    @staticmethod
-    def _is_ahead(loader: Any, has_ended: bool) -> bool:
-        if hasattr(loader, "_rcvd_idx"):  # of torch: the numbers of the batches that it has sent and received
-            return bool(loader._rcvd_idx < loader._send_idx)
-        return not getattr(loader, "end_of_dataloader", has_ended)  # None: left early, or at the end
+    def have_given_nothing(self) -> bool:
+        """Whether a loader with workers has drawn indices, and the job has got none of them."""
+        loaders = [of() for of, is_ahead in self._loaders if is_ahead is _sends_ahead]
+        return any(loader is not None and loader._send_idx > 0 == loader._rcvd_idx for loader in loaders)
 
 
 def is_called_by_torchdata() -> bool:
     """Whether a loader of torchdata calls the caller. It counts the indices that are drawn ahead itself."""
+    return any(str(frame.f_globals.get("__name__")).startswith("torchdata.") for frame in _frames())
+
+
+def is_discarded() -> bool:
+    """Whether torchdata discards the iteration of the caller: a loader with workers begins one to continue a state at the
+    end of an epoch, and then another."""
     for frame in _frames():
-        if os.path.dirname(frame.f_code.co_filename) != _PACKAGE:
-            return str(frame.f_globals.get("__name__")).startswith("torchdata.")
+        if frame.f_globals.get("__name__") == _STATEFUL and frame.f_code.co_name == "__init__":
+            state = frame.f_locals.get("next_iter_state")
+            return bool(state and state.get("_iterator_finished"))
     return False
 
 

@@ -200,7 +200,8 @@ class Resumable:
         self._resume: int | None = 0  # the global position of the next iteration; None: that of a new one
         self._is_set = False  # set_epoch() has selected the epoch of the next iteration
         self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
-        self._shift = 0  # from the epochs that a framework counts by itself to those of the job
+        self._counted: int | None = None  # by a framework that sets the epoch by itself: its number of this epoch
+        self._shift = 0  # from such numbers to epochs
         self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
         self._following_place: weakref.ref[_Place] | None = None  # of the iteration that was made last
@@ -228,11 +229,20 @@ class Resumable:
         Lightning Fabric calls it by itself, with a number that it counts from the start of the job: that does not
         change a place that the job has selected, and later ones count from there."""
         epoch = u64("epoch", epoch)
-        if _frameworks.sets_epoch_by_itself():
-            if self._is_set or self._is_loaded:
+        is_counted = _frameworks.sets_epoch_by_itself()
+        if is_counted:
+            is_selected = self._is_set or self._is_loaded
+            if is_selected:
                 self._shift = self.epoch - epoch
-                return
-            epoch = (epoch + self._shift) % 2**64
+                if not self._is_end(self._resume or 0):
+                    return
+            self._counted, epoch = None if is_selected else epoch, (epoch + self._shift) % 2**64
+        elif epoch != self._epoch and self._cursor is not None and self._cursor.readers.have_given_nothing():
+            warnings.warn(
+                f"set_epoch: {epoch}: the workers of a loader have already drawn indices of epoch {self._epoch}, and the "
+                "batches of this iteration have its order: call set_epoch() before iter() and state_dict() of the loader",
+                RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
         self._begun = []
         if epoch != self._epoch or self._resume is None:
             self._move(epoch, 0)
@@ -240,6 +250,7 @@ class Resumable:
         if self._resume and n != self.n:
             raise _errors.Invalid(f"dataset: length {n}: expected {self.n}, the length of the loaded state")
         self._n, self._is_set, self._later = n, True, None
+        self._counted = self._counted if is_counted else None
 
     @property
     def remaining(self) -> int:
@@ -270,7 +281,8 @@ class Resumable:
             self._move(self._next(), 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
         cursor.description = self._description()
-        self._end_place()
+        if not _frameworks.is_discarded():
+            self._end_place()
         return cursor
 
     def _next(self) -> int:
@@ -328,8 +340,8 @@ class Resumable:
               Once all indices are drawn, any larger number means the end.
 
         Fails with Invalid if `used` is more than the number of drawn indices, and some are left; without `used`, if a
-        loader has drawn indices that the job has not got: that of torch with workers, or of accelerate; or if two
-        iterations of the epoch run.
+        loader has drawn indices that the job has not got: that of torch with workers, of accelerate or of Ray Train; or
+        if two iterations of the epoch run. Nodes of torchdata draw ahead too and are not noticed: save their state.
         """
         place = None if self._following_place is None else self._following_place()
         if used is None and place is not None and not place.has_begun and self._has_ended():
@@ -352,7 +364,8 @@ class Resumable:
         return {**description, "position": position}
 
     def _is_read_ahead(self) -> bool:
-        return self._cursor is not None and self._cursor.readers.are_ahead(self._has_ended())
+        cursor = self._cursor
+        return cursor is not None and len(cursor.share) > 0 and cursor.readers.are_ahead(self._has_ended())
 
     def _runs_twice(self) -> bool:
         """Whether another iteration began and has neither ended nor been left."""
@@ -383,6 +396,11 @@ class Resumable:
             self._n = kept
             raise
         self._begun = []
+        if self._counted is not None:  # the number of a framework selects nothing
+            following = (epoch + self._is_end(position)) % 2**64
+            self._shift = following - self._counted
+            self._move(following, 0)
+            self._is_set = following != epoch
         chosen = self._epoch if self._is_set else self._later
         later = chosen if chosen is not None and chosen > epoch else None
         if not (self._is_set and later is not None and self._is_end(position)):
