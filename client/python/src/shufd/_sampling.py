@@ -281,7 +281,7 @@ class Resumable:
             self._move(self._next(), 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
         cursor.description = self._description()
-        if not _frameworks.is_discarded():
+        if self._is_loaded or not _frameworks.is_discarded():
             self._end_place()
         return cursor
 

@@ -359,3 +359,20 @@ def test_other_rows_when_computed_again(cluster, monkeypatch, tmp_path):
     dataset = end_node_after_count(cluster, monkeypatch, more_rows_each_time)
     with pytest.raises(shufd.Invalid, match="rows: expected .* Ray lost the block"):
         shufd.ray.random_shuffle(dataset, SEED, EPOCH)
+
+
+def test_ray_train_reads_ahead(client):
+    """Without a cluster: the loader that prepare_data_loader() makes."""
+    torch = pytest.importorskip("torch")
+    from ray.train.torch.train_loop_utils import _WrappedDataLoader
+
+    import shufd.torch
+
+    sampler = shufd.torch.DistributedSampler(range(24), seed=7, client=client)
+    loader = _WrappedDataLoader(torch.utils.data.DataLoader(range(24), batch_size=4, sampler=sampler), torch.device("cpu"), False)
+    for step, _ in enumerate(loader, 1):
+        if step < 6:
+            with pytest.raises(shufd.Invalid, match="used: None"):
+                sampler.state_dict()
+        assert sampler.state_dict(used=4 * step)["position"] == 4 * step
+    assert sampler.state_dict()["position"] == 24

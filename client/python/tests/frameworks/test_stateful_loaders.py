@@ -127,3 +127,66 @@ def test_two_loaders_share_a_sampler(client, kind):
     order = client.permute(24, 7, 1).tolist()
     for number, (one, other) in enumerate(zip(*loaders, strict=True), 2):
         assert one.tolist() == other.tolist() == order[4 * number : 4 * number + 4]
+
+
+class Wrapper(torch.utils.data.Sampler):
+    """A sampler of a user, which has the state of another."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __iter__(self):
+        yield from self.inner
+
+    def state_dict(self):
+        return {"inner": self.inner.state_dict()}
+
+    def load_state_dict(self, state):
+        self.inner.load_state_dict(state["inner"])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_states_inside_states_of_users(client, workers):
+    def make():
+        sampler = Wrapper(shufd.torch.RandomSampler(range(24), seed=7))
+        return StatefulDataLoader(range(24), batch_size=4, sampler=sampler, num_workers=workers)
+
+    loader = make()
+    head = [i for batch in itertools.islice(loader, 2) for i in batch.tolist()]
+    state = loader.state_dict()
+    loader = make()
+    loader.load_state_dict(state)
+    assert head + [i for batch in loader for i in batch.tolist()] == client.permute(24, 7).tolist()
+
+
+@pytest.mark.parametrize("workers, persistent", [(0, False), (2, False), (2, True)])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_batches_of_torch_after_the_end(client, kind, workers, persistent):
+    """torch's BatchSampler has no state. A loader with workers begins an iteration that it discards."""
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(12), seed=7)
+        batches = torch.utils.data.BatchSampler(sampler, 4, False)
+        loader = StatefulDataLoader(range(12), batch_sampler=batches, num_workers=workers, persistent_workers=persistent)
+        return sampler, loader
+
+    sampler, loader = make()
+    [*epochs_of(sampler, loader, [0, 1], True)]
+    state = loader.state_dict()
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    got = [*epochs_of(sampler, loader, [2, 3, 4], True)]
+    assert got == [client.permute(12, 7, epoch).tolist() for epoch in (2, 3, 4)]
+
+
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+def test_an_epoch_that_is_set_after_the_workers_have_drawn(client, kind):
+    sampler = getattr(shufd.torch, kind)(range(12), seed=7)
+    loader = StatefulDataLoader(range(12), batch_size=4, sampler=sampler, num_workers=2)
+    loader.state_dict()
+    with pytest.warns(RuntimeWarning, match="set_epoch: 5: the workers of a loader have already drawn indices of epoch 0"):
+        first = next(epochs_of(sampler, loader, [5], True))
+    assert [first, *epochs_of(sampler, loader, [6], True)] == [client.permute(12, 7, epoch).tolist() for epoch in (0, 6)]

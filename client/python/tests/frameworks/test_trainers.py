@@ -237,6 +237,61 @@ def test_fabric_counts_from_a_loaded_place(client):
         assert epochs == [orders[0][15 if place == "loaded" else 0 :], *orders[1:]]
 
 
+@pytest.mark.parametrize("kind", ["DistributedSampler", "RandomSampler"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_fabric_counts_from_the_state_of_a_loader(client, kind, steps):
+    """Fabric sets the epoch before the loader loads its state, in an epoch or at its end."""
+    from lightning.fabric import Fabric
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    def make():
+        sampler = getattr(shufd.torch, kind)(range(12), seed=7, client=client)
+        inner = StatefulDataLoader(range(12), sampler=sampler, batch_size=4)
+        return inner, Fabric(accelerator="cpu", devices=1).setup_dataloaders(inner)
+
+    inner, loader = make()
+    for _ in range(4):
+        [*loader]
+    if steps < 3:
+        for _ in zip(range(steps), loader):
+            pass
+    state = inner.state_dict()
+    inner, loader = make()
+    inner.load_state_dict(state)
+    epochs = [[int(i) for batch in loader for i in batch] for _ in range(4)]
+    first = client.permute(12, 7, 4).tolist()
+    assert epochs[0] == (first[4:] if steps < 3 else first)
+    assert epochs[1:] == [client.permute(12, 7, epoch).tolist() for epoch in (5, 6, 7)]
+
+
+def test_fabric_counts_from_the_end_of_an_epoch(client):
+    from lightning.fabric import Fabric
+
+    sampler = shufd.torch.DistributedSampler(range(20), seed=7, client=client)
+    sampler.load_state_dict({**sampler.state_dict(), "epoch": 1, "position": 20})
+    loader = Fabric(accelerator="cpu", devices=1).setup_dataloaders(torch.utils.data.DataLoader(range(20), sampler=sampler))
+    epochs = [[int(i) for batch in loader for i in batch] for _ in range(sampler.epoch, 5)]
+    assert epochs == [client.permute(20, 7, epoch).tolist() for epoch in (2, 3, 4)]
+
+
+class PassedOn(torch.utils.data.BatchSampler):
+    def set_epoch(self, epoch):
+        self.sampler.set_epoch(epoch)
+
+
+def test_a_batch_sampler_that_passes_the_epoch_on(client):
+    import accelerate
+
+    batches = PassedOn(shufd.torch.RandomSampler(range(12), seed=7, client=client), 4, False)
+    accelerator = accelerate.Accelerator(cpu=True)
+    loader = accelerator.prepare(torch.utils.data.DataLoader(range(12), batch_sampler=batches))
+    loader.batch_sampler.set_epoch(5)
+    rest = [int(i) for batch in accelerator.skip_first_batches(loader, 2) for i in batch]
+    loader.batch_sampler.set_epoch(6)
+    whole = [int(i) for batch in loader for i in batch]
+    assert (rest, whole) == (client.permute(12, 7, 5).tolist()[8:], client.permute(12, 7, 6).tolist())
+
+
 def test_accelerate_reads_ahead(client):
     import accelerate
 
