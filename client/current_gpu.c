@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the current context ---- */
 
@@ -57,6 +58,32 @@ void shuf__gpu_of_context(struct shuf__gpu_hint *hint)
 
 /* ---- CUDA_VISIBLE_DEVICES ---- */
 
+/* Reads the word behind a key of the GPU's file. False if the key is not there. */
+static bool read_gpu(const char *gpus, const char *name, const char *key, char word[SHUF__GPU_ID])
+{
+    char path[1024], line[256];
+    bool found = false;
+    snprintf(path, sizeof path, "%s/%s/information", gpus, name);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        found = strncmp(line, key, strlen(key)) == 0 &&
+                sscanf(line + strlen(key), "%47s", word) == 1;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* Whether this process may use the device file of the GPU. The control group of a job or a container
+ * may allow only some GPUs. CUDA counts these, and the directory lists all. */
+static bool is_usable(const char *gpus, const char *name)
+{
+    char path[64], minor[SHUF__GPU_ID];
+    if (!read_gpu(gpus, name, "Device Minor:", minor))
+        return true;
+    snprintf(path, sizeof path, "/dev/nvidia%s", minor);
+    return access(path, R_OK | W_OK) == 0;
+}
+
 /* The name of each directory is the GPU's address on the bus. All names have the same length, so
  * their order is the order of CUDA's indices. */
 static int scan_gpus(const char *path, struct dirent ***names)
@@ -64,23 +91,11 @@ static int scan_gpus(const char *path, struct dirent ***names)
     const int found = scandir(path, names, NULL, alphasort);
     int count = 0;
     for (int i = 0; i < found; i++)
-        if ((*names)[i]->d_name[0] == '.')
+        if ((*names)[i]->d_name[0] == '.' || !is_usable(path, (*names)[i]->d_name))
             free((*names)[i]);
         else
             (*names)[count++] = (*names)[i];
     return count;
-}
-
-static void read_uuid(const char *gpus, const char *name, char id[SHUF__GPU_ID])
-{
-    char path[1024], line[256];
-    snprintf(path, sizeof path, "%s/%s/information", gpus, name);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "GPU UUID: %47s", id) == 1)
-            break;
-    if (file)
-        fclose(file);
 }
 
 static bool is_by_place(int gpus)
@@ -100,10 +115,10 @@ static void take_index(unsigned long index, struct shuf__gpu_hint *hint)
         snprintf(hint->why, sizeof hint->why,
                  "index %lu, which names a GPU only with CUDA_DEVICE_ORDER=PCI_BUS_ID", index);
     else if (index < (unsigned long)count) {
-        read_uuid(path, names[index]->d_name, hint->id);
+        read_gpu(path, names[index]->d_name, "GPU UUID:", hint->id);
         snprintf(hint->why, sizeof hint->why, "index %lu: %s", index, hint->id);
     } else if (count > 0)
-        snprintf(hint->why, sizeof hint->why, "index %lu: no such GPU; this machine has %d", index,
+        snprintf(hint->why, sizeof hint->why, "index %lu: no such GPU; this process may use %d", index,
                  count);
     for (int i = 0; i < count; i++)
         free(names[i]);

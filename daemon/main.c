@@ -203,6 +203,7 @@ int main(int argc, char **argv)
     struct shuf__error error;
     unblock_signals();
     handle_signals_as_first_process();
+    signal(SIGHUP, SIG_IGN); /* by default it would end shufd, which cannot reload yet */
     shuf__program_name = "shufd";
     shuf__streams_prepare();
     shuf__log_init(&log, SHUF__LOG_INFO);
@@ -233,6 +234,5 @@ int main(int argc, char **argv)
         return check(&config, &log);
     forbid_spinning(argv);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGHUP, SIG_IGN); /* by default it would end shufd, which cannot reload yet */
     return shuf__server_run(&config, &log);
 }

@@ -30,13 +30,15 @@ static const char *const names[DAEMONS] = {FAKE_ID_0, FAKE_ID_1, "shufd"};
 
 /* ---- the machine ---- */
 
-static void write_gpu(const char *place, const char *id)
+/* minor: of a device file that is there, or not */
+static void write_gpu(const char *place, const char *id, const char *minor)
 {
-    char path[160], text[128];
+    char path[160], text[192];
     snprintf(path, sizeof path, "%s/%s", gpus, place);
     assert_int_equal(mkdir(path, 0755), 0);
     strcat(path, "/information");
-    snprintf(text, sizeof text, "Model: \t\t Fake\nGPU UUID: \t %s\nBus Type: \t PCIe\n", id);
+    snprintf(text, sizeof text, "Model: \t\t Fake\nGPU UUID: \t %s\nBus Type: \t PCIe\n%s", id,
+             minor);
     shufd_write(path, text);
 }
 
@@ -47,8 +49,9 @@ static int start(void **state)
     assert_non_null(mkdtemp(directory));
     snprintf(gpus, sizeof gpus, "%s/gpus", directory);
     assert_int_equal(mkdir(gpus, 0755), 0);
-    write_gpu("0000:3b:00.0", names[1]); /* not the order of CUDA */
-    write_gpu("0000:86:00.0", names[0]);
+    write_gpu("0000:1a:00.0", "GPU-of-another-job", "Device Minor: \t 4000000\n");
+    write_gpu("0000:3b:00.0", names[1], ""); /* not the order of CUDA */
+    write_gpu("0000:86:00.0", names[0], "");
     for (int i = 0; i < DAEMONS; i++) {
         assert_true(harness_start(&daemons[i], "cpu", NULL));
         snprintf(sockets[i], sizeof sockets[i], "%s/%s.sock", directory, names[i]);
@@ -246,7 +249,7 @@ static void missing_daemon_of_named_gpu_is_named(void **state)
                                    .order = "PCI_BUS_ID",
                                    .hidden = hidden,
                                    .expected = NONE,
-                                   .words = "(index 9: no such GPU; this machine has 2)"});
+                                   .words = "(index 9: no such GPU; this process may use 2)"});
     check_attempt((struct attempt){.device = NO_CUDA,
                                    .visible = "GPU-",
                                    .hidden = hidden,

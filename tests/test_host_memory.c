@@ -316,6 +316,17 @@ static void expect_hidden(const char *expected)
         assert_string_equal(group, expected);
 }
 
+static void link_namespace(const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/proc/self/ns", root);
+    mkdir(path, 0755);
+    strcat(path, "/cgroup");
+    unlink(path);
+    if (name)
+        assert_int_equal(symlink(name, path), 0);
+}
+
 /* A sandbox that shows no control groups hides the limits of a group below the root. */
 static void hidden_groups_are_found(void **state)
 {
@@ -329,6 +340,11 @@ static void hidden_groups_are_found(void **state)
     expect_hidden(NULL);
     write_machine("0::/\n", "");
     expect_hidden(NULL);
+    link_namespace("cgroup:[4026531835]");
+    expect_hidden(NULL);
+    link_namespace("cgroup:[4026532000]"); /* whose own root has this name */
+    expect_hidden("/");
+    link_namespace(NULL);
     write_machine("12:cpu:/x\n4:memory:/\n0::/x\n", "");
     expect_hidden(NULL);
     write_machine("12:cpu:/x\n4:memory:/y\n0::/\n", V2_MOUNT);

@@ -9,6 +9,7 @@
 #include "support/cmocka_all.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,22 @@ static void one_client_has_no_plural(void **state)
     char *text = shufctl_succeed(NULL, "top --count 1 --interval 100ms");
     assert_non_null(strstr(text, " jobs, 1 client\n"));
     free(text);
+}
+
+/* In a container shufctl is the first process of its PID namespace, which ignores signals by
+ * default. */
+static void signals_end_the_first_process(void **state)
+{
+    (void)state;
+    struct command c;
+    const int status = shufctl_script(
+        &c, "unshare --pid --fork \"$0\" top --interval 1h >/dev/null & u=$!; i=0\n"
+            "while kill -0 $u && [ $i -lt 400 ]; do i=$((i + 1)); sleep 0.05\n"
+            "kill -TERM $(cat /proc/$u/task/$u/children); done 2>/dev/null\n"
+            "[ $i -lt 400 ] || kill -KILL $(cat /proc/$u/task/$u/children); wait $u");
+    if (!strstr(c.err.bytes, "unshare: ")) /* else in a container without this right */
+        assert_int_equal(status, 128 + SIGTERM);
+    command_free(&c);
 }
 
 static bool has_ended(pid_t pid)
@@ -149,6 +166,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(quantiles_are_bucket_bounds), cmocka_unit_test(top_prints_daemon_lines),
         cmocka_unit_test(one_client_has_no_plural),    cmocka_unit_test(rates_match_requests),
         cmocka_unit_test(wrong_options_are_explained),
+        cmocka_unit_test(signals_end_the_first_process),
 #ifdef SHUF_HAVE_NCURSES
         cmocka_unit_test(top_redraws_terminal),
 #endif

@@ -5,6 +5,7 @@
 #include "end_by_signal.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals, CLEANUPS = 2 };
@@ -15,6 +16,8 @@ static void clean_up_and_die(int number)
 {
     for (int i = 0; i < CLEANUPS && cleanups[i]; i++)
         cleanups[i]();
+    if (getpid() == 1)
+        _exit(128 + number); /* the first process of a PID namespace survives the signal itself */
     /* SA_RESETHAND has reset the signal, so it ends the process when this handler returns. */
     raise(number);
 }
@@ -43,6 +46,12 @@ void shuf__block_signals(sigset_t *old)
 void shuf__unblock_signals(const sigset_t *old)
 {
     sigprocmask(SIG_SETMASK, old, NULL);
+}
+
+void shuf__signals_end_first_process(void)
+{
+    if (getpid() == 1)
+        catch_signals();
 }
 
 void shuf__before_signal(void (*cleanup)(void))

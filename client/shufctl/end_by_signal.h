@@ -13,6 +13,10 @@
  * functions at most. */
 void shuf__before_signal(void (*cleanup)(void));
 
+/* As the first process of a PID namespace, such as that of a container, lets these signals end the
+ * process with the status of a shell, 128 and the number. By default it would survive them. */
+void shuf__signals_end_first_process(void);
+
 /* Blocks these signals. Use it while the data that a cleanup reads change. */
 void shuf__block_signals(sigset_t *old);
 void shuf__unblock_signals(const sigset_t *old);

@@ -3,6 +3,7 @@
  * shufctl: the table of its verbs. Each verb parses its own options.
  */
 #include "daemon_options.h"
+#include "end_by_signal.h"
 #include "program.h"
 #include "shuf.h"
 #include "topics.h"
@@ -67,5 +68,6 @@ int main(int argc, char **argv)
         .others = others,
         .global = &shuf__daemon_argp,
     };
+    shuf__signals_end_first_process();
     return shuf__program_run(&program, argc, argv);
 }

@@ -228,6 +228,19 @@ static bool has_files(const struct shuf__cgroup *group)
     return *group->path && access(path, F_OK) == 0;
 }
 
+/* Whether this process is in a namespace of control groups, which names its own root "/". The first
+ * namespace has a fixed number (include/linux/proc_ns.h, PROC_CGROUP_INIT_INO). */
+static bool is_in_namespace(const char *root)
+{
+    char path[PATH_MAX], name[64];
+    snprintf(path, sizeof path, "%s/proc/self/ns/cgroup", root);
+    const ssize_t length = readlink(path, name, sizeof name - 1);
+    if (length < 0)
+        return false;
+    name[length] = '\0';
+    return strcmp(name, "cgroup:[4026531835]") != 0;
+}
+
 /* If a hierarchy of version 1 has the memory controller, version 2 has no limits of memory. */
 bool shuf__cgroup_is_hidden(const char *root, char group[PATH_MAX])
 {
@@ -240,7 +253,7 @@ bool shuf__cgroup_is_hidden(const char *root, char group[PATH_MAX])
         if (!*search.group)
             continue;
         strcpy(group, search.group);
-        return strcmp(group, "/") != 0 && !has_files(&found);
+        return (strcmp(group, "/") != 0 || is_in_namespace(root)) && !has_files(&found);
     }
     return false;
 }
