@@ -410,6 +410,18 @@ static void spoil_bit(uint64_t stream, uint64_t first, size_t count, double *val
         }
 }
 
+/* Lets small quotients of a pair be multiples of 2^-31. */
+static void spoil_quotient(uint64_t stream, uint64_t first, size_t count, double *value)
+{
+    (void)stream;
+    (void)first;
+    for (size_t i = 0; i + 1 < count; i += 2) {
+        const double quotient = value[i + 1] / value[i];
+        if (fabs(quotient) < 0x1p-8)
+            value[i + 1] = value[i] * ldexp(rint(ldexp(quotient, 31)), -31);
+    }
+}
+
 /* Clears the last 29 bits of one in a thousand values. */
 static void spoil_digits(uint64_t stream, uint64_t first, size_t count, double *value)
 {
@@ -496,6 +508,7 @@ static void spoiled_streams_fail(void **state)
         {spoil_tail, "tails", "spread, above 4", 2000000, SHUF_F64},
         {spoil_bit, "low-bits", "8 bits, from 2^-4", 1000000, SHUF_F64},
         {spoil_digits, "round", "zeros at the end, from 2^0", 1000000, SHUF_F64},
+        {spoil_quotient, "quotients", "below 2^-10, multiples of 2^-31", 1000000, SHUF_F64},
         {spoil_repeat, "windows", "equal among 1024", 1000000, SHUF_F64},
         {spoil_halves, "norms", "best variance, weights 10", 4000000, SHUF_F64},
         {spoil_quad, "quads", "4 that cancel", 500000, SHUF_F64},

@@ -17,6 +17,6 @@ extern const struct shuf__stream_test shuf__stream_moments, shuf__stream_bins,
     shuf__stream_walsh, shuf__stream_squares, shuf__stream_streams, shuf__stream_low_bits,
     shuf__stream_repeats, shuf__stream_lattice, shuf__stream_cosines, shuf__stream_quads,
     shuf__stream_signs, shuf__stream_norms, shuf__stream_places, shuf__stream_round,
-    shuf__stream_ties, shuf__stream_windows, shuf__stream_mixed;
+    shuf__stream_ties, shuf__stream_windows, shuf__stream_mixed, shuf__stream_quotients;
 
 #endif

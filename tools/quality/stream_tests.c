@@ -26,6 +26,7 @@ const struct shuf__stream_test *const shuf__stream_tests[] = {
     &shuf__stream_ties,
     &shuf__stream_windows,
     &shuf__stream_mixed,
+    &shuf__stream_quotients,
     NULL,
 };
 
