@@ -131,7 +131,7 @@ class BitGenerator(np.random.BitGenerator):
     _kind, _source = "BitGenerator", lib.SHUFPY_UNIFORM
 
     def __init__(self, seed: int, stream: int = 0, offset: int = 0) -> None:
-        super().__init__(_NO_SEEDS)
+        super().__init__(cast(Any, _NO_SEEDS))
         self._draw: Any = ffi.new("shufpy_draw *")
         self._make(seed_of(seed), u64("stream", stream), offset)
         self._spawned = 0
