@@ -66,7 +66,7 @@ typedef enum {
 /* The method of GAUSS. Streams of different methods are independent. */
 typedef enum {
     SHUF_TABLE = 0,      /* sums of table entries; on a GPU the faster method */
-    SHUF_BOX_MULLER = 1, /* Box-Muller: the exact normal distribution, except for rounding */
+    SHUF_BOX_MULLER = 1, /* Box and Muller: pairs, each from a radius and an angle */
 } shuf_method;
 
 /* Moments of N numbers x in double precision: mean = sum(x) / N, variance = m2, skewness = m3 /

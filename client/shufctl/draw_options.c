@@ -53,7 +53,7 @@ static const struct argp_option gauss_table[] = {
     {"std", KEY_STD, "D", 0, "The standard deviation (default 1)", 2},
     {"dtype", KEY_DTYPE, "f64|f32|f16|bf16", 0, "The type of the values (default f64)", 2},
     {"method", KEY_METHOD, "table|box-muller", 0,
-     "table (default) is faster on a GPU; box-muller has an exact normal distribution", 2},
+     "table (default) is faster on a GPU; box-muller has no blocks", 2},
     {0},
 };
 

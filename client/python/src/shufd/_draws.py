@@ -54,7 +54,7 @@ class Draws(Calls):
         generator a shufd.Stream instead of these, whose next numbers the call takes
         dtype     "f64", "f32", "f16" or "bf16" (ml_dtypes.bfloat16, or uint16 bits without ml_dtypes), or
                   NumPy's or torch's type. As in NumPy, float and "float" are f64; torch.float is f32
-        method    "table", faster on a GPU, or "box-muller", the exact law except for rounding
+        method    "table", faster on a GPU, or "box-muller", pairs from a radius and an angle
         device, progress
                   as in permute()
         Returns a read-only array without a copy. Errors: as permute().
