@@ -60,6 +60,12 @@ ENVIRONMENT = {"dev": {"SHUF_TEST_FULL": "1"}, "cuda": {"SHUF_TEST_FULL": "1"}}
 # The quick suite leaves the others to the parts.
 QUICK = Run("dev", ".*", "|".join((AVX512, TOOLS, LAUNCHED, FRAMEWORKS, OLD_KERNEL, "soak|faults", r".*\.cuda")))
 
+# These start first in a fresh clone, so that no long one runs alone at the end.
+LONGEST = ("frameworks_ray", "frameworks_trainers", "frameworks_properties", "interrupt.cpu", "parts.cpu", "python_torch",
+           "fairness.cpu", "shuffle.cpu", "python_torch_faults", "python_global_shuffle", "summary.cpu", "client_lease.cpu",
+           "shufctl.cpu", "kill.cpu", "index.cpu", "exchange", "syscalls", "kernels.cpu.scalar", "python_processes",
+           "shufctl_errors.cpu", "shufctl_draw.cpu")
+
 # The targets of tests whose commands do not name them.
 NEEDS = {
     "completion": ("installed",), "dev": (), "faults_imports": ("faults",),
