@@ -586,12 +586,13 @@ def test_state_without_used_indices_of_a_prefetching_loader(client):
                     sampler.state_dict()
             assert sampler.state_dict(used=10 * (step + 1))["position"] == 10 * (step + 1)
         assert sampler.state_dict()["position"] == 60
-    sampler = make_sampler(client, 100, 1, 0)
-    for _ in torch.utils.data.DataLoader(Numbers(100), batch_size=10, sampler=sampler, num_workers=2):
-        break
-    with pytest.raises(shufd.Invalid, match="used: None"):
-        sampler.state_dict()
-    assert sampler.state_dict(used=10)["position"] == 10
+    for n in 100, 20:  # of 20 all are drawn
+        sampler = make_sampler(client, n, 1, 0)
+        for _ in torch.utils.data.DataLoader(Numbers(n), batch_size=10, sampler=sampler, num_workers=2):
+            break
+        with pytest.raises(shufd.Invalid, match="used: None"):
+            sampler.state_dict()
+        assert sampler.state_dict(used=10)["position"] == 10
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -27,17 +27,24 @@ _LOADERS = (
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 
 
-def _sends_ahead(loader: Any) -> bool:
-    """The numbers of the batches that a loader with workers has received and sent."""
-    return bool(loader._rcvd_idx < loader._send_idx)
+def _open_tasks(loader: Any) -> Callable[[Any], bool]:
+    """The tasks of this epoch that the workers have got, and the job not yet. They outlive the loader."""
+    tasks = loader._task_info
+    return lambda loader: bool(tasks)
 
 
-# Loaders that draw indices ahead, by module: an attribute, and whether the job has not got all drawn indices.
-_READERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "torch.utils.data.dataloader": ("_rcvd_idx", _sends_ahead),
-    _STATEFUL: ("_rcvd_idx", _sends_ahead),
-    "accelerate.data_loader": ("end_of_dataloader", lambda loader: not loader.end_of_dataloader),
-    "ray.train.torch.train_loop_utils": ("next_batch", lambda loader: loader.next_batch is not None),
+def _until_the_end(attribute: str, end: Any) -> Callable[[Any], Callable[[Any], bool]]:
+    """A loader that has an attribute of this value at the end. A loader that was left early may be gone."""
+    return lambda loader: lambda loader: loader is None or getattr(loader, attribute) is not end
+
+
+# Loaders that draw indices ahead, by module: an attribute, and a function that makes the function that tells whether
+# the job has not got all drawn indices.
+_READERS = {
+    "torch.utils.data.dataloader": ("_task_info", _open_tasks),
+    _STATEFUL: ("_task_info", _open_tasks),
+    "accelerate.data_loader": ("end_of_dataloader", _until_the_end("end_of_dataloader", True)),
+    "ray.train.torch.train_loop_utils": ("next_batch", _until_the_end("next_batch", None)),
 }
 _PACKAGE = os.path.dirname(__file__)
 
@@ -96,19 +103,18 @@ class Readers:
     def __init__(self) -> None:
         self._loaders: list[tuple[weakref.ref[Any], Callable[[Any], bool]]] = []
         for frame in _frames():
-            attribute, is_ahead = _READERS.get(frame.f_globals.get("__name__", ""), (None, None))
-            if attribute and is_ahead and hasattr(loader := frame.f_locals.get("self"), attribute):
-                self._loaders.append((weakref.ref(loader), is_ahead))
+            reader = _READERS.get(frame.f_globals.get("__name__", ""))
+            if reader and hasattr(loader := frame.f_locals.get("self"), reader[0]):
+                self._loaders.append((weakref.ref(loader), reader[1](loader)))
 
-    def are_ahead(self, has_ended: bool) -> bool:
-        """Whether the job has not got all drawn indices. `has_ended`: all are drawn."""
-        loaders = [(of(), is_ahead) for of, is_ahead in self._loaders]
-        return any(not has_ended if loader is None else is_ahead(loader) for loader, is_ahead in loaders)
+    def are_ahead(self) -> bool:
+        """Whether the job has not got all drawn indices."""
+        return any(is_ahead(of()) for of, is_ahead in self._loaders)
 
     def have_given_nothing(self) -> bool:
         """Whether a loader with workers has drawn indices, and the job has got none of them."""
-        loaders = [of() for of, is_ahead in self._loaders if is_ahead is _sends_ahead]
-        return any(loader is not None and loader._send_idx > 0 == loader._rcvd_idx for loader in loaders)
+        loaders = [of() for of, _ in self._loaders]
+        return any(hasattr(loader, "_rcvd_idx") and loader._send_idx > 0 == loader._rcvd_idx for loader in loaders)
 
 
 def is_called_by_torchdata() -> bool:

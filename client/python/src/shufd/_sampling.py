@@ -365,7 +365,7 @@ class Resumable:
 
     def _is_read_ahead(self) -> bool:
         cursor = self._cursor
-        return cursor is not None and len(cursor.share) > 0 and cursor.readers.are_ahead(self._has_ended())
+        return cursor is not None and len(cursor.share) > 0 and cursor.readers.are_ahead()
 
     def _runs_twice(self) -> bool:
         """Whether another iteration began and has neither ended nor been left."""
