@@ -113,7 +113,7 @@ class Readers:
 
     def have_given_nothing(self) -> bool:
         """Whether a loader with workers has drawn indices, and the job has got none of them."""
-        loaders = [of() for of, _ in self._loaders]
+        loaders: list[Any] = [of() for of, _ in self._loaders]
         return any(hasattr(loader, "_rcvd_idx") and loader._send_idx > 0 == loader._rcvd_idx for loader in loaders)
 
 
