@@ -66,15 +66,15 @@ static bool read_gpu(const char *gpus, const char *name, const char *key, char w
     snprintf(path, sizeof path, "%s/%s/information", gpus, name);
     FILE *file = fopen(path, "re");
     while (file && !found && fgets(line, sizeof line, file))
-        found = strncmp(line, key, strlen(key)) == 0 &&
-                sscanf(line + strlen(key), "%47s", word) == 1;
+        found =
+            strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%47s", word) == 1;
     if (file)
         fclose(file);
     return found;
 }
 
-/* Whether this process may use the device file of the GPU. The control group of a job or a container
- * may allow only some GPUs. CUDA counts these, and the directory lists all. */
+/* Whether this process may use the device file of the GPU. The control group of a job or a
+ * container may allow only some GPUs. CUDA counts these, and the directory lists all. */
 static bool is_usable(const char *gpus, const char *name)
 {
     char path[64], minor[SHUF__GPU_ID];
@@ -118,8 +118,8 @@ static void take_index(unsigned long index, struct shuf__gpu_hint *hint)
         read_gpu(path, names[index]->d_name, "GPU UUID:", hint->id);
         snprintf(hint->why, sizeof hint->why, "index %lu: %s", index, hint->id);
     } else if (count > 0)
-        snprintf(hint->why, sizeof hint->why, "index %lu: no such GPU; this process may use %d", index,
-                 count);
+        snprintf(hint->why, sizeof hint->why, "index %lu: no such GPU; this process may use %d",
+                 index, count);
     for (int i = 0; i < count; i++)
         free(names[i]);
     free(names);

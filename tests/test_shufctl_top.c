@@ -163,8 +163,10 @@ int main(int argc, char **argv)
 {
     shufctl_backend = harness_backend = harness_backend_or_skip(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_are_bucket_bounds), cmocka_unit_test(top_prints_daemon_lines),
-        cmocka_unit_test(one_client_has_no_plural),    cmocka_unit_test(rates_match_requests),
+        cmocka_unit_test(quantiles_are_bucket_bounds),
+        cmocka_unit_test(top_prints_daemon_lines),
+        cmocka_unit_test(one_client_has_no_plural),
+        cmocka_unit_test(rates_match_requests),
         cmocka_unit_test(wrong_options_are_explained),
         cmocka_unit_test(signals_end_the_first_process),
 #ifdef SHUF_HAVE_NCURSES

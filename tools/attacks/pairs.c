@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The law of pairs of the stream box-muller f32, at random pairs of floats (X, Y) with X > Y > 0. The
- * program goes through all radii and angles that reach a pair, with their probabilities. It compares
- * the probability of the pair with the normal law, and prints the relative difference. The mean square
- * of many gives the number of pairs that show it by 6.5 standard deviations.
+ * The law of pairs of the stream box-muller f32, at random pairs of floats (X, Y) with X > Y > 0.
+ * The program goes through all radii and angles that reach a pair, with their probabilities. It
+ * compares the probability of the pair with the normal law, and prints the relative difference. The
+ * mean square of many gives the number of pairs that show it by 6.5 standard deviations.
  *
  *     attack-pairs [POINTS]      by default 24; ten seconds each with one thread
  *
  * The words that spread a pair are taken as real numbers, and ties of roundings are left out. Y is
- * 0.05 or more, and the radius 0.13 to 3.2, so that the radius and the angle come from words of 2^24
- * or more.
+ * 0.05 or more, and the radius 0.13 to 3.2, so that the radius and the angle come from words of
+ * 2^24 or more.
  */
 #include "shuf/box_muller.h"
 
@@ -102,8 +102,7 @@ static double chance_of(const struct angle *a, const struct radius *r, struct in
     const double middle = (grow.low + grow.high) / 2;
     const struct interval sum = factors(of_y, y);
     const struct interval turn = {sum.low - middle, sum.high - middle};
-    return a->chance * r->chance * width_of(grow) * width_of(both(turn, all)) /
-           (4 * small * small);
+    return a->chance * r->chance * width_of(grow) * width_of(both(turn, all)) / (4 * small * small);
 }
 
 /* The relative difference from the normal law. */
