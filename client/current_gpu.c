@@ -84,14 +84,22 @@ static bool is_usable(const char *gpus, const char *name)
     return access(path, R_OK | W_OK) == 0;
 }
 
+static int is_gpu(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
 /* The name of each directory is the GPU's address on the bus. All names have the same length, so
- * their order is the order of CUDA's indices. */
+ * their order is the order of CUDA's indices. A process that may use no GPU cannot mean CUDA's
+ * indices, so it gets all GPUs. */
 static int scan_gpus(const char *path, struct dirent ***names)
 {
-    const int found = scandir(path, names, NULL, alphasort);
-    int count = 0;
+    const int found = scandir(path, names, is_gpu, alphasort);
+    int usable = 0, count = 0;
     for (int i = 0; i < found; i++)
-        if ((*names)[i]->d_name[0] == '.' || !is_usable(path, (*names)[i]->d_name))
+        usable += is_usable(path, (*names)[i]->d_name);
+    for (int i = 0; i < found; i++)
+        if (usable > 0 && !is_usable(path, (*names)[i]->d_name))
             free((*names)[i]);
         else
             (*names)[count++] = (*names)[i];

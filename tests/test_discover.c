@@ -25,16 +25,17 @@ enum { DAEMONS = 3 };
 
 /* Two daemons with the GPUs of fake/cuda.c, and a third one without a GPU. */
 static struct harness daemons[DAEMONS];
-static char directory[64], sockets[DAEMONS][128], gpus[80];
+static char directory[64], sockets[DAEMONS][128], gpus[80], closed_gpus[80];
 static const char *const names[DAEMONS] = {FAKE_ID_0, FAKE_ID_1, "shufd"};
 
 /* ---- the machine ---- */
 
-/* minor: of a device file that is there, or not */
-static void write_gpu(const char *place, const char *id, const char *minor)
+static const char hidden_minor[] = "Device Minor: \t 4000000\n"; /* its device file is not there */
+
+static void write_gpu(const char *folder, const char *place, const char *id, const char *minor)
 {
     char path[160], text[192];
-    snprintf(path, sizeof path, "%s/%s", gpus, place);
+    snprintf(path, sizeof path, "%s/%s", folder, place);
     assert_int_equal(mkdir(path, 0755), 0);
     strcat(path, "/information");
     snprintf(text, sizeof text, "Model: \t\t Fake\nGPU UUID: \t %s\nBus Type: \t PCIe\n%s", id,
@@ -48,10 +49,14 @@ static int start(void **state)
     strcpy(directory, "/tmp/shuf-discover-XXXXXX");
     assert_non_null(mkdtemp(directory));
     snprintf(gpus, sizeof gpus, "%s/gpus", directory);
+    snprintf(closed_gpus, sizeof closed_gpus, "%s/closed", directory);
     assert_int_equal(mkdir(gpus, 0755), 0);
-    write_gpu("0000:1a:00.0", "GPU-of-another-job", "Device Minor: \t 4000000\n");
-    write_gpu("0000:3b:00.0", names[1], ""); /* not the order of CUDA */
-    write_gpu("0000:86:00.0", names[0], "");
+    assert_int_equal(mkdir(closed_gpus, 0755), 0);
+    write_gpu(gpus, "0000:1a:00.0", "GPU-of-another-job", hidden_minor);
+    write_gpu(gpus, "0000:3b:00.0", names[1], ""); /* not the order of CUDA */
+    write_gpu(gpus, "0000:86:00.0", names[0], "");
+    write_gpu(closed_gpus, "0000:3b:00.0", names[1], hidden_minor);
+    write_gpu(closed_gpus, "0000:86:00.0", names[0], hidden_minor);
     for (int i = 0; i < DAEMONS; i++) {
         assert_true(harness_start(&daemons[i], "cpu", NULL));
         snprintf(sockets[i], sizeof sockets[i], "%s/%s.sock", directory, names[i]);
@@ -200,6 +205,9 @@ static void indexes_select_daemon_in_pci_order(void **state)
     setenv("SHUFD_GPUS", "/nowhere", 1);
     check_attempt(
         (struct attempt){.device = device, .visible = "0", .order = order, .expected = SYSTEM});
+    setenv("SHUFD_GPUS", closed_gpus, 1); /* all GPUs count for a process that may use none */
+    check_attempt(
+        (struct attempt){.device = device, .visible = "0", .order = order, .expected = 1});
     setenv("SHUFD_GPUS", gpus, 1);
 }
 
