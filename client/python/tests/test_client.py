@@ -299,6 +299,29 @@ def test_stream_object(client):
     assert repr(stream) == "shufd.Stream(seed=7, stream=0, draw=5)"
 
 
+def test_a_signal_handler_cannot_use_the_stream_of_the_call_that_it_interrupts(client):
+    """It gets an error. Between calls it may draw, and nobody gets its numbers again."""
+    stream, drawn, refused = shufd.Stream(7), [], []
+
+    def handle(*_):
+        try:
+            drawn.append(client.uniform(size=3, generator=stream))
+        except shufd.Invalid as error:
+            refused.append(str(error))
+
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        while not refused:
+            drawn.append(client.uniform(size=1000, generator=stream))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "generator: a call of this thread uses it" in refused[0]
+    values = np.concatenate(drawn)
+    assert len(set(values.tolist())) == len(values)
+
+
 def test_states_of_a_generator_that_another_thread_uses():
     """The half of a number that is kept belongs to the place."""
     generator = np.random.Generator(shufd.BitGenerator(7))

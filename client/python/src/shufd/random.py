@@ -56,7 +56,7 @@ class Stream:
         self._draw = _place("draw", draw, _DRAWS)
         self._used, self._kind = 0, ("", 1)  # numbers of that kind, the method and those of a draw, used of _draw
         self._spawned = 0
-        self._lock = threading.Lock()
+        self._lock, self._taking = threading.RLock(), False
 
     @property
     def draw(self) -> int:
@@ -65,14 +65,26 @@ class Stream:
 
     def advance(self, draws: int) -> Stream:
         """Moves from the first unused draw by `draws`, also backwards. Returns the stream."""
-        with self._lock:
+        with self._turn():
             self._draw, self._used = _place("draw", self.draw + integer("draws", draws), _DRAWS), 0
         return self
 
     @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Threads wait for the end of another's call. A signal handler cannot wait for the call that it interrupts."""
+        with self._lock:
+            if self._taking:
+                raise Invalid("generator: a call of this thread uses it: expected another stream in a signal handler")
+            self._taking = True
+            try:
+                yield
+            finally:
+                self._taking = False
+
+    @contextlib.contextmanager
     def _take(self, kind: tuple[str, int], count: int) -> Iterator[int]:
         """The offset of the next `count` numbers of a kind. The place moves if the block ends without an error."""
-        with self._lock:
+        with self._turn():
             used = self._used if self._kind == kind else 0
             offset = (self._draw if used else self.draw) * kind[1] + used
             draw, used = divmod(offset + count, kind[1])
@@ -90,10 +102,10 @@ class Stream:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+            return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_taking")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
+        self.__dict__.update(state, _lock=threading.RLock(), _taking=False)
 
     def __repr__(self) -> str:
         return f"shufd.Stream(seed={self.seed}, stream={self.stream}, draw={self.draw})"
