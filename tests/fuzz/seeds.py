@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Writes the first inputs of each fuzz target. seeds.py FOLDER writes those of target NAME to FOLDER/NAME.
 
-
 The corpora beside this file began with these, and have grown by tests/fuzz/run --keep.
 """
 import pathlib
