@@ -13,7 +13,6 @@ bench/results. test_exchange_model.py of the Python package compares the rounds 
 
 import argparse
 import dataclasses
-import json
 import math
 import pathlib
 import re
@@ -21,8 +20,7 @@ import sys
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 SHUFFLES = RESULTS / "2026-11-28-h200-shuffle"
-STAGED_BY_NCCL = RESULTS / "2026-11-26-h200-shuffle"
-STAGED_BY_TORCH = RESULTS / "2026-11-26-h200-exchange" / "before.txt"
+STAGED_BY_TORCH = RESULTS / "2026-11-26-h200-exchange"
 STAGED_BY_TORCH_ROUNDS = 7  # of that commit
 
 NODE = 8  # GPUs that NVLink connects
@@ -57,7 +55,7 @@ MOVES = {8: Moves(34.6e9, 66.3e9, (33.1e9, 23.7e9)), 256: Moves(7.65e9, 7.65e9, 
 # ---- Rounds and memory ---------------------------------------------------------------------------
 
 
-def rounds_of_torch(records, width, gpus, budget=2**31):
+def rounds_of(records, width, gpus, budget=2**31):
     """The rounds of staged records, and the bytes of their buffers: StagedMove of global_shuffle(). The ranks have equal
     parts, and each pair of ranks exchanges equally many records."""
     pair = records // gpus
@@ -68,15 +66,6 @@ def rounds_of_torch(records, width, gpus, budget=2**31):
     return rounds, min(2, rounds) * 2 * (gpus - 1) * math.ceil(pair / rounds) * width
 
 
-def rounds_of_nccl(records, width, gpus, budget=2**28):
-    """The same for shuf_nccl_shuffle()."""
-    pair = records // gpus
-    slices = budget // 2 // width // (2 * (gpus - 1))  # records of a pair of ranks that fit a round
-    rounds = max(2, math.ceil(pair / slices) if slices else pair)
-    return rounds, 4 * (gpus - 1) * math.ceil(pair / rounds) * width
-
-
-ROUNDS = {"global_shuffle()": rounds_of_torch, "libshuf-nccl": rounds_of_nccl}
 STAGE_BYTES = 2**31  # at most: the default budget of global_shuffle()
 PLAN_BYTES, SORT_BYTES = 8, 8  # for each record: the plan; the scratch memory of sorts
 
@@ -175,7 +164,7 @@ def sent_bytes(bytes, gpus):
     return bytes * near / gpus, bytes * (gpus - 1 - near) / gpus
 
 
-def staged(gpus, records, width, rounds_of, rounds=None):
+def staged(gpus, records, width, rounds=None):
     """Gathered, sent by NCCL, and put in their places. The own records move in one pass."""
     away, rate = records * (gpus - 1) / gpus, MOVES[width]
     job = Job(gpus, records, width, plan=plan_seconds(gpus, records))
@@ -221,10 +210,16 @@ def direct(gpus, records, width=256):
 # ---- The reports ---------------------------------------------------------------------------------
 
 
-def figures_of_torch(path):
+def part_of(report, name):
+    """The output that the figures of a report have under this name."""
+    parts = re.split(r"^==> (.+) <==$", (report / "figures.txt").read_text(), flags=re.MULTILINE)
+    return parts[parts.index(name) + 1]
+
+
+def figures_of_torch(report, name):
     """Milliseconds of bench/python/global_shuffle.py: the medians, by GPUs, rows, bytes of a row, and title."""
     figures, key = {}, None
-    for line in path.read_text().splitlines():
+    for line in part_of(report, name).splitlines():
         if head := re.match(r"(\d+) x NVIDIA H200, (\d+) rows of (\d+) bytes", line):
             key = tuple(map(int, head.groups()))
         elif key and (row := re.match(r"(.+?)  +([\d.]+) ms \(least", line)):
@@ -232,17 +227,10 @@ def figures_of_torch(path):
     return figures
 
 
-def figures_of_nccl(gpus, width):
-    """Milliseconds of bench_nccl, by title."""
-    name = f"nccl-{'i64' if width == 8 else f'bytes{width}'}-{gpus}.json"
-    results = json.loads((STAGED_BY_NCCL / name).read_text())["results"]
-    return {row["what"]: row["median_ns"] / 1e6 for row in results}
-
-
 def plans_measured():
     """Milliseconds of bench_plan_cuda, by the number of ranks and the records of a rank: plans of both sides by the
     daemon's methods, and one-sided plans."""
-    text = (SHUFFLES / "plans.txt").read_text()
+    text = part_of(SHUFFLES, "plans.txt")
     both = r"^plan of one of (\d+) ranks, 32 bits, order \w+, places \w+ \* +(\d+) +([\d.]+)"
     one = r"^one-sided plan of one of (\d+) ranks +(\d+) +([\d.]+)"
     found = [
@@ -263,7 +251,7 @@ class Measured:
 
 
 def shuffles_measured():
-    torch = figures_of_torch(SHUFFLES / "torch.txt") | figures_of_torch(SHUFFLES / "large.txt")
+    torch = figures_of_torch(SHUFFLES, "torch.txt") | figures_of_torch(SHUFFLES, "large.txt")
 
     def by_torch(method, job, times=torch, has_cached=True):
         key = job.gpus, job.records, job.width
@@ -271,17 +259,12 @@ def shuffles_measured():
         return Measured(method, job, times[(*key, "global_shuffle(), new plan")], cached)
 
     for width, records in (8, 2**28), (256, 2**24):
-        for gpus in 1, 2, 4:
-            times = figures_of_nccl(gpus, width)
-            job = staged(gpus, records, width, rounds_of_nccl)
-            yield Measured("staged, libshuf-nccl", job, times["shuffle"], times["shuffle, plan from the cache"])
-        rounds_of = rounds_of_torch
         if width == 8:
-            before = figures_of_torch(STAGED_BY_TORCH)
-            job = staged(4, records, width, rounds_of, STAGED_BY_TORCH_ROUNDS)
-            yield by_torch("staged, global_shuffle() before", job, before)
+            before = figures_of_torch(STAGED_BY_TORCH, "before.txt")
+            job = staged(4, records, width, STAGED_BY_TORCH_ROUNDS)
+            yield by_torch("staged, before", job, before)
         else:
-            yield by_torch("staged, global_shuffle()", staged(1, records, width, rounds_of))
+            yield by_torch("staged", staged(1, records, width))
     for gpus in 1, 2, 4:
         yield by_torch("written", written(gpus, 2**28))
     yield by_torch("written", written(4, 2**31), has_cached=False)
@@ -409,7 +392,7 @@ def summary():
 
 def growth():
     """The time of the same part on more GPUs."""
-    torch = figures_of_torch(SHUFFLES / "torch.txt")
+    torch = figures_of_torch(SHUFFLES, "torch.txt")
     jobs = [written(gpus, 2**28) for gpus in (1, 2, 4)]
 
     def row(name, values):
@@ -447,21 +430,13 @@ def job_table(jobs):
 
 def job_tables():
     many, node = (1, 2, 4, 8, 64, 1024), (1, 2, 4, 8)
-    for library, rounds_of in ROUNDS.items():  # global_shuffle() of one rank has the rows written
-        yield (
-            f"Records of 8 bytes, 2^28 a GPU (2 GiB), staged by {library}",
-            [staged(gpus, 2**28, 8, rounds_of) for gpus in (many[1:] if rounds_of is rounds_of_torch else many)],
-        )
+    yield "Records of 8 bytes, 2^28 a GPU (2 GiB), staged", [staged(gpus, 2**28, 8) for gpus in many[1:]]
     yield "The same, written into the memory of the peers", [written(gpus, 2**28) for gpus in node]
-    for library, rounds_of in ROUNDS.items():
-        yield (
-            f"Records of 256 bytes, 2^24 a GPU (4 GiB), staged by {library}",
-            [staged(gpus, 2**24, 256, rounds_of) for gpus in many],
-        )
+    yield "Records of 256 bytes, 2^24 a GPU (4 GiB), staged", [staged(gpus, 2**24, 256) for gpus in many]
     yield "The same, read directly from the memory of the peers", [direct(gpus, 2**24) for gpus in node[1:]]
     yield (
-        "Records of 8 bytes, 2^30 a GPU (8 GiB), staged by global_shuffle(): n = 2^40 on 1024 GPUs",
-        [staged(1024, 2**30, 8, rounds_of_torch)],
+        "Records of 8 bytes, 2^30 a GPU (8 GiB), staged: n = 2^40 on 1024 GPUs",
+        [staged(1024, 2**30, 8)],
     )
 
 

@@ -41,7 +41,7 @@ C_PRODUCT = (*PRODUCT, ":(exclude)client/python")
 PARTS = (
     Part("kernels", [Run("dev", WIDTHS)],
          (*BUILD, *KERNEL_TESTS, "core", "kernels", "tests/support", "tests/vectors")),
-    Part("cuda", [Run("cuda", r".*\.cuda|exports_nccl")], (*C_PRODUCT, "tools")),
+    Part("cuda", [Run("cuda", r".*\.cuda")], (*C_PRODUCT, "tools")),
     Part("quality", [Run("dev", TOOLS)], (*C_PRODUCT, "tools")),
     Part("launched", [Run("dev", LAUNCHED + "|python_torch")],
          (*PRODUCT, "docs/cluster.md", "docs/loaders.md")),
