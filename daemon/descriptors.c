@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -98,6 +99,18 @@ static uint64_t blocks_with_watches(uint64_t blocks)
     return ours > 0 && ours < blocks ? ours : blocks;
 }
 
+/* Each block of host memory is a mapping of the daemon. Other mappings have a quarter. */
+static uint64_t blocks_with_mappings(uint64_t blocks)
+{
+    uint64_t most = 0;
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+    if (file && fscanf(file, "%" SCNu64, &most) == 1)
+        most -= most / BLOCKS;
+    if (file)
+        fclose(file);
+    return most > 0 && most < blocks ? most : blocks;
+}
+
 struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
                                               const struct shuf__log *log)
 {
@@ -106,7 +119,7 @@ struct shuf__descriptors shuf__descriptors_of(const struct shuf__config *config,
     struct shuf__descriptors found =
         shuf__descriptors_divide(files > reserved ? files - reserved : 0, config->clients);
     found.closing = closing;
-    found.blocks = blocks_with_watches(found.blocks);
+    found.blocks = blocks_with_mappings(blocks_with_watches(found.blocks));
     if (found.of_clients < 2 * config->clients)
         shuf__warn_of_config(config, log,
                              "clients %" PRIu64 ": only %" PRIu64 " fit the limit of open files, "

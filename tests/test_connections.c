@@ -347,6 +347,39 @@ static void refusals_have_pauses(void **state)
 }
 
 /* The daemon ends while the thread still has connections to refuse. */
+static void await_status(struct wire *w, uint64_t leases, uint64_t clients)
+{
+    const Shuf__StatusReply *found;
+    for (unsigned waited = 0;
+         (found = wire_ask_status(w))->leases != leases || found->clients != clients;)
+        wire_wait(&waited, "the counts of the status");
+}
+
+/* A client asks for a lease by descriptor, ends its sending side and does not read. The descriptor
+ * stays in the kernel, so the connection stays one of its user until the client closes it. */
+static void unread_reply_keeps_its_connection(void **state)
+{
+    (void)state;
+    struct wire *lazy = wire_greet(&h), *other = wire_greet(&h), *third;
+    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_permute(lazy, &permute);
+    await_status(other, 1, 2);
+    shutdown(lazy->fd, SHUT_WR);
+    await_status(other, 0, 2);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(wire_ask_status(other)->clients, 2);
+        expect_refusal("clients");
+        usleep(100000);
+    }
+    wire_expect(lazy, SHUF_OK, ""); /* it still gets its reply, and then the end */
+    wire_expect_end(lazy);
+    await_status(other, 0, 1);
+    third = wire_greet(&h);
+    wire_close(third);
+    wire_close(other);
+    wire_close(lazy);
+}
+
 static void daemon_ends_beside_refused_connections(void **state)
 {
     struct wire *refused[REFUSED];
@@ -369,6 +402,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(connections_end_in_any_order, start, stop),
         cmocka_unit_test_setup_teardown(failed_descriptor_is_a_failed_lease, start, stop),
         cmocka_unit_test_setup_teardown(refused_connections_get_their_reply, start_with_two, stop),
+        cmocka_unit_test_setup_teardown(unread_reply_keeps_its_connection, start_with_two, stop),
         cmocka_unit_test_setup_teardown(refusals_have_pauses, start_with_two, stop),
         cmocka_unit_test_setup_teardown(daemon_ends_beside_refused_connections, start_with_two,
                                         stop),

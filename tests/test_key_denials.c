@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
  * A client cannot learn from the time of a refusal whether a key exists: the daemon reads the
- * groups of the client before each refusal.
+ * groups of the client, and compares it with the privileged users, before each refusal.
  */
 #include "keys/peer_groups.h"
+#include "privilege.h"
 
 static bool find_group(int socket, gid_t group, bool *is_member);
+static bool compare_uid(uid_t uid);
 #define shuf__peer_find_group find_group
+#define shuf__uid_is_privileged compare_uid
 #include "keys/keyring.c"
 #undef shuf__peer_find_group
+#undef shuf__uid_is_privileged
 
 #include "support/cmocka_all.h"
 
 enum { UID = 61000, GROUP = 4711, PRIMARY = 0, SOCKET = 9 };
 
-static unsigned reads;
+static unsigned reads, comparisons;
 static gid_t supplementary;
 
 static bool find_group(int socket, gid_t group, bool *is_member)
@@ -26,6 +30,12 @@ static bool find_group(int socket, gid_t group, bool *is_member)
     return true;
 }
 
+static bool compare_uid(uid_t uid)
+{
+    comparisons++;
+    return uid == 0;
+}
+
 static shuf_status admit(const char *name)
 {
     static const struct shuf__keyring keyring = {
@@ -35,7 +45,7 @@ static shuf_status admit(const char *name)
     struct shuf__named_key key = {0};
     struct shuf__error error;
     strcpy(key.name, name);
-    reads = 0;
+    reads = comparisons = 0;
     return shuf__keyring_admit(&keyring, UID, SOCKET, &key, &error);
 }
 
@@ -46,6 +56,7 @@ static void each_refusal_reads_the_groups(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(admit(names[i]), SHUF_DENIED);
         assert_int_equal(reads, 1);
+        assert_int_equal(comparisons, 1);
     }
 }
 

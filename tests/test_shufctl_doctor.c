@@ -271,6 +271,13 @@ static void metrics_that_wait_for_a_restart_are_noted(void **state)
     strcpy(patient.daemon.metrics, "127.0.0.1:9477, /run/shufd/m.prom");
     expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "published on 127.0.0.1:9477",
                    "");
+    /* A daemon that is not ours may name anything. A FIFO without a writer would never open. */
+    char full[96];
+    snprintf(full, sizeof full, "%s%s", root, conf);
+    assert_int_equal(unlink(full), 0);
+    assert_int_equal(mkfifo(full, 0600), 0);
+    *patient.daemon.metrics = '\0';
+    expect_finding(checks, "metrics", &patient, SHUF__FINDING_OK, "not configured", "");
 }
 
 static void expect_unit(char *properties, enum shuf__finding_level level, const char *text)

@@ -677,6 +677,26 @@ static void links_of_other_users_are_refused(void **state)
     assert_int_equal(rmdir(shufctl_path("shared")), 0);
 }
 
+/* As in shells, the kernel protects from it, unless fs.protected_fifos is 0. */
+static void pipes_of_other_users_are_refused(void **state)
+{
+    (void)state;
+    const char *shared = shufctl_path("shared"), *pipe = shufctl_path("shared/p");
+    char arguments[128], protection = '0';
+    FILE *file = fopen("/proc/sys/fs/protected_fifos", "re");
+    if (!file || fread(&protection, 1, 1, file) != 1 || protection == '0' || geteuid() != 0)
+        skip();
+    fclose(file);
+    snprintf(arguments, sizeof arguments, "permute --n 3 --seed 7 --out %s", pipe);
+    assert_int_equal(mkdir(shared, 0700), 0);
+    assert_int_equal(chmod(shared, 01777), 0);
+    assert_int_equal(mkfifo(pipe, 0666), 0);
+    assert_int_equal(chown(pipe, 65534, 65534), 0);
+    shufctl_fail(EX_NOPERM, "Permission denied", arguments);
+    shufctl_remove("shared/p");
+    assert_int_equal(rmdir(shared), 0);
+}
+
 /* The path of a descriptor, such as /dev/stdout, stands for the open file. shufctl writes to it at
  * its position, and does not replace the file. The path of a descriptor that shufctl itself has
  * opened is refused. */
@@ -827,6 +847,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(summary_line_fits_terminal),
         cmocka_unit_test(file_modes_and_links_are_kept),
         cmocka_unit_test(links_of_other_users_are_refused),
+        cmocka_unit_test(pipes_of_other_users_are_refused),
         cmocka_unit_test(paths_of_descriptors_are_written_in_place),
         cmocka_unit_test(named_pipes_are_written),
         cmocka_unit_test(signals_leave_no_partial_file),

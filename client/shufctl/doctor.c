@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 void shuf__find(struct shuf__finding *finding, enum shuf__finding_level level, const char *advice,
@@ -35,6 +36,13 @@ static void end_on_system_failure(const char *path)
     const int cause = errno;
     if (shuf__is_system_failure(cause))
         exit(shuf__fail_with(EX_OSERR, "doctor: %s: %s", path, strerror(cause)));
+}
+
+FILE *shuf__patient_open(const char *path)
+{
+    struct stat file;
+    const bool is_file = stat(path, &file) == 0 && S_ISREG(file.st_mode);
+    return is_file ? fopen(path, "re") : NULL;
 }
 
 bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,

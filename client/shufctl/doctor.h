@@ -56,6 +56,10 @@ void shuf__check_metrics(const struct shuf__patient *patient, struct shuf__findi
 
 /* Reads the beginning of ROOT/PATH as a string; false if it cannot be read. Ends the program
  * without memory or descriptors, or after an error of a device. */
+/* Opens a file that another user may have named or made. NULL: it is no file; to open a FIFO or a
+ * device could wait or do harm. */
+FILE *shuf__patient_open(const char *path);
+
 bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,
                         size_t size);
 

@@ -88,7 +88,7 @@ static long lock_owner(const char *socket)
     long pid = 0;
     uint64_t namespace = 0; /* unknown */
     snprintf(path, sizeof path, "%.*s.lock", (int)(sizeof path - 8), socket);
-    FILE *file = fopen(path, "re");
+    FILE *file = shuf__patient_open(path);
     if (!file)
         return 0;
     /* After a crash the file stays, and its PID may be that of another process. */

@@ -54,7 +54,7 @@ static bool find_waiting(const struct shuf__patient *patient, char waiting[WAITI
     char path[PATH_MAX], value[VALUE];
     size_t used = 0;
     snprintf(path, sizeof path, "%.256s%s", patient->root, patient->daemon.configuration);
-    FILE *file = *patient->daemon.configuration ? fopen(path, "re") : NULL;
+    FILE *file = *patient->daemon.configuration ? shuf__patient_open(path) : NULL;
     for (size_t i = 0; file && i < sizeof keys / sizeof *keys; i++) {
         find_value(file, keys[i], value);
         if (!is_off(value) && !is_among(value, patient->daemon.metrics))

@@ -154,7 +154,8 @@ static int open_path(struct shuf__output *output, const char *path)
     if (exists && !S_ISREG(old.st_mode)) {
         free(output->path);
         output->path = NULL;
-        output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        /* With O_CREAT the kernel protects from FIFOs of others in /tmp, as in shells. */
+        output->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
         return output->fd < 0 ? cannot_create(path, errno) : EX_OK;
     }
     if (!output->path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Write: fills a part of a buffer. The loop writes host memory at once, because the copy of one
- * frame takes microseconds. A job writes device memory.
+ * Write: fills a part of a buffer, by a job. The loop never touches the memory of a buffer: a
+ * client that punches holes in it makes each access wait in the kernel.
  */
 #include "cache/compute.h"
 #include "handlers.h"
@@ -28,8 +28,6 @@ static void reply_write(struct shuf__session *session)
     reply.write = &body;
     shuf__session_reply(session, &reply, NULL, NULL);
 }
-
-/* ---- device memory ---- */
 
 static void run_write(struct shuf__engine_job *engine_job, struct shuf__backend *backend)
 {
@@ -83,18 +81,6 @@ static void submit_write(struct shuf__session *session, struct shuf__cache_entry
 
 /* ---- the request ---- */
 
-static void write_at_once(struct shuf__session *session, struct shuf__cache_entry *buffer,
-                          const Shuf__Write *message)
-{
-    struct shuf__error error;
-    struct shuf__backend *backend = shuf__engine_backend(session->all->engine);
-    if (backend->ops->write(backend, &buffer->allocation->block, message->offset, message->data.len,
-                            message->data.data, &error))
-        shuf__session_fail(session, &error);
-    else
-        reply_write(session);
-}
-
 static shuf_status parse_write(const struct shuf__session *session, const Shuf__Write *message,
                                struct shuf__cache_entry **buffer, struct shuf__error *error)
 {
@@ -120,8 +106,6 @@ void shuf__handle_write(struct shuf__session *session, const Shuf__Request *mess
     const Shuf__Write *write = message->write;
     if (parse_write(session, write, &buffer, &error))
         shuf__session_fail(session, &error);
-    else if (buffer->allocation->kind == SHUF__MEMORY_MEMFD)
-        write_at_once(session, buffer, write);
     else
         submit_write(session, buffer, write);
 }

@@ -109,9 +109,9 @@ void shuf__keyring_close(struct shuf__keyring *keyring)
  * refusal would tell this. */
 static bool find_right(const struct shuf__key_facts *key, uid_t uid, int socket, bool *may_use)
 {
-    const bool has_group = key && key->has_group;
+    const bool has_group = key && key->has_group, is_privileged = shuf__uid_is_privileged(uid);
     bool is_member = false;
-    *may_use = key && shuf__uid_is_privileged(uid);
+    *may_use = key && is_privileged;
     if (*may_use)
         return true;
     const bool is_known =

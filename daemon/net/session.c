@@ -12,13 +12,18 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { HALF_CLOSED_MS = 1000 }; /* time in which the client should close */
+enum {
+    HALF_CLOSED_MS = 1000, /* time in which the client should close */
+    UNREAD_MS = 100,       /* between two looks at a client that has not read */
+};
 
 static void on_deadline(uv_timer_t *timer);
 
@@ -57,25 +62,35 @@ static void watch(struct shuf__session *session, uint32_t events)
     set_ready(session);
 }
 
-void shuf__session_close(struct shuf__session *session)
+static void set_deadline(struct shuf__session *session, uint64_t ms)
 {
-    if (session->state == SHUF__SESSION_CLOSED)
-        return;
+    uv_timer_start(&session->deadline, on_deadline, ms, 0);
+}
+
+/* Gives back all but the socket. */
+static void end(struct shuf__session *session)
+{
     if (session->state == SHUF__SESSION_WORKING || session->state == SHUF__SESSION_SENDING)
         shuf__request_cancelled(session);
-    session->state = SHUF__SESSION_CLOSED;
+    session->state = SHUF__SESSION_UNREAD;
+    session->is_lost = false;
     if (session->pending)
         session->pending->cancel(session->pending);
     session->pending = NULL;
     shuf__ready_remove(&session->ready);
     shuf__leases_end(&session->leases);
     shuf__client_detach(&session->client);
-    session->refs++; /* until this function ends */
     if (!shuf__payload_end(&session->outbox.payload))
         session->refs++; /* until on_payload_ready() */
-    uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
     /* close() removes the socket only if no other process has it. */
     shuf__ready_watch(&session->ready, session->fd, session->watched, 0);
+}
+
+static void close_socket(struct shuf__session *session)
+{
+    session->state = SHUF__SESSION_CLOSED;
+    session->refs++; /* until this function ends */
+    uv_close((uv_handle_t *)&session->deadline, on_handle_closed);
     shuf__peer_socket_close(session->fd);
     session->fd = -1;
     LIST_REMOVE(session, link);
@@ -85,9 +100,27 @@ void shuf__session_close(struct shuf__session *session)
     shuf__session_unref(session);
 }
 
-static void set_deadline(struct shuf__session *session, uint64_t ms)
+/* Bytes and descriptors that the client has not read stay in the kernel, at the expense of the
+ * daemon, also when the daemon closes its socket. So the connection counts as one of its user until
+ * the client has read them, or has no such socket any more. */
+static bool await_reader(struct shuf__session *session)
 {
-    uv_timer_start(&session->deadline, on_deadline, ms, 0);
+    int unread = 0;
+    if (session->all->draining || ioctl(session->fd, SIOCOUTQ, &unread) != 0 || unread == 0)
+        return false;
+    shutdown(session->fd, SHUT_RDWR);
+    set_deadline(session, UNREAD_MS);
+    return true;
+}
+
+void shuf__session_close(struct shuf__session *session)
+{
+    if (session->state == SHUF__SESSION_CLOSED)
+        return;
+    if (session->state != SHUF__SESSION_UNREAD)
+        end(session);
+    if (!await_reader(session))
+        close_socket(session);
 }
 
 static void discard(struct shuf__session *session)
@@ -296,6 +329,7 @@ void shuf__session_serve(struct shuf__session *session)
         discard(session);
         break;
     case SHUF__SESSION_WORKING:
+    case SHUF__SESSION_UNREAD:
     case SHUF__SESSION_CLOSED:
         break;
     }
@@ -354,7 +388,7 @@ static void refuse_slow_frame(struct shuf__session *session)
 static void on_deadline(uv_timer_t *timer)
 {
     struct shuf__session *session = timer->data;
-    if (session->state == SHUF__SESSION_HALF_CLOSED) {
+    if (session->state == SHUF__SESSION_HALF_CLOSED || session->state == SHUF__SESSION_UNREAD) {
         shuf__session_close(session);
         return;
     }
@@ -400,7 +434,7 @@ void shuf__session_advance(struct shuf__session *session)
 static void on_payload_ready(void *context)
 {
     struct shuf__session *session = context;
-    if (session->state == SHUF__SESSION_CLOSED) {
+    if (session->state == SHUF__SESSION_UNREAD || session->state == SHUF__SESSION_CLOSED) {
         shuf__payload_end(&session->outbox.payload);
         shuf__session_unref(session);
         return;
@@ -414,6 +448,8 @@ static void on_payload_ready(void *context)
 void shuf__session_drain(struct shuf__session *session)
 {
     session->closes_after_reply = true;
+    if (session->state == SHUF__SESSION_UNREAD)
+        shuf__session_close(session);
     if (session->state == SHUF__SESSION_READING && !session->ready.is_ready)
         read_or_close(session);
 }

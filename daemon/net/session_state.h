@@ -58,6 +58,7 @@ enum shuf__session_state {
     SHUF__SESSION_SENDING,     /* sends the reply and its payload */
     SHUF__SESSION_ENDING,      /* has sent the last reply; shuts down in its next turn */
     SHUF__SESSION_HALF_CLOSED, /* has sent the last reply; waits until the client closes */
+    SHUF__SESSION_UNREAD,      /* has ended, but the client has not read all that was sent */
     SHUF__SESSION_CLOSED,      /* is freed when `refs` is 0 */
 };
 
@@ -67,7 +68,8 @@ struct shuf__session {
     struct shuf__client client;
     struct shuf__lease_list leases;
     int fd;
-    uv_timer_t deadline; /* for the rest of a frame, or for the client to close */
+    uv_timer_t deadline; /* for the rest of a frame, for the client to close, or to look again whether
+                            it has read */
     uint32_t watched;    /* the events of the socket that `ready` watches */
     unsigned refs;       /* number of open handles, running fetches, and functions that use it */
     enum shuf__session_state state;
