@@ -121,11 +121,20 @@ static bool is_quick_summary(const struct shuf__cache_entry *entry,
            !(options->samples && !has->has_samples && !shuf__memory_is_host(entry->key.memory));
 }
 
+/* Whether the input is a file of memory that its client may write to. While the client punches a
+ * hole in it, each access waits in the kernel. */
+static bool may_wait_for_client(const struct shuf__cache_entry *entry)
+{
+    const struct shuf__allocation *input = entry->input ? entry->input->allocation : NULL;
+    return input && input->kind == SHUF__MEMORY_MEMFD && input->client_writable;
+}
+
 bool shuf__entry_is_quick(const struct shuf__backend *backend,
                           const struct shuf__cache_entry *entry,
                           const struct shuf__compute_options *options)
 {
-    if (shuf__cache_key_is_buffer(&entry->key) || !is_quick_summary(entry, options))
+    if (shuf__cache_key_is_buffer(&entry->key) || !is_quick_summary(entry, options) ||
+        may_wait_for_client(entry))
         return false;
     return entry->ready || (shuf__side_of(entry->key.memory) == shuf__side_of(backend->ops->own) &&
                             shuf__backend_is_quick(backend->ops, &entry->key.request) &&

@@ -80,7 +80,9 @@ enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd)
     const ssize_t sent = descriptor >= 0 ? send_lent(outbox, fd, descriptor)
                                          : send_parts(outbox, fd, chunk, size, -1);
     if (sent < 0)
-        return errno == EAGAIN || errno == EINTR ? SHUF__OUTBOX_MORE : SHUF__OUTBOX_LOST;
+        return errno == EAGAIN || errno == EINTR ? SHUF__OUTBOX_MORE
+               : errno == ETOOMANYREFS           ? SHUF__OUTBOX_UNLENT
+                                                 : SHUF__OUTBOX_LOST;
     outbox->lent.allocation = NULL;
     note_sent(outbox, (size_t)sent);
     if (outbox->sent < outbox->size ||
