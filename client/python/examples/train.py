@@ -104,7 +104,7 @@ def load(directory, model, sampler):
     return checkpoint["number"]
 
 
-def save(directory, model, sampler, seen, number, rank):
+def save(directory, model, sampler_state, seen, number, rank):
     """All ranks write the indices that they have used. Then rank 0 makes the checkpoint valid."""
     import torch
 
@@ -114,7 +114,7 @@ def save(directory, model, sampler, seen, number, rank):
         text = json.dumps({
             "number": number,
             "model": [p.detach().cpu().tolist() for p in model.parameters()],
-            "sampler": sampler.state_dict(),
+            "sampler": sampler_state,
         })  # fmt: skip
         (directory / "checkpoint.tmp").write_text(text)
         os.replace(directory / "checkpoint.tmp", directory / CHECKPOINT)
@@ -153,9 +153,10 @@ def train(options):
             seen.add(indices.numpy())
             if step % options.every == options.every - 1:
                 number += 1
-                save(directory, model, sampler, seen, number, rank)
+                state = sampler.state_dict(used=(step + 1) * options.batch)
+                save(directory, model, state, seen, number, rank)
         number += 1
-        save(directory, model, sampler, seen, number, rank)
+        save(directory, model, sampler.state_dict(used=len(sampler)), seen, number, rank)
     if rank == 0:
         print(f"{world} ranks: trained to the end, loss {loss.item():.2e}", flush=True)
     torch.distributed.destroy_process_group()

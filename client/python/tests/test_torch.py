@@ -115,8 +115,8 @@ def test_sampler_resumes_at_every_step(client, world, drop_last):
         for step in range(len(whole) + 1):
             sampler = make_sampler(client, n, world, rank, drop_last, epoch=2)
             assert list(itertools.islice(sampler, step)) == whole[:step]
-            state = json.loads(json.dumps(sampler.state_dict()))
-            assert sampler.state_dict(used=step) == state
+            state = json.loads(json.dumps(sampler.state_dict(used=step)))
+            assert sampler.remaining == len(whole) - step
             resumed = make_sampler(client, n, world, rank, drop_last)
             if through_batches:
                 batches = shufd.torch.BatchSampler(resumed, 4, False)
@@ -153,7 +153,7 @@ def test_state_after_an_epoch_continues_with_the_next(client, kind):
         sampler = make()
         assert list(epochs_of(sampler, ended + 1, through_batches)) == whole[: ended + 1]
         assert sampler.epoch == ended
-        state = json.loads(json.dumps(sampler.state_dict()))
+        state = json.loads(json.dumps(sampler.state_dict(used=len(sampler))))
         resumed = make()
         resumed.load_state_dict(state)
         assert resumed.state_dict() == state and resumed.epoch == ended + 1
@@ -164,7 +164,7 @@ def test_epoch_without_a_step_for_more_ranks_is_ended(client):
     """With drop_last, 7 of 23 positions are left after 4 steps of 4 ranks: too few for 8 ranks."""
     sampler = make_sampler(client, 23, 4, 0, drop_last=True, epoch=2)
     list(itertools.islice(sampler, 4))
-    state = sampler.state_dict()
+    state = sampler.state_dict(used=4)
     for world, epoch in ((7, 2), (8, 3)):
         resumed = make_sampler(client, 23, world, 0, drop_last=True)
         resumed.load_state_dict(state)
@@ -177,7 +177,7 @@ def test_state_is_the_same_on_all_ranks(client):
     states = []
     for sampler in samplers:
         list(itertools.islice(sampler, 77))
-        states.append(sampler.state_dict())
+        states.append(sampler.state_dict(used=77))
     assert all(state == states[0] for state in states) and states[0]["position"] == 4 * 77
 
 
@@ -197,7 +197,7 @@ def test_resume_with_other_world_sizes(daemon, n, runs, last):
                 sampler.load_state_dict(state)
         columns = [list(itertools.islice(sampler, steps)) for sampler in samplers]
         seen += [i for row in zip(*columns) for i in row]
-        state = samplers[0].state_dict()
+        state = samplers[0].state_dict(used=len(columns[0]))
     assert seen[:n] == order and len(seen) < n + 9
     assert set(seen[n:]) <= set(order)
 
@@ -212,7 +212,7 @@ def test_resume_with_4_3_and_8_ranks(client):
             if state:
                 batch_sampler.load_state_dict(state)
             rows.append(sum(itertools.islice(batch_sampler, batches), []))
-            new = batch_sampler.state_dict()
+            new = batch_sampler.state_dict(used=len(rows[-1]))
         state = new
         seen += [i for row in zip(*rows) for i in row]
     assert seen[:n] == client.permute(n, 3, 6).tolist() and len(seen) - n < 8
@@ -317,7 +317,7 @@ def test_remaining_counts_from_the_place_of_a_state(client):
     batches.set_epoch(0)
     list(itertools.islice(sampler, 100))
     assert sampler.remaining == 151
-    state = sampler.state_dict()
+    state = sampler.state_dict(used=100)
     for world, drop_last, left in ((4, False, 151), (3, False, 201), (8, True, 75)):
         resumed = make_sampler(client, 1003, world, 0, drop_last)
         resumed.load_state_dict(state)
@@ -382,7 +382,7 @@ def test_generator_advances(client):
         assert list(make(generator)) == orders[0]
     sampler = make(generator)
     order = list(itertools.islice(sampler, 10))
-    state, resumed = json.loads(json.dumps(sampler.state_dict())), make(torch.Generator())
+    state, resumed = json.loads(json.dumps(sampler.state_dict(used=10))), make(torch.Generator())
     resumed.load_state_dict(state)
     assert sorted(order + list(resumed)) == list(range(30))
     sampler.set_epoch(0)  # an order of its epochs from now on
@@ -421,7 +421,7 @@ def test_random_sampler_resumes(client, replacement, num_samples):
     for step in (0, 1, num_samples // 2, num_samples - 1, num_samples):
         sampler = make()
         list(itertools.islice(sampler, step))
-        state = sampler.state_dict()
+        state = sampler.state_dict(used=step)
         resumed = make()
         resumed.load_state_dict(state)
         assert list(resumed) == whole[step:] and list(resumed) == following
@@ -523,12 +523,11 @@ def test_ranks_are_unknown_in_a_spawned_worker(daemon):
 def test_state_before_the_first_index_of_an_epoch(client):
     sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
     list(sampler)
-    assert sampler.state_dict()["position"] == 40
     following = iter(sampler)
     assert sampler.state_dict() == following.state_dict()
     assert sampler.state_dict()["epoch"] == 1 and sampler.state_dict()["position"] == 0
     del following
-    assert sampler.state_dict()["position"] == 40
+    assert sampler.state_dict(used=40)["position"] == 40
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -565,7 +564,7 @@ def test_used_indices_of_prefetching_loader(client):
     loader = torch.utils.data.DataLoader(Numbers(1000), batch_size=10, sampler=sampler, num_workers=2)
     batches = iter(loader)
     seen = [next(batches) for _ in range(7)]
-    with pytest.raises(shufd.Invalid, match="used: None: a loader has drawn indices ahead: pass used="):
+    with pytest.raises(shufd.Invalid, match="used: None: loaders draw indices ahead: pass used="):
         sampler.state_dict()
     state = sampler.state_dict(used=70)
     assert state["position"] == 140
@@ -573,26 +572,51 @@ def test_used_indices_of_prefetching_loader(client):
     assert torch.cat(seen).tolist() + list(sampler) == expected_indices(client, 1000, 2, 0, False, 3, 1)[0]
 
 
-def test_state_without_used_indices_of_a_prefetching_loader(client):
-    """It is refused until the loader has given all, also if all are drawn and if the loader is left."""
-    skip_fork_under_asan()
-    sampler = make_sampler(client, 60, 1, 0)
-    loader = torch.utils.data.DataLoader(Numbers(60), batch_size=10, sampler=sampler, num_workers=2, persistent_workers=True)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_state_without_used_indices(client, workers):
+    """It is refused from the first index on, also after the end, and where a loader was left."""
+    if workers:
+        skip_fork_under_asan()
+
+    def make(n):
+        sampler = make_sampler(client, n, 1, 0)
+        return sampler, torch.utils.data.DataLoader(Numbers(n), batch_size=10, sampler=sampler, num_workers=workers)
+
+    def expect_refusal(sampler):
+        with pytest.raises(shufd.Invalid, match="used: None: .*: pass used="):
+            sampler.state_dict()
+
+    sampler, loader = make(60)
     for epoch in range(2):
         sampler.set_epoch(epoch)
+        assert sampler.state_dict()["position"] == 0
         for step, _ in enumerate(loader):
-            if step < 5:
-                with pytest.raises(shufd.Invalid, match="used: None"):
-                    sampler.state_dict()
+            expect_refusal(sampler)
             assert sampler.state_dict(used=10 * (step + 1))["position"] == 10 * (step + 1)
-        assert sampler.state_dict()["position"] == 60
-    for n in 100, 20:  # of 20 all are drawn
-        sampler = make_sampler(client, n, 1, 0)
-        for _ in torch.utils.data.DataLoader(Numbers(n), batch_size=10, sampler=sampler, num_workers=2):
+        expect_refusal(sampler)
+    for n in 100, 20:  # of 20, workers have drawn all
+        sampler, loader = make(n)
+        for _ in loader:
             break
-        with pytest.raises(shufd.Invalid, match="used: None"):
-            sampler.state_dict()
+        expect_refusal(sampler)
         assert sampler.state_dict(used=10)["position"] == 10
+
+
+def test_states_of_subclasses_that_draw_ahead_are_refused(client):
+    """A loader of torchdata saves the state without `used`, but the class draws all indices at once."""
+    pytest.importorskip("torchdata.stateful_dataloader")
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    class Grouped(shufd.torch.DistributedSampler):
+        def __iter__(self):
+            return iter(sorted(super().__iter__(), key=lambda i: i % 4))
+
+    sampler = Grouped(range(40), 1, 0, seed=3, client=client)
+    loader = iter(loader_of := StatefulDataLoader(range(40), batch_size=4, sampler=sampler))
+    assert len([next(loader) for _ in range(3)]) == 3
+    with pytest.raises(shufd.Invalid, match="used: None"):
+        loader_of.state_dict()
+    assert sampler.state_dict(used=12)["position"] == 12
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -693,7 +717,7 @@ def test_epochs_are_plain_integers(client, tmp_path, kind, epoch):
     assert type(source.epoch) is type(state["epoch"]) is int and source.epoch == state["epoch"] == expected
     head, iterator = [], iter(sampler)
     head = list(itertools.islice(iterator, 5))
-    torch.save(sampler.state_dict(), tmp_path / "state")
+    torch.save(sampler.state_dict(used=5), tmp_path / "state")
     loaded = torch.load(tmp_path / "state", **({} if torch.__version__ < "2" else {"weights_only": True}))
     assert loaded == json.loads(json.dumps(loaded))
     rest = list(iterator)
@@ -718,7 +742,7 @@ def test_one_length_an_epoch(client, world):
                 data[:] = [0] * after
             for sampler in samplers:
                 batches = shufd.torch.BatchSampler(sampler, 4, False)
-                assert len(batches) == len(list(batches)) and sampler.state_dict()["n"] == n
+                assert len(batches) == len(list(batches)) and sampler.state_dict(used=0)["n"] == n
                 sampler.set_epoch(epoch) if not change else None
             if not change:
                 indices = [list(sampler) for sampler in samplers]
@@ -771,13 +795,18 @@ def test_negative_seeds_have_the_same_bits(client, seed):
         client.permute(20, -(2**63) - 1)
 
 
-def test_copies_of_random_samplers_continue(client):
+def test_copies_of_random_samplers(client):
     sampler = shufd.torch.RandomSampler(Numbers(100), seed=3, client=client)
     head = list(itertools.islice(sampler, 20))
+    state = sampler.state_dict(used=20)
+    for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
+        assert list(other) == client.permute(100, 3, 1).tolist()
+        assert list(other) == client.permute(100, 3, 2).tolist()
+    sampler.load_state_dict(state)
     for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
         assert head + list(other) == client.permute(100, 3).tolist()
         assert list(other) == client.permute(100, 3, 1).tolist()
-    sampler.load_state_dict({**sampler.state_dict(), "position": 100})
+    sampler.load_state_dict({**state, "position": 100})
     assert list(copy.copy(sampler)) == [] and sampler.epoch == 1
 
 
@@ -829,10 +858,15 @@ def test_memory_for_one_epoch(tmp_path, request):
             assert first == shufd.local.index(range(10), n, 5, epoch).tolist()
 
 
-def test_copied_sampler_continues(client):
+def test_copied_sampler_begins_again(client):
+    """A loaded place is copied. That of an iteration is not, because it counts drawn indices, not used ones."""
     sampler = make_sampler(client, 100, 2, 1)
     whole = list(sampler)
     list(itertools.islice(sampler, 20))
+    state = sampler.state_dict(used=20)
+    for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
+        assert list(other) == whole
+    sampler.load_state_dict(state)
     for other in (copy.copy(sampler), pickle.loads(pickle.dumps(sampler))):
         assert list(other) == whole[20:]
 
@@ -848,7 +882,7 @@ def test_iterations_without_set_epoch_repeat_the_epoch(client):
     for _ in range(2):
         assert [int(batch) for batch in loader] == whole
     resumed = make_sampler(client, 100, 2, 1)
-    resumed.load_state_dict(sampler.state_dict())
+    resumed.load_state_dict(sampler.state_dict(used=50))
     assert list(resumed) == [] and list(resumed) == whole
 
 
@@ -928,7 +962,7 @@ def test_wrong_states_are_refused(daemon):
     for used in (-1, 6, 10**6, 1.5, "x"):
         with pytest.raises(shufd.Invalid, match="used: "):
             sampler.state_dict(used=used)
-    state = sampler.state_dict()
+    state = sampler.state_dict(used=5)
     for name, value in (("position", -1), ("position", 1002), ("position", 3.5), ("position", "x"),
                         ("position", None), ("epoch", -1), ("epoch", 2**64), ("epoch", 0.5)):  # fmt: skip
         with pytest.raises(shufd.Invalid, match="state: "):
@@ -947,7 +981,7 @@ def test_an_iteration_keeps_its_place(client):
     first.set_epoch(1)
     head = [*itertools.islice(first, 4)]
     sampler = shufd.torch.DistributedSampler(range(12), 1, 0, client=client)
-    sampler.load_state_dict(first.state_dict())
+    sampler.load_state_dict(first.state_dict(used=4))
     now = iter(sampler)
     sampler.set_epoch(2)
     later = iter(sampler)
@@ -1070,7 +1104,7 @@ def test_another_length_of_a_loaded_epoch_is_refused(client):
     data = list(range(10))
     sampler = shufd.torch.DistributedSampler(data, 2, 0, seed=7, client=client)
     list(itertools.islice(sampler, 2))
-    state = sampler.state_dict()
+    state = sampler.state_dict(used=2)
     sampler = shufd.torch.DistributedSampler(data, 2, 0, seed=7, client=client)
     sampler.load_state_dict(state)
     data += [10, 11]

@@ -96,7 +96,7 @@ def test_sampler_keeps_its_place_when_the_daemon_is_lost(killable_daemon, kind):
         sampler = make()
         sampler.set_epoch(4)
         list(itertools.islice(sampler, 100))
-        state = sampler.state_dict()
+        state = sampler.state_dict(used=100)
         resumed = make()
         resumed.load_state_dict(state)
         killable_daemon.kill()

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import os
 import sys
-import weakref
 from types import FrameType
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 from ._ranks import launched_ranks
 
@@ -27,25 +26,6 @@ _LOADERS = (
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 
 
-def _open_tasks(loader: Any) -> Callable[[Any], bool]:
-    """The tasks of this epoch that the workers have got, and the job not yet. They outlive the loader."""
-    tasks = loader._task_info
-    return lambda loader: bool(tasks)
-
-
-def _until_the_end(attribute: str, end: Any) -> Callable[[Any], Callable[[Any], bool]]:
-    """A loader that has an attribute of this value at the end. A loader that was left early may be gone."""
-    return lambda loader: lambda loader: loader is None or getattr(loader, attribute) is not end
-
-
-# Loaders that draw indices ahead, by module: an attribute, and a function that makes the function that tells whether
-# the job has not got all drawn indices.
-_READERS = {
-    "torch.utils.data.dataloader": ("_task_info", _open_tasks),
-    _STATEFUL: ("_task_info", _open_tasks),
-    "accelerate.data_loader": ("end_of_dataloader", _until_the_end("end_of_dataloader", True)),
-    "ray.train.torch.train_loop_utils": ("next_batch", _until_the_end("next_batch", None)),
-}
 _PACKAGE = os.path.dirname(__file__)
 
 
@@ -97,28 +77,22 @@ def sets_epoch_by_itself() -> bool:
     return False
 
 
-class Readers:
-    """The loaders that draw the indices of the caller ahead: of torch with workers, of accelerate, or of Ray Train."""
+def is_dispatched() -> bool:
+    """Whether accelerate's dispatcher calls the caller, for several ranks. It reads a batch for each rank at once."""
+    framework, owner = divider()
+    return framework == "DataLoaderDispatcher" and ranks_of(owner) > 1
 
-    def __init__(self) -> None:
-        self._loaders: list[tuple[weakref.ref[Any], Callable[[Any], bool]]] = []
-        for frame in _frames():
-            reader = _READERS.get(frame.f_globals.get("__name__", ""))
-            if reader and hasattr(loader := frame.f_locals.get("self"), reader[0]):
-                self._loaders.append((weakref.ref(loader), reader[1](loader)))
 
-    def are_ahead(self) -> bool:
-        """Whether the job has not got all drawn indices."""
-        return any(is_ahead(of()) for of, is_ahead in self._loaders)
-
-    def have_given_nothing(self) -> bool:
-        """Whether a loader with workers has drawn indices, and the job has got none of them."""
-        loaders: list[Any] = [of() for of, _ in self._loaders]
-        return any(hasattr(loader, "_rcvd_idx") and loader._send_idx > 0 == loader._rcvd_idx for loader in loaders)
+def resets_node() -> bool:
+    """Whether a SamplerWrapper of torchdata.nodes begins its sampler again, without a state."""
+    for frame in _frames():
+        if frame.f_globals.get("__name__") == "torchdata.nodes.adapters" and frame.f_code.co_name == "reset":
+            return frame.f_locals.get("initial_state") is None
+    return False
 
 
 def is_called_by_torchdata() -> bool:
-    """Whether a loader of torchdata calls the caller. It counts the indices that are drawn ahead itself."""
+    """Whether a loader of torchdata calls the caller. It saves a state before it draws further."""
     return any(str(frame.f_globals.get("__name__")).startswith("torchdata.") for frame in _frames())
 
 
@@ -130,9 +104,3 @@ def is_discarded() -> bool:
             state = frame.f_locals.get("next_iter_state")
             return bool(state and state.get("_iterator_finished"))
     return False
-
-
-def starts_process() -> bool:
-    """Whether the caller is copied into a process that starts, by the methods spawn and forkserver."""
-    context = sys.modules.get("multiprocessing.context")
-    return context is not None and context.get_spawning_popen() is not None

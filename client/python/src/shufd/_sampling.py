@@ -147,7 +147,6 @@ class Cursor:
     def __init__(self, share: Share, order: Read, ranks: int = 1) -> None:
         self.share, self.ranks = share, ranks  # a framework divides the indices of the share between so many ranks
         self.description: dict[str, Any] = {}  # the fields of a state apart from the position
-        self.readers = _frameworks.Readers()
         self._order = order
         self._drawn = 0  # steps, with the whole chunk
         self._chunk: Iterator[int] = iter(())
@@ -237,14 +236,8 @@ class Resumable:
                 if not self._is_end(self._resume or 0):
                     return
             self._counted, epoch = None if is_selected else epoch, (epoch + self._shift) % 2**64
-        elif epoch != self._epoch and self._cursor is not None and self._cursor.readers.have_given_nothing():
-            warnings.warn(
-                f"set_epoch: {epoch}: the workers of a loader have already drawn indices of epoch {self._epoch}, and the "
-                "batches of this iteration have its order: call set_epoch() before iter() and state_dict() of the loader",
-                RuntimeWarning, stacklevel=2,
-            )  # fmt: skip
         self._begun = []
-        if epoch != self._epoch or self._resume is None:
+        if epoch != self._epoch or self._resume is None or _frameworks.resets_node():
             self._move(epoch, 0)
         n = len(self._data)
         if self._resume and n != self.n:
@@ -336,20 +329,22 @@ class Resumable:
         drawn equally many indices, and load_state_dict() takes it with any number of ranks.
 
         used  the number of this rank's indices that the job has used since the iteration began, so after a
-              resume it counts from 0 again. The default is the number of drawn indices. After a smaller last batch, steps * batch_size is more than the number of drawn indices.
-              Once all indices are drawn, any larger number means the end.
+              resume it counts from 0 again. Needed once an iteration has begun, because loaders draw indices
+              before the job gets them. After a smaller last batch, steps * batch_size is more than the number of
+              drawn indices: once all are drawn, any larger number means the end. Batches must come in the order in
+              which their indices are drawn, so a DataLoader needs in_order=True, its default
 
-        Fails with Invalid if `used` is more than the number of drawn indices, and some are left; without `used`, if a
-        loader has drawn indices that the job has not got: that of torch with workers, of accelerate or of Ray Train; or
-        if two iterations of the epoch run. Nodes of torchdata draw ahead too and are not noticed: save their state.
+        Fails with Invalid without `used` after the first index; if `used` is more than the number of drawn indices, and
+        some are left; or if two iterations of the epoch run. Loaders of torchdata save this state themselves, without
+        `used`, unless a subclass has its own __iter__.
         """
         place = None if self._following_place is None else self._following_place()
         if used is None and place is not None and not place.has_begun and self._has_ended():
             return place.state_dict()  # loaders make an iterator, and save the sampler before its first index
-        if used is None and self._is_read_ahead() and not _frameworks.is_called_by_torchdata():
+        if used is None and self._cursor is not None and not self._is_saved_by_torchdata():
             raise _errors.Invalid(
-                "used: None: a loader has drawn indices ahead: pass used=, the number of indices that this rank has used "
-                "since the iteration began, or save the state of a StatefulDataLoader"
+                "used: None: loaders draw indices ahead: pass used=, the number of indices that this rank has used since "
+                "the iteration began, or save the state of a StatefulDataLoader"
             )
         if used is not None and self._runs_twice():
             raise _errors.Invalid(
@@ -363,9 +358,9 @@ class Resumable:
         description = self._description() if self._cursor is None else self._cursor.description
         return {**description, "position": position}
 
-    def _is_read_ahead(self) -> bool:
-        cursor = self._cursor
-        return cursor is not None and len(cursor.share) > 0 and cursor.readers.are_ahead()
+    def _is_saved_by_torchdata(self) -> bool:
+        """It saves the place of its iterator, or this one, which knows nothing of a subclass that draws ahead."""
+        return type(self).__iter__.__module__.startswith("shufd.") and _frameworks.is_called_by_torchdata()
 
     def _runs_twice(self) -> bool:
         """Whether another iteration began and has neither ended nor been left."""
@@ -408,11 +403,8 @@ class Resumable:
             self._is_loaded, self._later = True, later
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies continue at this place. After the last index, and in worker processes, they begin the iteration
-        that follows."""
-        resume = self._resume
-        if self._cursor is not None:
-            resume = None if self._has_ended() or _frameworks.starts_process() else self._cursor.position
+        """Once an iteration has begun, copies begin the one that follows: only state_dict() knows what is used."""
+        resume = self._resume if self._cursor is None else None
         return {**self.__dict__, "_resume": resume, "_cursor": None, "_following_place": None, "_begun": []}
 
 
@@ -456,6 +448,11 @@ class _Place:
             raise
 
     def state_dict(self) -> dict[str, Any]:
+        if self.cursor is not None and _frameworks.is_dispatched():
+            raise _errors.Invalid(
+                "state: accelerate dispatches batches, which it has drawn for all ranks ahead: expected "
+                "dispatch_batches=False with a StatefulDataLoader"
+            )
         if self.cursor is not None:
             return {**self.cursor.description, "position": self.cursor.position}
         if self.end is not None:
@@ -476,7 +473,7 @@ class _Place:
         self.chosen = None
         self.sampler.load_state_dict(state)
         share = self.sampler._share(state["position"])
-        if state["position"] > 0 and len(share) == 0:
+        if state["position"] > 0 and len(share) == 0 and not self.sampler._is_set:
             self.end = dict(state)
             if self.sampler._resume == state["position"]:
                 self.sampler._end_place()

@@ -172,10 +172,9 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                    is refused, because the ranks would draw different orders
     client, algorithm
                    as in DistributedSampler
-    check_ranks    True: the same check as in DistributedSampler, where accelerate or Lightning divides the indices
-                   between the ranks
+    check_ranks    True: the same check as in DistributedSampler, where accelerate divides the indices between the ranks
 
-    The first index fails with Invalid under Lightning's replacement of samplers, which would shuffle this order again.
+    The first index fails with Invalid where Lightning divides a sampler between devices.
     `epoch` counts the iterations; set_epoch() sets it. A state has the seed, so a sampler without a seed continues
     the order of a state.
     """
@@ -242,10 +241,10 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     def _cursor_from(self, start: int) -> Cursor:
         self._choose_seed()
         framework, owner = _frameworks.divider()
-        if framework == "DistributedSamplerWrapper" and owner.shuffle:
+        if framework == "DistributedSamplerWrapper":
             raise _errors.Invalid(
-                "sampler: shufd.torch.RandomSampler: Lightning would shuffle its order again; use "
-                "shufd.torch.DistributedSampler(dataset, seed=...)"
+                "sampler: shufd.torch.RandomSampler: Lightning would draw the whole order at once, and may shuffle it "
+                "again; use shufd.torch.DistributedSampler(dataset, seed=...)"
             )
         ranks = _frameworks.ranks_of(owner)
         if self._must_check and framework not in ("", "DataLoaderDispatcher"):

@@ -142,6 +142,20 @@ def accelerate_state(used):
     return state["position"]
 
 
+def accelerate_dispatched_state():
+    """Batches that rank 0 draws for both, by a StatefulDataLoader."""
+    from accelerate import Accelerator
+    from accelerate.utils import DataLoaderConfiguration
+
+    config = DataLoaderConfiguration(dispatch_batches=True, use_stateful_dataloader=True)
+    accelerator = Accelerator(cpu=True, dataloader_config=config)
+    batches = shufd.torch.BatchSampler(shufd.torch.RandomSampler(range(N), seed=7), 5, False)
+    loader = accelerator.prepare(torch.utils.data.DataLoader(Numbers(), batch_sampler=batches))
+    if accelerator.process_index == 0:  # the refusal comes before the first batch is sent
+        next(iter(loader))
+    return []
+
+
 def streams_in_workers():
     """Each worker of each rank has a copy of the sampler."""
     if not torch.distributed.is_initialized():

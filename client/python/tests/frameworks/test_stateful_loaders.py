@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torchdata's StatefulDataLoader at the end of an epoch, without and with workers."""
 
+import copy
 import itertools
 import json
 
@@ -187,6 +188,53 @@ def test_an_epoch_that_is_set_after_the_workers_have_drawn(client, kind):
     sampler = getattr(shufd.torch, kind)(range(12), seed=7)
     loader = StatefulDataLoader(range(12), batch_size=4, sampler=sampler, num_workers=2)
     loader.state_dict()
-    with pytest.warns(RuntimeWarning, match="set_epoch: 5: the workers of a loader have already drawn indices of epoch 0"):
-        first = next(epochs_of(sampler, loader, [5], True))
+    first = next(epochs_of(sampler, loader, [5], True))  # as docs/python.md says
     assert [first, *epochs_of(sampler, loader, [6], True)] == [client.permute(12, 7, epoch).tolist() for epoch in (0, 6)]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_next_epoch_after_a_state_at_the_last_batch(client, workers):
+    """The loader saves after the last batch, before it has ended. The job selects the next epoch."""
+
+    def make():
+        sampler = shufd.torch.RandomSampler(range(12), seed=7, client=client)
+        return sampler, StatefulDataLoader(range(12), batch_size=4, sampler=sampler, num_workers=workers)
+
+    sampler, loader = make()
+    sampler.set_epoch(0)
+    for _ in loader:
+        state = loader.state_dict()
+    sampler, loader = make()
+    loader.load_state_dict(state)
+    got = [*epochs_of(sampler, loader, [1, 2], True)]
+    assert got == [client.permute(12, 7, epoch).tolist() for epoch in (1, 2)]
+
+
+@pytest.mark.parametrize("stop", [None, 1, 5, 9])
+@pytest.mark.parametrize("kind", ["RandomSampler", "DistributedSampler"])
+@pytest.mark.parametrize("criteria", ["ALL_DATASETS_EXHAUSTED", "CYCLE_UNTIL_ALL_DATASETS_EXHAUSTED"])
+def test_weighted_nodes_continue(daemon, monkeypatch, criteria, kind, stop):
+    """A state may have a source at its end. Later epochs have all samples again."""
+    nodes = pytest.importorskip("torchdata.nodes")
+    monkeypatch.setenv("SHUFD_SOCKET", daemon.socket)
+
+    def source(n, seed, base):
+        sampler = getattr(shufd.torch, kind)(range(n), seed=seed)
+        return nodes.Mapper(nodes.SamplerWrapper(sampler), lambda i: i + base)
+
+    def make():
+        weights = {"a": 0.5, "b": 0.5}
+        sources = {"a": source(8, 7, 0), "b": source(5, 8, 100)}
+        return nodes.Loader(nodes.MultiNodeWeightedSampler(sources, weights, stop_criteria=criteria, seed=1, rank=0, world_size=1))
+
+    every = {*range(8), *range(100, 105)}
+    loader = make()
+    head = [*itertools.islice(loader, stop)]
+    state = copy.deepcopy(loader.state_dict())
+    loader = make()
+    loader.load_state_dict(state)
+    epochs = [[*loader] for _ in range(3)]
+    if stop:
+        epochs[0] = head + epochs[0]
+    for epoch in epochs:
+        assert {*epoch} == every, epochs
