@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The law of single values of the stream box-muller f32, near a value V. The program goes through
- * all radii and all cosines and sines with their probabilities, and computes
+ * all radii of words from 2^4 on, which leaves out the largest, and all cosines and sines with their probabilities, and computes
  *
  *   - the probabilities of CELLS neighbouring floats, as if the last step did not spread values;
- *   - the probabilities of WINDOWS floats with the factor `grow` of this step: the mean over its width.
- *     The factor `turn`, which hides more of the grid, is left out.
+ *   - the probabilities of WINDOWS floats with the factor `grow` of this step: the mean over its
+ * width. The factor `turn`, which hides more of the grid, is left out.
  *
  * It compares them with the normal law, and prints the mean square of the relative difference, and
  * the number of values that show it by 6.5 standard deviations.

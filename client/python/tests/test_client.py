@@ -299,6 +299,15 @@ def test_stream_object(client):
     assert repr(stream) == "shufd.Stream(seed=7, stream=0, draw=5)"
 
 
+def test_a_state_without_a_field_leaves_the_place(client):
+    generator = shufd.BitGenerator(9, 3, 100)
+    before = generator.state
+    for field in ("has_uint32", "uinteger", "spawned", "state"):
+        with pytest.raises(KeyError, match=field):
+            generator.state = {name: value for name, value in shufd.BitGenerator(7).state.items() if name != field}
+        assert generator.state == before
+
+
 def test_a_signal_handler_cannot_use_the_stream_of_the_call_that_it_interrupts(client):
     """It gets an error. Between calls it may draw, and nobody gets its numbers again."""
     stream, drawn, refused = shufd.Stream(7), [], []

@@ -17,9 +17,9 @@ typedef struct shuf_stream {
     uint32_t key[2], high[2];
 } shuf_stream;
 
-/* Blocks of the key schedule (key.h). Each use has its own block, so no two uses share words. The
- * last two are uniform words that only samplers take: indices drawn with replacement, and the
- * generators of records. */
+/* Blocks of the key schedule (key.h). Each use has its own block, so the keys of different uses
+ * differ. The last two are uniform words that only samplers take: indices drawn with replacement,
+ * and the generators of records. */
 enum {
     SHUF_STREAM_GAUSS = 0,
     SHUF_STREAM_UNIFORM = 1,

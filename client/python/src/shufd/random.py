@@ -41,7 +41,8 @@ def _place(name: str, value: Any, most: int) -> int:
 class Stream:
     """A place in a random stream, for the argument `generator` of normal() and uniform(). These calls move the place
     behind the numbers that they return. Calls of one method and of types of one size continue in a draw: parts of any
-    sizes are together the same numbers. A call of another method or size begins with the next draw.
+    sizes are together the same numbers, and so are types of the method "table". A call of another method or size begins with
+    the next draw.
 
     seed, stream  0 to 2^64 - 1
     draw          number of the next draw, 0 to 2^60
@@ -94,7 +95,8 @@ class Stream:
                 self._draw, self._used, self._kind = draw, used, kind
 
     def spawn(self, n_children: int) -> list[Stream]:
-        """Independent streams of the same seed. Each call returns new ones."""
+        """Independent streams of the same seed. Each call returns new ones; a copy, or a stream at another draw, has the
+        same children."""
         n_children = u64("n_children", n_children)
         with self._lock:
             first, self._spawned = self._spawned, self._spawned + n_children
@@ -171,10 +173,11 @@ class BitGenerator(np.random.BitGenerator):
         if value.get("bit_generator") != f"shufd.{self._kind}":
             raise Invalid(f"state: of {value.get('bit_generator')!r}: expected one of 'shufd.{self._kind}'")
         place = value["state"]
+        seed, stream, offset = place["seed"], place["stream"], place["offset"]
+        has_half, half, spawned = bool(value["has_uint32"]), value["uinteger"], value["spawned"]
         with self.lock:
-            self._make(place["seed"], place["stream"], place["offset"])
-            self._draw.has_half, self._draw.half = bool(value["has_uint32"]), value["uinteger"]
-            self._spawned = value["spawned"]
+            self._make(seed, stream, offset)
+            self._draw.has_half, self._draw.half, self._spawned = has_half, half, spawned
 
     def advance(self, delta: int) -> BitGenerator:
         """Moves by `delta` 64-bit values, also backwards. Returns the generator."""
@@ -184,7 +187,8 @@ class BitGenerator(np.random.BitGenerator):
         return self
 
     def spawn(self, n_children: int) -> Any:
-        """A list of generators of independent streams of the same seed. Each call returns new ones."""
+        """A list of generators of independent streams of the same seed. Each call returns new ones; a copy, or a
+        generator at another offset, has the same children."""
         n_children = u64("n_children", n_children)
         with self.lock:
             first, self._spawned = self._spawned, self._spawned + n_children

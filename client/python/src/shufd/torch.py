@@ -57,7 +57,7 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
     drop_last      True: n // num_replicas indices; else ceil(n / num_replicas), padded by the first
                    indices of the epoch
     client         by default shufd.connect(), or with a single rank shufd.default_client()
-    algorithm      as in Client.permute()
+    algorithm      as in Client.permute(). With philox24 and lcg, orders of different n are not independent
     check_ranks    True: the first iteration fails with Mismatch if another rank has other data, another seed or
                    another epoch. It asks the store of torch.distributed once, without waiting for a rank. Only if
                    torch.distributed is initialised with `num_replicas` ranks
@@ -162,14 +162,16 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
     each iteration. It is no subclass of that class, because other libraries replace its instances.
 
     data_source    its length is n. set_epoch(), or else iter(), takes it for the whole epoch
-    replacement    True: independent draws, computed in this process
+    replacement    True: independent draws, computed in this process. Two samplers with one seed and epoch and another n
+                   draw indices in the same proportion to n
     num_samples    by default n; without replacement, more than n indices come from further permutations
     generator      a torch.Generator. Without `seed`, each iteration draws a seed from it, which advances it. After
                    set_epoch(), the sampler keeps its seed. accelerate sets the same generator on all ranks. A job that
                    resumes by counting steps, as the HF Trainer does, needs a seed
     seed           -2^63 to 2^64 - 1, as in DistributedSampler. Without a seed and a generator, the seeds come from
-                   torch's default generator, so torch.manual_seed() decides them. In a job of several ranks this
-                   is refused, because the ranks would draw different orders
+                   torch's default generator, so torch.manual_seed() decides them. After set_epoch() the seed is
+                   torch.initial_seed(), so two such samplers of one length have equal orders. In a job of several
+                   ranks no seed is refused, because the ranks would draw different orders
     client, algorithm
                    as in DistributedSampler
     check_ranks    True: the same check as in DistributedSampler, where accelerate divides the indices between the ranks
