@@ -3,7 +3,7 @@
  * The reader of .npy headers in shufctl: every version, plain types and structures, and the errors.
  * A truncated or changed header never makes the reader read outside the header.
  */
-#include "npy_read.h"
+#include "npy.h"
 #include "support/cmocka_all.h"
 #include "support/random.h"
 

@@ -6,15 +6,16 @@
 
 #include "error.h"
 #include "exit.h"
-#include "npy_read.h"
-#include "output_format.h"
+#include "npy.h"
+#include "output_options.h"
 #include "progress.h"
 #include "shuf.h"
-#include "temporary_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -229,4 +230,33 @@ void shuf__array_close(struct shuf__array *array)
     close(array->fd);
     free(array->header);
     *array = (struct shuf__array){.fd = -1};
+}
+
+/* ---- temporary files ---- */
+
+const char *shuf__temporary_directory(void)
+{
+    const char *directory = getenv("TMPDIR");
+    return directory && *directory ? directory : "/tmp";
+}
+
+/* For a file system without O_TMPFILE. */
+static int open_named(const char *directory)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/shufctl-XXXXXX", directory) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+int shuf__temporary_file(void)
+{
+    const char *directory = shuf__temporary_directory();
+    int fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    return fd < 0 && errno != EACCES && errno != ENOENT ? open_named(directory) : fd;
 }

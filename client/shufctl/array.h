@@ -30,4 +30,15 @@ int shuf__array_read(const struct shuf__array *array, uint64_t offset, size_t si
 
 void shuf__array_close(struct shuf__array *array);
 
+/* ---- temporary files ---- */
+
+/* A file without a name in $TMPDIR, for a copy of a pipe, which can be read only once. The file
+ * disappears when it is closed, even if a signal ends the process. */
+
+/* Returns a descriptor, or -1 with errno. */
+int shuf__temporary_file(void);
+
+/* The directory of these files: $TMPDIR or /tmp. */
+const char *shuf__temporary_directory(void);
+
 #endif

@@ -6,8 +6,7 @@
 
 #include "error.h"
 #include "json.h"
-#include "print_key.h"
-#include "seed_or_key.h"
+#include "order_options.h"
 
 #include <inttypes.h>
 #include <limits.h>

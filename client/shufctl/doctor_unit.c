@@ -5,7 +5,6 @@
  */
 #include "doctor.h"
 #include "start_command.h"
-#include "unit_files.h"
 
 #include <stdio.h>
 #include <string.h>

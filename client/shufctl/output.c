@@ -7,7 +7,6 @@
 #include "end_by_signal.h"
 #include "exit.h"
 #include "output_path.h"
-#include "resolve_path.h"
 #include "streams.h"
 #include "units.h"
 

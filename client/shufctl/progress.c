@@ -7,13 +7,13 @@
 #include "clock.h"
 #include "end_by_signal.h"
 #include "exit.h"
-#include "terminal.h"
 #include "units.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -295,4 +295,16 @@ void shuf__progress_observe(shuf *handle, unsigned reconnect_ms)
     progress.reconnect_ms = reconnect_ms;
     shuf_set_reconnect(handle, reconnect_ms);
     shuf_set_observer(handle, observe, NULL);
+}
+
+/* ---- terminals ---- */
+
+enum { COLUMNS = 80 }; /* of a terminal that does not report its width */
+
+unsigned shuf__terminal_columns(int fd)
+{
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return COLUMNS;
+    return size.ws_col < SHUF__COLUMNS_MOST ? size.ws_col : SHUF__COLUMNS_MOST;
 }

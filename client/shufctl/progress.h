@@ -31,4 +31,13 @@ void shuf__progress_end(void);
  * line on stderr, even without a terminal, but not with --quiet. */
 void shuf__progress_observe(shuf *handle, unsigned reconnect_ms);
 
+/* ---- terminals ---- */
+
+/* The width of a terminal. */
+
+enum { SHUF__COLUMNS_MOST = 4096 };
+
+/* The columns of the terminal, 1 to SHUF__COLUMNS_MOST; 80 if it does not report them. */
+unsigned shuf__terminal_columns(int fd);
+
 #endif

@@ -6,9 +6,9 @@
 
 #include "clock.h"
 #include "connect.h"
+#include "describe_request.h"
 #include "exit.h"
-#include "head_line.h"
-#include "lease_reader.h"
+#include "format_value.h"
 #include "npy.h"
 #include "output.h"
 #include "progress.h"
@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -282,4 +283,126 @@ int shuf__run_request(const struct shuf__output_options *options)
         code = run_connected(daemon, options);
     shuf_close(daemon);
     return code;
+}
+
+/* ---- the head line ---- */
+
+enum {
+    BYTES_MOST = 1 << 30, /* bytes of a result; a larger one may be slow: the cache may lack it */
+    KEY_COLUMNS = 12,
+};
+
+struct head {
+    unsigned width; /* bytes of a value */
+    size_t bytes;
+    uint8_t values[SHUF__COLUMNS_MOST * sizeof(uint64_t)];
+};
+
+static bool take_chunk(void *context, const void *bytes, size_t size)
+{
+    struct head *head = context;
+    const size_t room = sizeof head->values - head->bytes;
+    const size_t taken = size < room ? size : room;
+    memcpy(head->values + head->bytes, bytes, taken);
+    head->bytes += taken;
+    return head->bytes < sizeof head->values;
+}
+
+/* Prints the values that fit a line of `room` columns, and "..." if there are more. */
+static void print_values(const struct head *head, const shuf_shape *shape, size_t room)
+{
+    char line[SHUF__COLUMNS_MOST + 8] = "", text[SHUF__VALUE_TEXT];
+    const uint64_t all = shape->rows * shape->count;
+    size_t used = 0;
+    uint64_t shown = 0;
+    for (; shown < head->bytes / head->width; shown++) {
+        uint64_t bits = 0; /* little-endian: fewer bytes fill its low end */
+        memcpy(&bits, head->values + shown * head->width, head->width);
+        const size_t length = shuf__value_text(shape->dtype, bits, text);
+        const size_t rest = shown + 1 < all ? strlen(" ...") : 0;
+        if (used + length + 1 + rest > room)
+            break;
+        used += (size_t)sprintf(line + used, "%s%s", shown > 0 ? " " : "", text);
+    }
+    if (shown > 0)
+        shuf__print_line(stdout, "values", "%s%s", line, shown < all ? " ..." : "");
+}
+
+void shuf__head_line_print(shuf *daemon, const struct shuf__output_options *o)
+{
+    static struct head head;
+    const size_t columns = shuf__terminal_columns(STDOUT_FILENO);
+    if (!isatty(STDOUT_FILENO) || o->shape.bytes > BYTES_MOST || columns <= KEY_COLUMNS)
+        return;
+    head = (struct head){.width = o->shape.width};
+    shuf_status status = o->numbers
+                             ? shuf_draw_each(daemon, o->numbers, take_chunk, &head, NULL)
+                             : shuf_permute_each(daemon, o->permutation, take_chunk, &head, NULL);
+    if (status == SHUF_OK || status == SHUF_CANCELLED)
+        print_values(&head, &o->shape, columns - KEY_COLUMNS);
+}
+
+/* ---- leases ---- */
+
+enum { CHUNK = 1 << 20 };
+
+static shuf_status read_chunks(shuf *daemon, const shuf_lease *lease, shuf_sink sink, void *context)
+{
+    static char chunk[CHUNK];
+    uint64_t all = lease->result.shape.bytes;
+    for (uint64_t done = 0; done < all;) {
+        size_t size = all - done < sizeof chunk ? (size_t)(all - done) : sizeof chunk;
+        shuf_status status = shuf_lease_read(daemon, lease, done, size, chunk);
+        if (status != SHUF_OK)
+            return status;
+        if (!sink(context, chunk, size))
+            return SHUF_CANCELLED;
+        done += size;
+    }
+    return SHUF_OK;
+}
+
+/* Compares `count` values, from number `first` on, with those of the reply. */
+static shuf_status compare_values(shuf *daemon, const shuf_lease *lease, uint64_t first,
+                                  unsigned count, const uint64_t *expected, bool *match)
+{
+    unsigned width = lease->result.shape.width;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t value = 0; /* little-endian: fewer bytes fill its low end */
+        shuf_status status = shuf_lease_read(daemon, lease, (first + i) * width, width, &value);
+        if (status != SHUF_OK)
+            return status;
+        *match = *match && value == expected[i];
+    }
+    return SHUF_OK;
+}
+
+static shuf_status compare_ends(shuf *daemon, const shuf_lease *lease, bool *match)
+{
+    const shuf_result *r = &lease->result;
+    *match = true;
+    shuf_status status = compare_values(daemon, lease, 0, r->n_first, r->first, match);
+    if (status == SHUF_OK)
+        status = compare_values(daemon, lease, r->shape.rows * r->shape.count - r->n_last,
+                                r->n_last, r->last, match);
+    return status;
+}
+
+shuf_status shuf__read_by_lease(shuf *daemon, const struct shuf__output_options *options,
+                                shuf_sink sink, void *context, struct shuf__lease_reading *reading)
+{
+    const shuf_lease_options lease_options = {.transports = options->transport};
+    shuf_lease *lease = NULL;
+    shuf_status status =
+        options->numbers ? shuf_draw_lease(daemon, options->numbers, &lease_options, &lease)
+                         : shuf_lease_take(daemon, options->permutation, &lease_options, &lease);
+    if (status != SHUF_OK)
+        return status;
+    status = compare_ends(daemon, lease, &reading->ends_match);
+    if (status == SHUF_OK && sink)
+        status = read_chunks(daemon, lease, sink, context);
+    reading->lease = *lease;
+    if (status != SHUF_OK)
+        return status; /* shuf_close() ends the lease; a release would replace the message */
+    return shuf_lease_release(daemon, &lease);
 }

@@ -11,4 +11,26 @@
 /* Returns the exit code. Prints one line on failure. */
 int shuf__run_request(const struct shuf__output_options *options);
 
+/* ---- the head line ---- */
+
+/* The first values of a result in one line, for a person at a terminal. */
+
+/* Prints as many values as the terminal behind stdout has room for. Prints nothing if stdout is not
+ * a terminal, or if the daemon does not have the values any more. */
+void shuf__head_line_print(shuf *daemon, const struct shuf__output_options *options);
+
+/* ---- leases ---- */
+
+/* Reads a result through a lease, for --transport. */
+
+struct shuf__lease_reading {
+    shuf_lease lease; /* a copy; its data is no longer mapped. transport 0: no lease was taken */
+    bool ends_match;  /* the first and last values equal those of the reply */
+};
+
+/* Leases the result, passes its values to `sink` (may be NULL) and gives the lease back. Fails as
+ * shuf_permute_each(): SHUF_CANCELLED when the sink stopped it. */
+shuf_status shuf__read_by_lease(shuf *daemon, const struct shuf__output_options *options,
+                                shuf_sink sink, void *context, struct shuf__lease_reading *reading);
+
 #endif

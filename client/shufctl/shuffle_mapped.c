@@ -5,11 +5,11 @@
  * and writes them one after the other. An inverse shuffle writes records at any place, so it maps
  * the output.
  */
+#include "array.h"
 #include "connect.h"
 #include "exit.h"
 #include "progress.h"
 #include "shuffle_run.h"
-#include "temporary_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,11 +4,10 @@
  */
 #include "shuffle_options.h"
 
-#include "algorithm_option.h"
 #include "option_parse.h"
 #include "option_values.h"
+#include "order_options.h"
 #include "output_options.h"
-#include "seed_or_key.h"
 
 #include <argp.h>
 #include <sysexits.h>

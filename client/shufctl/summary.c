@@ -7,7 +7,7 @@
 #include "describe_request.h"
 #include "format_value.h"
 #include "json.h"
-#include "print_key.h"
+#include "order_options.h"
 #include "units.h"
 
 #include <inttypes.h>

@@ -2,9 +2,238 @@
  *
  * `shufctl gauss` and `shufctl uniform`: compute random numbers of a stream.
  */
-#include "draw_options.h"
+#include "verb_draw.h"
+
+#include "describe_request.h"
+#include "exit.h"
+#include "number.h"
+#include "option_parse.h"
+#include "option_values.h"
+#include "order_options.h"
 #include "run_request.h"
 #include "verbs.h"
+
+#include <string.h>
+#include <sysexits.h>
+
+/* ---- the options ---- */
+
+enum key {
+    KEY_COUNT = 0x100,
+    KEY_SEED,
+    KEY_KEY,
+    KEY_STREAM,
+    KEY_OFFSET,
+    KEY_MEAN,
+    KEY_STD,
+    KEY_DTYPE,
+    KEY_METHOD,
+    KEY_SUMMARY,
+    KEY_EPOCH, /* of permutations only */
+    KEY_LOW,   /* of other programs, up to KEY_MAX */
+    KEY_HIGH,
+    KEY_MIN,
+    KEY_MAX,
+    KEYS_END,
+};
+
+#define BIT(key) (1U << ((key)-KEY_COUNT))
+
+#define COMMON_OPTIONS                                                                             \
+    {"count", KEY_COUNT, "N", 0, "Compute N values (required)", 0},                                \
+        SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),                                                     \
+        {"stream", KEY_STREAM, "T", 0, "Select one of the streams of the seed or key (default 0)", \
+         1},                                                                                       \
+        {"offset", KEY_OFFSET, "O", 0, "Skip the first O values of the stream (default 0)", 1},    \
+        {"epoch", KEY_EPOCH, "E", OPTION_HIDDEN, NULL, 1},                                         \
+    {                                                                                              \
+        "summary", KEY_SUMMARY, NULL, 0,                                                           \
+            "Also print mean, variance, skewness, kurtosis, least and largest value", 3            \
+    }
+
+static const struct argp_option gauss_table[] = {
+    COMMON_OPTIONS,
+    {"mean", KEY_MEAN, "M", 0, "The mean (default 0)", 2},
+    {"std", KEY_STD, "D", 0, "The standard deviation (default 1)", 2},
+    {"dtype", KEY_DTYPE, "f64|f32|f16|bf16", 0, "The type of the values (default f64)", 2},
+    {"method", KEY_METHOD, "table|box-muller", 0,
+     "table (default) is faster on a GPU; box-muller has no blocks", 2},
+    {0},
+};
+
+static const struct argp_option uniform_table[] = {
+    COMMON_OPTIONS,
+    {"dtype", KEY_DTYPE, "f64|f32|u32|u64", 0,
+     "The type of the values: f64 (default) and f32 are in [0, 1)", 2},
+    {"mean", KEY_MEAN, "M", OPTION_HIDDEN, NULL, 2},
+    {"std", KEY_STD, "D", OPTION_HIDDEN, NULL, 2},
+    {"method", KEY_METHOD, "METHOD", OPTION_HIDDEN, NULL, 2},
+    {"low", KEY_LOW, "A", OPTION_HIDDEN, NULL, 2},
+    {"high", KEY_HIGH, "B", OPTION_HIDDEN, NULL, 2},
+    {"min", KEY_MIN, "A", OPTION_HIDDEN, NULL, 2},
+    {"max", KEY_MAX, "B", OPTION_HIDDEN, NULL, 2},
+    {0},
+};
+
+struct parse {
+    shuf_numbers *numbers;
+    struct shuf__output_options *output;
+    unsigned given; /* BIT(key) of each option seen */
+};
+
+static uint64_t *stream_number(shuf_numbers *numbers, int key)
+{
+    switch (key) {
+    case KEY_COUNT:
+        return &numbers->count;
+    case KEY_SEED:
+        return &numbers->seed;
+    case KEY_STREAM:
+        return &numbers->stream;
+    case KEY_OFFSET:
+        return &numbers->offset;
+    default:
+        return NULL;
+    }
+}
+
+static void check_gauss(struct argp_state *state, int key, const shuf_numbers *numbers)
+{
+    if (numbers->distribution != SHUF_GAUSS)
+        shuf__option_fail(state, EX_USAGE, "%s: only gauss has this option; expected shufctl gauss",
+                          shuf__option_name(gauss_table, key));
+}
+
+static void read_decimal(struct argp_state *state, int key, const char *text,
+                         const shuf_numbers *numbers, double *value)
+{
+    struct shuf__error error;
+    check_gauss(state, key, numbers);
+    if (shuf__decimal_parse(shuf__option_name(gauss_table, key), text, value, &error))
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
+}
+
+static void check_draw_given(struct argp_state *state, unsigned given)
+{
+    const struct shuf__required required[] = {
+        {given & BIT(KEY_COUNT), "--count 1e9"},
+        {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
+    shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
+}
+
+/* With values on standard output, --summary prints the moments on standard error. */
+static bool has_summary(const struct parse *parse)
+{
+    const struct shuf__output_options *options = parse->output;
+    return !options->prefetch &&
+           (options->daemon.json || !shuf__writes_to_stdout(options) || parse->numbers->moments);
+}
+
+static void finish_draw(struct argp_state *state, struct parse *parse)
+{
+    struct shuf__output_options *options = parse->output;
+    char message[256];
+    check_draw_given(state, parse->given);
+    shuf_status status =
+        shuf_numbers_shape(parse->numbers, &options->shape, message, sizeof message);
+    if (status != SHUF_OK)
+        shuf__option_fail(state, shuf__exit_code(status), "%s", message);
+    options->numbers = parse->numbers;
+    shuf__output_options_complete(state, options);
+    if (options->prefetch && parse->numbers->moments)
+        shuf__option_refuse_both(state, "--prefetch", "--summary");
+    parse->numbers->fingerprint = has_summary(parse);
+}
+
+static void read_dtype_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
+{
+    const bool gauss = numbers->distribution == SHUF_GAUSS;
+    const unsigned set =
+        shuf__dtype_set(gauss ? SHUF_DISTRIBUTION_GAUSS : SHUF_DISTRIBUTION_UNIFORM);
+    numbers->dtype = shuf__option_dtype(state, "--dtype", text, set);
+}
+
+static void read_method_option(struct argp_state *state, const char *text, shuf_numbers *numbers)
+{
+    check_gauss(state, KEY_METHOD, numbers);
+    numbers->method = (shuf_method)shuf__option_choice(state, "--method", text, shuf__method_names,
+                                                       "table or box-muller");
+}
+
+/* Ends the process on an option that streams do not have, but other requests or programs. */
+static void refuse_foreign(struct argp_state *state, int key)
+{
+    if (key == KEY_EPOCH)
+        shuf__option_fail(state, EX_USAGE,
+                          "--epoch: random numbers have no epoch; expected --stream T");
+    if (key >= KEY_LOW)
+        shuf__option_fail(
+            state, EX_USAGE,
+            "%s: no such option; values of f64 and f32 are in [0, 1), those of u32 and u64 "
+            "have all bits random: scale them where you use them",
+            shuf__option_name(uniform_table, key));
+}
+
+static error_t parse_draw_option(int key, char *text, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+    shuf_numbers *numbers = parse->numbers;
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = parse->output;
+    if (key == ARGP_KEY_END)
+        finish_draw(state, parse);
+    if (key < KEY_COUNT || key >= KEYS_END)
+        return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
+    parse->given |= BIT(key);
+    refuse_foreign(state, key);
+    uint64_t *number = stream_number(numbers, key);
+    if (number)
+        shuf__option_number(state, shuf__option_name(gauss_table, key), text, number);
+    else if (key == KEY_MEAN || key == KEY_STD)
+        read_decimal(state, key, text, numbers, key == KEY_MEAN ? &numbers->mean : &numbers->std);
+    else if (key == KEY_KEY)
+        numbers->key = shuf__key_option(state, text);
+    else if (key == KEY_DTYPE)
+        read_dtype_option(state, text, numbers);
+    else if (key == KEY_METHOD)
+        read_method_option(state, text, numbers);
+    else
+        numbers->moments = true;
+    return 0;
+}
+
+#define NOTES                                                                                    \
+    "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. The same "      \
+    "options "                                                                                   \
+    "give the same values on every machine. With --out -, standard output has only the values; " \
+    "--json and --summary then print on standard error.\n"
+
+void shuf__draw_options(int argc, char **argv, shuf_numbers *numbers,
+                        struct shuf__output_options *options)
+{
+    static const struct argp_child children[] = {{&shuf__output_argp, 0, NULL, 4}, {0}};
+    const bool gauss = numbers->distribution == SHUF_GAUSS;
+    const struct argp argp = {
+        .children = children,
+        .options = gauss ? gauss_table : uniform_table,
+        .parser = parse_draw_option,
+        .args_doc = "--count N --seed S",
+        .doc =
+            gauss
+                ? "Computes normally distributed random numbers. Prints a summary, or writes the "
+                  "values with --out." NOTES
+                : "Computes uniformly distributed random numbers. Prints a summary, or writes the "
+                  "values with --out." NOTES,
+    };
+    struct parse parse = {.numbers = numbers, .output = options};
+    numbers->std = gauss;
+    *options = (struct shuf__output_options){0};
+    shuf__options_parse(&argp, argc, argv, &parse);
+}
+
+/* ---- the verbs ---- */
 
 static int run_draw(int argc, char **argv, shuf_distribution distribution)
 {

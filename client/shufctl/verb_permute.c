@@ -2,9 +2,294 @@
  *
  * `shufctl permute`: computes a permutation, or a part of one.
  */
-#include "permute_options.h"
+#include "verb_permute.h"
+
+#include "exit.h"
+#include "number.h"
+#include "option_parse.h"
+#include "option_values.h"
+#include "order_options.h"
+#include "request.h"
 #include "run_request.h"
 #include "verbs.h"
+
+#include <argp.h>
+#include <string.h>
+#include <sysexits.h>
+
+/* ---- the options ---- */
+
+enum key {
+    KEY_N = 0x100,
+    KEY_SEED,
+    KEY_KEY,
+    KEY_EPOCH,
+    KEY_EPOCHS,
+    KEY_ALGORITHM,
+    KEY_OFFSET,
+    KEY_COUNT,
+    KEY_STRIDE,
+    KEY_RANK,
+    KEY_WORLD,
+    KEY_STEP,
+    KEY_DROP_LAST,
+    KEY_DTYPE,
+    KEYS_END,
+    KEY_INDEX, /* options of `index` only */
+};
+
+#define BIT(key) (1U << ((key)-KEY_N))
+#define SLICE_OPTIONS (BIT(KEY_OFFSET) | BIT(KEY_STRIDE)) /* --count fits both views */
+#define SHARD_OPTIONS (BIT(KEY_RANK) | BIT(KEY_WORLD) | BIT(KEY_STEP) | BIT(KEY_DROP_LAST))
+
+static const struct argp_option option_table[] = {
+    {"n", KEY_N, "N", 0, "Permute the numbers 0 to N - 1 (required)", 0},
+    SHUF__SEED_OPTIONS(KEY_SEED, KEY_KEY),
+    {"epoch", KEY_EPOCH, "E", 0, "Select one of the permutations of the seed or key (default 0)",
+     1},
+    {"epochs", KEY_EPOCHS, "A:B", 0, "Compute the epochs A to B - 1, one row of values for each",
+     1},
+    {"algorithm", KEY_ALGORITHM, SHUF__ALGORITHM_CHOICES, 0, "The algorithm (default primefold)",
+     1},
+    {"offset", KEY_OFFSET, "O", 0, "Start at position O (default 0)", 2},
+    {"count", KEY_COUNT, "C", 0,
+     "Give C values of the permutation or of the rank (default: all to the end)", 2},
+    {"stride", KEY_STRIDE, "K", 0, "Give each K-th value only (default 1: every value)", 2},
+    {"rank", KEY_RANK, "R", 0,
+     "Give the part of rank R, 0 to W - 1, as torch's DistributedSampler divides a data set", 3},
+    {"world", KEY_WORLD, "W", 0, "Divide the permutation among W ranks", 3},
+    {"step", KEY_STEP, "K", 0, "Start at the rank's value number K, to resume (default 0)", 3},
+    {"drop-last", KEY_DROP_LAST, NULL, 0,
+     "If W does not divide N, leave values out instead of giving some twice", 3},
+    {"dtype", KEY_DTYPE, "u32|u64|i64", 0,
+     "The type of the values (default: u32 where N is at most 2^32, else u64)", 4},
+    {"at", KEY_INDEX, "LIST", OPTION_HIDDEN, NULL, 5},
+    {"inverse", KEY_INDEX, NULL, OPTION_HIDDEN, NULL, 5},
+    {0},
+};
+
+struct parse {
+    shuf_permutation *permutation;
+    struct shuf__output_options *output;
+    unsigned given; /* BIT(key) of each option seen */
+};
+
+/* A:B, B excluded. */
+static void read_epochs(struct argp_state *state, const char *text, shuf_permutation *permutation)
+{
+    char first[80];
+    struct shuf__error error;
+    const char *colon = strchrnul(text, ':');
+    uint64_t end = 0;
+    snprintf(first, sizeof first, "%.*s", (int)(colon - text), text);
+    if (!*colon || shuf__number_parse("A", first, &permutation->epoch, &error) ||
+        shuf__number_parse("B", colon + 1, &end, &error))
+        shuf__option_fail(state, EX_USAGE,
+                          "--epochs %.64s: expected A:B, two whole numbers below 2^64, as in 0:10",
+                          *text ? text : "''");
+    if (end <= permutation->epoch)
+        shuf__option_fail(state, EX_USAGE,
+                          "--epochs %.64s: no epoch is in it; expected A below B (B is excluded)",
+                          text);
+    permutation->epochs = end - permutation->epoch;
+}
+
+/* The first of the options that select positions. */
+static const char *name_given(unsigned given)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {{BIT(KEY_RANK), "--rank"},     {BIT(KEY_WORLD), "--world"},
+                 {BIT(KEY_STEP), "--step"},     {BIT(KEY_DROP_LAST), "--drop-last"},
+                 {BIT(KEY_OFFSET), "--offset"}, {BIT(KEY_STRIDE), "--stride"}};
+    size_t i = 0;
+    while (i + 1 < sizeof names / sizeof *names && !(given & names[i].bit))
+        i++;
+    return names[i].name;
+}
+
+static void check_permute_given(struct argp_state *state, const shuf_permutation *permutation,
+                                unsigned given)
+{
+    const struct shuf__required required[] = {
+        {given & BIT(KEY_N), "--n 1e9"},
+        {given & (BIT(KEY_SEED) | BIT(KEY_KEY)), "--seed 7"},
+    };
+    shuf__option_require(state, required, sizeof required / sizeof *required);
+    shuf__check_seed_options(state, given & BIT(KEY_SEED), given & BIT(KEY_KEY));
+    if ((given & BIT(KEY_EPOCH)) && (given & BIT(KEY_EPOCHS)))
+        shuf__option_refuse_both(state, "--epochs", "--epoch");
+    if ((given & SLICE_OPTIONS) && (given & SHARD_OPTIONS))
+        shuf__option_refuse_both(state, name_given(given & SHARD_OPTIONS),
+                                 name_given(given & SLICE_OPTIONS));
+    if ((given & SHARD_OPTIONS) && !(given & (BIT(KEY_RANK) | BIT(KEY_WORLD))))
+        shuf__option_fail(state, EX_USAGE, "%s: expected --rank and --world with it",
+                          given & BIT(KEY_STEP) ? "--step" : "--drop-last");
+    if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_RANK)))
+        shuf__option_fail(state, EX_USAGE, "--rank: missing; --world needs it");
+    if ((given & SHARD_OPTIONS) && !(given & BIT(KEY_WORLD)))
+        shuf__option_fail(state, EX_USAGE, "--world: missing; --rank needs it");
+    if ((given & BIT(KEY_COUNT)) && permutation->count == 0) /* for all, it is omitted */
+        shuf__option_fail(state, EX_USAGE, "--count 0: expected at least 1");
+    if ((given & BIT(KEY_STRIDE)) && permutation->stride == 0) /* libshuf would take 1 */
+        shuf__option_fail(state, EX_USAGE, "--stride 0: expected at least 1");
+}
+
+/* A slice has at least one value, but the end of a shard may have none. So the values from position
+ * n on are requested as the end of the only shard. */
+static void make_empty_rest(shuf_permutation *permutation)
+{
+    permutation->view = SHUF_VIEW_SHARD;
+    permutation->world = 1;
+    permutation->step = permutation->n;
+    permutation->offset = permutation->stride = 0;
+}
+
+/* Sets the defaults of the view. The library reports values that are out of range. Returns whether
+ * the request is an empty rest. */
+static bool complete_view(shuf_permutation *permutation, unsigned given)
+{
+    if (given & SHARD_OPTIONS)
+        permutation->view = SHUF_VIEW_SHARD;
+    else if (given & (SLICE_OPTIONS | BIT(KEY_COUNT)))
+        permutation->view = SHUF_VIEW_SLICE;
+    if (permutation->view != SHUF_VIEW_SLICE)
+        return false;
+    if (!(given & BIT(KEY_STRIDE)))
+        permutation->stride = 1;
+    if (given & BIT(KEY_COUNT))
+        return false;
+    const bool inside = permutation->offset < permutation->n,
+               is_empty = permutation->offset == permutation->n;
+    permutation->count =
+        inside ? (permutation->n - 1 - permutation->offset) / permutation->stride + 1 : !is_empty;
+    if (is_empty)
+        make_empty_rest(permutation);
+    return is_empty;
+}
+
+static void finish_permute(struct argp_state *state, struct parse *parse)
+{
+    struct shuf__output_options *options = parse->output;
+    char message[256];
+    check_permute_given(state, parse->permutation, parse->given);
+    options->is_empty_rest = complete_view(parse->permutation, parse->given);
+    shuf_status status =
+        shuf_permutation_shape(parse->permutation, &options->shape, message, sizeof message);
+    if (status != SHUF_OK)
+        shuf__option_fail(state, shuf__exit_code(status), "%s", message);
+    options->permutation = parse->permutation;
+    options->batch = parse->given & BIT(KEY_EPOCHS);
+    shuf__output_options_complete(state, options);
+    parse->permutation->fingerprint =
+        !options->prefetch &&
+        (options->daemon.json || !shuf__writes_to_stdout(options)); /* only if it is printed */
+}
+
+/* The field of an option whose value is one number, else NULL. */
+static uint64_t *permutation_number(shuf_permutation *permutation, int key)
+{
+    switch (key) {
+    case KEY_N:
+        return &permutation->n;
+    case KEY_SEED:
+        return &permutation->seed;
+    case KEY_EPOCH:
+        return &permutation->epoch;
+    case KEY_OFFSET:
+        return &permutation->offset;
+    case KEY_COUNT:
+        return &permutation->count;
+    case KEY_STRIDE:
+        return &permutation->stride;
+    case KEY_RANK:
+        return &permutation->rank;
+    case KEY_WORLD:
+        return &permutation->world;
+    case KEY_STEP:
+        return &permutation->step;
+    default:
+        return NULL;
+    }
+}
+
+static error_t parse_permute_word(int key, char *text, struct argp_state *state,
+                                  shuf_permutation *permutation)
+{
+    switch (key) {
+    case KEY_KEY:
+        permutation->key = shuf__key_option(state, text);
+        return 0;
+    case KEY_EPOCHS:
+        read_epochs(state, text, permutation);
+        return 0;
+    case KEY_ALGORITHM:
+        permutation->algorithm = shuf__algorithm_option(state, text);
+        return 0;
+    case KEY_DROP_LAST:
+        permutation->drop_last = true;
+        return 0;
+    case KEY_DTYPE:
+        permutation->dtype =
+            shuf__option_dtype(state, "--dtype", text, shuf__dtype_set(SHUF_DISTRIBUTION_NONE));
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_permute_option(int key, char *text, struct argp_state *state)
+{
+    struct parse *parse = state->input;
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = parse->output;
+    if (key == ARGP_KEY_END)
+        finish_permute(state, parse);
+    if (key == KEY_INDEX)
+        shuf__option_fail(
+            state, EX_USAGE,
+            "--at, --inverse: permute computes whole permutations and slices; for single "
+            "positions, and for positions of values, expected shufctl index");
+    if (key == KEY_EPOCH && strchr(text, ':'))
+        shuf__option_fail(state, EX_USAGE,
+                          "--epoch %.64s: expected a single epoch; did you mean --epochs %.64s?",
+                          text, text);
+    if (key < KEY_N || key >= KEYS_END)
+        return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
+    parse->given |= BIT(key);
+    uint64_t *number = permutation_number(parse->permutation, key);
+    if (!number)
+        return parse_permute_word(key, text, state, parse->permutation);
+    if (key == KEY_N)
+        shuf__option_number_in(state, "--n", text, 1, SHUF__N_MAX, number);
+    else
+        shuf__option_number(state, shuf__option_name(option_table, key), text, number);
+    return 0;
+}
+
+void shuf__permute_options(int argc, char **argv, shuf_permutation *permutation,
+                           struct shuf__output_options *options)
+{
+    static const struct argp_child children[] = {{&shuf__output_argp, 0, NULL, 6}, {0}};
+    static const struct argp argp = {
+        .children = children,
+        .options = option_table,
+        .parser = parse_permute_option,
+        .args_doc = "--n N --seed S",
+        .doc = "Computes a permutation of 0 to N - 1. Prints a summary, or writes the values with "
+               "--out."
+               "\vNumbers may be written 1000000, 1e6, 10M or 64Ki: see shufctl help units. With "
+               "--out -, standard output has only the values; --json then prints the summary on "
+               "standard error.\n",
+    };
+    struct parse parse = {.permutation = permutation, .output = options};
+    *permutation = (shuf_permutation){0};
+    *options = (struct shuf__output_options){0};
+    shuf__options_parse(&argp, argc, argv, &parse);
+}
+
+/* ---- the verb ---- */
 
 int shuf__verb_permute(int argc, char **argv)
 {

@@ -9,17 +9,80 @@
 #include "exit.h"
 #include "json.h"
 #include "socket.h"
+#include "start_command.h"
 #include "units.h"
 #include "user.h"
 #include "verbs.h"
-#include "wanted_sockets.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+/* ---- sockets that systemd should have made ---- */
+
+/* A file can be missing: if a daemon fails to start several times, systemd stops its socket and
+ * removes the file. */
+
+/* shufd@NAME.socket makes NAME.sock, and shufd.socket makes shufd.sock. */
+static bool find_path(const char *unit, struct sockaddr_un *address)
+{
+    char name[64];
+    const char *at = strchr(unit, '@');
+    if (sscanf(at ? at + 1 : unit, "%63[^.]", name) != 1 || strncmp(unit, "shufd", 5) != 0)
+        return false;
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    return snprintf(address->sun_path, sizeof address->sun_path, "%s/%s.sock",
+                    shuf__socket_directory(), name) < (int)sizeof address->sun_path;
+}
+
+static bool has_path(const struct sockaddr_un *addresses, size_t count, const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(addresses[i].sun_path, path) == 0)
+            return true;
+    return false;
+}
+
+static size_t add_of_folder(size_t folder, struct sockaddr_un *addresses, size_t count, size_t most)
+{
+    char path[SHUF__UNIT_PATH];
+    const struct dirent *entry;
+    shuf__unit_path(path, folder, "shufd.target.wants");
+    DIR *directory = opendir(path);
+    while (directory && count < most && (entry = readdir(directory)) != NULL)
+        if (strstr(entry->d_name, ".socket") && !shuf__unit_is_masked(entry->d_name) &&
+            find_path(entry->d_name, &addresses[count]) &&
+            !has_path(addresses, count, addresses[count].sun_path))
+            count++;
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+/* Sockets outside /run/shufd have no units, except in tests. */
+static bool have_units(void)
+{
+    return getenv("SHUFD_UNITS") || strcmp(shuf__socket_directory(), SHUF__SOCKET_DIRECTORY) == 0;
+}
+
+/* Without an enabled target, an operator may run single sockets. */
+static size_t add_wanted_sockets(struct sockaddr_un *addresses, size_t count, size_t most)
+{
+    if (!have_units() || !shuf__units_are_enabled())
+        return count;
+    for (size_t i = 0; i < SHUF__UNIT_FOLDERS; i++)
+        count = add_of_folder(i, addresses, count, most);
+    return count;
+}
+
+/* ---- the daemons ---- */
 
 static bool has_own_memory(const shuf_daemon *d)
 {
@@ -322,7 +385,7 @@ static size_t find_daemons(struct sockaddr_un sockets[MOST_DAEMONS])
     struct shuf__error ignored;
     size_t count = shuf__socket_list("", sockets, MOST_DAEMONS - 1);
     if (count > 0)
-        count = shuf__wanted_sockets_add(sockets, count, MOST_DAEMONS - 1);
+        count = add_wanted_sockets(sockets, count, MOST_DAEMONS - 1);
     if (shuf__socket_address(NULL, SHUF__SOCKET_CONNECT, &own, &ignored) != SHUF_OK ||
         access(own.sun_path, F_OK) != 0)
         return count;

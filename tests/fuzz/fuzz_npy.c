@@ -5,7 +5,7 @@
  */
 #include "error.h"
 #include "fuzz.h"
-#include "npy_read.h"
+#include "npy.h"
 
 /* The line is printed as shuf__fail_with() does: it may quote the file. */
 static void check_why(char why[SHUF__NPY_WHY])

@@ -4,13 +4,13 @@
  * line, or returns a request that the library accepts. The linker's --wrap replaces exit() and
  * functions of argp, so that the target goes on with the next input instead of ending the process.
  */
-#include "draw_options.h"
 #include "error.h"
 #include "fuzz.h"
-#include "index_options.h"
-#include "permute_options.h"
 #include "program.h"
 #include "shuffle_options.h"
+#include "verb_draw.h"
+#include "verb_index.h"
+#include "verb_permute.h"
 
 #include <argp.h>
 #include <setjmp.h>

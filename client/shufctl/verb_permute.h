@@ -2,8 +2,8 @@
  *
  * The command line of `shufctl permute`, parsed and checked.
  */
-#ifndef SHUF__PERMUTE_OPTIONS_H
-#define SHUF__PERMUTE_OPTIONS_H
+#ifndef SHUF__VERB_PERMUTE_H
+#define SHUF__VERB_PERMUTE_H
 
 #include "output_options.h"
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * See seed_or_key.h.
+ * See order_options.h.
  */
-#include "seed_or_key.h"
+#include "order_options.h"
 
 #include "json.h"
+#include "option_parse.h"
 #include "option_values.h"
-#include "print_key.h"
 #include "request.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 static bool is_key(const char *key)
 {
@@ -58,4 +62,39 @@ void shuf__json_seed(json_t *object, const char *key, uint64_t seed)
         shuf__json_text(object, "key", key);
     else
         shuf__json_decimal(object, "seed", seed);
+}
+
+/* ---- the algorithm ---- */
+
+const char *shuf__algorithm_option(struct argp_state *state, const char *text)
+{
+    char expected[SHUF__ALGORITHM_LIST];
+    struct shuf__error error;
+    enum shuf_algorithm algorithm;
+    if (!*text) /* libshuf would take the default */
+        shuf__option_fail(state, EX_USAGE, "--algorithm \"\": expected %s",
+                          shuf__algorithm_list(expected));
+    if (shuf__algorithm_parse(text, &algorithm, &error))
+        shuf__option_fail(state, EX_USAGE, "%s", error.text);
+    return text;
+}
+
+/* ---- printing a key ---- */
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+static bool has_colours(FILE *to)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(fileno(to)) && !is_set("NO_COLOR") && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+void shuf__print_key(FILE *to, const char *key)
+{
+    const bool bold = has_colours(to);
+    fprintf(to, "%s%-12s%s", bold ? "\033[1m" : "", key, bold ? "\033[0m" : "");
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options --seed and --key. One of them selects the permutation or the stream of a request: by
- * a number, or by the name of a key of the daemon.
+ * The options that several verbs have to select an order: --seed or --key, which selects it by a
+ * number or by the name of a key of the daemon, and --algorithm.
  */
-#ifndef SHUF__SEED_OR_KEY_H
-#define SHUF__SEED_OR_KEY_H
+#ifndef SHUF__ORDER_OPTIONS_H
+#define SHUF__ORDER_OPTIONS_H
+
+#include "algorithm.h"
 
 #include <argp.h>
 #include <jansson.h>
@@ -36,5 +38,17 @@ void shuf__print_seed(FILE *to, const char *key, uint64_t seed);
 
 /* The field "seed" or "key". */
 void shuf__json_seed(json_t *object, const char *key, uint64_t seed);
+
+/* ---- the algorithm ---- */
+
+/* The value of --algorithm, whose argument in the help is SHUF__ALGORITHM_CHOICES. Ends the process
+ * if it is empty; libshuf checks the name. */
+const char *shuf__algorithm_option(struct argp_state *state, const char *text);
+
+/* ---- printing a key ---- */
+
+/* Prints the key of a line that a person reads, and blanks up to the column of the values. The key
+ * is bold on a terminal, unless NO_COLOR is set. */
+void shuf__print_key(FILE *to, const char *key);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The command lines of `shufctl gauss` and `shufctl uniform`, parsed and checked.
  */
-#ifndef SHUF__DRAW_OPTIONS_H
-#define SHUF__DRAW_OPTIONS_H
+#ifndef SHUF__VERB_DRAW_H
+#define SHUF__VERB_DRAW_H
 
 #include "output_options.h"
 

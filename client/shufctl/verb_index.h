@@ -3,8 +3,8 @@
  * The command line of `shufctl index`, parsed and checked, and the list of positions or values from
  * the command line or standard input.
  */
-#ifndef SHUF__INDEX_OPTIONS_H
-#define SHUF__INDEX_OPTIONS_H
+#ifndef SHUF__VERB_INDEX_H
+#define SHUF__VERB_INDEX_H
 
 #include "daemon_options.h"
 #include "output_options.h"
