@@ -399,8 +399,8 @@ static void overflow_uid_has_no_rights(void **state)
         child_send(daemon.channel, 0);
     }
     child_join(&daemon);
-    struct harness *prepared = &h;
-    assert_int_equal(stop((void **)&prepared), 0);
+    void *prepared = &h;
+    assert_int_equal(stop(&prepared), 0);
     if (!started)
         skip();
 }
