@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells the failures of the system from those of an object, such as a missing file.
+ * Causes of failures: those of the system, those of an object such as a missing file, and those of
+ * the sandbox of a unit.
  */
 #ifndef SHUF__CAUSE_H
 #define SHUF__CAUSE_H
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +21,22 @@ extern "C" {
 static inline bool shuf__is_system_failure(int cause)
 {
     return cause == ENOMEM || cause == EMFILE || cause == ENFILE || cause == EIO;
+}
+
+/* Whether this process is the service of a unit: systemd sets the variable for each service. */
+static inline bool shuf__is_in_unit(void)
+{
+    return getenv("INVOCATION_ID") != NULL;
+}
+
+/* Advice to append to a failure at this path: "", or that the sandbox of the unit may hide it. */
+static inline const char *shuf__advice_of_sandbox(const char *path)
+{
+    static const char *const hidden[] = {"/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"};
+    for (size_t i = 0; shuf__is_in_unit() && i < sizeof hidden / sizeof *hidden; i++)
+        if (strncmp(path, hidden[i], strlen(hidden[i])) == 0)
+            return "; the unit may hide it (ProtectHome=, PrivateTmp=), so use a path below /etc";
+    return "";
 }
 
 #ifdef __cplusplus

@@ -4,9 +4,9 @@
  */
 #include "membership.h"
 
-#include "cause.h"
 #include "privilege.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -70,7 +70,10 @@ static int look_up_group(const char *name, gid_t *group, bool *found)
     free(buffer);
     if (cause == ERANGE)
         return ENOMEM;
-    return shuf__is_system_failure(cause) ? cause : 0; /* others: no such group, getgrnam_r(3) */
+    /* These mean that there is no such group, getgrnam_r(3). Others come from a directory service
+     * that does not answer. */
+    const bool is_missing = cause == ENOENT || cause == ESRCH || cause == EBADF || cause == EPERM;
+    return is_missing ? 0 : cause;
 }
 
 int shuf__find_group(const char *name, gid_t *group)

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "cause.h"
 #include "comment.h"
 #include "endpoint.h"
 #include "nearest.h"
@@ -332,8 +333,9 @@ static shuf_status open_regular(const char *path, FILE **file, struct shuf__erro
     *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (*file)
         return SHUF_OK;
-    shuf__fail(error, SHUF_IO, "configuration %.128s: %s; expected a file that uid %u may read",
-               *path ? path : "''", strerror(errno), (unsigned)geteuid());
+    shuf__fail(error, SHUF_IO, "configuration %.128s: %s; expected a file that uid %u may read%s",
+               *path ? path : "''", strerror(errno), (unsigned)geteuid(),
+               shuf__advice_of_sandbox(path));
     if (fd >= 0)
         close(fd);
     return error->status;

@@ -4,6 +4,7 @@
  */
 #include "remedy.h"
 
+#include "cause.h"
 #include "config/config.h"
 
 #include <errno.h>
@@ -13,18 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* systemd sets this variable for each service. */
-static bool is_in_unit(void)
-{
-    return getenv("INVOCATION_ID") != NULL;
-}
-
 /* RestrictAddressFamilies= of the unit refuses the family. */
 const char *shuf__remedy_of_port(int cause)
 {
     if (cause == EADDRINUSE)
         return "; another program listens there, so choose another port";
-    return cause == EAFNOSUPPORT && is_in_unit()
+    return cause == EAFNOSUPPORT && shuf__is_in_unit()
                ? "; its unit needs the drop-in metrics-port.conf, see shufd.service(8)"
                : "";
 }
@@ -47,9 +42,13 @@ static void write_permission(const char *path, char text[SHUF__REMEDY])
 void shuf__remedy_of_file(int cause, const char *path, char text[SHUF__REMEDY])
 {
     text[0] = '\0';
-    if (cause == EACCES)
+    const char *advice = shuf__advice_of_sandbox(path);
+    if ((cause == EACCES || cause == ENOENT) && *advice)
+        snprintf(text, SHUF__REMEDY, "%s", advice);
+    else if (cause == EACCES)
         write_permission(path, text);
-    else if (cause == EROFS && is_in_unit()) /* ProtectSystem= makes all directories read-only */
+    else if (cause == EROFS &&
+             shuf__is_in_unit()) /* ProtectSystem= makes all directories read-only */
         strcpy(text, "; its unit needs ReadWritePaths=, or write to /run/shufd-metrics with the "
                      "drop-in metrics-file.conf");
 }

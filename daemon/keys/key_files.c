@@ -4,6 +4,7 @@
  */
 #include "key_files.h"
 
+#include "cause.h"
 #include "membership.h"
 #include "privilege.h"
 
@@ -198,8 +199,9 @@ static shuf_status read_key(const struct reading *r, const char *name)
 
 static shuf_status fail_directory(struct shuf__error *error, const char *directory)
 {
-    return shuf__fail(error, SHUF_IO, "keys %.128s: %s; expected a directory that uid %u may read",
-                      directory, strerror(errno), (unsigned)geteuid());
+    return shuf__fail(error, SHUF_IO,
+                      "keys %.128s: %s; expected a directory that uid %u may read%s", directory,
+                      strerror(errno), (unsigned)geteuid(), shuf__advice_of_sandbox(directory));
 }
 
 static shuf_status read_all(const struct reading *r, DIR *directory)

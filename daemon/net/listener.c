@@ -244,8 +244,8 @@ static bool is_at_path(const struct shuf__listener *listener)
 
 bool shuf__listener_is_at_path(const struct shuf__listener *listener)
 {
-    if (listener->inode == 0) /* a passed socket with a path, but without its file */
-        return !listener->is_passed || !listener->address.sun_path[0];
+    if (listener->inode == 0) /* a passed socket whose file the sandbox of the daemon hides */
+        return true;
     return is_at_path(listener);
 }
 

@@ -122,7 +122,8 @@ def test_sampler_resumes_at_every_step(client, world, drop_last):
                 batches = shufd.torch.BatchSampler(resumed, 4, False)
                 batches.load_state_dict(state)
                 assert batches.state_dict() == state
-                assert sum(batches, []) == whole[step:]
+                following = list(make_sampler(client, n, world, rank, drop_last, epoch=3))
+                assert sum(batches, []) == (whole[step:] if step < len(whole) else following)
             else:
                 resumed.load_state_dict(state)
                 resumed.set_epoch(state["epoch"])
@@ -195,6 +196,7 @@ def test_resume_with_other_world_sizes(daemon, n, runs, last):
         if state:
             for sampler in samplers:
                 sampler.load_state_dict(state)
+                sampler.set_epoch(1)  # of an ended epoch nothing is left
         columns = [list(itertools.islice(sampler, steps)) for sampler in samplers]
         seen += [i for row in zip(*columns) for i in row]
         state = samplers[0].state_dict(used=len(columns[0]))
@@ -424,7 +426,8 @@ def test_random_sampler_resumes(client, replacement, num_samples):
         state = sampler.state_dict(used=step)
         resumed = make()
         resumed.load_state_dict(state)
-        assert list(resumed) == whole[step:] and list(resumed) == following
+        assert step == num_samples or list(resumed) == whole[step:]
+        assert list(resumed) == following
 
 
 @pytest.mark.parametrize("num_samples", [7, 10, 11, 25, 30])
@@ -502,6 +505,20 @@ def test_state_while_another_iteration_runs(client):
         del outer
         sampler.set_epoch(0)
         assert [*itertools.islice(sampler, 8)] == head and sampler.state_dict(used=8)["position"] == 8
+
+
+def test_a_pass_after_the_selected_epoch_does_not_count(client):
+    """A job measures its accuracy by a pass over the same loader. A RandomSampler goes on by an epoch."""
+    sampler = shufd.torch.RandomSampler(range(40), seed=3, client=client)
+    loader = torch.utils.data.DataLoader(range(40), batch_size=4, sampler=sampler)
+    sampler.set_epoch(5)
+    assert len([*loader]) == 10
+    assert sampler.state_dict(used=40)["epoch"] == 5
+    assert len([*loader]) == 10
+    with pytest.raises(shufd.Invalid, match="an iteration after epoch 5, .* has gone on to epoch 6"):
+        sampler.state_dict(used=40)
+    sampler.set_epoch(6)
+    assert len([*loader]) == 10 and sampler.state_dict(used=40)["epoch"] == 6
 
 
 def test_many_samples_of_a_short_dataset(client):
@@ -807,7 +824,7 @@ def test_copies_of_random_samplers(client):
         assert head + list(other) == client.permute(100, 3).tolist()
         assert list(other) == client.permute(100, 3, 1).tolist()
     sampler.load_state_dict({**state, "position": 100})
-    assert list(copy.copy(sampler)) == [] and sampler.epoch == 1
+    assert list(copy.copy(sampler)) == client.permute(100, 3, 1).tolist() and sampler.epoch == 1
 
 
 def test_next_epoch_is_prefetched(client):
@@ -883,7 +900,8 @@ def test_iterations_without_set_epoch_repeat_the_epoch(client):
         assert [int(batch) for batch in loader] == whole
     resumed = make_sampler(client, 100, 2, 1)
     resumed.load_state_dict(sampler.state_dict(used=50))
-    assert list(resumed) == [] and list(resumed) == whole
+    following = list(make_sampler(client, 100, 2, 1, epoch=1))
+    assert list(resumed) == following and list(resumed) == following
 
 
 def test_epoch_continues_after_killed_daemon(killable_daemon):

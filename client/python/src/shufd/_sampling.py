@@ -201,6 +201,7 @@ class Resumable:
         self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
         self._counted: int | None = None  # by a framework that sets the epoch by itself: its number of this epoch
         self._shift = 0  # from such numbers to epochs
+        self._selected: int | None = None  # by the last set_epoch() of the job
         self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
         self._following_place: weakref.ref[_Place] | None = None  # of the iteration that was made last
@@ -237,12 +238,15 @@ class Resumable:
                     return
             self._counted, epoch = None if is_selected else epoch, (epoch + self._shift) % 2**64
         self._begun = []
-        if epoch != self._epoch or self._resume is None or _frameworks.resets_node():
+        if epoch != self._epoch:
             self._move(epoch, 0)
+        elif self._resume is None or _frameworks.resets_node():
+            self._resume = 0  # the cursor stays: Lightning calls this after workers have drawn
         n = len(self._data)
         if self._resume and n != self.n:
             raise _errors.Invalid(f"dataset: length {n}: expected {self.n}, the length of the loaded state")
         self._n, self._is_set, self._later = n, True, None
+        self._selected = None if is_counted else epoch
         self._counted = self._counted if is_counted else None
 
     @property
@@ -272,6 +276,8 @@ class Resumable:
         self._cursor = None  # its lease ends before the next one begins
         if self._resume is None:
             self._move(self._next(), 0)
+        elif self._is_end(self._resume) and not self._is_set:
+            self._move((self._epoch + 1) % 2**64 if self._later is None else self._next(), 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
         cursor.description = self._description()
         if self._is_loaded or not _frameworks.is_discarded():
@@ -351,6 +357,11 @@ class Resumable:
                 "sampler: another iteration began before the last one has ended, so the place is ambiguous: use a second "
                 "sampler to look at data, or call set_epoch() before the iteration that counts"
             )
+        if used is not None and self._selected not in (None, self._epoch):
+            raise _errors.Invalid(
+                f"sampler: an iteration after epoch {self._selected}, which set_epoch() selected, has gone on to epoch "
+                f"{self._epoch}: use a second sampler to look at data, or call set_epoch() before each iteration"
+            )
         if used is not None:
             position = self._position_of(integer("used", used))
         else:
@@ -380,8 +391,8 @@ class Resumable:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Lets the next iteration continue at the place of a state, which any number of ranks may have
-        saved. Takes constant time. If the state is at the end of its epoch, this iteration is empty, `epoch` is
-        the next epoch, and set_epoch() selects it. A later epoch that set_epoch() has selected already
+        saved. Takes constant time. If the state is at the end of its epoch, this iteration and `epoch` are the next
+        epoch, but set_epoch() with the ended epoch makes it empty. A later epoch that set_epoch() has selected already
         stays. If the state is before the end, the later epoch follows after the rest of this one.
         Fails with Invalid for a state of other data, seed, algorithm or class."""
         kept, self._n = self._n, len(self._data)
@@ -390,7 +401,7 @@ class Resumable:
         except _errors.Invalid:
             self._n = kept
             raise
-        self._begun = []
+        self._begun, self._selected = [], None
         if self._counted is not None:  # the number of a framework selects nothing
             following = (epoch + self._is_end(position)) % 2**64
             self._shift = following - self._counted
@@ -404,8 +415,7 @@ class Resumable:
 
     def __getstate__(self) -> dict[str, Any]:
         """Once an iteration has begun, copies begin the one that follows: only state_dict() knows what is used."""
-        resume = self._resume if self._cursor is None else None
-        return {**self.__dict__, "_resume": resume, "_cursor": None, "_following_place": None, "_begun": []}
+        return {**self.__dict__, "_cursor": None, "_following_place": None, "_begun": []}
 
 
 class _Place:
