@@ -990,6 +990,7 @@ def test_wrong_states_are_refused(daemon):
             with pytest.raises(shufd.Invalid, match=r"state: .*: expected a dict of state_dict\(\)"):
                 loads.load_state_dict(wrong)
     sampler.load_state_dict({**state, "position": 1001})
+    sampler.set_epoch(state["epoch"])
     assert list(sampler) == []
 
 

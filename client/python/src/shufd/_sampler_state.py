@@ -9,7 +9,7 @@ from . import _errors
 from ._arguments import integer, shown, u64
 
 if TYPE_CHECKING:
-    from ._sampling import Epoch
+    from ._orders import Epoch
 
 VERSION = 1
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _client, _errors, _sampling, default_client
+from . import _client, _errors, _orders, _sampling, default_client
 from ._arguments import seed_of, u64
 from ._device import DeviceArray
 from ._names import dir_of
-from ._sampling import Epoch, Read
+from ._orders import Epoch, Read
 from .random import RecordGenerator
 
 __all__ = ["IndexSampler", "permutation"]
@@ -100,9 +100,9 @@ class IndexSampler:
                 return self._orders[epoch]
             client = self._client = self._client or default_client()
             self._orders = dict([*self._orders.items()][-1:])
-            order = _sampling.order_of(client, self._order(epoch))
+            order = _orders.order_of(client, self._order(epoch))
             self._orders = {**self._orders, epoch: order}
-            _sampling.prefetch(client, self._order(epoch + 1))
+            _orders.prefetch(client, self._order(epoch + 1))
             return order
 
     def __len__(self) -> int:

@@ -30,12 +30,13 @@ from typing import Any, Iterator, Sized
 import numpy as np
 import torch.utils.data
 
-from . import _client, _connect_rank, _errors, _frameworks, _sampler_state, _sampling, _verify, default_client
+from . import _client, _connect_rank, _errors, _frameworks, _orders, _sampler_state, _sampling, _verify, default_client
 from ._arguments import flag, integer, seed_of, shown, u64
 from ._global_shuffle import global_shuffle
 from ._names import advise_arguments, dir_of
+from ._orders import Epoch, Indices, Read
 from ._ranks import in_worker, launched_ranks, rank_and_world
-from ._sampling import Cursor, Epoch, Indices, Read, Share
+from ._sampling import Cursor, Share
 from ._shuf import ffi, lib
 from .random import ReplacementGenerator
 
@@ -136,11 +137,11 @@ class DistributedSampler(_sampling.Resumable, torch.utils.data.distributed.Distr
             _verify.check_once(self, self.num_replicas)
             self._must_check = False
         if len(share) == 0:
-            return Cursor(share, _sampling.nothing)
+            return Cursor(share, _orders.nothing)
         if self._client is None:
             self._client = _connect_rank(self.num_replicas) if self.num_replicas > 1 else default_client()
-        cursor = Cursor(share, _sampling.order_of(self._client, order))
-        _sampling.prefetch(self._client, self._order(self._epoch + 1))
+        cursor = Cursor(share, _orders.order_of(self._client, order))
+        _orders.prefetch(self._client, self._order(self._epoch + 1))
         return cursor
 
     def _description(self) -> dict[str, Any]:
@@ -254,7 +255,7 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
             self._must_check = False
         share = self._share(start)
         if len(share) == 0:
-            return Cursor(share, _sampling.nothing)
+            return Cursor(share, _orders.nothing)
         order = self._draws(self._order()) if self.replacement else self._passes(self._order(), start)
         return Cursor(share, order, ranks)
 
@@ -293,9 +294,9 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
             return dataclasses.replace(order, epoch=(order.epoch * passes + number) % 2**64)
 
         def turn_to(number: int) -> None:
-            current[:] = number, _sampling.order_of(client, of(number))
+            current[:] = number, _orders.order_of(client, of(number))
             if is_last_known or number + 1 < passes:
-                _sampling.prefetch(client, of(number + 1))
+                _orders.prefetch(client, of(number + 1))
 
         def read(first: int, count: int, stride: int) -> Indices:
             parts: list[Indices] = []
