@@ -83,6 +83,16 @@ def is_dispatched() -> bool:
     return framework == "DataLoaderDispatcher" and ranks_of(owner) > 1
 
 
+def skips_batches() -> bool:
+    """Whether accelerate leaves out the first batches of the caller's order, to continue an epoch."""
+    for frame in _frames():
+        if frame.f_globals.get("__name__") == "accelerate.data_loader":
+            owner: Any = frame.f_locals.get("self")
+            if type(owner).__name__ == "SkipBatchSampler" and owner.skip_batches > 0:
+                return True
+    return False
+
+
 def resets_node() -> bool:
     """Whether a SamplerWrapper of torchdata.nodes begins its sampler again, without a state."""
     for frame in _frames():

@@ -249,6 +249,11 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                 "sampler: shufd.torch.RandomSampler: Lightning would draw the whole order at once, and may shuffle it "
                 "again; use shufd.torch.DistributedSampler(dataset, seed=...)"
             )
+        if self._selected is None and self._counted is None and not self._is_loaded and _frameworks.skips_batches():
+            raise _errors.Invalid(
+                "sampler: accelerate continues an epoch, which it does not tell this sampler: call its set_epoch() before "
+                "skip_first_batches(), or in the Trainer add the callback of docs/loaders.md"
+            )
         ranks = _frameworks.ranks_of(owner)
         if self._must_check and framework not in ("", "DataLoaderDispatcher"):
             _verify.check_once(self, ranks)

@@ -156,6 +156,20 @@ def accelerate_dispatched_state():
     return []
 
 
+def accelerate_skips(selects):
+    """The rest of epoch 1 after a batch of each rank."""
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True)
+    sampler = shufd.torch.RandomSampler(range(N), seed=7)
+    loader = accelerator.prepare(torch.utils.data.DataLoader(Numbers(), batch_size=5, sampler=sampler))
+    if selects:
+        sampler.set_epoch(1)
+    rest = [int(i) for batch in accelerator.skip_first_batches(loader, 1) for i in batch["x"]]
+    accelerator.wait_for_everyone()
+    return [rest]
+
+
 def streams_in_workers():
     """Each worker of each rank has a copy of the sampler."""
     if not torch.distributed.is_initialized():

@@ -299,6 +299,74 @@ def test_a_batch_sampler_that_passes_the_epoch_on(client):
     assert (rest, whole) == (client.permute(12, 7, 5).tolist()[8:], client.permute(12, 7, 6).tolist())
 
 
+def test_accelerate_continues_the_selected_epoch(daemon, client):
+    """On several ranks its wrappers hide the sampler from its own set_epoch()."""
+    (told, untold), _ = run(daemon, ("accelerate_skips", {"selects": True}), ("accelerate_skips", {"selects": False}))
+    order = client.permute(20, 7, 1).tolist()
+    assert [result["epochs"] for result in told] == [[by_batches(order, rank, 5)[5:]] for rank in range(2)]
+    assert all("call its set_epoch() before skip_first_batches()" in result["error"] for result in untold)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_lightning_saves_the_sampler_in_a_data_module(daemon, client, monkeypatch, tmp_path, workers):
+    """Lightning makes the iterator of a loader, whose workers draw at once, before it calls set_epoch()."""
+    import lightning
+
+    monkeypatch.setenv("SHUFD_SOCKET", daemon.socket)
+
+    class Values(torch.utils.data.Dataset):
+        def __len__(self):
+            return 20
+
+        def __getitem__(self, i):
+            return torch.tensor([float(i)])
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.seen, self.steps = torch.nn.Linear(1, 1), {}, 0
+
+        def on_train_epoch_start(self):
+            self.steps = 0
+
+        def training_step(self, batch, index):
+            self.steps += 1
+            self.seen.setdefault(self.current_epoch, []).extend(batch.flatten().int().tolist())
+            return self.layer(batch).mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.0)
+
+    class Samples(lightning.LightningDataModule):
+        saved = None
+
+        def train_dataloader(self):
+            self.sampler = shufd.torch.DistributedSampler(Values(), seed=7)
+            if self.saved:
+                self.sampler.load_state_dict(self.saved)
+            return torch.utils.data.DataLoader(Values(), batch_size=5, sampler=self.sampler, num_workers=workers)
+
+        def state_dict(self):
+            return {"sampler": self.sampler.state_dict(used=self.trainer.model.steps * 5)}
+
+        def load_state_dict(self, state):
+            self.saved = state["sampler"]
+
+    def fit(epochs, **more):
+        module = Module()
+        keep = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path, filename="{epoch}", save_top_k=-1)
+        trainer = lightning.Trainer(
+            accelerator="cpu", devices=1, max_epochs=epochs, logger=False, enable_progress_bar=False, enable_model_summary=False,
+            callbacks=[keep],
+        )  # fmt: skip
+        trainer.fit(module, datamodule=Samples(), **more)
+        return module.seen
+
+    orders = [client.permute(20, 7, epoch).tolist() for epoch in range(4)]
+    assert fit(2) == dict(enumerate(orders[:2]))
+    assert fit(4, ckpt_path=tmp_path / "epoch=1.ckpt") == {2: orders[2], 3: orders[3]}
+
+
 def test_accelerate_reads_ahead(client):
     import accelerate
 
