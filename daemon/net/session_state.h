@@ -68,8 +68,8 @@ struct shuf__session {
     struct shuf__client client;
     struct shuf__lease_list leases;
     int fd;
-    uv_timer_t deadline; /* for the rest of a frame, for the client to close, or to look again whether
-                            it has read */
+    uv_timer_t deadline; /* for the rest of a frame, for the client to close, or to look again
+                            whether it has read */
     uint32_t watched;    /* the events of the socket that `ready` watches */
     unsigned refs;       /* number of open handles, running fetches, and functions that use it */
     enum shuf__session_state state;

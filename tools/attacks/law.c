@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The law of single values of the stream box-muller f32, near a value V. The program goes through
- * all radii of words from 2^4 on, which leaves out the largest, and all cosines and sines with their probabilities, and computes
+ * all radii of words from 2^4 on, which leaves out the largest, and all cosines and sines with
+ * their probabilities, and computes
  *
  *   - the probabilities of CELLS neighbouring floats, as if the last step did not spread values;
  *   - the probabilities of WINDOWS floats with the factor `grow` of this step: the mean over its

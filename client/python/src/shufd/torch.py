@@ -170,8 +170,9 @@ class RandomSampler(_sampling.Resumable, torch.utils.data.Sampler):
                    set_epoch(), the sampler keeps its seed. accelerate sets the same generator on all ranks. A job that
                    resumes by counting steps, as the HF Trainer does, needs a seed
     seed           -2^63 to 2^64 - 1, as in DistributedSampler. Without a seed and a generator, the seeds come from
-                   torch's default generator, so torch.manual_seed() decides them. After set_epoch() the seed is
-                   torch.initial_seed(), so two such samplers of one length have equal orders. In a job of several
+                   torch's default generator, so torch.manual_seed() decides them. set_epoch() keeps the
+                   seed of an iteration before, or else takes torch.initial_seed(), so that two such samplers of one
+                   length may have equal orders. In a job of several
                    ranks no seed is refused, because the ranks would draw different orders
     client, algorithm
                    as in DistributedSampler
