@@ -131,14 +131,18 @@ static int print_completion(const struct argp *parser, const char *shell)
 
 /* OpenMP's threads spin while they wait, except if the environment forbids it before the program
  * starts. On a machine with busy processors, spinning makes the CPU backend and other programs many
- * times slower. So shufd executes itself again with that environment. If this fails, it serves
- * anyway. */
-static void forbid_spinning(char **argv)
+ * times slower. A size of their stacks in the environment may be too small. So shufd executes
+ * itself again with a right environment. If this fails, it serves anyway. */
+static void set_environment(char **argv)
 {
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length < 0 || getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1))
+    const bool has_stack = getenv("OMP_STACKSIZE") || getenv("GOMP_STACKSIZE");
+    if (length < 0 || (getenv("OMP_WAIT_POLICY") && !has_stack) ||
+        setenv("OMP_WAIT_POLICY", "passive", 0))
         return;
+    unsetenv("OMP_STACKSIZE");
+    unsetenv("GOMP_STACKSIZE");
     path[length] = '\0';
     execv(path, argv);
 }
@@ -232,7 +236,7 @@ int main(int argc, char **argv)
     }
     if (arguments.check)
         return check(&config, &log);
-    forbid_spinning(argv);
+    set_environment(argv);
     signal(SIGPIPE, SIG_IGN);
     return shuf__server_run(&config, &log);
 }

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -700,6 +701,22 @@ static void test_low_limits_are_explained(void **state)
                                  "it with ulimit -s");
 }
 
+/* Stacks of this size are too small for the threads of OpenMP. */
+static void test_stacks_of_the_environment_are_ignored(void **state)
+{
+    (void)state;
+    struct harness h;
+    setenv("OMP_STACKSIZE", "16k", 1);
+    setenv("GOMP_STACKSIZE", "16", 1);
+    wire_start(&h, harness_backend, "");
+    unsetenv("OMP_STACKSIZE");
+    unsetenv("GOMP_STACKSIZE");
+    struct wire *w = wire_greet(&h);
+    wire_lease(w, 10000000, 7, wire_backend_transport(harness_backend));
+    wire_close(w);
+    assert_true(harness_stop(&h));
+}
+
 /* The least limit with metrics suffices for a lease and a reader of the metrics at a time. */
 static void serve_with_few_files(int channel, void *context)
 {
@@ -980,6 +997,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_foreign_lock_names_its_owner),
         cmocka_unit_test(test_foreign_socket_names_its_owner),
         cmocka_unit_test(test_low_limits_are_explained),
+        cmocka_unit_test(test_stacks_of_the_environment_are_ignored),
         cmocka_unit_test(test_least_files_include_those_of_metrics),
         cmocka_unit_test(test_file_size_is_raised_or_named),
         cmocka_unit_test(test_few_processes_are_explained),
