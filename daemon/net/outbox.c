@@ -84,6 +84,7 @@ enum shuf__outbox_state shuf__outbox_send(struct shuf__outbox *outbox, int fd)
                : errno == ETOOMANYREFS           ? SHUF__OUTBOX_UNLENT
                                                  : SHUF__OUTBOX_LOST;
     outbox->lent.allocation = NULL;
+    outbox->has_lent |= descriptor >= 0;
     note_sent(outbox, (size_t)sent);
     if (outbox->sent < outbox->size ||
         shuf__payload_next(&outbox->payload, &chunk, &size) != SHUF__PAYLOAD_END)

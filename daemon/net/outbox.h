@@ -19,6 +19,7 @@ struct shuf__lent {
 
 struct shuf__outbox {
     struct shuf__lent lent;
+    bool has_lent; /* a descriptor was sent on this connection */
     size_t sent, size;
     struct shuf__payload payload;
     uint8_t reply[SHUF__REPLY_MAX];

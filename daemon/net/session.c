@@ -23,6 +23,7 @@
 enum {
     HALF_CLOSED_MS = 1000, /* time in which the client should close */
     UNREAD_MS = 100,       /* between two looks at a client that has not read */
+    UNREAD_SMALL = 4096,   /* bytes in the kernel: more than a reply that refuses */
 };
 
 static void on_deadline(uv_timer_t *timer);
@@ -106,7 +107,8 @@ static void close_socket(struct shuf__session *session)
 static bool await_reader(struct shuf__session *session)
 {
     int unread = 0;
-    if (session->all->draining || ioctl(session->fd, SIOCOUTQ, &unread) != 0 || unread == 0)
+    const int small = session->outbox.has_lent ? 0 : UNREAD_SMALL;
+    if (session->all->draining || ioctl(session->fd, SIOCOUTQ, &unread) != 0 || unread <= small)
         return false;
     shutdown(session->fd, SHUT_RDWR);
     set_deadline(session, UNREAD_MS);

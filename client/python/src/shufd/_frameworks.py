@@ -93,11 +93,11 @@ def skips_batches() -> bool:
     return False
 
 
-def resets_node() -> bool:
-    """Whether a SamplerWrapper of torchdata.nodes begins its sampler again, without a state."""
+def resets_node(loads: bool) -> bool:
+    """Whether a SamplerWrapper of torchdata.nodes begins its sampler, from a state or without one."""
     for frame in _frames():
         if frame.f_globals.get("__name__") == "torchdata.nodes.adapters" and frame.f_code.co_name == "reset":
-            return frame.f_locals.get("initial_state") is None
+            return (frame.f_locals.get("initial_state") is not None) == loads
     return False
 
 

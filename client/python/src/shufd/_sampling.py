@@ -132,6 +132,7 @@ class Resumable:
         self._is_loaded = False  # load_state_dict() has selected the place of the next iteration
         self._counted: int | None = None  # by a framework that sets the epoch by itself: its number of this epoch
         self._shift = 0  # from such numbers to epochs
+        self._is_counted_by_node = False  # torchdata's wrapper has loaded the place, and selects the next epoch itself
         self._selected: int | None = None  # by the last set_epoch() of the job
         self._later: int | None = None  # an epoch that set_epoch() selected before an earlier one was loaded
         self._cursor: Cursor | None = None  # of the iteration that began last
@@ -171,7 +172,7 @@ class Resumable:
         self._begun = []
         if epoch != self._epoch:
             self._move(epoch, 0)
-        elif self._resume is None or _frameworks.resets_node():
+        elif self._resume is None or _frameworks.resets_node(loads=False):
             self._resume = 0  # the cursor stays: Lightning calls this after workers have drawn
         n = len(self._data)
         if self._resume and n != self.n:
@@ -207,7 +208,7 @@ class Resumable:
         self._cursor = None  # its lease ends before the next one begins
         if self._resume is None:
             self._move(self._next(), 0)
-        elif self._is_end(self._resume) and not self._is_set:
+        elif self._is_end(self._resume) and not (self._is_set or self._is_counted_by_node):
             self._move((self._epoch + 1) % 2**64 if self._later is None else self._next(), 0)
         self._cursor = cursor = self._cursor_from(self._resume or 0)
         cursor.description = self._description()
@@ -343,6 +344,7 @@ class Resumable:
         if not (self._is_set and later is not None and self._is_end(position)):
             self._move(epoch, position)  # StatefulDataLoader loads its state after set_epoch()
             self._is_loaded, self._later = True, later
+            self._is_counted_by_node = _frameworks.resets_node(loads=True)
 
     def __getstate__(self) -> dict[str, Any]:
         """Once an iteration has begun, copies begin the one that follows: only state_dict() knows what is used."""

@@ -71,6 +71,8 @@ class Rank:
     def begin(self, epoch):
         if epoch is not None:
             (self.sampler if self.case["sampler"] == "torch" else self.source).set_epoch(epoch)
+        # Nothing was drawn yet, or the place was selected, which nodes do themselves.
+        self.is_told = self.iterator is None or epoch is not None or self.case["loader"] == "nodes"
         self.iterator, self.used, self.has_ended = iter(self.loader), 0, False
 
     def draw(self, steps):
@@ -89,8 +91,9 @@ class Rank:
     def save(self):
         if not self.loads_sampler:
             state = self.loader.state_dict()
-        elif self.used == 0 and self.case["workers"] == 0:
-            state = self.source.state_dict()
+        elif self.used == 0 and self.case["workers"] == 0 and not self.has_ended:
+            # Without set_epoch() the place is the end of the last iteration until the next one has begun.
+            state = self.source.state_dict() if self.is_told else self.source.state_dict(used=10**9)
         else:
             # A loader that drops its last batch leaves indices, but its job is at the end of the epoch.
             state = self.source.state_dict(used=10**9 if self.has_ended else self.used)
@@ -129,11 +132,12 @@ class Record:
         self.size = case["num_samples"] or self.n
         self.batch_size, self.drops_last = case["batch_size"], case["drop_last"]
         self.epoch, self.current = 0, []
+        self.repeated = 0  # the epoch that a sampler without set_epoch() repeats
 
     def order(self):
         if not self.is_of_torch:
             passes = -(-self.size // self.n)
-            first = 0 if self.repeats else self.epoch * passes
+            first = self.repeated if self.repeats else self.epoch * passes
             return [i for k in range(passes) for i in shufd.permute(self.n, 7, first + k).tolist()][: self.size]
         sampler = torch.utils.data.DistributedSampler(range(self.n), 1, 0, seed=7)
         sampler.set_epoch(self.epoch)
@@ -151,10 +155,13 @@ class Record:
             assert count < self.size + 3 and set(self.current) == set(order)  # padding of up to 3 ranks
         self.epoch, self.current = self.epoch + 1, []
 
-    def add(self, indices, world, is_first, has_ended):
-        """An iteration. The first one of a job may be the empty rest of an epoch that was used up, or skip it."""
+    def add(self, indices, world, is_first, has_ended, loaded):
+        """An iteration. The first one of a job may be the empty rest of an epoch that was used up, or skip it. It has
+        the epoch that the sampler has loaded, which is not None."""
         if is_first and self.current and self.is_whole(world) and indices:
             self.end_epoch(world)
+        if is_first and loaded is not None:
+            self.repeated = loaded
         self.current += indices
         if has_ended and (self.current or not is_first):
             self.end_epoch(world)
@@ -187,14 +194,17 @@ def test_each_epoch_is_whole_and_in_order(daemon, case):
         case = {**case, "world": 1, "next_world": 1}
     else:
         case = {**case, "num_samples": None}
+    if case["n"] < 3:  # with drop_last, three ranks have no sample of such an epoch
+        case = {**case, "drop_last": False}
     if case["sampler"] == "torch":  # what torch's own samplers can do passes, too
         case = {**case, "loader": "StatefulDataLoader", "sets_epoch": True, "next_world": case["world"]}
     record, states, worlds = Record(case), None, [case["world"], case["next_world"]]
     for number, (iterations, steps) in enumerate([*case["stops"], (3, None)]):
         job = Job(case, worlds[number % 2], states, record.epoch)
+        loaded = job.ranks[0].sampler.epoch if states is not None and job.ranks[0].loads_sampler else None
         for iteration, most in enumerate([None] * iterations + [steps] * (steps is not None)):
             indices = job.iterate(most)
-            record.add(indices, len(job.ranks), states is not None and iteration == 0, job.ranks[0].has_ended)
+            record.add(indices, len(job.ranks), states is not None and iteration == 0, job.ranks[0].has_ended, loaded)
         if iterations == 0 and steps is None:
             continue  # the job has done nothing, and saves nothing
         states = job.save()
