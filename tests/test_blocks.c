@@ -133,7 +133,7 @@ static void many_blocks_are_freed_in_steps(void **state)
     for (unsigned i = 0; i < COUNT; i++)
         close(fd[i]);
     wire_send_release_all(w);
-    Shuf__Status status = SHUF__STATUS__INIT; /* sent now, so that it is handled after one step */
+    Shuf__Status status = SHUF__STATUS__INIT; /* sent now: the daemon handles it after a step */
     Shuf__Request request = SHUF__REQUEST__INIT;
     request.body_case = SHUF__REQUEST__BODY_STATUS;
     request.status = &status;
