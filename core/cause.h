@@ -35,7 +35,7 @@ static inline const char *shuf__advice_of_sandbox(const char *path)
     static const char *const hidden[] = {"/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"};
     for (size_t i = 0; shuf__is_in_unit() && i < sizeof hidden / sizeof *hidden; i++)
         if (strncmp(path, hidden[i], strlen(hidden[i])) == 0)
-            return "; the unit may hide it (ProtectHome=, PrivateTmp=), so use a path below /etc";
+            return "; the unit may hide it (ProtectHome=, PrivateTmp=): choose another directory";
     return "";
 }
 

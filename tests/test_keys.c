@@ -589,6 +589,9 @@ static void unreadable_files_name_the_user(void **state)
         skip();
     snprintf(keys, sizeof keys, "%s/keys", h->directory);
     check_as_other(h, "/keys: Permission denied; expected a directory that uid 65534 may read\n");
+    setenv("INVOCATION_ID", "1", 1); /* as in a unit, whose sandbox may hide /tmp */
+    check_as_other(h, "may read; the unit may hide it (ProtectHome=, PrivateTmp=): choose another");
+    unsetenv("INVOCATION_ID");
     assert_int_equal(chmod(keys, 0755), 0);
     check_as_other(h, ": Permission denied; expected a file that uid 65534 may read, as with chown "
                       "65534; a daemon of another user needs --keys= (no keys)\n");

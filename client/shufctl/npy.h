@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the header of NumPy's .npy format, version 1.0. The raw values follow it.
+ * The header of NumPy's .npy format: written in version 1.0, read in versions 1 to 3. The raw
+ * values follow it.
  */
 #ifndef SHUF__NPY_H
 #define SHUF__NPY_H
@@ -19,8 +20,8 @@ size_t shuf__npy_header(const shuf_shape *shape, bool batch, char out[SHUF__NPY_
 
 /* ---- reading ---- */
 
-/* Reads the header of an .npy file, versions 1 to 3. Each index of the first dimension selects one
- * record. The header gives the number and the size of the records. */
+/* Each index of the first dimension selects one record. The header gives the number and the size of
+ * the records. */
 
 enum {
     SHUF__NPY_FRONT = 12,         /* bytes that shuf__npy_begins() reads at most */

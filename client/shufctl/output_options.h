@@ -13,8 +13,6 @@
 
 /* ---- formats ---- */
 
-/* The formats of written values, and the file names that imply them. */
-
 enum shuf__format {
     SHUF__FORMAT_RAW,
     SHUF__FORMAT_NPY,

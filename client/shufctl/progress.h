@@ -33,8 +33,6 @@ void shuf__progress_observe(shuf *handle, unsigned reconnect_ms);
 
 /* ---- terminals ---- */
 
-/* The width of a terminal. */
-
 enum { SHUF__COLUMNS_MOST = 4096 };
 
 /* The columns of the terminal, 1 to SHUF__COLUMNS_MOST; 80 if it does not report them. */

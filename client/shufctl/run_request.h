@@ -13,15 +13,12 @@ int shuf__run_request(const struct shuf__output_options *options);
 
 /* ---- the head line ---- */
 
-/* The first values of a result in one line, for a person at a terminal. */
-
-/* Prints as many values as the terminal behind stdout has room for. Prints nothing if stdout is not
- * a terminal, or if the daemon does not have the values any more. */
+/* Prints the first values of a result in one line, as many values as the terminal behind stdout has
+ * room for. Prints nothing if stdout is not a terminal, or if the daemon does not have the values
+ * any more. */
 void shuf__head_line_print(shuf *daemon, const struct shuf__output_options *options);
 
 /* ---- leases ---- */
-
-/* Reads a result through a lease, for --transport. */
 
 struct shuf__lease_reading {
     shuf_lease lease; /* a copy; its data is no longer mapped. transport 0: no lease was taken */

@@ -47,8 +47,7 @@ void shuf__remedy_of_file(int cause, const char *path, char text[SHUF__REMEDY])
         snprintf(text, SHUF__REMEDY, "%s", advice);
     else if (cause == EACCES)
         write_permission(path, text);
-    else if (cause == EROFS &&
-             shuf__is_in_unit()) /* ProtectSystem= makes all directories read-only */
+    else if (cause == EROFS && shuf__is_in_unit()) /* by ProtectSystem= */
         strcpy(text, "; its unit needs ReadWritePaths=, or write to /run/shufd-metrics with the "
                      "drop-in metrics-file.conf");
 }

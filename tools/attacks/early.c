@@ -15,6 +15,7 @@
  *     attack-early [DRAWS]        by default 1000; at once
  */
 #include "shuf/stream.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,19 +23,6 @@
 #include <stdlib.h>
 
 enum { CELLS = 16, SEEDS = 4, NEIGHBOURS = 1000000, DEGREES = (CELLS - 1) * (CELLS - 1) };
-
-static uint32_t high(uint32_t a, uint32_t b)
-{
-    return (uint32_t)((uint64_t)a * b >> 32);
-}
-
-static uint32_t inverse(uint32_t factor)
-{
-    uint32_t x = factor;
-    for (int i = 0; i < 5; i++)
-        x *= 2 - factor * x;
-    return x;
-}
 
 /* The chi-squared statistic of independence. */
 static double chi_squared(double count[CELLS][CELLS], double draws)

@@ -10,6 +10,7 @@
  * which counts only, because more than 2^36 completions are too many
  */
 #include "shuf/gauss.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -62,19 +63,6 @@ static struct range words_of(double z, bool negative)
                       half = ldexpl(1, ilogb(z) - 53 + LOW_BITS);
     return (struct range){(int64_t)floorl(ldexpl(fraction - half, WORD)),
                           (int64_t)floorl(ldexpl(fraction + half, WORD))};
-}
-
-static uint32_t high(uint32_t a, uint32_t b)
-{
-    return (uint32_t)((uint64_t)a * b >> 32);
-}
-
-static uint32_t inverse(uint32_t factor)
-{
-    uint32_t x = factor;
-    for (int i = 0; i < 5; i++)
-        x *= 2 - factor * x;
-    return x;
 }
 
 /* Undoes all rounds, from the key words of the last one on. */

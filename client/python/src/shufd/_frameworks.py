@@ -24,8 +24,6 @@ _LOADERS = (
     *(f"{name}.{module}" for name in ("lightning.fabric", "lightning_fabric") for module in ("utilities.data", "wrappers")),
 )
 _STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
-
-
 _PACKAGE = os.path.dirname(__file__)
 
 
