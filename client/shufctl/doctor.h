@@ -54,12 +54,12 @@ void shuf__find_unit_state(struct shuf__finding *finding, const char *unit, FILE
 /* The check of where the daemon publishes its metrics. */
 void shuf__check_metrics(const struct shuf__patient *patient, struct shuf__finding *finding);
 
-/* Reads the beginning of ROOT/PATH as a string; false if it cannot be read. Ends the program
- * without memory or descriptors, or after an error of a device. */
 /* Opens a file that another user may have named or made. NULL: it is no file; to open a FIFO or a
  * device could wait or do harm. */
 FILE *shuf__patient_open(const char *path);
 
+/* Reads the beginning of ROOT/PATH as a string; false if it cannot be read. Ends the program
+ * without memory or descriptors, or after an error of a device. */
 bool shuf__patient_read(const struct shuf__patient *patient, const char *path, char *text,
                         size_t size);
 

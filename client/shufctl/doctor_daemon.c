@@ -4,6 +4,8 @@
  */
 #include "connect.h"
 #include "doctor.h"
+#include "error.h"
+#include "exit.h"
 #include "membership.h"
 #include "pid_namespace.h"
 #include "socket.h"
@@ -19,6 +21,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 static const uint64_t least_files = 4096, least_memory = UINT64_C(1) << 30;
@@ -139,9 +142,11 @@ static void check_socket(const struct shuf__patient *patient, struct shuf__findi
 static bool sees_process(const struct shuf__patient *patient)
 {
     char text[24] = "";
-    return shuf__shares_namespace(&patient->daemon) &&
-           readlink("/proc/self", text, sizeof text - 1) > 0 &&
-           strtol(text, NULL, 10) == (long)getpid();
+    if (!shuf__shares_namespace(&patient->daemon))
+        return false;
+    if (readlink("/proc/self", text, sizeof text - 1) < 0 && errno != ENOENT)
+        exit(shuf__fail_with(EX_OSERR, "doctor: /proc/self: %s", strerror(errno)));
+    return strtol(text, NULL, 10) == (long)getpid();
 }
 
 /* True if an installation has replaced or removed the program file of the daemon. Only root and the
