@@ -88,11 +88,16 @@ static void close_handles(struct shuf__server *server)
         close_handle(&server->signals[i]);
 }
 
-static void leave_without_device(void *context)
+static void leave(void *context)
 {
     struct shuf__server *server = context;
+    const struct shuf__textfile *file = &server->exports.file;
     shuf__log_sum_up(server->log);
-    shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
+    if (server->ended && file->is_writing)
+        shuf__log(server->log, SHUF__LOG_ERROR,
+                  "metrics_file %s: the last write has not ended; leaving without it", file->path);
+    else
+        shuf__log(server->log, SHUF__LOG_ERROR, "the device does not stop; leaving without it");
     shuf__listener_unlock(&server->listener); /* else the file of the lock would stay */
     shuf__keyring_close(&server->service.keyring);
     shuf__log_stop(server->log);
@@ -112,7 +117,7 @@ static void settle(struct shuf__server *server)
     if (!shuf__engine_is_idle(server->engine)) /* on_engine_idle() continues after the frees */
         return;
     server->ended = true;
-    shuf__end_guard_start(FORCED_END_MS, EX_SOFTWARE, leave_without_device, server);
+    shuf__end_guard_start(FORCED_END_MS, EX_SOFTWARE, leave, server);
     close_handles(server); /* waits for the thread that refuses connections */
     shuf__engine_stop(server->engine);
 }
@@ -136,7 +141,7 @@ static void on_workers_done(struct shuf__allocations *allocations)
 
 static void on_shutdown_timeout(uv_timer_t *timer)
 {
-    leave_without_device(timer->data);
+    leave(timer->data);
 }
 
 /* Sets the exit code and its cause. Only the first call has an effect. The last line of the log

@@ -59,6 +59,18 @@ static void run_write(uv_work_t *work)
 
 /* ---- on the loop's thread ---- */
 
+/* A disk may hang for as long as it likes: the loop goes on. */
+static void note_hang(struct shuf__textfile *file)
+{
+    struct shuf__publication *p = &file->service->publications[SHUF__PUBLICATION_FILE];
+    if (file->has_failed)
+        return;
+    file->has_failed = true;
+    snprintf(p->fault, sizeof p->fault, "metrics_file %.96s: the last write has not ended",
+             file->path);
+    shuf__log(file->service->log, SHUF__LOG_WARNING, "%s", p->fault);
+}
+
 /* Notes for the status why the file is not written. */
 static void note_result(struct shuf__textfile *file)
 {
@@ -95,8 +107,10 @@ static void on_timer(uv_timer_t *timer)
     const struct shuf__metrics_reader anybody = {.sees = SHUF__METRICS_NO_USER,
                                                  .daemon = file->service->name};
     uv_timer_start(timer, on_timer, shuf__config_ms(file->service->config->metrics_interval), 0);
-    if (file->is_writing) /* the last write has not ended, because the disk is slow */
+    if (file->is_writing) {
+        note_hang(file);
         return;
+    }
     file->text =
         shuf__metrics_text(file->service, anybody, SHUF__EXPOSITION_PROMETHEUS, &file->size);
     if (!file->text)

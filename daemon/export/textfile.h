@@ -15,7 +15,7 @@ struct shuf__textfile {
     uv_timer_t timer;
     uv_work_t work;
     bool is_writing, stopped;
-    bool has_failed; /* the last write failed; so the next failure is not logged again */
+    bool has_failed; /* the last write failed or hangs: the next failure is not logged again */
     char path[SHUF__CONFIG_PATH];
     char *text;
     size_t size;
