@@ -79,15 +79,13 @@ static int look_up_group(const char *name, gid_t *group, bool *found)
 int shuf__find_group(const char *name, gid_t *group)
 {
     bool found;
-    const int cause = look_up_group(name, group, &found);
-    if (found)
-        return 0;
     const unsigned long number = strtoul(name, NULL, 10);
     if (*name && strspn(name, "0123456789") == strlen(name) && number < (gid_t)-1) {
         *group = (gid_t)number;
         return 0;
     }
-    return cause ? cause : ENOENT;
+    const int cause = look_up_group(name, group, &found);
+    return found ? 0 : cause ? cause : ENOENT;
 }
 
 /* Whether the user is a member by the database. */
