@@ -6,6 +6,7 @@
 
 #include "message.h"
 #include "process.h"
+#include "result_message.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -33,18 +34,25 @@ static void greet(int fd)
     (void)!send(fd, frame, size, MSG_NOSIGNAL);
 }
 
+static struct shuf__result_message permutation(void)
+{
+    struct shuf__result_message m;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_PERMUTE);
+    return m;
+}
+
 static void send_lease(int fd, uint64_t seed)
 {
     Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_MEMFD;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    struct shuf__result_message permute = permutation();
     uint8_t frame[128];
-    permute.n = 100;
-    permute.seed = seed;
-    permute.accept = &accept;
-    permute.n_accept = 1;
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
+    permute.permutation.n = 100;
+    permute.permutation.seed = seed;
+    permute.delivery.accept = &accept;
+    permute.delivery.n_accept = 1;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = shuf__result_message_link(&permute);
     const size_t size = shuf__message_pack(&request.base, frame, sizeof frame);
     (void)!send(fd, frame, size, MSG_NOSIGNAL);
 }
@@ -73,12 +81,12 @@ static void fill_with(struct batch *batch, Shuf__Request *request)
         add(batch, request);
 }
 
-static void add_permute(struct batch *batch, Shuf__Permute *permute)
+static void add_permute(struct batch *batch, struct shuf__result_message *permute)
 {
     Shuf__Request request = SHUF__REQUEST__INIT;
     request.id = 1;
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = permute;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = shuf__result_message_link(permute);
     add(batch, &request);
 }
 
@@ -121,12 +129,12 @@ static void fill_release(struct batch *batch, unsigned connection)
 static void fill_small(struct batch *batch, unsigned connection)
 {
     Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    permute.n = 1000;
-    permute.accept = &accept;
-    permute.n_accept = 1;
+    struct shuf__result_message permute = permutation();
+    permute.permutation.n = 1000;
+    permute.delivery.accept = &accept;
+    permute.delivery.n_accept = 1;
     for (unsigned i = 0; i < REQUESTS; i++) {
-        permute.seed = connection * REQUESTS + i;
+        permute.permutation.seed = connection * REQUESTS + i;
         add_permute(batch, &permute);
     }
 }
@@ -135,18 +143,16 @@ static void fill_small(struct batch *batch, unsigned connection)
 static void add_late_values(struct batch *batch, uint64_t n, uint64_t seed)
 {
     Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    Shuf__Slice slice = SHUF__SLICE__INIT;
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    slice.offset = n - 1 - seed % 1000;
-    slice.count = 1;
-    slice.stride = 1;
-    permute.algorithm = (char *)(uintptr_t) "philox24";
-    permute.n = n;
-    permute.seed = seed;
-    permute.accept = &accept;
-    permute.n_accept = 1;
-    permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
-    permute.slice = &slice;
+    struct shuf__result_message permute = permutation();
+    shuf__result_message_add_view(&permute, SHUF__PERMUTE__VIEW_SLICE);
+    permute.slice.offset = n - 1 - seed % 1000;
+    permute.slice.count = 1;
+    permute.slice.stride = 1;
+    permute.permutation.algorithm = (char *)(uintptr_t) "philox24";
+    permute.permutation.n = n;
+    permute.permutation.seed = seed;
+    permute.delivery.accept = &accept;
+    permute.delivery.n_accept = 1;
     add_permute(batch, &permute);
 }
 
@@ -164,11 +170,11 @@ static void fill_endless(struct batch *batch, unsigned connection)
 
 static void fill_summaries(struct batch *batch, unsigned connection)
 {
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    permute.n = 1000000000;
-    permute.fingerprint = true;
+    struct shuf__result_message permute = permutation();
+    permute.permutation.n = 1000000000;
+    permute.delivery.fingerprint = true;
     for (unsigned i = 0; i < REQUESTS; i++) {
-        permute.seed = connection * REQUESTS + i;
+        permute.permutation.seed = connection * REQUESTS + i;
         add_permute(batch, &permute);
     }
 }
@@ -176,13 +182,13 @@ static void fill_summaries(struct batch *batch, unsigned connection)
 static void fill_prefetches(struct batch *batch, unsigned connection)
 {
     Shuf__Transport accept = SHUF__TRANSPORT__TRANSPORT_MEMFD;
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    permute.n = 10000000;
-    permute.accept = &accept;
-    permute.n_accept = 1;
-    permute.prefetch = true;
+    struct shuf__result_message permute = permutation();
+    permute.permutation.n = 10000000;
+    permute.delivery.accept = &accept;
+    permute.delivery.n_accept = 1;
+    permute.delivery.prefetch = true;
     for (unsigned i = 0; i < PREFETCHES; i++) {
-        permute.seed = connection * PREFETCHES + i;
+        permute.permutation.seed = connection * PREFETCHES + i;
         add_permute(batch, &permute);
     }
 }

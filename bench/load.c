@@ -8,6 +8,7 @@
 #include "expected.h"
 #include "message.h"
 #include "process.h"
+#include "result_message.h"
 #include "shuf_status.h"
 
 #include <errno.h>
@@ -87,22 +88,23 @@ static void make_form(const struct load *load, bool gives_back, struct form *for
     Shuf__Transport accept = load->kind == LOAD_INLINE ? SHUF__TRANSPORT__TRANSPORT_INLINE
                                                        : SHUF__TRANSPORT__TRANSPORT_MEMFD;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
+    struct shuf__result_message m;
     Shuf__Release release = SHUF__RELEASE__INIT;
     request.id = UINT64_MAX - ID;
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
-    permute.n = load->n;
-    permute.seed = seed;
-    permute.epoch = UINT64_MAX - EPOCH;
-    permute.accept = &accept;
-    permute.n_accept = 1;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_PERMUTE);
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = &m.result;
+    m.permutation.n = load->n;
+    m.permutation.seed = seed;
+    m.permutation.epoch = UINT64_MAX - EPOCH;
+    m.delivery.accept = &accept;
+    m.delivery.n_accept = 1;
     release.lease = &lease;
     release.n_lease = 1;
-    permute.give_back = gives_back ? &release : NULL;
+    m.delivery.give_back = gives_back ? &release : NULL;
     form->size = shuf__message_pack(&request.base, form->bytes, sizeof form->bytes);
     form->id = find_mark(form, request.id);
-    form->epoch = find_mark(form, permute.epoch);
+    form->epoch = find_mark(form, m.permutation.epoch);
     form->lease = gives_back ? find_mark(form, lease) : 0;
 }
 

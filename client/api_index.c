@@ -120,18 +120,17 @@ static shuf_status read_look_ups(struct shuf__round_trip *trip, const Shuf__Repl
     return SHUF_OK;
 }
 
-static Shuf__Index make_index(const shuf_permutation *permutation, shuf_direction direction)
+static Shuf__Permutation name_permutation(const shuf_permutation *from)
 {
-    Shuf__Index index = SHUF__INDEX__INIT;
-    if (permutation->algorithm)
-        index.algorithm = (char *)(uintptr_t)permutation->algorithm; /* only read */
-    if (permutation->key)
-        index.key = (char *)(uintptr_t)permutation->key; /* only read */
-    index.n = permutation->n;
-    index.seed = permutation->seed;
-    index.epoch = permutation->epoch;
-    index.inverse = direction == SHUF_INVERSE;
-    return index;
+    Shuf__Permutation permutation = SHUF__PERMUTATION__INIT;
+    if (from->algorithm)
+        permutation.algorithm = (char *)(uintptr_t)from->algorithm; /* only read */
+    if (from->key)
+        permutation.key = (char *)(uintptr_t)from->key; /* only read */
+    permutation.n = from->n;
+    permutation.seed = from->seed;
+    permutation.epoch = from->epoch;
+    return permutation;
 }
 
 shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_direction direction,
@@ -140,13 +139,16 @@ shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_d
     SHUF__BEGIN_CALL(call, handle, SHUF__POINTER(permutation));
     if (!call)
         return SHUF_INVALID;
-    Shuf__Index index = make_index(permutation, direction);
+    Shuf__Permutation named = name_permutation(permutation);
+    Shuf__Index index = SHUF__INDEX__INIT;
     Shuf__Request request = SHUF__REQUEST__INIT;
     struct look_up_reply found = {.n = permutation->n};
     struct shuf__round_trip trip = {
         .request = &request, .read_reply = read_look_ups, .context = &found};
     request.body_case = SHUF__REQUEST__BODY_INDEX;
     request.index = &index;
+    index.permutation = &named;
+    index.inverse = direction == SHUF_INVERSE;
     if (check_arguments(permutation, direction, at, count, out, &handle->error))
         return handle->error.status;
     for (size_t done = 0; done < count; done += found.count) {
@@ -156,7 +158,7 @@ shuf_status shuf_index(shuf *handle, const shuf_permutation *permutation, shuf_d
         index.n_at = found.count;
         if (shuf__call_run(handle, &trip))
             return handle->error.status;
-        index.algorithm = found.algorithm;
+        named.algorithm = found.algorithm;
     }
     return SHUF_OK;
 }

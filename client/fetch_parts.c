@@ -248,7 +248,7 @@ static shuf_status drop_both(struct fetch_parts *f, struct ahead *own)
 
 static void set_summary(const struct fetch_parts *f, struct shuf__request_message *part)
 {
-    if (*f->whole->fields.fingerprint)
+    if (f->whole->result.delivery.fingerprint)
         shuf__request_message_set_fingerprint(part, f->values);
 }
 

@@ -42,42 +42,30 @@ static shuf_status check_view_fields(const shuf_permutation *permutation, struct
     return SHUF_OK;
 }
 
-static shuf_status set_view(struct shuf__request_message *m, const shuf_permutation *permutation,
+static shuf_status set_view(struct shuf__result_message *m, const shuf_permutation *permutation,
                             struct shuf__error *error)
 {
     switch (permutation->view) {
     case SHUF_VIEW_ALL:
         return SHUF_OK;
     case SHUF_VIEW_SLICE:
-        m->slice = (Shuf__Slice)SHUF__SLICE__INIT;
+        shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SLICE);
         m->slice.offset = permutation->offset;
         m->slice.count = permutation->count;
         m->slice.stride = permutation->stride ? permutation->stride : 1;
-        m->body.permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
-        m->body.permute.slice = &m->slice;
         return SHUF_OK;
     case SHUF_VIEW_SHARD:
-        m->shard = (Shuf__Shard)SHUF__SHARD__INIT;
+        shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SHARD);
         m->shard.rank = permutation->rank;
         m->shard.world = permutation->world;
         m->shard.drop_last = permutation->drop_last;
         m->shard.step = permutation->step;
         m->shard.count = permutation->count;
-        m->body.permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
-        m->body.permute.shard = &m->shard;
         return SHUF_OK;
     }
     return shuf__fail(error, SHUF_INVALID, "view %d: expected ALL, SLICE or SHARD",
                       (int)permutation->view);
 }
-
-/* Points ->fields at the fields that every body has. */
-#define SET_FIELDS(m, part)                        \
-    do {                                           \
-        (m)->fields.accept = &(part).accept;       \
-        (m)->fields.n_accept = &(part).n_accept;   \
-        (m)->fields.give_back = &(part).give_back; \
-    } while (0)
 
 static void set_name(char **field, const char *name)
 {
@@ -95,59 +83,96 @@ static void set_shape(struct shuf__request_message *m)
                             .bytes = shape.bytes};
 }
 
-static shuf_status make_permute(struct shuf__request_message *m,
-                                const shuf_permutation *permutation, struct shuf__error *error)
+/* Also checks the names. */
+static shuf_status set_permutation(struct shuf__result_message *m, const char *algorithm,
+                                   uint64_t n, uint64_t seed, const char *key, uint64_t epoch,
+                                   struct shuf__error *error)
 {
-    m->message.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    m->message.permute = &m->body.permute;
-    m->body.permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
-    SET_FIELDS(m, m->body.permute);
-    m->fields.fingerprint = &m->body.permute.fingerprint;
-    m->fields.fingerprint_index = &m->body.permute.fingerprint_index;
-    m->fields.prefetch = &m->body.permute.prefetch;
-    m->fields.event = &m->body.permute.event;
-    m->fields.divisible = &m->body.permute.divisible;
-    m->body.permute.n = permutation->n;
-    m->body.permute.seed = permutation->seed;
-    m->body.permute.epoch = permutation->epoch;
-    m->body.permute.epochs = permutation->epochs;
-    m->body.permute.dtype = (Shuf__Dtype)permutation->dtype;
-    m->body.permute.fingerprint = permutation->fingerprint;
-    set_name(&m->body.permute.algorithm, permutation->algorithm);
-    set_name(&m->body.permute.key, permutation->key);
-    if (shuf__check_names(permutation->algorithm, permutation->key, error) ||
-        set_view(m, permutation, error) || check_view_fields(permutation, error))
-        return error->status;
-    return shuf__parse_permute(&m->body.permute, &m->request, error);
+    m->permutation.n = n;
+    m->permutation.seed = seed;
+    m->permutation.epoch = epoch;
+    set_name(&m->permutation.algorithm, algorithm);
+    set_name(&m->permutation.key, key);
+    return shuf__check_names(algorithm, key, error);
 }
 
-static shuf_status make_stream(struct shuf__request_message *m, const shuf_numbers *numbers,
+static shuf_status make_permute(struct shuf__result_message *m, const shuf_permutation *from,
+                                struct shuf__error *error)
+{
+    shuf__result_message_init(m, SHUF__RESULT__WHAT_PERMUTE);
+    m->permute.epochs = from->epochs;
+    m->permute.dtype = (Shuf__Dtype)from->dtype;
+    m->delivery.fingerprint = from->fingerprint;
+    if (set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error) ||
+        set_view(m, from, error))
+        return error->status;
+    return check_view_fields(from, error);
+}
+
+static shuf_status make_stream(struct shuf__result_message *m, const shuf_numbers *from,
                                struct shuf__error *error)
 {
-    m->message.body_case = SHUF__REQUEST__BODY_STREAM;
-    m->message.stream = &m->body.stream;
-    m->body.stream = (Shuf__Stream)SHUF__STREAM__INIT;
-    SET_FIELDS(m, m->body.stream);
-    m->fields.fingerprint = &m->body.stream.fingerprint;
-    m->fields.fingerprint_index = &m->body.stream.fingerprint_index;
-    m->fields.prefetch = &m->body.stream.prefetch;
-    m->fields.event = &m->body.stream.event;
-    m->fields.divisible = &m->body.stream.divisible;
-    m->body.stream.distribution = (Shuf__Distribution)numbers->distribution;
-    m->body.stream.method = (Shuf__Method)numbers->method;
-    m->body.stream.seed = numbers->seed;
-    m->body.stream.stream = numbers->stream;
-    m->body.stream.offset = numbers->offset;
-    m->body.stream.count = numbers->count;
-    m->body.stream.mean = numbers->mean;
-    m->body.stream.std = numbers->std;
-    m->body.stream.dtype = (Shuf__Dtype)numbers->dtype;
-    m->body.stream.fingerprint = numbers->fingerprint;
-    m->body.stream.sums = numbers->moments;
-    set_name(&m->body.stream.key, numbers->key);
-    if (shuf__check_names(NULL, numbers->key, error))
-        return error->status;
-    return shuf__parse_stream(&m->body.stream, &m->request, error);
+    shuf__result_message_init(m, SHUF__RESULT__WHAT_STREAM);
+    m->stream.distribution = (Shuf__Distribution)from->distribution;
+    m->stream.method = (Shuf__Method)from->method;
+    m->stream.seed = from->seed;
+    m->stream.stream = from->stream;
+    m->stream.offset = from->offset;
+    m->stream.count = from->count;
+    m->stream.mean = from->mean;
+    m->stream.std = from->std;
+    m->stream.dtype = (Shuf__Dtype)from->dtype;
+    m->delivery.fingerprint = from->fingerprint;
+    m->delivery.sums = from->moments;
+    set_name(&m->stream.key, from->key);
+    return shuf__check_names(NULL, from->key, error);
+}
+
+static shuf_status make_shuffle(struct shuf__result_message *m, const shuf_records *from,
+                                struct shuf__error *error)
+{
+    shuf__result_message_init(m, SHUF__RESULT__WHAT_SHUFFLE);
+    m->shuffle.inverse = from->inverse;
+    m->shuffle.record = from->record;
+    return set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error);
+}
+
+static shuf_status make_buffer(struct shuf__result_message *m, uint64_t bytes)
+{
+    shuf__result_message_init(m, SHUF__RESULT__WHAT_BUFFER);
+    m->buffer.bytes = bytes;
+    return SHUF_OK;
+}
+
+/* The lists are the caller's. */
+static void set_list(uint64_t **field, size_t *length, const uint64_t *list, uint64_t world)
+{
+    *field = (uint64_t *)(uintptr_t)list; /* only read */
+    *length = list ? world : 0;
+}
+
+static shuf_status make_exchange(struct shuf__result_message *m, const shuf_ranks *from,
+                                 struct shuf__error *error)
+{
+    shuf__result_message_init(m, SHUF__RESULT__WHAT_EXCHANGE);
+    m->exchange.inverse = from->inverse;
+    m->exchange.rank = from->rank;
+    m->exchange.world = from->world;
+    m->exchange.part = from->part;
+    set_list(&m->exchange.input, &m->exchange.n_input, from->input, from->world);
+    set_list(&m->exchange.output, &m->exchange.n_output, from->output, from->world);
+    return set_permutation(m, from->algorithm, from->n, from->seed, from->key, from->epoch, error);
+}
+
+static shuf_status make_result(struct shuf__result_message *m,
+                               const struct shuf__request_options *options,
+                               struct shuf__error *error)
+{
+    return options->permutation ? make_permute(m, options->permutation, error)
+           : options->numbers   ? make_stream(m, options->numbers, error)
+           : options->ranks     ? make_exchange(m, options->ranks, error)
+           : options->records   ? make_shuffle(m, options->records, error)
+                                : make_buffer(m, options->buffer_bytes);
 }
 
 /* Rejects a lease with the transport INLINE: the daemon cannot read this process's own memory. */
@@ -160,85 +185,10 @@ static shuf_status set_input(struct shuf__request_message *m,
                           "input by %s: a copy in this process, expected a buffer, or a lease by "
                           "memfd, cuda-fd or cuda-ipc",
                           shuf_transport_name(input->transport));
-    m->body.shuffle.lease = input->id;
+    m->result.shuffle.lease = input->id;
     m->generation = options->input_generation;
     m->needs_buffer = options->input_is_buffer;
     return shuf__shuffle_check_input(&m->request, input->id, input->result.shape.bytes, error);
-}
-
-static shuf_status make_shuffle(struct shuf__request_message *m,
-                                const struct shuf__request_options *options,
-                                struct shuf__error *error)
-{
-    const shuf_records *records = options->records;
-    m->message.body_case = SHUF__REQUEST__BODY_SHUFFLE;
-    m->message.shuffle = &m->body.shuffle;
-    m->body.shuffle = (Shuf__Shuffle)SHUF__SHUFFLE__INIT;
-    SET_FIELDS(m, m->body.shuffle);
-    m->fields.event = &m->body.shuffle.event;
-    m->body.shuffle.n = records->n;
-    m->body.shuffle.seed = records->seed;
-    m->body.shuffle.epoch = records->epoch;
-    m->body.shuffle.inverse = records->inverse;
-    m->body.shuffle.record = records->record;
-    set_name(&m->body.shuffle.algorithm, records->algorithm);
-    set_name(&m->body.shuffle.key, records->key);
-    if (shuf__check_names(records->algorithm, records->key, error) ||
-        shuf__parse_shuffle(&m->body.shuffle, &m->request, error))
-        return error->status;
-    return set_input(m, options, error);
-}
-
-static shuf_status make_allocate(struct shuf__request_message *m, uint64_t bytes,
-                                 struct shuf__error *error)
-{
-    m->message.body_case = SHUF__REQUEST__BODY_ALLOCATE;
-    m->message.allocate = &m->body.allocate;
-    m->body.allocate = (Shuf__Allocate)SHUF__ALLOCATE__INIT;
-    SET_FIELDS(m, m->body.allocate);
-    m->body.allocate.bytes = bytes;
-    return shuf__parse_allocate(&m->body.allocate, &m->request, error);
-}
-
-/* The lists are the caller's. */
-static void set_list(uint64_t **field, size_t *length, const uint64_t *list, uint64_t world)
-{
-    *field = (uint64_t *)(uintptr_t)list; /* only read */
-    *length = list ? world : 0;
-}
-
-static shuf_status make_exchange(struct shuf__request_message *m, const shuf_ranks *ranks,
-                                 struct shuf__error *error)
-{
-    m->message.body_case = SHUF__REQUEST__BODY_EXCHANGE;
-    m->message.exchange = &m->body.exchange;
-    m->body.exchange = (Shuf__Exchange)SHUF__EXCHANGE__INIT;
-    SET_FIELDS(m, m->body.exchange);
-    m->fields.prefetch = &m->body.exchange.prefetch;
-    m->body.exchange.n = ranks->n;
-    m->body.exchange.seed = ranks->seed;
-    m->body.exchange.epoch = ranks->epoch;
-    m->body.exchange.inverse = ranks->inverse;
-    m->body.exchange.rank = ranks->rank;
-    m->body.exchange.world = ranks->world;
-    m->body.exchange.part = ranks->part;
-    set_list(&m->body.exchange.input, &m->body.exchange.n_input, ranks->input, ranks->world);
-    set_list(&m->body.exchange.output, &m->body.exchange.n_output, ranks->output, ranks->world);
-    set_name(&m->body.exchange.algorithm, ranks->algorithm);
-    set_name(&m->body.exchange.key, ranks->key);
-    if (shuf__check_names(ranks->algorithm, ranks->key, error))
-        return error->status;
-    return shuf__parse_exchange(&m->body.exchange, &m->request, error);
-}
-
-static shuf_status make_body(struct shuf__request_message *m,
-                             const struct shuf__request_options *options, struct shuf__error *error)
-{
-    return options->permutation ? make_permute(m, options->permutation, error)
-           : options->numbers   ? make_stream(m, options->numbers, error)
-           : options->ranks     ? make_exchange(m, options->ranks, error)
-           : options->records   ? make_shuffle(m, options, error)
-                                : make_allocate(m, options->buffer_bytes, error);
 }
 
 shuf_status shuf__request_message_make(struct shuf__request_message *m,
@@ -246,12 +196,15 @@ shuf_status shuf__request_message_make(struct shuf__request_message *m,
                                        struct shuf__error *error)
 {
     m->message = (Shuf__Request)SHUF__REQUEST__INIT;
-    memset(&m->fields, 0, sizeof m->fields);
     m->generation = 0;
     m->needs_buffer = false;
     m->transports = 0;
-    if (make_body(m, options, error))
+    if (make_result(&m->result, options, error) ||
+        shuf__parse_result(&m->result.result, &m->request, error) ||
+        (options->input && set_input(m, options, error)))
         return error->status;
+    m->message.body_case = SHUF__REQUEST__BODY_RESULT;
+    m->message.result = &m->result.result;
     set_shape(m);
     return SHUF_OK;
 }
@@ -270,55 +223,53 @@ shuf_status shuf__request_message_accept(struct shuf__request_message *m, unsign
                                          struct shuf__error *error)
 {
     m->transports = transports;
-    *m->fields.accept = m->accept;
-    return shuf__transport_list(transports, m->accept, m->fields.n_accept, error);
+    m->result.delivery.accept = m->accept;
+    return shuf__transport_list(transports, m->accept, &m->result.delivery.n_accept, error);
 }
 
-static void set_field(protobuf_c_boolean *field)
+static bool has(const struct shuf__request_message *m, unsigned field)
 {
-    if (field)
-        *field = true;
+    return shuf__delivery_fields(m->result.result.what_case) & field;
 }
 
 void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index)
 {
-    set_field(m->fields.fingerprint);
-    if (m->fields.fingerprint_index)
-        *m->fields.fingerprint_index = index;
+    m->result.delivery.fingerprint = has(m, SHUF__HAS_FINGERPRINT);
+    m->result.delivery.fingerprint_index = has(m, SHUF__HAS_FINGERPRINT) ? index : 0;
 }
 
 void shuf__request_message_set_prefetch(struct shuf__request_message *m)
 {
-    set_field(m->fields.prefetch);
+    m->result.delivery.prefetch = has(m, SHUF__HAS_PREFETCH);
 }
 
 void shuf__request_message_set_event(struct shuf__request_message *m)
 {
-    set_field(m->fields.event);
+    m->result.delivery.event = has(m, SHUF__HAS_EVENT);
 }
 
 void shuf__request_message_set_divisible(struct shuf__request_message *m)
 {
-    set_field(m->fields.divisible);
+    m->result.delivery.divisible = has(m, SHUF__HAS_DIVISIBLE);
 }
 
 void shuf__request_message_give_back(struct shuf__request_message *m, Shuf__Release *release)
 {
-    *m->fields.give_back = release;
+    m->result.delivery.give_back = release;
 }
 
 static shuf_status check_kind(const struct shuf__request_message *m, const Shuf__ResultReply *reply,
                               struct shuf__error *error)
 {
-    const int distribution = is_stream(m) ? (int)m->body.stream.distribution : 0;
+    const int distribution = is_stream(m) ? (int)m->result.stream.distribution : 0;
     if ((int)reply->distribution != distribution)
         return shuf__fail(error, SHUF_PROTOCOL, "reply distribution %d: expected %d",
                           (int)reply->distribution, distribution);
-    const int method = is_stream(m) ? (int)m->body.stream.method : 0;
+    const int method = is_stream(m) ? (int)m->result.stream.method : 0;
     if ((int)reply->method != method)
         return shuf__fail(error, SHUF_PROTOCOL, "reply method %d: expected %d", (int)reply->method,
                           method);
-    if (is_stream(m) && m->body.stream.sums && !m->body.stream.prefetch && !reply->sums)
+    if (is_stream(m) && m->result.delivery.sums && !m->result.delivery.prefetch && !reply->sums)
         return shuf__fail(error, SHUF_PROTOCOL, "reply without sums: expected them");
     const uint64_t record = m->request.kind == SHUF__SHUFFLE ? m->request.shuffle.record : 0;
     if (reply->record != record)

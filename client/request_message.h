@@ -9,6 +9,7 @@
 #define SHUF__REQUEST_MESSAGE_H
 
 #include "request.h"
+#include "result_message.h"
 #include "shuf.h"
 #include "shuf.pb-c.h"
 #include "transport_set.h"
@@ -35,22 +36,7 @@ struct shuf__request_message {
     unsigned transports;          /* the accepted set */
     uint64_t generation;          /* of the connection that holds the input; 0: no input */
     bool needs_buffer;            /* the input is a buffer */
-    struct {                      /* fields of the body; NULL where its type has no such field */
-        Shuf__Transport **accept;
-        size_t *n_accept;
-        protobuf_c_boolean *fingerprint, *prefetch, *event, *divisible;
-        uint64_t *fingerprint_index;
-        Shuf__Release **give_back;
-    } fields;
-    union {
-        Shuf__Permute permute;
-        Shuf__Stream stream;
-        Shuf__Shuffle shuffle;
-        Shuf__Allocate allocate;
-        Shuf__Exchange exchange;
-    } body;
-    Shuf__Slice slice;
-    Shuf__Shard shard;
+    struct shuf__result_message result;
     Shuf__Transport accept[SHUF__TRANSPORTS];
 };
 
@@ -66,8 +52,8 @@ shuf_status shuf__request_message_accept(struct shuf__request_message *m, unsign
 
 bool shuf__request_message_is_buffer(const struct shuf__request_message *m);
 
-/* These set an option of the reply, if the body has the field. `index`: the index of the first
- * value. */
+/* These set a field of the delivery, if results of this kind have it. `index`: the index of the
+ * first value. */
 void shuf__request_message_set_fingerprint(struct shuf__request_message *m, uint64_t index);
 void shuf__request_message_set_prefetch(struct shuf__request_message *m);
 void shuf__request_message_set_event(struct shuf__request_message *m);

@@ -5,8 +5,13 @@
 #include "parse.h"
 
 #include "algorithm.h"
+#include "request_kinds.h"
+#include "result_message.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+
+#define WORD(NAME, name) " " #name
 
 #define X(name, number, text, bytes, permutation, gauss, uniform)      \
     _Static_assert((int)SHUF__DTYPE__DTYPE_##name == (int)SHUF_##name, \
@@ -23,6 +28,11 @@ _Static_assert(SHUF__LOOK_UPS_MAX * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
 
 _Static_assert(2 * SHUF__RANKS_SIZED * sizeof(uint64_t) + 1280 <= SHUF__FRAME_MAX,
                "a frame holds the sizes and the other fields");
+
+_Static_assert(offsetof(struct shuf__shuffle, permutation) == 0 &&
+                   offsetof(struct shuf__look_up, permutation) == 0 &&
+                   offsetof(struct shuf__plan, permutation) == 0,
+               "the permutation of a request is its first member");
 
 static struct shuf__view view_of(const Shuf__Permute *message)
 {
@@ -44,32 +54,31 @@ static struct shuf__view view_of(const Shuf__Permute *message)
     }
 }
 
-shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__request *request,
-                                struct shuf__error *error)
+/* Sets the permutation of a request whose kind is set. An absent message is an empty one. */
+static shuf_status parse_permutation(const Shuf__Permutation *message,
+                                     struct shuf__request *request, struct shuf__error *error)
+{
+    static const Shuf__Permutation absent = SHUF__PERMUTATION__INIT;
+    const Shuf__Permutation *m = message ? message : &absent;
+    struct shuf__permutation *p = &request->permutation; /* the first member of each of them */
+    p->n = m->n;
+    p->seed = m->seed;
+    p->epoch = m->epoch;
+    if (shuf__algorithm_parse(m->algorithm, &p->algorithm, error))
+        return error->status;
+    return shuf__request_name_key(request, m->key, error);
+}
+
+static shuf_status parse_permute(const Shuf__Permute *message, struct shuf__request *request,
+                                 struct shuf__error *error)
 {
     const struct shuf__view view = view_of(message);
     *request = (struct shuf__request){.kind = SHUF__PERMUTATION,
                                       .dtype = (shuf_dtype)message->dtype,
-                                      .permutation = {.n = message->n,
-                                                      .seed = message->seed,
-                                                      .epoch = message->epoch,
-                                                      .rows = message->epochs}};
-    if (shuf__algorithm_parse(message->algorithm, &request->permutation.algorithm, error) ||
-        shuf__request_name_key(request, message->key, error))
+                                      .permutation = {.rows = message->epochs}};
+    if (parse_permutation(message->permutation, request, error))
         return error->status;
     return shuf__permutation_make(request, &view, error);
-}
-
-Shuf__Distribution shuf__wire_distribution(enum shuf__distribution distribution)
-{
-    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS
-                                                        : (Shuf__Distribution)distribution;
-}
-
-Shuf__Method shuf__wire_method(enum shuf__distribution distribution)
-{
-    return distribution == SHUF_DISTRIBUTION_BOX_MULLER ? SHUF__METHOD__METHOD_BOX_MULLER
-                                                        : SHUF__METHOD__METHOD_TABLE;
 }
 
 /* A peer may send any number: protobuf does not check enums. */
@@ -94,8 +103,8 @@ static shuf_status parse_distribution(int distribution, int method, enum shuf__d
     return SHUF_OK;
 }
 
-shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request *request,
-                               struct shuf__error *error)
+static shuf_status parse_stream(const Shuf__Stream *message, struct shuf__request *request,
+                                struct shuf__error *error)
 {
     *request = (struct shuf__request){.kind = SHUF__STREAM,
                                       .dtype = (shuf_dtype)message->dtype,
@@ -112,37 +121,14 @@ shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request
     return shuf__stream_make(request, error);
 }
 
-shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__request *request,
-                                struct shuf__error *error)
+static shuf_status parse_shuffle(const Shuf__Shuffle *message, struct shuf__request *request,
+                                 struct shuf__error *error)
 {
     *request = (struct shuf__request){
-        .kind = SHUF__SHUFFLE,
-        .shuffle = {
-            .permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
-            .record = message->record,
-            .inverse = message->inverse}};
-    if (shuf__algorithm_parse(message->algorithm, &request->shuffle.permutation.algorithm, error) ||
-        shuf__request_name_key(request, message->key, error))
+        .kind = SHUF__SHUFFLE, .shuffle = {.record = message->record, .inverse = message->inverse}};
+    if (parse_permutation(message->permutation, request, error))
         return error->status;
     return shuf__shuffle_make(request, error);
-}
-
-shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *request,
-                              struct shuf__error *error)
-{
-    *request = (struct shuf__request){
-        .kind = SHUF__LOOK_UP,
-        .look_up = {
-            .permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
-            .inverse = message->inverse}};
-    if (shuf__algorithm_parse(message->algorithm, &request->look_up.permutation.algorithm, error) ||
-        shuf__request_name_key(request, message->key, error))
-        return error->status;
-    if (message->n_at > SHUF__LOOK_UPS_MAX)
-        return shuf__fail(error, SHUF_INVALID,
-                          "at: %zu positions, expected at most %d in one request", message->n_at,
-                          SHUF__LOOK_UPS_MAX);
-    return shuf__look_up_make(request, message->at, message->n_at, error);
 }
 
 static shuf_status check_length(const char *field, size_t length, uint64_t world,
@@ -154,28 +140,78 @@ static shuf_status check_length(const char *field, size_t length, uint64_t world
                       field, length, shuf__plural(length), world);
 }
 
-shuf_status shuf__parse_exchange(const Shuf__Exchange *message, struct shuf__request *request,
-                                 struct shuf__error *error)
+static shuf_status parse_exchange(const Shuf__Exchange *message, struct shuf__request *request,
+                                  struct shuf__error *error)
 {
-    *request = (struct shuf__request){
-        .kind = SHUF__EXCHANGE,
-        .plan = {.permutation = {.n = message->n, .seed = message->seed, .epoch = message->epoch},
-                 .rank = message->rank,
-                 .world = message->world,
-                 .input = message->n_input ? message->input : NULL,
-                 .output = message->n_output ? message->output : NULL,
-                 .inverse = message->inverse,
-                 .part = message->part}};
-    if (shuf__algorithm_parse(message->algorithm, &request->plan.permutation.algorithm, error) ||
-        shuf__request_name_key(request, message->key, error) ||
+    *request = (struct shuf__request){.kind = SHUF__EXCHANGE,
+                                      .plan = {.rank = message->rank,
+                                               .world = message->world,
+                                               .input = message->n_input ? message->input : NULL,
+                                               .output = message->n_output ? message->output : NULL,
+                                               .inverse = message->inverse,
+                                               .part = message->part}};
+    if (parse_permutation(message->permutation, request, error) ||
         check_length("input", message->n_input, message->world, error) ||
         check_length("output", message->n_output, message->world, error))
         return error->status;
     return shuf__exchange_make(request, error);
 }
 
-shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
-                                 struct shuf__error *error)
+shuf_status shuf__parse_result(const Shuf__Result *message, struct shuf__request *request,
+                               struct shuf__error *error)
 {
-    return shuf__buffer_make(request, message->bytes, error);
+    switch (message->what_case) {
+    case SHUF__RESULT__WHAT_PERMUTE:
+        return parse_permute(message->permute, request, error);
+    case SHUF__RESULT__WHAT_STREAM:
+        return parse_stream(message->stream, request, error);
+    case SHUF__RESULT__WHAT_SHUFFLE:
+        return parse_shuffle(message->shuffle, request, error);
+    case SHUF__RESULT__WHAT_EXCHANGE:
+        return parse_exchange(message->exchange, request, error);
+    case SHUF__RESULT__WHAT_BUFFER:
+        return shuf__buffer_make(request, message->buffer->bytes, error);
+    default:
+        return shuf__fail(error, SHUF_INVALID,
+                          "result: unknown kind, expected one of" SHUF__RESULT_KINDS(WORD));
+    }
+}
+
+const Shuf__Delivery *shuf__parse_delivery(const Shuf__Result *message, struct shuf__error *error)
+{
+    static const Shuf__Delivery absent = SHUF__DELIVERY__INIT;
+    const Shuf__Delivery *d = message->delivery ? message->delivery : &absent;
+    const unsigned has = shuf__delivery_fields(message->what_case);
+    const struct {
+        const char *name;
+        bool is_set;
+        unsigned field;
+    } fields[] = {
+        {"prefetch", d->prefetch, SHUF__HAS_PREFETCH},
+        {"event", d->event, SHUF__HAS_EVENT},
+        {"fingerprint", d->fingerprint || d->fingerprint_index, SHUF__HAS_FINGERPRINT},
+        {"sums", d->sums, SHUF__HAS_SUMS},
+        {"divisible", d->divisible, SHUF__HAS_DIVISIBLE},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].is_set && !(has & fields[i].field)) {
+            shuf__fail(error, SHUF_INVALID, "%s: expected none, results of this kind have none",
+                       fields[i].name);
+            return NULL;
+        }
+    return d;
+}
+
+shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *request,
+                              struct shuf__error *error)
+{
+    *request =
+        (struct shuf__request){.kind = SHUF__LOOK_UP, .look_up = {.inverse = message->inverse}};
+    if (parse_permutation(message->permutation, request, error))
+        return error->status;
+    if (message->n_at > SHUF__LOOK_UPS_MAX)
+        return shuf__fail(error, SHUF_INVALID,
+                          "at: %zu positions, expected at most %d in one request", message->n_at,
+                          SHUF__LOOK_UPS_MAX);
+    return shuf__look_up_make(request, message->at, message->n_at, error);
 }

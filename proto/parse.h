@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes requests (core/request.h) from messages. Each function fills *request from a message of its
- * kind. It fails like the function of request.h that it calls. Pure and thread-safe.
+ * Makes requests (core/request.h) from messages. The functions fail like the functions of request.h
+ * that they call. Pure and thread-safe.
  */
 #ifndef SHUF__PARSE_H
 #define SHUF__PARSE_H
@@ -14,22 +14,15 @@ enum {
     SHUF__WRITE_MAX = 60 * 1024, /* bytes of one Write, which then fits a frame */
 };
 
-shuf_status shuf__parse_permute(const Shuf__Permute *message, struct shuf__request *request,
-                                struct shuf__error *error);
-shuf_status shuf__parse_stream(const Shuf__Stream *message, struct shuf__request *request,
+/* Not the delivery. A request for an exchange then points to the lists of sizes in the message. */
+shuf_status shuf__parse_result(const Shuf__Result *message, struct shuf__request *request,
                                struct shuf__error *error);
-shuf_status shuf__parse_shuffle(const Shuf__Shuffle *message, struct shuf__request *request,
-                                struct shuf__error *error);
+
+/* The delivery of the message, or an empty one. Returns NULL if it has a field that results of this
+ * kind do not have; `error` is then SHUF_INVALID. */
+const Shuf__Delivery *shuf__parse_delivery(const Shuf__Result *message, struct shuf__error *error);
+
 shuf_status shuf__parse_index(const Shuf__Index *message, struct shuf__request *request,
                               struct shuf__error *error);
-/* The request then points to the lists of sizes in the message. */
-shuf_status shuf__parse_exchange(const Shuf__Exchange *message, struct shuf__request *request,
-                                 struct shuf__error *error);
-shuf_status shuf__parse_allocate(const Shuf__Allocate *message, struct shuf__request *request,
-                                 struct shuf__error *error);
-
-/* The distribution and the method for a message. In a message, box-muller is a method of gauss. */
-Shuf__Distribution shuf__wire_distribution(enum shuf__distribution distribution);
-Shuf__Method shuf__wire_method(enum shuf__distribution distribution);
 
 #endif

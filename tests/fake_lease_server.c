@@ -78,17 +78,17 @@ static void set_location(struct lease_server_reply *p, uint64_t block)
         lease_server.set_ipc_handles(p);
 }
 
-struct lease_server_reply lease_server_reply_to(const Shuf__Permute *request)
+struct lease_server_reply lease_server_reply_to(uint64_t n, uint64_t block, bool prefetch)
 {
     struct lease_server_reply p = {.reply = SHUF__RESULT_REPLY__INIT};
     p.reply.rows = 1;
-    p.reply.count = request->n;
+    p.reply.count = n;
     p.reply.dtype = SHUF__DTYPE__DTYPE_U32;
-    p.reply.bytes = request->n * 4;
-    if (request->prefetch)
+    p.reply.bytes = n * 4;
+    if (prefetch)
         return p;
     if (lease_server.transport != SHUF__TRANSPORT__TRANSPORT_INLINE) {
-        set_location(&p, request->seed);
+        set_location(&p, block);
         return p;
     }
     p.reply.transport = SHUF__TRANSPORT__TRANSPORT_INLINE;
@@ -116,33 +116,33 @@ static void send_reply(int fd, uint64_t id, struct lease_server_reply *p, int co
     free(values);
 }
 
-static void reply_permute(int fd, uint64_t id, const Shuf__Permute *request, int connection)
+static void reply_permute(int fd, uint64_t id, const Shuf__Result *request, int connection)
 {
-    log_request(request->prefetch ? " prefetch" : " take");
-    log_release(request->give_back);
+    const Shuf__Permutation *asked = request->permute->permutation;
+    const bool prefetch = request->delivery->prefetch;
+    log_request(prefetch ? " prefetch" : " take");
+    log_release(request->delivery->give_back);
     if (++lease_server.takes > 1 && lease_server.busy_takes-- > 0) {
         peer_refuse(fd, id, SHUF_BUSY, 0);
         return;
     }
-    struct lease_server_reply p = lease_server_reply_to(request);
+    struct lease_server_reply p = lease_server_reply_to(asked->n, asked->seed, prefetch);
     if (lease_server.corrupt)
         lease_server.corrupt(&p);
     if (p.descriptors > 0)
         log_request("+");
-    if (!request->prefetch)
-        lease_server.has_descriptor[request->seed] = true;
+    if (!prefetch)
+        lease_server.has_descriptor[asked->seed] = true;
     send_reply(fd, id, &p, connection);
 }
 
-static void reply_allocate(int fd, uint64_t id, const Shuf__Allocate *request, int connection)
+static void reply_buffer(int fd, uint64_t id, const Shuf__Result *request, int connection)
 {
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    permute.n = request->bytes / 4;
-    permute.seed = LEASE_SERVER_BUFFER;
+    const uint64_t bytes = request->buffer->bytes;
     const bool sent = lease_server.transport == SHUF__TRANSPORT__TRANSPORT_INLINE;
-    struct lease_server_reply p = lease_server_reply_to(&permute);
+    struct lease_server_reply p = lease_server_reply_to(bytes / 4, LEASE_SERVER_BUFFER, false);
     p.payload = 0;
-    p.reply.count = request->bytes;
+    p.reply.count = bytes;
     p.reply.dtype = SHUF__DTYPE__DTYPE_AUTO;
     if (sent) {
         p.reply.lease = ++lease_server.leases;
@@ -153,7 +153,7 @@ static void reply_allocate(int fd, uint64_t id, const Shuf__Allocate *request, i
     if (lease_server.corrupt)
         lease_server.corrupt(&p);
     log_request(p.descriptors > 0 ? " buffer+" : " buffer");
-    log_release(request->give_back);
+    log_release(request->delivery->give_back);
     send_reply(fd, id, &p, connection);
 }
 
@@ -199,10 +199,11 @@ void lease_server_script(int fd, int connection)
             log_request(" lost");
             return;
         }
-        if (request->body_case == SHUF__REQUEST__BODY_PERMUTE)
-            reply_permute(fd, request->id, request->permute, connection);
-        else if (request->body_case == SHUF__REQUEST__BODY_ALLOCATE)
-            reply_allocate(fd, request->id, request->allocate, connection);
+        const bool is_result = request->body_case == SHUF__REQUEST__BODY_RESULT;
+        if (is_result && request->result->what_case == SHUF__RESULT__WHAT_PERMUTE)
+            reply_permute(fd, request->id, request->result, connection);
+        else if (is_result && request->result->what_case == SHUF__RESULT__WHAT_BUFFER)
+            reply_buffer(fd, request->id, request->result, connection);
         else if (request->body_case == SHUF__REQUEST__BODY_WRITE)
             reply_write(fd, request->id, request->write);
         else if (request->body_case == SHUF__REQUEST__BODY_RELEASE)

@@ -83,7 +83,8 @@ int lease_server_mappings(void);
 
 /* ---- For other scripts ---------------------------------------------------------- */
 
-struct lease_server_reply lease_server_reply_to(const Shuf__Permute *message);
+/* To a request for a permutation of n values in the block. */
+struct lease_server_reply lease_server_reply_to(uint64_t n, uint64_t block, bool prefetch);
 
 /* Returns a descriptor of a block with its values; the caller closes it. */
 int lease_server_memory(const struct lease_server_reply *reply, int connection);

@@ -74,8 +74,8 @@ static struct stat socket_stat(const struct harness *h)
 
 static void expect_values(struct wire *w)
 {
-    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_read_permutation(w, 4000, 1000);
 }
@@ -317,8 +317,9 @@ static void test_memory_limit_names_the_unit(void **state)
     h.extra[1] = config_path;
     assert_true(harness_restart(&h));
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute =
+        wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &permute);
     wire_expect(
         w, SHUF_NO_MEMORY,
         with_path("raise host_memory in ", ", then systemctl reload shufd.service, as root"));

@@ -259,14 +259,14 @@ static void block_mapped_by_detached_process_is_not_reused(void **state)
 static void serve_from_pid_namespace(int channel, void *context)
 {
     struct harness h;
-    Shuf__Permute permute = wire_permutation(N, backend_transport);
+    struct shuf__result_message permute = wire_permutation(N, backend_transport);
     (void)channel;
     (void)context;
     assert_int_equal(unshare(CLONE_NEWPID), 0); /* the children are in the new namespace */
     assert_true(harness_start(&h, backend, NULL));
     check_mapped_block_is_not_reused(&h);
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
     assert_true(harness_stop(&h));

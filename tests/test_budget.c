@@ -47,15 +47,10 @@ static int stop(void **state)
 
 static Shuf__ResultReply allocate(struct wire *client, uint64_t bytes)
 {
-    Shuf__Transport host = SHUF__TRANSPORT__TRANSPORT_MEMFD;
-    Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    allocate.bytes = bytes;
-    allocate.accept = &host;
-    allocate.n_accept = 1;
-    request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
-    request.allocate = &allocate;
-    wire_send(client, &request);
+    struct shuf__result_message allocate =
+        wire_result(SHUF__RESULT__WHAT_BUFFER, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    allocate.buffer.bytes = bytes;
+    wire_send_result(client, &allocate);
     return *wire_expect(client, SHUF_OK, "")->result;
 }
 
@@ -107,9 +102,9 @@ static void written_buffer_pages_count(void **state)
 
 static void request_permutation(uint64_t n, uint64_t seed)
 {
-    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.seed = seed;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.permutation.seed = seed;
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
 }
 
@@ -149,8 +144,8 @@ static void instances_share_host_memory(void **state)
 
 static void refuse_permutation(uint64_t n, shuf_status status, const char *words)
 {
-    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_result(w, &permute);
     wire_expect(w, status, words);
 }
 
@@ -174,8 +169,8 @@ static void requests_beyond_the_machine_never_fit(void **state)
 static int unread_bytes(struct wire *client)
 {
     int last = -1, bytes = 0;
-    Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(client, &permute);
+    struct shuf__result_message permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(client, &permute);
     wire_expect(client, SHUF_OK, "");
     while (bytes != last || bytes == 0) {
         last = bytes;

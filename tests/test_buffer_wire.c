@@ -50,7 +50,7 @@ static void buffer_is_sealed(void **state)
     assert_int_equal(pwrite(fd, "1", 1, 7), 1);
     assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, UNIT), 0);
     close(fd);
-    Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, HOST);
+    struct shuf__result_message s = wire_shuffle_of(b.lease, N, RECORD, HOST);
     const Shuf__ResultReply r = *wire_shuffle(w, &s)->result;
     fd = wire_take_descriptor(w);
     assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
@@ -117,20 +117,20 @@ static void lease_of_other_connection_is_refused(void **state)
 {
     struct wire *w = wire_greet(*state), *other = wire_greet(*state);
     const uint64_t lease = wire_allocate(w, BYTES, HOST).lease;
-    Shuf__Shuffle s = wire_shuffle_of(lease, N, RECORD, HOST);
-    wire_send_shuffle(other, &s);
+    struct shuf__result_message s = wire_shuffle_of(lease, N, RECORD, HOST);
+    wire_send_result(other, &s);
     wire_expect(other, SHUF_INVALID, "expected one that this connection holds");
     wire_send_write(other, lease, 0, "1", 1);
     wire_expect(other, SHUF_INVALID, "expected one that this connection holds");
-    wire_send_release(other, &s.lease, 1, NULL, 0);
+    wire_send_release(other, &s.shuffle.lease, 1, NULL, 0);
     wire_expect(other, SHUF_INVALID, "expected one that this connection holds");
-    Shuf__Permute ahead = wire_permutation(N, HOST);
-    ahead.prefetch = true;
-    wire_send_permute(w, &ahead);
+    struct shuf__result_message ahead = wire_permutation(N, HOST);
+    ahead.delivery.prefetch = true;
+    wire_send_result(w, &ahead);
     wire_expect(w, SHUF_OK, "");
     wire_await_queued(*state, 0);
     s = wire_shuffle_of(lease + 1, N, 4, HOST);
-    wire_send_shuffle(w, &s);
+    wire_send_result(w, &s);
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     wire_close(other);
     wire_close(w);
@@ -198,9 +198,9 @@ static void hold_buffer(int channel, void *context)
     const Shuf__ResultReply b = wire_allocate(w, SLOW, HOST);
     memset(wire_map_writable(w, b.block_bytes), 7, SLOW);
     if (holder->shuffles) {
-        Shuf__Shuffle s = wire_shuffle_of(b.lease, SLOW, 1, HOST);
-        s.algorithm = (char *)(uintptr_t) "lcg";
-        wire_send_shuffle(w, &s);
+        struct shuf__result_message s = wire_shuffle_of(b.lease, SLOW, 1, HOST);
+        s.permutation.algorithm = (char *)(uintptr_t) "lcg";
+        wire_send_result(w, &s);
     }
     child_send(channel, b.block);
     pause();
@@ -245,11 +245,11 @@ static void buffers_count_in_the_budget(void **state)
         other, SHUF_BUSY,
         "needs 12 MiB of host memory, 12 MiB of 16 MiB are held by this user's own leases and "
         "requests (host_memory): release a lease");
-    Shuf__Shuffle s = wire_shuffle_of(b.lease, 12 << 20, 1, HOST);
-    wire_send_shuffle(w, &s);
+    struct shuf__result_message s = wire_shuffle_of(b.lease, 12 << 20, 1, HOST);
+    wire_send_result(w, &s);
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 24 MiB of host memory with its input and workspace, the limit is 16 MiB");
-    s.n = 3 << 20;
+    s.permutation.n = 3 << 20;
     wire_shuffle(w, &s);
     assert_true(wire_status(*state).host_used <= 16 << 20);
     wire_close(w);

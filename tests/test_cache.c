@@ -40,9 +40,9 @@ static bool is_cached(struct wire *w, uint64_t n, uint64_t seed)
 static void expect_refused(struct wire *w, uint64_t n, uint64_t seed, shuf_status status,
                            const char *text)
 {
-    Shuf__Permute permute = wire_permutation(n, backend_transport);
-    permute.seed = seed;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(n, backend_transport);
+    permute.permutation.seed = seed;
+    wire_send_result(w, &permute);
     wire_expect(w, status, text);
 }
 
@@ -74,29 +74,25 @@ static void unequal_requests_share_nothing(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice = SHUF__SLICE__INIT;
-    Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute requests[10];
+    struct shuf__result_message requests[10];
     assert_true(harness_start(&h, backend, NULL));
     struct wire *w = wire_greet(&h);
-    slice.count = 10;
-    slice.stride = 2;
-    shard.world = 10;
     for (int i = 0; i < 10; i++)
         requests[i] = wire_permutation(100, backend_transport);
-    requests[1].n = 101;
-    requests[2].seed = 8;
-    requests[3].epoch = 1;
-    requests[4].epochs = 2;
-    requests[5].algorithm = (char *)"lcg";
-    requests[6].dtype = SHUF__DTYPE__DTYPE_U64;
-    requests[7].view_case = SHUF__PERMUTE__VIEW_SLICE;
-    requests[7].slice = &slice;
-    requests[8].view_case = SHUF__PERMUTE__VIEW_SHARD;
-    requests[8].shard = &shard;
-    requests[9].dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of requests[6] */
+    requests[1].permutation.n = 101;
+    requests[2].permutation.seed = 8;
+    requests[3].permutation.epoch = 1;
+    requests[4].permute.epochs = 2;
+    requests[5].permutation.algorithm = (char *)"lcg";
+    requests[6].permute.dtype = SHUF__DTYPE__DTYPE_U64;
+    shuf__result_message_add_view(&requests[7], SHUF__PERMUTE__VIEW_SLICE);
+    requests[7].slice.count = 10;
+    requests[7].slice.stride = 2;
+    shuf__result_message_add_view(&requests[8], SHUF__PERMUTE__VIEW_SHARD);
+    requests[8].shard.world = 10;
+    requests[9].permute.dtype = SHUF__DTYPE__DTYPE_I64; /* the bits of requests[6] */
     for (int i = 0; i < 10; i++) {
-        wire_send_permute(w, &requests[i]);
+        wire_send_result(w, &requests[i]);
         assert_int_equal(wire_expect(w, SHUF_OK, "")->result->shared, i == 9);
     }
     assert_int_equal(wire_status(&h).computed, 9);
@@ -110,14 +106,14 @@ static void lease_uses_result_of_summary(void **state)
     struct harness h;
     assert_true(harness_start(&h, backend, NULL));
     struct wire *w = wire_greet(&h);
-    Shuf__Permute summary = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
-    summary.fingerprint = true;
-    wire_send_permute(w, &summary);
+    struct shuf__result_message summary = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
+    summary.delivery.fingerprint = true;
+    wire_send_result(w, &summary);
     uint64_t fingerprint = wire_expect(w, SHUF_OK, "")->result->fingerprint;
     assert_true(is_cached(w, 100000, 7));
     assert_int_equal(wire_status(&h).computed, 1);
     /* The result is in the cache, and the daemon knows its fingerprint. */
-    wire_send_permute(w, &summary);
+    wire_send_result(w, &summary);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_true(reply->shared && reply->fingerprint == fingerprint && reply->n_first == 4);
     wire_close(w);
@@ -127,7 +123,7 @@ static void lease_uses_result_of_summary(void **state)
 static struct golden find_golden(uint64_t n)
 {
     struct golden row;
-    FILE *table = golden_open("permute.txt");
+    FILE *table = golden_open("permute.permute.txt");
     while (golden_next(table, &row) && (row.n != n || row.seed != 7 || row.epoch != 0))
         continue;
     fclose(table);
@@ -142,13 +138,13 @@ static void request_many(int channel, void *context)
 {
     struct harness *h = context;
     struct golden row = find_golden(MANY);
-    Shuf__Permute permute = wire_permutation(MANY, backend_transport);
+    struct shuf__result_message permute = wire_permutation(MANY, backend_transport);
     struct wire *w = wire_greet(h);
-    permute.algorithm = row.algorithm;
-    permute.fingerprint = true;
+    permute.permutation.algorithm = row.algorithm;
+    permute.delivery.fingerprint = true;
     child_send(channel, 0);
     child_receive(channel);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_int_equal(reply->fingerprint, row.fingerprint);
     child_send(channel, reply->block);
@@ -161,8 +157,7 @@ static void request_many(int channel, void *context)
 static void check_eight_processes(bool blocked)
 {
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     struct child children[EIGHT];
     uint64_t block = 0;
     assert_true(harness_start(&h, backend, NULL));
@@ -172,7 +167,7 @@ static void check_eight_processes(bool blocked)
     for (int i = 0; i < EIGHT; i++)
         child_receive(children[i].channel);
     if (blocked) {
-        wire_send_permute(w, &endless);
+        wire_send_result(w, &endless);
         wire_await_queued(&h, 1);
     }
     for (int i = 0; i < EIGHT; i++)
@@ -219,16 +214,15 @@ static void waiter_is_served_after_other_leaves(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice),
-                  permute = wire_permutation(100000, backend_transport);
+    struct shuf__result_message endless = wire_endless_permutation(),
+                                permute = wire_permutation(100000, backend_transport);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *blocker = wire_greet(&h), *first = wire_greet(&h), *second = wire_greet(&h);
-    wire_send_permute(blocker, &endless);
+    wire_send_result(blocker, &endless);
     wire_await_queued(&h, 1);
-    wire_send_permute(first, &permute);
+    wire_send_result(first, &permute);
     wire_await_queued(&h, 2);
-    wire_send_permute(second, &permute);
+    wire_send_result(second, &permute);
     WIRE_AWAIT(&h, s, s.joined == 1);
     wire_close(first);
     WIRE_AWAIT(&h, s, s.clients == 3);
@@ -243,13 +237,12 @@ static void last_waiter_cancels_job(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     assert_true(harness_start(&h, backend, NULL));
     struct wire *first = wire_greet(&h), *second = wire_greet(&h);
-    wire_send_permute(first, &endless);
+    wire_send_result(first, &endless);
     wire_await_queued(&h, 1);
-    wire_send_permute(second, &endless);
+    wire_send_result(second, &endless);
     WIRE_AWAIT(&h, s, s.joined == 1);
     wire_close(first);
     WIRE_AWAIT(&h, s, s.clients == 2);
@@ -372,11 +365,10 @@ static void request_above_limit_is_refused_at_once(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, backend, small);
     struct wire *blocker = wire_greet(&h), *w = wire_greet(&h);
-    wire_send_permute(blocker, &endless);
+    wire_send_result(blocker, &endless);
     wire_await_queued(&h, 1);
     expect_refused(w, LARGE_N * 2 + 1, 1, SHUF_NO_MEMORY, "the limit is 8 MiB");
     assert_int_equal(wire_status(&h).queued, 1);
@@ -394,10 +386,10 @@ static void no_cache_time_keeps_nothing(void **state)
     struct harness h;
     wire_start(&h, backend, "cache_time = 0\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute summary = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    summary.algorithm = (char *)"philox24";
+    struct shuf__result_message summary = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    summary.permutation.algorithm = (char *)"philox24";
     for (int i = 0; i < 3; i++) {
-        wire_send_permute(w, &summary);
+        wire_send_result(w, &summary);
         const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
         /* The daemon keeps the first values after it has freed the result. */
         assert_memory_equal(reply->first, first, sizeof first);

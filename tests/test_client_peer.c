@@ -20,8 +20,8 @@
 static uint64_t next_request(int fd, uint64_t *epoch)
 {
     const Shuf__Request *request = peer_receive(fd);
-    if (request && epoch && request->body_case == SHUF__REQUEST__BODY_PERMUTE)
-        *epoch = request->permute->epoch;
+    if (request && epoch && request->body_case == SHUF__REQUEST__BODY_RESULT)
+        *epoch = request->result->permute->permutation->epoch;
     return request ? request->id : 0;
 }
 

@@ -639,9 +639,10 @@ static void expect_advice_for_others(int channel, void *context)
 {
     const struct harness *h = context;
     struct wire *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute =
+        wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
     (void)channel;
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, ": let uid 0, who runs shufd, raise ");
     wire_close(w);
 }
@@ -667,8 +668,9 @@ static void test_memory_limit_names_the_key(void **state)
     enum { MI = 1 << 20 };
     wire_start(&h, harness_backend, "host_memory = 16Mi\ndevice_memory = 16Mi\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute =
+        wire_permutation(5 * MI, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, "/conf (then reload shufd by SIGHUP) or start ");
     wire_check_alive(w); /* leaves an idle block */
     assert_int_equal(wire_status(&h).memory_limit, 16 * MI);
@@ -676,15 +678,15 @@ static void test_memory_limit_names_the_key(void **state)
     /* Two results, each of more than half of the memory. The second fits after the client has read
      * the first. */
     struct wire *other = wire_greet(&h);
-    permute.n = 10 * MI / 4;
-    wire_send_permute(w, &permute);
+    permute.permutation.n = 10 * MI / 4;
+    wire_send_result(w, &permute);
     uint64_t bytes = wire_expect(w, SHUF_OK, "")->payload_bytes;
-    permute.seed++;
-    wire_send_permute(other, &permute);
+    permute.permutation.seed++;
+    wire_send_result(other, &permute);
     wire_expect(other, SHUF_BUSY, "memory, 10 MiB of 16 MiB are held by this user's own ");
-    wire_read_permutation(w, bytes, permute.n);
+    wire_read_permutation(w, bytes, permute.permutation.n);
     wire_await_memory_free(&h);
-    wire_send_permute(other, &permute);
+    wire_send_result(other, &permute);
     wire_expect(other, SHUF_OK, "");
     /* The second result reuses the block of the first. */
     assert_in_range(wire_status(&h).memory_used, 10 * MI + 1, 12 * MI);
@@ -703,8 +705,9 @@ static void test_memory_limit_names_the_starter(void **state)
     wire_start(&h, harness_backend, "host_memory = 16Mi\ndevice_memory = 16Mi\n");
     unsetenv("SHUFD_STARTER");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute =
+        wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
                 "the limit is 16 MiB: pass a larger host_memory to shufd.serve(), which started");
     wire_close(w);
@@ -713,19 +716,17 @@ static void test_memory_limit_names_the_starter(void **state)
 
 static void send_gauss(struct wire *w)
 {
-    Shuf__Stream stream = SHUF__STREAM__INIT;
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
-    stream.seed = 7;
-    stream.stream = 3;
-    stream.offset = 5;
-    stream.count = 10;
-    stream.mean = -0.5;
-    stream.std = 2;
-    stream.dtype = SHUF__DTYPE__DTYPE_F32;
-    request.body_case = SHUF__REQUEST__BODY_STREAM;
-    request.stream = &stream;
-    wire_send(w, &request);
+    struct shuf__result_message stream =
+        wire_result(SHUF__RESULT__WHAT_STREAM, SHUF__TRANSPORT__TRANSPORT_NONE);
+    stream.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    stream.stream.seed = 7;
+    stream.stream.stream = 3;
+    stream.stream.offset = 5;
+    stream.stream.count = 10;
+    stream.stream.mean = -0.5;
+    stream.stream.std = 2;
+    stream.stream.dtype = SHUF__DTYPE__DTYPE_F32;
+    wire_send_result(w, &stream);
 }
 
 static void test_debug_log(void **state)
@@ -733,11 +734,11 @@ static void test_debug_log(void **state)
     (void)state;
     struct harness h;
     char log[8192];
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_start(&h, harness_backend, "log_level = debug\n");
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &permute);
-    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
+    wire_send_result(w, &permute);
+    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.permutation.n);
     send_gauss(w);
     wire_expect(w, SHUF_OK, "");
     shufd_await(h.log, log, sizeof log, ": request 2.3: stream, n 10, 10 values, OK, ");

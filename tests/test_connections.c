@@ -221,12 +221,12 @@ static void failed_descriptor_is_a_failed_lease(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&h), *other = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    permute.seed = 7;
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    permute.permutation.seed = 7;
     wire_lease(w, N, 7, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     wire_check_alive(other);
     set_files_of_daemon(3);
-    wire_send_permute(other, &permute);
+    wire_send_result(other, &permute);
     wire_expect(other, SHUF_IO, strerror(EMFILE));
     set_files_of_daemon(RLIM_INFINITY);
     WIRE_AWAIT(&h, s, s.leases == 1);
@@ -361,8 +361,8 @@ static void unread_reply_keeps_its_connection(void **state)
 {
     (void)state;
     struct wire *lazy = wire_greet(&h), *other = wire_greet(&h), *third;
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    wire_send_permute(lazy, &permute);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_result(lazy, &permute);
     await_status(other, 1, 2);
     shutdown(lazy->fd, SHUT_WR);
     await_status(other, 0, 2);

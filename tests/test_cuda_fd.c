@@ -96,9 +96,9 @@ static enum outcome try_access_as(uid_t uid, int fd, uint64_t bytes, int flags)
 static uint32_t first_value(struct wire *w)
 {
     uint32_t values[N];
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    permute.seed = 1;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    permute.permutation.seed = 1;
+    wire_send_result(w, &permute);
     assert_true(wire_expect(w, SHUF_OK, "")->result->shared); /* the same block as the lease */
     wire_read_payload(w, values, sizeof values);
     return values[0];

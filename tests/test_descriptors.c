@@ -64,13 +64,13 @@ static void descriptor_is_sent_once(void **state)
 static void one_descriptor_is_in_flight(void **state)
 {
     (void)state;
-    Shuf__Permute first = wire_permutation(N, backend_transport),
-                  second = wire_permutation(N + 1, backend_transport);
+    struct shuf__result_message first = wire_permutation(N, backend_transport),
+                                second = wire_permutation(N + 1, backend_transport);
     struct wire *w = wire_greet(&shared);
-    wire_send_permute(w, &first);
+    wire_send_result(w, &first);
     WIRE_AWAIT(&shared, s, s.leases == 1);
-    wire_send_permute(w, &second);
-    wire_send_permute(w, &first); /* the client already gets this descriptor from the first reply */
+    wire_send_result(w, &second);
+    wire_send_result(w, &first); /* the client already gets this descriptor from the first reply */
     WIRE_AWAIT(&shared, s, s.leases == 2);
     w->id -= 2;
     assert_true(wire_expect(w, SHUF_OK, "")->result->descriptor);
@@ -78,7 +78,7 @@ static void one_descriptor_is_in_flight(void **state)
     wire_expect(w, SHUF_BUSY, "the client has not read the replies before it; read them first");
     w->id++;
     assert_false(wire_expect(w, SHUF_OK, "")->result->descriptor);
-    wire_send_permute(w, &second);
+    wire_send_result(w, &second);
     assert_true(wire_expect(w, SHUF_OK, "")->result->descriptor);
     wire_close(w);
     WIRE_AWAIT(&shared, s, s.leases == 0);

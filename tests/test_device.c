@@ -44,12 +44,12 @@ static void kill_and_expect_exit(struct harness *h, int signal, int code, const 
  * memory. */
 static void check_values(struct wire *w, uint64_t n)
 {
-    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t *values = malloc(n * sizeof *values);
     uint64_t sum = 0;
     assert_non_null(values);
-    permute.fingerprint = true;
-    wire_send_permute(w, &permute);
+    permute.delivery.fingerprint = true;
+    wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     uint64_t fingerprint = reply->result->fingerprint;
     assert_int_equal(reply->payload_bytes, n * sizeof *values);
@@ -98,12 +98,13 @@ static void test_client_leaves_during_read(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute =
+        wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
     faults->read_us = 20000;
     start(&h);
     for (int i = 0; i < 10; i++) {
         struct wire *w = wire_greet(&h);
-        wire_send_permute(w, &permute);
+        wire_send_result(w, &permute);
         wire_expect(w, SHUF_OK, "");
         usleep((useconds_t)i * 4000);
         wire_close(w);
@@ -120,15 +121,16 @@ static struct wire *begin_after_requests(const struct harness *h)
     uint8_t bytes[(REQUESTS + 1) * 64];
     size_t used = 0;
     Shuf__Status status = SHUF__STATUS__INIT;
-    Shuf__Permute permute = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute =
+        wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     Shuf__Request request = SHUF__REQUEST__INIT;
     struct wire *w = wire_greet(h);
     request.body_case = SHUF__REQUEST__BODY_STATUS;
     request.status = &status;
     for (int i = 0; i < REQUESTS; i++)
         used += wire_pack(w, &request, bytes + used, sizeof bytes - used);
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = shuf__result_message_link(&permute);
     used += wire_pack(w, &request, bytes + used, sizeof bytes - used);
     wire_send_bytes(w, bytes, used);
     return w;
@@ -140,11 +142,12 @@ static struct wire *begin_after_large_result(const struct harness *h)
 {
     enum { N = 1 << 20 };
     static uint32_t values[N];
-    Shuf__Permute inline_permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    Shuf__Permute last = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message inline_permute =
+        wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message last = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *w = wire_greet(h);
-    wire_send_permute(w, &inline_permute);
-    wire_send_permute(w, &last);
+    wire_send_result(w, &inline_permute);
+    wire_send_result(w, &last);
     w->id--;
     wire_expect(w, SHUF_OK, "");
     wire_read_payload(w, values, sizeof values);
@@ -186,11 +189,11 @@ static void test_drain_sends_all_chunks(void **state)
     enum { N = 1 << 20 };
     static uint32_t values[N];
     struct harness h;
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     faults->read_us = 1000;
     start(&h);
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     kill(h.pid, SIGTERM);
     wire_read_payload(w, values, sizeof values);
@@ -203,11 +206,11 @@ static void test_device_fails(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     faults->permute_fails = true;
     start(&h);
     struct wire *w = wire_greet(&h), *other = wire_greet(&h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_DEVICE, "the device is on fire");
     wire_expect_end(w);
     wire_expect_end(other);
@@ -236,16 +239,17 @@ static void test_device_fails_during_payload(void **state)
     static uint8_t bytes[MOST + 1];
     size_t got = 0;
     ssize_t part;
-    Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute =
+        wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
     faults->read_fails_from = MOST;
     start(&h);
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     while (got < sizeof bytes && (part = recv(w->fd, bytes + got, sizeof bytes - got, 0)) > 0)
         got += (size_t)part;
     assert_in_range(got, 1, MOST); /* the bytes end early, and no wrong byte was sent */
-    expect_values(bytes, got, permute.n);
+    expect_values(bytes, got, permute.permutation.n);
     wire_close(w);
     kill_and_expect_exit(&h, 0, EX_IOERR, "the device failed, ending: read: the device is on fire");
 }
@@ -257,25 +261,20 @@ static void test_shuffle_of_result_being_computed(void **state)
     (void)state;
     struct harness h;
     Shuf__Transport ipc = SHUF__TRANSPORT__TRANSPORT_CUDA_IPC;
-    Shuf__Permute permute = wire_permutation(1 << 20, ipc);
-    Shuf__Shuffle shuffle = SHUF__SHUFFLE__INIT;
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    permute.event = true;
+    struct shuf__result_message permute = wire_permutation(1 << 20, ipc);
+    struct shuf__result_message shuffle = wire_result(SHUF__RESULT__WHAT_SHUFFLE, ipc);
+    permute.delivery.event = true;
     faults->wait_us = 200000;
     start(&h);
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_int_equal(reply->ipc_event.len, SHUF__IPC_HANDLE);
-    shuffle.n = 1 << 20;
-    shuffle.record = 4;
-    shuffle.seed = 3;
-    shuffle.lease = reply->lease;
-    shuffle.accept = &ipc;
-    shuffle.n_accept = 1;
-    request.body_case = SHUF__REQUEST__BODY_SHUFFLE;
-    request.shuffle = &shuffle;
-    wire_send(w, &request);
+    shuffle.permutation.n = 1 << 20;
+    shuffle.shuffle.record = 4;
+    shuffle.permutation.seed = 3;
+    shuffle.shuffle.lease = reply->lease;
+    wire_send_result(w, &shuffle);
     assert_int_equal(wire_expect(w, SHUF_OK, "")->result->record, 4);
     assert_int_equal(seen->launches, 2);
     wire_close(w);
@@ -286,11 +285,11 @@ static void test_device_hangs(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     faults->hangs = true;
     start(&h);
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_await_queued(&h, 1);
     kill(h.pid, SIGTERM);
     wire_await_end_of_listening(&h);
@@ -307,13 +306,13 @@ static void test_result_in_device_memory_is_reused(void **state)
     struct harness h;
     start(&h);
     struct wire *w = wire_greet(&h);
-    Shuf__Permute prefetch = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
-    prefetch.prefetch = true;
-    wire_send_permute(w, &prefetch);
+    struct shuf__result_message prefetch = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
+    prefetch.delivery.prefetch = true;
+    wire_send_result(w, &prefetch);
     wire_expect(w, SHUF_OK, "");
-    Shuf__Permute summary = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_NONE);
-    summary.fingerprint = true;
-    wire_send_permute(w, &summary);
+    struct shuf__result_message summary = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    summary.delivery.fingerprint = true;
+    wire_send_result(w, &summary);
     assert_true(wire_expect(w, SHUF_OK, "")->result->shared);
     assert_int_equal(seen->launches, 1);
     check_values(w, N);

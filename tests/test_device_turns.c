@@ -13,10 +13,11 @@ enum { USER = 61000 }; /* the first of the users */
 
 static struct wire *begin_endless_job(const struct harness *h, uid_t user, uint64_t seed)
 {
-    Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message endless =
+        wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *w = wire_greet_as(h, user);
-    endless.seed = seed;
-    wire_send_permute(w, &endless);
+    endless.permutation.seed = seed;
+    wire_send_result(w, &endless);
     return w;
 }
 
@@ -41,15 +42,15 @@ static void test_calls_of_users_do_not_queue_up(void **state)
     unsigned slow = 0;
     struct harness h;
     struct wire *user[USERS];
-    Shuf__Permute small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message small = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     start_gpu(&h, 8000);
     for (unsigned i = 0; i < USERS; i++)
         user[i] = begin_endless_job(&h, USER + i, i);
     wire_await_queued(&h, USERS);
     struct wire *w = wire_greet(&h);
-    for (small.seed = 0; small.seed < REQUESTS; small.seed++) {
+    for (small.permutation.seed = 0; small.permutation.seed < REQUESTS; small.permutation.seed++) {
         const unsigned before = seen->calls_done;
-        wire_send_permute(w, &small);
+        wire_send_result(w, &small);
         wire_expect(w, SHUF_OK, "");
         slow += seen->calls_done - before >= USERS; /* its own call is among them */
     }

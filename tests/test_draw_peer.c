@@ -21,7 +21,9 @@ static struct {
     bool sums;
 } part;
 
-static Shuf__Stream last_request; /* the last request; its pointers are no longer valid */
+/* Of the last request; the pointers are no longer valid. */
+static Shuf__Stream last_request;
+static Shuf__Delivery last_delivery;
 
 static void send_reply(int fd, uint64_t id)
 {
@@ -59,8 +61,9 @@ static void serve(int fd, int connection)
     const Shuf__Request *request;
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
-    while ((request = peer_receive(fd)) && request->body_case == SHUF__REQUEST__BODY_STREAM) {
-        last_request = *request->stream;
+    while ((request = peer_receive(fd)) && request->body_case == SHUF__REQUEST__BODY_RESULT) {
+        last_request = *request->result->stream;
+        last_delivery = *request->result->delivery;
         send_reply(fd, request->id);
     }
 }
@@ -113,8 +116,8 @@ static void moments_come_from_sums(void **state)
                 last_request.seed == 1);
     assert_true(last_request.stream == 2 && last_request.offset == 3 &&
                 last_request.count == COUNT);
-    assert_true(last_request.mean == -4.5 && last_request.std == 5.5 && last_request.sums &&
-                !last_request.fingerprint);
+    assert_true(last_request.mean == -4.5 && last_request.std == 5.5 && last_delivery.sums &&
+                !last_delivery.fingerprint);
     assert_int_equal(r.distribution, SHUF_GAUSS);
     assert_true(r.n_first == 4 && r.first[3] == 4 && r.n_last == 4 && r.last[0] == 3);
     assert_true(fabs(r.moments.mean - 100.5) < 1e-14);

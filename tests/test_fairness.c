@@ -177,16 +177,15 @@ static void run_late_values(int channel, void *seed)
 static void run_prefetches(int channel, void *seed)
 {
     struct wire *w[PREFETCHING] = {NULL};
-    Shuf__Slice slice;
     (void)channel, (void)seed;
     for (unsigned i = 0;; i = (i + 1) % PREFETCHING) {
         if (w[i])
             wire_close(w[i]);
         w[i] = wire_greet(&h);
         for (int prefetch = 0; prefetch < PREFETCHES; prefetch++) {
-            Shuf__Permute permute = wire_endless_permutation(&slice);
-            permute.prefetch = true;
-            wire_send_permute(w[i], &permute);
+            struct shuf__result_message permute = wire_endless_permutation();
+            permute.delivery.prefetch = true;
+            wire_send_result(w[i], &permute);
             const Shuf__Reply *reply = wire_receive(w[i]);
             check(reply->status == SHUF_OK || reply->status == SHUF_BUSY, reply->message);
         }

@@ -165,13 +165,13 @@ static void default_budgets_are_shares_of_memory(void **state)
     compute_and_release(w, RESULT_N, 1, DEVICE);
     const Shuf__StatusReply s = wire_status(&h);
     assert_int_equal(s.host_limit, 1024 * MI);
-    Shuf__Permute permute = wire_permutation(UINT64_C(1) << 29, HOST); /* 2 GiB */
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(UINT64_C(1) << 29, HOST); /* 2 GiB */
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 2 GiB of host memory, the limit is 1 GiB: start shufd with a larger "
                 "--host-memory");
     permute = wire_permutation(104 * MI, DEVICE); /* 416 MiB; the limit is a tenth of 4 GiB */
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
                 "needs 416 MiB of device memory, the limit is 410 MiB: start shufd with a larger "
                 "--device-memory");
@@ -243,9 +243,10 @@ static void device_shortage_is_met_while_a_job_runs(void **state)
     (void)state;
     start_with_defaults();
     compute_and_release(w, RESULT_N, 1, DEVICE);
-    Shuf__Permute waiting = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message waiting =
+        wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *blocker = wire_greet(&h);
-    wire_send_permute(blocker, &waiting);
+    wire_send_result(blocker, &waiting);
     wire_await_queued(&h, 1);
     faults->other_programs = 4000 * MI;
     WIRE_AWAIT(&h, s, s.device_idle == 0 && seen->device == 0 && s.queued == 1);
@@ -259,10 +260,11 @@ static void host_shortage_is_met_while_a_job_runs(void **state)
     (void)state;
     start_with_defaults();
     compute_and_release(w, RESULT_N, 1, HOST);
-    Shuf__Permute waiting = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message waiting =
+        wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *blocker = wire_greet(&h);
     const unsigned before = wire_descriptors(h.pid);
-    wire_send_permute(blocker, &waiting);
+    wire_send_result(blocker, &waiting);
     wire_await_queued(&h, 1);
     faults->available = 10 * MI;
     WIRE_AWAIT(&h, s, s.host_idle == 0);

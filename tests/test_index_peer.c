@@ -57,7 +57,8 @@ static void serve(int fd, int connection)
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     for (int replies = 1; (request = peer_receive(fd)); replies++) {
         if (requests < 3) {
-            snprintf(heard[requests], sizeof heard[0], "%s", request->index->algorithm);
+            snprintf(heard[requests], sizeof heard[0], "%s",
+                     request->index->permutation->algorithm);
             requested[requests++] = request->index->n_at;
         }
         send_reply(fd, request);

@@ -19,27 +19,35 @@
 
 enum { MOST = SHUF_LOOKUPS };
 
-static Shuf__Index look_up_message(uint64_t n, uint64_t *at, size_t count)
+struct look_up {
+    Shuf__Index index;
+    Shuf__Permutation permutation;
+};
+
+static struct look_up look_up_message(uint64_t n, uint64_t *at, size_t count)
 {
-    Shuf__Index index = SHUF__INDEX__INIT;
-    index.n = n;
-    index.seed = 7;
-    index.at = at;
-    index.n_at = count;
-    return index;
+    struct look_up l = {.index = SHUF__INDEX__INIT, .permutation = SHUF__PERMUTATION__INIT};
+    l.permutation.n = n;
+    l.permutation.seed = 7;
+    l.index.at = at;
+    l.index.n_at = count;
+    return l;
 }
 
-static void send_index(struct wire *w, Shuf__Index *index)
+static void send_index(struct wire *w, struct look_up *l)
 {
     Shuf__Request request = SHUF__REQUEST__INIT;
+    l->index.permutation = &l->permutation;
     request.body_case = SHUF__REQUEST__BODY_INDEX;
-    request.index = index;
+    request.index = &l->index;
     wire_send(w, &request);
 }
 
-static void check_values(const Shuf__Reply *reply, const Shuf__Index *index)
+static void check_values(const Shuf__Reply *reply, const struct look_up *l)
 {
-    const shuf_primefold f = shuf_primefold_make(index->n, index->seed, index->epoch);
+    const Shuf__Index *index = &l->index;
+    const shuf_primefold f =
+        shuf_primefold_make(l->permutation.n, l->permutation.seed, l->permutation.epoch);
     assert_int_equal(reply->status, SHUF_OK);
     assert_int_equal(reply->body_case, SHUF__REPLY__BODY_INDEX);
     assert_string_equal(reply->index->algorithm, "primefold");
@@ -49,7 +57,7 @@ static void check_values(const Shuf__Reply *reply, const Shuf__Index *index)
         assert_int_equal(reply->index->value[i], shuf_primefold_forward(&f, index->at[i]));
 }
 
-static void expect_values(struct wire *w, const Shuf__Index *index)
+static void expect_values(struct wire *w, const struct look_up *index)
 {
     check_values(wire_expect(w, SHUF_OK, ""), index);
 }
@@ -63,8 +71,8 @@ static void every_query_count_is_served(void **state)
         at[i] = BIT(62) - 1 - i;
     static const size_t counts[] = {0, 1, 1024, 1025, MOST};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        Shuf__Index index = look_up_message(BIT(62), at, counts[i]);
-        index.seed = index.epoch = UINT64_MAX;
+        struct look_up index = look_up_message(BIT(62), at, counts[i]);
+        index.permutation.seed = index.permutation.epoch = UINT64_MAX;
         send_index(w, &index);
         assert_int_equal(w->id, i + 2);
         expect_values(w, &index);
@@ -81,9 +89,9 @@ static void no_positions_are_served(void **state)
     struct wire *w = wire_greet(&harness_shared);
     (void)state;
     for (size_t i = 0; i < 3 * 4 * 2; i++) {
-        Shuf__Index index = look_up_message(sizes[i / 2 % 4], NULL, 0);
-        index.algorithm = (char *)(uintptr_t)algorithms[i / 8];
-        index.inverse = i % 2;
+        struct look_up index = look_up_message(sizes[i / 2 % 4], NULL, 0);
+        index.permutation.algorithm = (char *)(uintptr_t)algorithms[i / 8];
+        index.index.inverse = i % 2;
         send_index(w, &index);
         const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
         assert_int_equal(reply->body_case, SHUF__REPLY__BODY_INDEX);
@@ -98,24 +106,24 @@ static void wrong_look_ups_are_refused(void **state)
     (void)state;
     static uint64_t at[MOST + 100];
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Index index = look_up_message(10, at, MOST + 1);
+    struct look_up index = look_up_message(10, at, MOST + 1);
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "at: 8001 positions, expected at most 8000 in one request");
-    index.n_at = 3;
+    index.index.n_at = 3;
     at[2] = 10;
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "at[2] 10: expected less than n = 10");
-    index.inverse = true;
+    index.index.inverse = true;
     at[2] = UINT64_MAX;
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "at[2] 18446744073709551615: expected less than n = 10");
-    index.n = 0;
+    index.permutation.n = 0;
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "n 0: expected 1 to 2^62");
-    index.n = BIT(62) + 1;
+    index.permutation.n = BIT(62) + 1;
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "n 4611686018427387905: expected 1 to 2^62");
-    index.algorithm = (char *)"\033[2J";
+    index.permutation.algorithm = (char *)"\033[2J";
     send_index(w, &index);
     wire_expect(w, SHUF_INVALID, "algorithm \"?[2J\": expected primefold, philox24 or lcg");
     wire_check_alive(w);
@@ -129,7 +137,7 @@ static void replies_keep_request_order(void **state)
     enum { ROUNDS = 12 };
     static uint64_t at[MOST];
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Index index[ROUNDS];
+    struct look_up index[ROUNDS];
     for (size_t i = 0; i < MOST; i++)
         at[i] = i;
     const uint64_t first = w->id + 1;
@@ -152,13 +160,12 @@ static void look_ups_beside_an_endless_job(void **state)
     (void)state;
     static uint64_t at[MOST];
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
-    endless.algorithm = (char *)"philox24"; /* has to count values to find a position */
-    Shuf__Index few = look_up_message(1000, at, 1024), many = look_up_message(1000, at, MOST);
+    struct shuf__result_message endless = wire_endless_permutation();
+    endless.permutation.algorithm = (char *)"philox24"; /* has to count values to find a position */
+    struct look_up few = look_up_message(1000, at, 1024), many = look_up_message(1000, at, MOST);
     wire_start(&h, harness_backend, "queue = 1\n");
     struct wire *busy = wire_greet(&h), *waiting = wire_greet(&h), *w = wire_greet(&h);
-    wire_send_permute(busy, &endless);
+    wire_send_result(busy, &endless);
     wire_await_queued(&h, 1);
     send_index(waiting, &many);
     wire_await_queued(&h, 2);
@@ -181,7 +188,7 @@ static void clients_leave_during_look_ups(void **state)
 {
     (void)state;
     static uint64_t at[MOST];
-    Shuf__Index index = look_up_message(50, at, MOST); /* the slowest size */
+    struct look_up index = look_up_message(50, at, MOST); /* the slowest size */
     for (int i = 0; i < 100; i++) {
         struct wire *w = wire_greet(&harness_shared);
         send_index(w, &index);
@@ -201,8 +208,8 @@ static void client_exit_cancels_rank_index_fill(void **state)
 {
     (void)state;
     uint64_t at[2] = {BIT(35), 0};
-    Shuf__Index late = look_up_message(BIT(35) + 1, at, 2);
-    late.algorithm = (char *)"philox24";
+    struct look_up late = look_up_message(BIT(35) + 1, at, 2);
+    late.permutation.algorithm = (char *)"philox24";
     const shuf_philox24 f = shuf_philox24_make(BIT(35) + 1, 7, 0);
     uint64_t x = 0;
     while (shuf_philox24_forward(&f, x) >= BIT(35) + 1)
@@ -213,9 +220,9 @@ static void client_exit_cancels_rank_index_fill(void **state)
         wire_await_queued(&harness_shared, 1);
         wire_close(w);
         WIRE_AWAIT(&harness_shared, s, s.queued == 0);
-        Shuf__Index first = late;
-        first.at = at + 1;
-        first.n_at = 1;
+        struct look_up first = late;
+        first.index.at = at + 1;
+        first.index.n_at = 1;
         send_index(other, &first);
         const Shuf__Reply *reply = wire_expect(other, SHUF_OK, "");
         assert_string_equal(reply->index->algorithm, "philox24");
@@ -230,7 +237,7 @@ static void drain_completes_look_ups(void **state)
     (void)state;
     static uint64_t at[MOST];
     struct harness h;
-    Shuf__Index index = look_up_message(50, at, MOST); /* the slowest size */
+    struct look_up index = look_up_message(50, at, MOST); /* the slowest size */
     wire_start(&h, harness_backend, "");
     struct wire *clients[20];
     for (int i = 0; i < 20; i++) {
@@ -254,9 +261,9 @@ static void second_signal_cancels_look_ups(void **state)
     (void)state;
     struct harness h;
     static uint64_t at[MOST];
-    Shuf__Index late = look_up_message(BIT(36) - 1, at, MOST);
-    late.algorithm = (char *)"lcg";
-    late.inverse = true;
+    struct look_up late = look_up_message(BIT(36) - 1, at, MOST);
+    late.permutation.algorithm = (char *)"lcg";
+    late.index.inverse = true;
     for (size_t i = 0; i < MOST; i++)
         at[i] = i;
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");

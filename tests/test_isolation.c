@@ -345,14 +345,15 @@ static void status_shows_only_own_leases(void **state)
 static void request_ipc(int channel, void *context)
 {
     struct wire *w = wire_greet(context);
-    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute =
+        wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_DENIED, "transport cuda-ipc: uid 65534, expected the daemon's own, 0");
     Shuf__Transport both[] = {SHUF__TRANSPORT__TRANSPORT_CUDA_IPC,
                               SHUF__TRANSPORT__TRANSPORT_INLINE};
-    permute.accept = both;
-    permute.n_accept = 2;
-    wire_send_permute(w, &permute); /* the daemon chooses the other transport */
+    permute.delivery.accept = both;
+    permute.delivery.n_accept = 2;
+    wire_send_result(w, &permute); /* the daemon chooses the other transport */
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     uint32_t values[1000];
@@ -378,9 +379,10 @@ static void cuda_ipc_of_another_user_is_denied(void **state)
 static void request_from_namespace(int channel, const struct harness *h)
 {
     struct wire *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
+    struct shuf__result_message permute =
+        wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_CUDA_IPC);
     if (is_cuda()) {
-        wire_send_permute(w, &permute);
+        wire_send_result(w, &permute);
         wire_expect(w, SHUF_DENIED, "transport cuda-ipc: this process is in another PID namespace");
         wire_lease(w, 1000, 2, SHUF__TRANSPORT__TRANSPORT_CUDA_FD);
     }

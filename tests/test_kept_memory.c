@@ -72,15 +72,9 @@ static int keep_result(struct wire *w, uint64_t seed)
 
 static int keep_buffer(struct wire *w)
 {
-    Shuf__Transport memfd = MEMFD;
-    Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    allocate.bytes = 16 * MI;
-    allocate.accept = &memfd;
-    allocate.n_accept = 1;
-    request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
-    request.allocate = &allocate;
-    wire_send(w, &request);
+    struct shuf__result_message allocate = wire_result(SHUF__RESULT__WHAT_BUFFER, MEMFD);
+    allocate.buffer.bytes = 16 * MI;
+    wire_send_result(w, &allocate);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     const uint64_t lease = reply->lease, block = reply->block;
     const int fd = wire_take_descriptor(w), kept = open_path(fd);
@@ -140,13 +134,13 @@ static void kept_memory_fills_the_budget(void **state)
         kept[i] = keep_result(w, 1 + (uint64_t)i);
         expect_charged((uint64_t)(i + 1) * 16 * MI);
     }
-    Shuf__Permute permute = wire_permutation(N, MEMFD);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(N, MEMFD);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_BUSY, "64 MiB of these have no lease but are still mapped");
     for (int i = 0; i < 4; i++)
         close(kept[i]);
     expect_charged(0);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
@@ -160,14 +154,14 @@ static void kept_results_make_no_room(void **state)
     struct wire *w = wire_greet(&h);
     for (int i = 0; i < 3; i++)
         kept[i] = keep_result(w, 1 + (uint64_t)i);
-    Shuf__Permute permute = wire_permutation(4 * N, MEMFD);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(4 * N, MEMFD);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_BUSY, "in use by other results");
     expect_charged(48 * MI);
     for (int i = 0; i < 3; i++)
         close(kept[i]);
     expect_charged(0);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
@@ -179,8 +173,8 @@ static void results_make_room(void **state)
     struct wire *w = wire_greet(&h);
     for (uint64_t i = 0; i < 3; i++)
         close(keep_result(w, 1 + i));
-    Shuf__Permute permute = wire_permutation(4 * N, MEMFD);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(4 * N, MEMFD);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     assert_int_equal(wire_status(&h).host_used, 64 * MI);
     wire_close(w);
@@ -193,9 +187,9 @@ static void results_make_room_for_summaries(void **state)
     struct wire *w = wire_greet(&h);
     for (uint64_t i = 0; i < 4; i++)
         close(keep_result(w, 1 + i));
-    Shuf__Permute permute = wire_permutation(8 * N, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.fingerprint = true;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(8 * N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.delivery.fingerprint = true;
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
@@ -207,8 +201,8 @@ static void keep_as_user(int channel, void *context)
         abort();
     struct wire *w = wire_greet(&h);
     const int kept[] = {keep_result(w, 1), keep_result(w, 2)};
-    Shuf__Permute permute = wire_permutation(USER_N, MEMFD);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(USER_N, MEMFD);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_BUSY, "user 61000 may hold 42 MiB, and holds");
     close(kept[0]);
     close(kept[1]);

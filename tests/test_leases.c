@@ -123,18 +123,18 @@ static void request_releases_old_lease(void **state)
     struct wire *w = wire_greet(&shared);
     uint64_t id = lease_id(w, 4), unknown = UINT64_MAX, before = wire_status(&shared).leases;
     Shuf__Release back = SHUF__RELEASE__INIT;
-    Shuf__Permute permute = wire_permutation(N, backend_transport);
-    permute.give_back = &back;
+    struct shuf__result_message permute = wire_permutation(N, backend_transport);
+    permute.delivery.give_back = &back;
     back.n_lease = 1;
     back.lease = &unknown;
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_INVALID, "lease 18446744073709551615");
     assert_int_equal(wire_status(&shared).leases, before);
     back.lease = &id;
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     assert_int_not_equal(wire_expect(w, SHUF_OK, "")->result->lease, id);
     assert_int_equal(wire_status(&shared).leases, before);
-    wire_send_permute(w, &permute); /* the lease to release has already ended */
+    wire_send_result(w, &permute); /* the lease to release has already ended */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     wire_close(w);
 }
@@ -147,18 +147,18 @@ static void lease_limit_is_refused(void **state)
     struct harness h;
     wire_start(&h, backend, "leases = 3\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(N, backend_transport);
+    struct shuf__result_message permute = wire_permutation(N, backend_transport);
     uint64_t ids[3];
     for (uint64_t i = 0; i < 3; i++)
         ids[i] = lease_id(w, i);
     uint64_t computed = wire_status(&h).computed;
     /* The seed is new, so the client has no descriptor of the result's block. */
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_BUSY, "leases 3: the most that one connection may hold");
     /* The daemon refused the request before the computation. */
     assert_int_equal(wire_status(&h).computed, computed);
     wire_release(w, ids[1], 0);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_true(reply->result->descriptor); /* the first descriptor of this block */
     wire_check_alive(w);
@@ -169,15 +169,13 @@ static void lease_limit_is_refused(void **state)
 static void empty_shard_has_no_lease(void **state)
 {
     (void)state;
-    Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute permute = wire_permutation(3, backend_transport);
+    struct shuf__result_message permute = wire_permutation(3, backend_transport);
     struct wire *w = wire_greet(&shared);
-    shard.world = 4;
-    shard.rank = 3;
-    shard.drop_last = true;
-    permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
-    permute.shard = &shard;
-    wire_send_permute(w, &permute);
+    shuf__result_message_add_view(&permute, SHUF__PERMUTE__VIEW_SHARD);
+    permute.shard.world = 4;
+    permute.shard.rank = 3;
+    permute.shard.drop_last = true;
+    wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     assert_int_equal(reply->result->lease + reply->result->block + reply->payload_bytes, 0);
@@ -206,7 +204,7 @@ static uint64_t count_leases_of_seed(struct wire *w, uint64_t seed, uint64_t *al
     do {
         const Shuf__LeasesReply *page = list_page(w, after);
         for (size_t i = 0; i < page->n_lease; i++)
-            found += page->lease[i]->seed == seed;
+            found += page->lease[i]->request->permute->permutation->seed == seed;
         *all += page->n_lease;
         assert_true(page->next == 0 || page->next != after);
         after = page->next;
@@ -217,13 +215,13 @@ static uint64_t count_leases_of_seed(struct wire *w, uint64_t seed, uint64_t *al
 static void list_entry_describes_lease(void **state)
 {
     (void)state;
-    Shuf__Permute permute = wire_permutation(N, backend_transport);
+    struct shuf__result_message permute = wire_permutation(N, backend_transport);
     struct wire *w = wire_greet(&shared);
     const uint64_t before = wire_lease(w, N, 1, backend_transport)->lease;
-    permute.algorithm = (char *)"lcg";
-    permute.epoch = 8;
-    permute.epochs = 3;
-    wire_send_permute(w, &permute);
+    permute.permutation.algorithm = (char *)"lcg";
+    permute.permutation.epoch = 8;
+    permute.permute.epochs = 3;
+    wire_send_result(w, &permute);
     Shuf__ResultReply reply = *wire_expect(w, SHUF_OK, "")->result;
     const Shuf__LeasesReply *page = list_page(w, before);
     assert_int_equal(page->n_lease, 1);
@@ -236,9 +234,14 @@ static void list_entry_describes_lease(void **state)
     assert_true(entry->ready && !entry->prefetch && entry->age_ms < HARNESS_WAIT_MS);
     assert_int_equal(entry->block, reply.block);
     assert_int_equal(entry->block_bytes, reply.block_bytes);
-    assert_string_equal(entry->algorithm, "lcg");
-    assert_true(entry->n == N && entry->seed == 7 && entry->epoch == 8 && entry->rows == 3 &&
-                entry->count == N);
+    assert_true(entry->rows == 3 && entry->count == N);
+    assert_null(entry->request->delivery);
+    assert_int_equal(entry->request->what_case, SHUF__RESULT__WHAT_PERMUTE);
+    const Shuf__Permute *asked = entry->request->permute;
+    assert_string_equal(asked->permutation->algorithm, "lcg");
+    assert_true(asked->permutation->n == N && asked->permutation->seed == 7 &&
+                asked->permutation->epoch == 8 && asked->epochs == 3);
+    assert_int_equal(asked->view_case, SHUF__PERMUTE__VIEW__NOT_SET);
     wire_close(w);
 }
 
@@ -336,14 +339,14 @@ static void drain_serves_accepted_lease(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
-    Shuf__Permute permute = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    struct shuf__result_message endless = wire_endless_permutation();
+    struct shuf__result_message permute =
+        wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     assert_true(harness_start(&h, backend, NULL));
     struct wire *running = wire_greet(&h), *waiting = wire_greet(&h);
-    wire_send_permute(running, &endless);
+    wire_send_result(running, &endless);
     wire_await_queued(&h, 1);
-    wire_send_permute(waiting, &permute);
+    wire_send_result(waiting, &permute);
     wire_await_queued(&h, 2);
     kill(h.pid, SIGTERM);
     wire_await_end_of_listening(&h);

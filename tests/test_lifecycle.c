@@ -59,12 +59,12 @@ static void test_drain(void **state)
     enum { N = 5 << 20 }; /* 20 MiB, far more than the buffers of a socket */
     struct harness h;
     char byte;
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     wire_start(&h, harness_backend, "drain_read_timeout = 1h\n");
     struct wire *half_read = wire_greet(&h), *in_flight = wire_greet(&h), *idle = wire_greet(&h);
-    wire_send_permute(half_read, &permute);
+    wire_send_result(half_read, &permute);
     wire_expect(half_read, SHUF_OK, "");
-    wire_send_permute(in_flight, &permute);
+    wire_send_result(in_flight, &permute);
     while (recv(in_flight->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
            wire_status(&h).queued == 0)
         continue; /* until the daemon has accepted the request, and perhaps replied */
@@ -142,11 +142,13 @@ static void test_drain_answers_unread_request(void **state)
     struct harness h;
     Shuf__Request request = SHUF__REQUEST__INIT;
     Shuf__Index index = SHUF__INDEX__INIT;
+    Shuf__Permutation permutation = SHUF__PERMUTATION__INIT;
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     request.body_case = SHUF__REQUEST__BODY_INDEX;
     request.index = &index;
-    index.n = 1;
+    permutation.n = 1;
+    index.permutation = &permutation;
     index.n_at = POSITIONS;
     index.at = at;
     send_before_signal(&h, w, w->frame, wire_pack(w, &request, w->frame, sizeof w->frame));
@@ -161,11 +163,10 @@ static void test_second_signal_ends_drain(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &endless);
+    wire_send_result(w, &endless);
     wire_await_queued(&h, 1);
     kill(h.pid, SIGTERM);
     wire_await_end_of_listening(&h);
@@ -207,11 +208,10 @@ static void test_drain_timeout_ends_drain(void **state)
     (void)state;
     struct harness h;
     char log[8192];
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, harness_backend, "drain_timeout = 100ms\n");
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &endless);
+    wire_send_result(w, &endless);
     wire_await_queued(&h, 1);
     shufd_expect_code(harness_kill(&h, SIGTERM), EX_TEMPFAIL);
     shufd_read(h.log, log, sizeof log);
@@ -247,13 +247,13 @@ static void test_unread_reply_delays_end_briefly(void **state)
         "drain_timeout = 100ms\ndrain_read_timeout = 1h\n",
     };
     enum { N = 5 << 20 };
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < 2; i++) {
         struct harness h;
         char log[8192];
         wire_start(&h, harness_backend, configs[i]);
         struct wire *w = wire_greet(&h);
-        wire_send_permute(w, &permute);
+        wire_send_result(w, &permute);
         wire_expect(w, SHUF_OK, "");
         shufd_expect_code(harness_kill(&h, SIGTERM), EX_OK);
         shufd_read(h.log, log, sizeof log);
@@ -284,9 +284,10 @@ static void read_slowly(int channel, void *context)
     static char bytes[DRIP];
     const struct reader *reader = context;
     uint64_t total = 0;
-    Shuf__Permute permute = wire_permutation(reader->n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute =
+        wire_permutation(reader->n, SHUF__TRANSPORT__TRANSPORT_INLINE);
     struct wire *w = wire_greet(&reader->h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     child_send(channel, 0);
     for (ssize_t got; (got = read(w->fd, bytes, sizeof bytes)) > 0; total += (uint64_t)got)
@@ -561,8 +562,7 @@ static void test_lock_without_socket_is_refused(void **state)
     (void)state;
     struct harness h;
     char removed[96], ending[96], lock[HARNESS_PATH + 8];
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, harness_backend, "drain_timeout = 1h\n");
     struct wire *w = wire_greet(&h);
     snprintf(removed, sizeof removed, "pid %d, uid %d, runs without its socket", (int)h.pid,
@@ -570,7 +570,7 @@ static void test_lock_without_socket_is_refused(void **state)
     snprintf(ending, sizeof ending, "pid %d, uid %d, is ending (draining); try again", (int)h.pid,
              (int)getuid());
     lock_path(&h, lock, sizeof lock);
-    wire_send_permute(w, &endless);
+    wire_send_result(w, &endless);
     wire_await_queued(&h, 1);
     kill(h.pid, SIGSTOP); /* else it makes a new socket */
     unlink(h.socket);

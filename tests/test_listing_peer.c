@@ -4,6 +4,7 @@
  * length, and with faults.
  */
 #include "peer.h"
+#include "result_message.h"
 #include "shuf.h"
 #include "support/cmocka_all.h"
 
@@ -22,8 +23,14 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
 {
     static Shuf__LeaseEntry entries[PAGE];
     static Shuf__LeaseEntry *list[PAGE];
+    struct shuf__result_message request;
     Shuf__LeasesReply leases = SHUF__LEASES_REPLY__INIT;
     Shuf__Reply reply = SHUF__REPLY__INIT;
+    shuf__result_message_init(&request, SHUF__RESULT__WHAT_PERMUTE);
+    request.permutation.algorithm = peer_escape_text;
+    request.permutation.n = 11;
+    request.permutation.seed = UINT64_MAX;
+    request.permutation.epoch = 12;
     leases.lease = list;
     for (uint64_t i = after; i < part.total && leases.n_lease < part.page; i++) {
         Shuf__LeaseEntry *entry = list[leases.n_lease] = &entries[leases.n_lease];
@@ -37,10 +44,7 @@ static void reply_leases(int fd, uint64_t id, uint64_t after)
         entry->age_ms = 7 * i;
         entry->block = 5;
         entry->block_bytes = UINT64_C(1) << 40;
-        entry->algorithm = peer_escape_text;
-        entry->n = 11;
-        entry->seed = UINT64_MAX;
-        entry->epoch = 12;
+        entry->request = &request.result;
         entry->rows = 13;
         entry->count = 14;
         leases.n_lease++;

@@ -100,11 +100,11 @@ static void add_release(struct wire *w, struct request_batch *flood)
 
 static void add_permute(struct wire *w, struct request_batch *flood)
 {
-    Shuf__Permute permute = wire_permutation(5000, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(5000, SHUF__TRANSPORT__TRANSPORT_INLINE);
     Shuf__Request request = SHUF__REQUEST__INIT;
-    permute.seed = w->id;
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
+    permute.permutation.seed = w->id;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = shuf__result_message_link(&permute);
     flood->size += wire_pack(w, &request, flood->bytes + flood->size, 4096);
 }
 

@@ -255,7 +255,7 @@ static void reply_when_descriptors_are_used_up(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_receive(fd);
-    struct lease_server_reply p = lease_server_reply_to(request->permute);
+    struct lease_server_reply p = lease_server_reply_to(LEASE_SERVER_SMALL, 7, false);
     Shuf__Reply reply = SHUF__REPLY__INIT;
     int memory = lease_server_memory(&p, 0), count = use_up_descriptors(taken, 256);
     reply.id = request->id;
@@ -294,7 +294,7 @@ static void send_bytes_one_by_one(int fd, int connection)
     (void)connection;
     peer_welcome(fd, SHUF__PROTOCOL_VERSION, 0);
     const Shuf__Request *request = peer_receive(fd);
-    struct lease_server_reply p = lease_server_reply_to(request->permute);
+    struct lease_server_reply p = lease_server_reply_to(LEASE_SERVER_SMALL, 7, false);
     int memory = lease_server_memory(&p, 0);
     reply.id = request->id;
     reply.body_case = SHUF__REPLY__BODY_RESULT;

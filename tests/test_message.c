@@ -6,6 +6,7 @@
 #include "support/random.h"
 
 #include "message.h"
+#include "result_message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,46 +14,47 @@
 static struct shuf__arena arena;
 static uint8_t out[SHUF__FRAME_HEADER + SHUF__FRAME_MAX];
 
-static size_t pack_permute(uint64_t id, Shuf__Slice *slice)
+static size_t pack_permute(uint64_t id)
 {
     static char algorithm[] = "philox24"; /* not const, because protobuf-c's strings are not */
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    permute.algorithm = algorithm;
-    permute.n = UINT64_C(1) << 62;
-    permute.seed = UINT64_C(0xfedcba9876543210);
-    permute.epoch = UINT64_MAX;
-    permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
-    permute.slice = slice;
-    permute.dtype = SHUF__DTYPE__DTYPE_I64;
+    struct shuf__result_message m;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_PERMUTE);
+    m.permutation.algorithm = algorithm;
+    m.permutation.n = UINT64_C(1) << 62;
+    m.permutation.seed = UINT64_C(0xfedcba9876543210);
+    m.permutation.epoch = UINT64_MAX;
+    m.permute.dtype = SHUF__DTYPE__DTYPE_I64;
+    shuf__result_message_add_view(&m, SHUF__PERMUTE__VIEW_SLICE);
+    m.slice.offset = 1;
+    m.slice.count = 2;
+    m.slice.stride = UINT64_C(1) << 61;
     Shuf__Request request = SHUF__REQUEST__INIT;
     request.id = id;
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = &m.result;
     return shuf__message_pack(&request.base, out, sizeof out);
 }
 
 static void request_round_trips(void **state)
 {
     (void)state;
-    Shuf__Slice slice = SHUF__SLICE__INIT;
-    slice.offset = 1;
-    slice.count = 2;
-    slice.stride = UINT64_C(1) << 61;
-    size_t length, size = pack_permute(4711, &slice);
+    size_t length, size = pack_permute(4711);
     assert_int_equal(shuf__frame_parse(out, size, &length), SHUF__FRAME_WHOLE);
     assert_int_equal(size, SHUF__FRAME_HEADER + length);
     const Shuf__Request *r = shuf__request_unpack(&arena, out + SHUF__FRAME_HEADER, length);
     assert_non_null(r);
     assert_int_equal(r->id, 4711);
-    assert_int_equal(r->body_case, SHUF__REQUEST__BODY_PERMUTE);
-    assert_string_equal(r->permute->algorithm, "philox24");
-    assert_int_equal(r->permute->n, UINT64_C(1) << 62);
-    assert_int_equal(r->permute->seed, UINT64_C(0xfedcba9876543210));
-    assert_int_equal(r->permute->epoch, UINT64_MAX);
-    assert_int_equal(r->permute->epochs, 0);
-    assert_int_equal(r->permute->view_case, SHUF__PERMUTE__VIEW_SLICE);
-    assert_int_equal(r->permute->slice->stride, UINT64_C(1) << 61);
-    assert_int_equal(r->permute->dtype, SHUF__DTYPE__DTYPE_I64);
+    assert_int_equal(r->body_case, SHUF__REQUEST__BODY_RESULT);
+    assert_int_equal(r->result->what_case, SHUF__RESULT__WHAT_PERMUTE);
+    const Shuf__Permute *permute = r->result->permute;
+    assert_string_equal(permute->permutation->algorithm, "philox24");
+    assert_int_equal(permute->permutation->n, UINT64_C(1) << 62);
+    assert_int_equal(permute->permutation->seed, UINT64_C(0xfedcba9876543210));
+    assert_int_equal(permute->permutation->epoch, UINT64_MAX);
+    assert_int_equal(permute->epochs, 0);
+    assert_int_equal(permute->view_case, SHUF__PERMUTE__VIEW_SLICE);
+    assert_int_equal(permute->slice->stride, UINT64_C(1) << 61);
+    assert_int_equal(permute->dtype, SHUF__DTYPE__DTYPE_I64);
     assert_in_range((uintptr_t)r, (uintptr_t)&arena, (uintptr_t)(&arena + 1));
 }
 
@@ -91,9 +93,7 @@ static void reply_round_trips(void **state)
 static void pack_fits_or_returns_zero(void **state)
 {
     (void)state;
-    Shuf__Slice slice = SHUF__SLICE__INIT;
-    slice.count = 9;
-    size_t size = pack_permute(1, &slice);
+    size_t size = pack_permute(1);
     Shuf__Request *request =
         shuf__request__unpack(NULL, size - SHUF__FRAME_HEADER, out + SHUF__FRAME_HEADER);
     assert_non_null(request);
@@ -170,9 +170,7 @@ static void hostile_packed_field_is_refused(void **state)
 static void truncated_bytes_are_refused(void **state)
 {
     (void)state;
-    Shuf__Slice slice = SHUF__SLICE__INIT;
-    slice.count = 9;
-    size_t size = pack_permute(300, &slice) - SHUF__FRAME_HEADER;
+    size_t size = pack_permute(300) - SHUF__FRAME_HEADER;
     unsigned refused = 0;
     for (size_t length = 0; length < size; length++) {
         uint8_t *exact = malloc(length + 1);
@@ -189,9 +187,7 @@ static void garbage_does_not_crash_unpack(void **state)
 {
     (void)state;
     random_start("garbage_does_not_crash_unpack");
-    Shuf__Slice slice = SHUF__SLICE__INIT;
-    slice.count = 9;
-    size_t size = pack_permute(300, &slice) - SHUF__FRAME_HEADER;
+    size_t size = pack_permute(300) - SHUF__FRAME_HEADER;
     unsigned refused = 0;
     for (int i = 0; i < 20000; i++) {
         size_t length = random_size(512);

@@ -91,12 +91,12 @@ static void refusals_are_counted(void **state)
     (void)state;
     char *before, *after;
     struct wire *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.algorithm = (char *)(uintptr_t) "none";
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.permutation.algorithm = (char *)(uintptr_t) "none";
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_INVALID, "none");
     before = metrics_read(h);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_INVALID, "none");
     wire_send_bytes(w, "\0\0\0\0", 4); /* a frame without a byte */
     wire_expect(w, SHUF_PROTOCOL, "frame length 0");
@@ -117,14 +117,13 @@ static void queue_time_and_cancellations_are_counted(void **state)
 {
     (void)state;
     enum { WAIT_MS = 60 };
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
-    Shuf__Permute second = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message endless = wire_endless_permutation();
+    struct shuf__result_message second = wire_permutation(100000, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *a = wire_greet(h), *b = wire_greet(h);
-    wire_send_permute(a, &endless);
+    wire_send_result(a, &endless);
     wire_await_queued(h, 1);
-    second.seed = 99;
-    wire_send_permute(b, &second);
+    second.permutation.seed = 99;
+    wire_send_result(b, &second);
     wire_await_queued(h, 2);
     char *before = metrics_read(h);
     assert_true(metrics_value(before, "shufd_queue_jobs") == 2);
@@ -298,10 +297,10 @@ static void slow_requests_are_logged(void **state)
     (void)state;
     struct harness slow;
     char log[8192];
-    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_NONE);
     wire_start(&slow, harness_backend, "slow_request = 1ns\n");
     struct wire *w = wire_greet(&slow);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_check_alive(w);
     shufd_await(slow.log, log, sizeof log,

@@ -44,8 +44,8 @@ static void group_limits_the_budget(void **state)
     start("");
     assert_int_equal(wire_status(&h).host_limit, LIMIT_MI * MI / 4);
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(128 * MI / 4, HOST);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(128 * MI / 4, HOST);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, "needs 128 MiB of host memory, the limit is 100 MiB: raise");
     wire_close(w);
     assert_true(harness_stop(&h));

@@ -59,8 +59,9 @@ static void leave_idle_results(struct wire *w)
 {
     for (uint64_t i = 0; i < RESULTS; i++) {
         const uint64_t bytes = (FIRST_MI + STEP_MI * i) * MI;
-        Shuf__Permute permute = wire_permutation(bytes / 4, SHUF__TRANSPORT__TRANSPORT_NONE);
-        wire_send_permute(w, &permute);
+        struct shuf__result_message permute =
+            wire_permutation(bytes / 4, SHUF__TRANSPORT__TRANSPORT_NONE);
+        wire_send_result(w, &permute);
         wire_expect(w, SHUF_OK, "");
     }
 }

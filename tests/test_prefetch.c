@@ -31,10 +31,10 @@ static int stop(void **state)
     return harness_stop(*state) ? 0 : -1;
 }
 
-static void prefetch(struct wire *w, Shuf__Permute *permute)
+static void prefetch(struct wire *w, struct shuf__result_message *permute)
 {
-    permute->prefetch = true;
-    wire_send_permute(w, permute);
+    permute->delivery.prefetch = true;
+    wire_send_result(w, permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
     assert_int_not_equal(reply->result->lease, 0);
@@ -44,16 +44,15 @@ static void prefetch(struct wire *w, Shuf__Permute *permute)
 
 static void prefetch_seed(struct wire *w, uint64_t seed)
 {
-    Shuf__Permute permute = wire_permutation(N, backend_transport);
-    permute.seed = seed;
+    struct shuf__result_message permute = wire_permutation(N, backend_transport);
+    permute.permutation.seed = seed;
     prefetch(w, &permute);
 }
 
 static void block_engine(struct harness *h, struct wire *w)
 {
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
-    wire_send_permute(w, &endless);
+    struct shuf__result_message endless = wire_endless_permutation();
+    wire_send_result(w, &endless);
     wire_await_queued(h, 1);
 }
 
@@ -63,12 +62,12 @@ static void prefetch_replies_at_once_and_is_joined(void **state)
 {
     struct harness *h = *state;
     struct wire *blocker = wire_greet(h), *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(N, backend_transport);
+    struct shuf__result_message permute = wire_permutation(N, backend_transport);
     block_engine(h, blocker);
     prefetch_seed(w, 7);
     Shuf__StatusReply s = wire_status(h);
     assert_true(s.queued == 2 && s.leases == 1 && s.computed == 0);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     WIRE_AWAIT(h, now, now.joined == 1);
     wire_close(blocker);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
@@ -116,8 +115,8 @@ static void lease_follows_a_failed_prefetch(void **state)
     if (strcmp(backend, "cpu") != 0)
         skip();
     struct wire *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(SMALL_N, backend_transport);
-    permute.seed = 1;
+    struct shuf__result_message permute = wire_permutation(SMALL_N, backend_transport);
+    permute.permutation.seed = 1;
     assert_int_equal(prlimit(h->pid, RLIMIT_NOFILE, NULL, &old), 0);
     one = (struct rlimit){.rlim_cur = free_descriptor(h->pid) + 1, .rlim_max = old.rlim_max};
     assert_int_equal(prlimit(h->pid, RLIMIT_NOFILE, &one, NULL), 0);
@@ -141,7 +140,7 @@ static size_t list_prefetched_seeds(struct wire *w, uint64_t *seeds, size_t room
     const Shuf__LeasesReply *page = wire_expect(w, SHUF_OK, "")->leases;
     for (size_t i = 0; i < page->n_lease && count < room; i++)
         if (page->lease[i]->prefetch)
-            seeds[count++] = page->lease[i]->seed;
+            seeds[count++] = page->lease[i]->request->permute->permutation->seed;
     return count;
 }
 
@@ -196,8 +195,7 @@ static void prefetch_ends_with_a_drop(void **state)
 static void prefetch_ends_with_its_connection(void **state)
 {
     struct harness *h = *state;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     struct wire *w = wire_greet(h);
     prefetch(w, &endless);
     wire_await_queued(h, 1);
@@ -212,8 +210,7 @@ static void prefetch_ends_with_its_connection(void **state)
 
 static void prefetch_endless(int channel, void *context)
 {
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     struct wire *w = wire_greet(context);
     prefetch(w, &endless);
     child_send(channel, 0);
@@ -238,10 +235,10 @@ static void prefetch_over_budget_is_refused(void **state)
     struct harness h;
     wire_start(&h, backend, "host_memory = 4Mi\ndevice_memory = 4Mi\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute large = wire_permutation(10000000, backend_transport);
+    struct shuf__result_message large = wire_permutation(10000000, backend_transport);
     for (int i = 0; i < 2; i++) {
-        large.prefetch = i == 0;
-        wire_send_permute(w, &large);
+        large.delivery.prefetch = i == 0;
+        wire_send_result(w, &large);
         wire_expect(w, SHUF_NO_MEMORY, "the limit is 4 MiB: raise ");
     }
     wire_check_alive(w);

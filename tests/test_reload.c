@@ -105,9 +105,10 @@ static void limits_change(void **state)
     struct wire *w = wire_greet(&h);
     rewrite(&h, "clients = 3\nhost_memory = 64Mi\ndevice_memory = 64Mi\n");
     await_log(&h, "clients = 3, before 1");
-    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(w, &permute); /* 20 MiB */
-    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
+    struct shuf__result_message permute =
+        wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &permute); /* 20 MiB */
+    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.permutation.n);
     struct wire *other = wire_greet(&h);
     wire_check_alive(other);
     assert_int_equal(wire_status(&h).memory_limit, 64 << 20);
@@ -123,9 +124,9 @@ static void cache_time_changes(void **state)
     struct harness h;
     wire_start(&h, harness_backend, "cache_time = 1h\n");
     struct wire *w = wire_greet(&h);
-    Shuf__Permute permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(w, &permute);
-    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
+    struct shuf__result_message permute = wire_permutation(1000, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &permute);
+    wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.permutation.n);
     assert_true(wire_status(&h).memory_used > 0);
     rewrite(&h, "cache_time = 1ms\n");
     WIRE_AWAIT(&h, s, s.memory_used == 0);
@@ -143,9 +144,10 @@ static void cache_shrinks(void **state)
         struct harness h;
         wire_start(&h, harness_backend, "cache_time = 1h\n");
         struct wire *w = wire_greet(&h);
-        Shuf__Permute permute = wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
-        wire_send_permute(w, &permute);
-        wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.n);
+        struct shuf__result_message permute =
+            wire_permutation(1 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+        wire_send_result(w, &permute);
+        wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, permute.permutation.n);
         assert_true(wire_status(&h).memory_used >= 4 << 20);
         rewrite(&h, rows[i]);
         WIRE_AWAIT(&h, s, s.memory_used == 0);
@@ -206,8 +208,9 @@ static void uninstall(const char *directory)
 static void expect_refusal(const struct harness *h, const char *words)
 {
     struct wire *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute =
+        wire_permutation(5 << 20, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, words);
     wire_close(w);
 }

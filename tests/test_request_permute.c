@@ -8,6 +8,7 @@
 #include "support/random.h"
 
 #include "parse.h"
+#include "result_message.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,56 +16,47 @@
 
 #define BIT(k) (UINT64_C(1) << (k))
 
-/* A request with memory for its view. */
-struct request {
-    Shuf__Permute permute;
-    Shuf__Slice slice;
-    Shuf__Shard shard;
-};
-
-static void set_whole(struct request *r, uint64_t n)
+static void set_whole(struct shuf__result_message *r, uint64_t n)
 {
-    r->permute = (Shuf__Permute)SHUF__PERMUTE__INIT;
-    r->permute.n = n;
+    shuf__result_message_init(r, SHUF__RESULT__WHAT_PERMUTE);
+    r->permutation.n = n;
 }
 
-static void set_slice(struct request *r, uint64_t n, uint64_t offset, uint64_t count,
+static void set_slice(struct shuf__result_message *r, uint64_t n, uint64_t offset, uint64_t count,
                       uint64_t stride)
 {
     set_whole(r, n);
-    r->slice = (Shuf__Slice)SHUF__SLICE__INIT;
+    shuf__result_message_add_view(r, SHUF__PERMUTE__VIEW_SLICE);
     r->slice.offset = offset;
     r->slice.count = count;
     r->slice.stride = stride;
-    r->permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
-    r->permute.slice = &r->slice;
 }
 
-static void set_shard(struct request *r, uint64_t n, uint64_t rank, uint64_t world, bool drop_last)
+static void set_shard(struct shuf__result_message *r, uint64_t n, uint64_t rank, uint64_t world,
+                      bool drop_last)
 {
     set_whole(r, n);
-    r->shard = (Shuf__Shard)SHUF__SHARD__INIT;
+    shuf__result_message_add_view(r, SHUF__PERMUTE__VIEW_SHARD);
     r->shard.rank = rank;
     r->shard.world = world;
     r->shard.drop_last = drop_last;
-    r->permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
-    r->permute.shard = &r->shard;
 }
 
-static struct shuf__request expect_parsed(const struct request *r)
+static struct shuf__request expect_parsed(const struct shuf__result_message *r)
 {
     struct shuf__request request;
     struct shuf__error error = {0};
-    if (shuf__parse_permute(&r->permute, &request, &error) != SHUF_OK)
+    if (shuf__parse_result(&r->result, &request, &error) != SHUF_OK)
         fail_msg("%s", error.text);
     return request;
 }
 
-static void expect_refused(const struct request *r, shuf_status status, const char *text)
+static void expect_refused(const struct shuf__result_message *r, shuf_status status,
+                           const char *text)
 {
     struct shuf__request request;
     struct shuf__error error = {0};
-    assert_int_equal(shuf__parse_permute(&r->permute, &request, &error), status);
+    assert_int_equal(shuf__parse_result(&r->result, &request, &error), status);
     assert_int_equal(error.status, status);
     assert_string_equal(error.text, text);
 }
@@ -72,7 +64,7 @@ static void expect_refused(const struct request *r, shuf_status status, const ch
 static void defaults_are_filled_in(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_whole(&r, 1000);
     struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.n, 1000);
@@ -90,10 +82,10 @@ static void defaults_are_filled_in(void **state)
 static void every_field_is_parsed(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_slice(&r, 1000, 3, 2, 996);
-    r.permute.seed = UINT64_MAX;
-    r.permute.epoch = UINT64_MAX - 1;
+    r.permutation.seed = UINT64_MAX;
+    r.permutation.epoch = UINT64_MAX - 1;
     r.permute.epochs = 5;
     r.permute.dtype = SHUF__DTYPE__DTYPE_I64;
     struct shuf__request p = expect_parsed(&r);
@@ -112,7 +104,7 @@ static void every_field_is_parsed(void **state)
 static void stride_of_one_value_is_ignored(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_slice(&r, 1000, 999, 1, UINT64_MAX);
     assert_int_equal(expect_parsed(&r).permutation.stride, 1);
     assert_int_equal(expect_parsed(&r).permutation.count, 1);
@@ -121,7 +113,7 @@ static void stride_of_one_value_is_ignored(void **state)
 static void n_is_limited(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_whole(&r, 1);
     assert_int_equal(expect_parsed(&r).permutation.count, 1);
     set_slice(&r, BIT(62), BIT(62) - 1, 1, 1);
@@ -151,7 +143,7 @@ static void dtype_is_chosen_and_checked(void **state)
         {10, SHUF__DTYPE__DTYPE_I64, SHUF__DTYPE__DTYPE_I64, 8},
         {BIT(60), SHUF__DTYPE__DTYPE_I64, SHUF__DTYPE__DTYPE_I64, 8},
     };
-    struct request r;
+    struct shuf__result_message r;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         set_slice(&r, rows[i].n, 0, 1, 1);
         r.permute.dtype = rows[i].requested;
@@ -170,7 +162,7 @@ static void dtype_is_chosen_and_checked(void **state)
 static void slices_are_parsed_and_checked(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_slice(&r, 1000, 1, 333, 3);
     struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.offset, 1);
@@ -200,7 +192,7 @@ static void slices_are_parsed_and_checked(void **state)
 static void slices_do_not_overflow(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_slice(&r, BIT(62), 5, BIT(33), BIT(33));
     expect_refused(
         &r, SHUF_INVALID,
@@ -221,7 +213,7 @@ static void check_shard_row(const char *line)
     assert_int_equal(sscanf(line, "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%n", &n,
                             &world, &rank, &drop_last, &count, &used),
                      5);
-    struct request r;
+    struct shuf__result_message r;
     set_shard(&r, n, rank, world, drop_last != 0);
     struct shuf__request p = expect_parsed(&r);
     assert_int_equal(p.permutation.count, count);
@@ -259,7 +251,7 @@ static void check_step_row(const char *line)
                             "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64 "%n",
                             &n, &world, &rank, &drop_last, &step, &length, &used),
                      6);
-    struct request r;
+    struct shuf__result_message r;
     set_shard(&r, n, rank, world, drop_last != 0);
     const uint64_t all = expect_parsed(&r).permutation.count;
     r.shard.step = step;
@@ -291,7 +283,7 @@ static void shards_resume_at_step(void **state)
 static void wrong_steps_are_refused(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_shard(&r, 1000, 3, 8, false);
     r.shard.step = 126;
     expect_refused(
@@ -339,7 +331,7 @@ static void ranks_partition_the_values(void **state)
         unsigned char *seen = calloc(1, n);
         assert_non_null(seen);
         for (uint64_t rank = 0; rank < world; rank++) {
-            struct request r;
+            struct shuf__result_message r;
             set_shard(&r, n, rank, world, true);
             struct shuf__request p = expect_parsed(&r);
             assert_int_equal(p.permutation.count, n / world);
@@ -356,7 +348,7 @@ static void ranks_partition_the_values(void **state)
 static void wrong_shards_are_refused(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_shard(&r, 10, 0, 0, false);
     expect_refused(&r, SHUF_INVALID, "world 0: expected 1 to 2^62");
     set_shard(&r, 10, 0, BIT(62) + 1, false);
@@ -372,7 +364,7 @@ static void wrong_shards_are_refused(void **state)
 static void sizes_above_2_63_are_refused(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_whole(&r, BIT(59)); /* 2^62 bytes: too large for any machine, but a valid size */
     const struct shuf__request large = expect_parsed(&r);
     assert_int_equal(shuf__request_shape(&large).bytes, BIT(62));
@@ -396,7 +388,7 @@ static void sizes_above_2_63_are_refused(void **state)
 static void empty_shards_are_valid(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_shard(&r, 3, 7, 8, true);
     r.permute.epochs = UINT64_MAX;
     struct shuf__request p = expect_parsed(&r);
@@ -408,7 +400,7 @@ static void empty_shards_are_valid(void **state)
 static void first_wrong_field_is_named(void **state)
 {
     (void)state;
-    struct request r;
+    struct shuf__result_message r;
     set_slice(&r, 0, 9, 0, 0);
     r.permute.dtype = (Shuf__Dtype)9;
     expect_refused(&r, SHUF_INVALID, "n 0: expected 1 to 2^62 (4611686018427387904)");

@@ -6,6 +6,7 @@
 #include "support/cmocka_all.h"
 
 #include "parse.h"
+#include "result_message.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,43 +14,53 @@
 
 #define BIT(k) (UINT64_C(1) << (k))
 
-static Shuf__Stream gauss(uint64_t count)
+static struct shuf__result_message gauss(uint64_t count)
 {
-    Shuf__Stream request = SHUF__STREAM__INIT;
-    request.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
-    request.count = count;
-    request.std = 1;
+    struct shuf__result_message request;
+    shuf__result_message_init(&request, SHUF__RESULT__WHAT_STREAM);
+    request.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    request.stream.count = count;
+    request.stream.std = 1;
     return request;
 }
 
-static Shuf__Stream uniform(uint64_t count)
+static struct shuf__result_message uniform(uint64_t count)
 {
-    Shuf__Stream request = SHUF__STREAM__INIT;
-    request.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
-    request.count = count;
+    struct shuf__result_message request;
+    shuf__result_message_init(&request, SHUF__RESULT__WHAT_STREAM);
+    request.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    request.stream.count = count;
     return request;
 }
 
-static struct shuf__request expect_parsed(const Shuf__Stream *request)
+static shuf_status parse_message(const struct shuf__result_message *m,
+                                 struct shuf__request *request, struct shuf__error *error)
+{
+    struct shuf__result_message linked = *m;
+    return shuf__parse_result(shuf__result_message_link(&linked), request, error);
+}
+
+static struct shuf__request expect_parsed(const struct shuf__result_message *request)
 {
     struct shuf__request parsed;
     struct shuf__error error = {0};
-    if (shuf__parse_stream(request, &parsed, &error) != SHUF_OK)
+    if (parse_message(request, &parsed, &error) != SHUF_OK)
         fail_msg("%s", error.text);
     return parsed;
 }
 
-static struct shuf__shape parsed_shape(const Shuf__Stream *request)
+static struct shuf__shape parsed_shape(const struct shuf__result_message *request)
 {
     const struct shuf__request parsed = expect_parsed(request);
     return shuf__request_shape(&parsed);
 }
 
-static void expect_refused(const Shuf__Stream *request, shuf_status status, const char *text)
+static void expect_refused(const struct shuf__result_message *request, shuf_status status,
+                           const char *text)
 {
     struct shuf__request parsed;
     struct shuf__error error = {0};
-    assert_int_equal(shuf__parse_stream(request, &parsed, &error), status);
+    assert_int_equal(parse_message(request, &parsed, &error), status);
     assert_int_equal(error.status, status);
     assert_string_equal(error.text, text);
 }
@@ -57,11 +68,11 @@ static void expect_refused(const Shuf__Stream *request, shuf_status status, cons
 static void defaults_are_filled_in(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(10);
-    request.seed = UINT64_MAX;
-    request.stream = UINT64_MAX - 1;
-    request.offset = 3;
-    request.mean = -0.5;
+    struct shuf__result_message request = gauss(10);
+    request.stream.seed = UINT64_MAX;
+    request.stream.stream = UINT64_MAX - 1;
+    request.stream.offset = 3;
+    request.stream.mean = -0.5;
     struct shuf__request parsed = expect_parsed(&request);
     assert_int_equal(parsed.stream.distribution, SHUF_DISTRIBUTION_GAUSS);
     assert_int_equal(parsed.dtype, SHUF__DTYPE__DTYPE_F64);
@@ -80,34 +91,34 @@ static void defaults_are_filled_in(void **state)
 static void distributions_are_checked(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(10);
-    request.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
+    struct shuf__result_message request = gauss(10);
+    request.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
     expect_refused(&request, SHUF_INVALID, "distribution 0: expected 1 (gauss) or 2 (uniform)");
-    request.distribution = (Shuf__Distribution)3;
+    request.stream.distribution = (Shuf__Distribution)3;
     expect_refused(&request, SHUF_INVALID, "distribution 3: expected 1 (gauss) or 2 (uniform)");
-    request.distribution = (Shuf__Distribution)-1;
+    request.stream.distribution = (Shuf__Distribution)-1;
     expect_refused(&request, SHUF_INVALID, "distribution -1: expected 1 (gauss) or 2 (uniform)");
 }
 
 static void methods_are_checked(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(10), other = uniform(10);
-    request.method = SHUF__METHOD__METHOD_BOX_MULLER;
-    request.mean = -0.0;
+    struct shuf__result_message request = gauss(10), other = uniform(10);
+    request.stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    request.stream.mean = -0.0;
     assert_int_equal(expect_parsed(&request).stream.distribution, SHUF_DISTRIBUTION_BOX_MULLER);
     assert_true(expect_parsed(&request).stream.std == 1 &&
                 !signbit(expect_parsed(&request).stream.mean));
-    request.dtype = SHUF__DTYPE__DTYPE_U32;
+    request.stream.dtype = SHUF__DTYPE__DTYPE_U32;
     expect_refused(&request, SHUF_INVALID, "dtype u32: expected f64, f32, f16 or bf16 with gauss");
-    request.method = (Shuf__Method)2;
+    request.stream.method = (Shuf__Method)2;
     expect_refused(&request, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
-    request.method = (Shuf__Method)-1;
+    request.stream.method = (Shuf__Method)-1;
     expect_refused(&request, SHUF_INVALID, "method -1: expected 0 (table) or 1 (box-muller)");
-    other.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    other.stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
     expect_refused(&other, SHUF_INVALID,
                    "method box-muller: expected none with uniform, only gauss has it");
-    other.method = (Shuf__Method)2;
+    other.stream.method = (Shuf__Method)2;
     expect_refused(&other, SHUF_INVALID, "method 2: expected 0 (table) or 1 (box-muller)");
 }
 
@@ -141,8 +152,8 @@ static void dtypes_are_checked(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[96];
-        Shuf__Stream g = gauss(7), u = uniform(7);
-        g.dtype = u.dtype = rows[i].dtype;
+        struct shuf__result_message g = gauss(7), u = uniform(7);
+        g.stream.dtype = u.stream.dtype = rows[i].dtype;
         snprintf(text, sizeof text, "dtype %s: expected f64, f32, f16 or bf16 with gauss",
                  rows[i].name);
         if (rows[i].gauss == 0)
@@ -163,19 +174,19 @@ static void dtypes_are_checked(void **state)
 static void offset_and_count_are_checked(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(0);
+    struct shuf__result_message request = gauss(0);
     expect_refused(&request, SHUF_INVALID, "count 0: expected at least 1");
-    request.offset = BIT(62);
+    request.stream.offset = BIT(62);
     expect_refused(&request, SHUF_INVALID, "offset 4611686018427387904: expected less than 2^62");
     request = uniform(1);
-    request.offset = BIT(62) - 1;
+    request.stream.offset = BIT(62) - 1;
     assert_true(expect_parsed(&request).stream.offset == BIT(62) - 1);
-    request.count = 2;
+    request.stream.count = 2;
     expect_refused(
         &request, SHUF_INVALID,
         "count 2: expected at most 1 from offset 4611686018427387903, as a stream has 2^62 values");
-    request.offset = 1;
-    request.count = UINT64_MAX;
+    request.stream.offset = 1;
+    request.stream.count = UINT64_MAX;
     expect_refused(
         &request, SHUF_INVALID,
         "count 18446744073709551615: expected at most 4611686018427387903 from offset 1, as a "
@@ -185,13 +196,13 @@ static void offset_and_count_are_checked(void **state)
 static void sizes_are_limited(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(BIT(60));
+    struct shuf__result_message request = gauss(BIT(60));
     expect_refused(&request, SHUF_NO_MEMORY,
                    "count 1152921504606846976: so many f64 pass 2^63 bytes, expected fewer");
-    request.count--;
+    request.stream.count--;
     assert_true(parsed_shape(&request).bytes == BIT(63) - 8);
-    request.count = BIT(62);
-    request.dtype = SHUF__DTYPE__DTYPE_BF16;
+    request.stream.count = BIT(62);
+    request.stream.dtype = SHUF__DTYPE__DTYPE_BF16;
     expect_refused(&request, SHUF_NO_MEMORY,
                    "count 4611686018427387904: so many bf16 pass 2^63 bytes, expected fewer");
 }
@@ -199,8 +210,8 @@ static void sizes_are_limited(void **state)
 static void check_mean(double mean, const char *words)
 {
     char text[96];
-    Shuf__Stream request = gauss(1);
-    request.mean = mean;
+    struct shuf__result_message request = gauss(1);
+    request.stream.mean = mean;
     snprintf(text, sizeof text, "mean %s: expected -2^100 to 2^100 (1.26765e+30)", words);
     expect_refused(&request, SHUF_INVALID, text);
 }
@@ -208,12 +219,12 @@ static void check_mean(double mean, const char *words)
 static void means_are_limited(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(1);
-    request.mean = 0x1p100;
+    struct shuf__result_message request = gauss(1);
+    request.stream.mean = 0x1p100;
     assert_true(expect_parsed(&request).stream.mean == 0x1p100);
-    request.mean = -0x1p100;
+    request.stream.mean = -0x1p100;
     assert_true(expect_parsed(&request).stream.mean == -0x1p100);
-    request.mean = -0.0; /* equal to a mean of 0, so it is the same request */
+    request.stream.mean = -0.0; /* equal to a mean of 0, so it is the same request */
     assert_false(signbit(expect_parsed(&request).stream.mean));
     check_mean(nextafter(0x1p100, INFINITY), "1.26765e+30");
     check_mean(-1e31, "-1e+31");
@@ -224,8 +235,8 @@ static void means_are_limited(void **state)
 static void check_std(double std, const char *words)
 {
     char text[96];
-    Shuf__Stream request = gauss(1);
-    request.std = std;
+    struct shuf__result_message request = gauss(1);
+    request.stream.std = std;
     snprintf(text, sizeof text, "std %s: expected 2^-100 (7.88861e-31) to 2^100 (1.26765e+30)",
              words);
     expect_refused(&request, SHUF_INVALID, text);
@@ -234,10 +245,10 @@ static void check_std(double std, const char *words)
 static void deviations_are_limited(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(1);
-    request.std = 0x1p-100;
+    struct shuf__result_message request = gauss(1);
+    request.stream.std = 0x1p-100;
     assert_true(expect_parsed(&request).stream.std == 0x1p-100);
-    request.std = 0x1p100;
+    request.stream.std = 0x1p100;
     assert_true(expect_parsed(&request).stream.std == 0x1p100);
     check_std(0, "0"); /* std has no default */
     check_std(-1, "-1");
@@ -251,30 +262,30 @@ static void deviations_are_limited(void **state)
 static void mean_and_std_of_f16_are_limited(void **state)
 {
     (void)state;
-    Shuf__Stream request = gauss(1);
-    request.dtype = SHUF__DTYPE__DTYPE_F16;
-    request.std = 4094;
+    struct shuf__result_message request = gauss(1);
+    request.stream.dtype = SHUF__DTYPE__DTYPE_F16;
+    request.stream.std = 4094;
     assert_true(expect_parsed(&request).stream.std == 4094);
-    request.mean = 1;
+    request.stream.mean = 1;
     expect_refused(
         &request, SHUF_INVALID,
         "dtype f16: expected |mean| + 16 std of at most 65504, not 65505 (mean 1, std 4094)");
-    request.mean = -70000;
-    request.std = 1;
+    request.stream.mean = -70000;
+    request.stream.std = 1;
     expect_refused(
         &request, SHUF_INVALID,
         "dtype f16: expected |mean| + 16 std of at most 65504, not 70016 (mean -70000, std 1)");
-    request.dtype = SHUF__DTYPE__DTYPE_BF16;
+    request.stream.dtype = SHUF__DTYPE__DTYPE_BF16;
     assert_int_equal(parsed_shape(&request).width, 2);
 }
 
 static void unused_fields_are_refused(void **state)
 {
     (void)state;
-    Shuf__Stream request = uniform(1);
-    request.std = 1;
+    struct shuf__result_message request = uniform(1);
+    request.stream.std = 1;
     expect_refused(&request, SHUF_INVALID, "std 1: expected 0 with uniform");
-    request.mean = (double)NAN;
+    request.stream.mean = (double)NAN;
     expect_refused(&request, SHUF_INVALID, "mean nan: expected 0 with uniform");
 }
 

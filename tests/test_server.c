@@ -66,9 +66,9 @@ static void test_wrong_version(void **state)
 static void test_hello_comes_first_and_once(void **state)
 {
     (void)state;
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *w = wire_open(&shared);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_PROTOCOL, "expected hello");
     wire_expect_end(w);
     wire_close(w);
@@ -137,10 +137,10 @@ static void test_frame_sent_byte_by_byte(void **state)
     (void)state;
     uint8_t frame[256];
     Shuf__Request request = SHUF__REQUEST__INIT;
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *w = wire_greet(&shared);
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = shuf__result_message_link(&permute);
     size_t size = wire_pack(w, &request, frame, sizeof frame);
     for (size_t i = 0; i < size; i++) {
         wire_send_bytes(w, frame + i, 1);
@@ -159,11 +159,12 @@ static void test_pipelined_requests_are_served(void **state)
     struct wire *w = wire_greet(&shared);
     for (uint64_t i = 1; i <= REQUESTS; i++) {
         Shuf__Request request = SHUF__REQUEST__INIT;
-        Shuf__Permute permute = wire_permutation(i, SHUF__TRANSPORT__TRANSPORT_INLINE);
+        struct shuf__result_message permute =
+            wire_permutation(i, SHUF__TRANSPORT__TRANSPORT_INLINE);
         Shuf__Status status = SHUF__STATUS__INIT;
         if (i % 3) {
-            request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-            request.permute = &permute;
+            request.body_case = SHUF__REQUEST__BODY_RESULT;
+            request.result = shuf__result_message_link(&permute);
         } else {
             request.body_case = SHUF__REQUEST__BODY_STATUS;
             request.status = &status;
@@ -203,13 +204,13 @@ static void test_summary(void **state)
 {
     (void)state;
     static const uint64_t first[] = {5, 9, 8, 0}, last[] = {2, 4, 3, 7};
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     struct wire *w = wire_greet(&shared);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_string_equal(reply->result->algorithm, "primefold"); /* the default algorithm */
-    permute.algorithm = (char *)"philox24";
-    wire_send_permute(w, &permute);
+    permute.permutation.algorithm = (char *)"philox24";
+    wire_send_result(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->payload_bytes, 0);
     assert_string_equal(reply->result->algorithm, "philox24");
@@ -221,9 +222,9 @@ static void test_summary(void **state)
     assert_memory_equal(reply->result->first, first, sizeof first);
     assert_memory_equal(reply->result->last, last, sizeof last);
 
-    permute.n = 5; /* five values, so the first ones and the last ones do not overlap */
-    permute.fingerprint = true;
-    wire_send_permute(w, &permute);
+    permute.permutation.n = 5; /* five values, so the first ones and the last ones do not overlap */
+    permute.delivery.fingerprint = true;
+    wire_send_result(w, &permute);
     reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->n_first, 4);
     assert_int_equal(reply->result->n_last, 1);
@@ -235,16 +236,14 @@ static void test_summary(void **state)
 static void test_empty_shard(void **state)
 {
     (void)state;
-    Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute permute = wire_permutation(3, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    shard.world = 4;
-    shard.drop_last = true;
-    permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
-    permute.shard = &shard;
-    permute.epochs = UINT64_C(1) << 60;
-    permute.fingerprint = true;
+    struct shuf__result_message permute = wire_permutation(3, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    shuf__result_message_add_view(&permute, SHUF__PERMUTE__VIEW_SHARD);
+    permute.shard.world = 4;
+    permute.shard.drop_last = true;
+    permute.permute.epochs = UINT64_C(1) << 60;
+    permute.delivery.fingerprint = true;
     struct wire *w = wire_greet(&shared);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->result->count, 0);
     assert_int_equal(reply->result->n_first + reply->result->n_last, 0);
@@ -280,11 +279,12 @@ static void test_bad_permutes_are_refused(void **state)
     };
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        Shuf__Permute permute = wire_permutation(rows[i].n, (Shuf__Transport)rows[i].transport);
-        permute.algorithm = (char *)(uintptr_t)rows[i].algorithm;
-        permute.epochs = rows[i].epochs;
-        permute.dtype = (Shuf__Dtype)rows[i].dtype;
-        wire_send_permute(w, &permute);
+        struct shuf__result_message permute =
+            wire_permutation(rows[i].n, (Shuf__Transport)rows[i].transport);
+        permute.permutation.algorithm = (char *)(uintptr_t)rows[i].algorithm;
+        permute.permute.epochs = rows[i].epochs;
+        permute.permute.dtype = (Shuf__Dtype)rows[i].dtype;
+        wire_send_result(w, &permute);
         const Shuf__Reply *reply = wire_expect(w, rows[i].status, rows[i].text);
         assert_int_equal(reply->id, w->id);
         assert_int_equal(reply->payload_bytes, 0);
@@ -310,24 +310,21 @@ static void test_bad_views_are_refused(void **state)
     };
     struct wire *w = wire_greet(&shared);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        Shuf__Slice slice = SHUF__SLICE__INIT;
-        Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
-        slice.offset = rows[i].offset;
-        slice.count = rows[i].count;
-        slice.stride = rows[i].stride;
-        permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
-        permute.slice = &slice;
-        wire_send_permute(w, &permute);
+        struct shuf__result_message permute =
+            wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
+        shuf__result_message_add_view(&permute, SHUF__PERMUTE__VIEW_SLICE);
+        permute.slice.offset = rows[i].offset;
+        permute.slice.count = rows[i].count;
+        permute.slice.stride = rows[i].stride;
+        wire_send_result(w, &permute);
         wire_expect(w, SHUF_INVALID, rows[i].text);
     }
-    Shuf__Shard shard = SHUF__SHARD__INIT;
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    permute.view_case = SHUF__PERMUTE__VIEW_SHARD;
-    permute.shard = &shard;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    shuf__result_message_add_view(&permute, SHUF__PERMUTE__VIEW_SHARD);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_INVALID, "world 0: expected 1 to 2^62");
-    shard.rank = shard.world = 3;
-    wire_send_permute(w, &permute);
+    permute.shard.rank = permute.shard.world = 3;
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_INVALID, "rank 3: expected less than world = 3");
     wire_close(w);
 }
@@ -337,10 +334,9 @@ static void test_bad_views_are_refused(void **state)
 static void test_client_leaves_during_computation(void **state)
 {
     (void)state;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
-    wire_send_permute(w, &endless);
+    wire_send_result(w, &endless);
     wire_await_queued(&shared, 1);
     wire_close(w);
     wire_check_alive(other);
@@ -350,14 +346,13 @@ static void test_client_leaves_during_computation(void **state)
 static void test_client_leaves_in_the_queue(void **state)
 {
     (void)state;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     struct wire *a = wire_greet(&shared), *b = wire_greet(&shared), *c = wire_greet(&shared);
-    endless.seed++;
-    wire_send_permute(a, &endless);
+    endless.permutation.seed++;
+    wire_send_result(a, &endless);
     wire_await_queued(&shared, 1);
-    endless.seed++; /* a different request, so another job */
-    wire_send_permute(b, &endless);
+    endless.permutation.seed++; /* a different request, so another job */
+    wire_send_result(b, &endless);
     wire_await_queued(&shared, 2);
     wire_close(b);
     wire_close(a);
@@ -369,9 +364,10 @@ static void test_client_leaves_during_payload(void **state)
 {
     (void)state;
     uint8_t bytes[1000];
-    Shuf__Permute permute = wire_permutation(8 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute =
+        wire_permutation(8 << 20, SHUF__TRANSPORT__TRANSPORT_INLINE);
     struct wire *w = wire_greet(&shared), *other = wire_greet(&shared);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     wire_read_payload(w, bytes, sizeof bytes);
     assert_true(wire_status(&shared).memory_used >= 32 << 20);
@@ -385,10 +381,9 @@ static void test_client_leaves_during_payload(void **state)
 static void test_half_close_ends_connection(void **state)
 {
     (void)state;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     struct wire *w = wire_greet(&shared);
-    wire_send_permute(w, &endless);
+    wire_send_result(w, &endless);
     wire_await_queued(&shared, 1);
     shutdown(w->fd, SHUT_WR);
     wire_expect_end(w);
@@ -409,18 +404,17 @@ static void test_queue_full(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice);
+    struct shuf__result_message endless = wire_endless_permutation();
     wire_start(&h, backend, "queue = 1\n");
     struct wire *a = wire_greet(&h), *b = wire_greet(&h), *c = wire_greet(&h);
-    endless.seed++;
-    wire_send_permute(a, &endless);
+    endless.permutation.seed++;
+    wire_send_result(a, &endless);
     wire_await_queued(&h, 1);
-    endless.seed++; /* a different request, so another job */
-    wire_send_permute(b, &endless);
+    endless.permutation.seed++; /* a different request, so another job */
+    wire_send_result(b, &endless);
     wire_await_queued(&h, 2);
-    endless.seed++;
-    wire_send_permute(c, &endless);
+    endless.permutation.seed++;
+    wire_send_result(c, &endless);
     wire_expect(c, SHUF_BUSY, "queue 1: the most jobs of a user that may wait");
     wire_close(a);
     wire_close(b);
@@ -436,25 +430,25 @@ static void test_queue_place_of_lost_client_is_free(void **state)
 {
     (void)state;
     struct harness h;
-    Shuf__Slice slice;
-    Shuf__Permute endless = wire_endless_permutation(&slice), small = wire_permutation(10, 0);
+    struct shuf__result_message endless = wire_endless_permutation(),
+                                small = wire_permutation(10, 0);
     wire_start(&h, backend, "queue = 2\n");
     struct wire *running = wire_greet(&h), *last = wire_greet(&h);
-    wire_send_permute(running, &endless);
+    wire_send_result(running, &endless);
     wire_await_queued(&h, 1);
     for (int i = 0; i < 10; i++) {
         struct wire *a = wire_greet(&h), *b = wire_greet(&h);
-        endless.seed++;
-        wire_send_permute(a, &endless);
-        endless.seed++; /* a different request, so another job */
-        wire_send_permute(b, &endless);
+        endless.permutation.seed++;
+        wire_send_result(a, &endless);
+        endless.permutation.seed++; /* a different request, so another job */
+        wire_send_result(b, &endless);
         wire_await_queued(&h, 3);
         wire_close(i % 2 ? a : b); /* once the newer waiting job first, once the older one */
         wire_await_queued(&h, 2);
         wire_close(i % 2 ? b : a);
         wire_await_queued(&h, 1);
     }
-    wire_send_permute(last, &small);
+    wire_send_result(last, &small);
     wire_await_queued(&h, 2);
     wire_close(running);
     wire_expect(last, SHUF_OK, "");
@@ -533,10 +527,10 @@ static void test_descriptors_are_refused(void **state)
     int descriptors[DESCRIPTORS] = {0, 1, 2};
     uint8_t frame[256];
     Shuf__Request request = SHUF__REQUEST__INIT;
-    Shuf__Permute permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(10, SHUF__TRANSPORT__TRANSPORT_NONE);
     unsigned before = wire_descriptors(shared.pid);
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &permute;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = shuf__result_message_link(&permute);
     for (int i = 0; i < 10; i++) {
         struct wire *w = wire_greet(&shared);
         const size_t size = wire_pack(w, &request, frame, sizeof frame);

@@ -108,8 +108,8 @@ static void stop(struct harness *h, int code)
 static struct wire *send_permutation(const struct harness *h, uint64_t n)
 {
     struct wire *w = wire_greet(h);
-    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &permute);
     return w;
 }
 
@@ -249,9 +249,10 @@ static void test_heartbeat_while_users_take_turns(void **state)
     faults->call_us = 35000;
     start_for_users(&h);
     for (unsigned i = 0; i < USERS; i++) {
-        Shuf__Permute endless = wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
+        struct shuf__result_message endless =
+            wire_permutation(WAITING_N, SHUF__TRANSPORT__TRANSPORT_NONE);
         user[i] = wire_greet_as(&h, CHILD_NOBODY - i);
-        wire_send_permute(user[i], &endless);
+        wire_send_result(user[i], &endless);
         wire_await_queued(&h, i + 1);
     }
     while (receive_message(text, 0)) /* those of the idle device */

@@ -67,8 +67,8 @@ static void shuffle_by_mapping(void **state)
     assert_true(wire_is_zero(buffer, b.block_bytes));
     memcpy(buffer, in, BYTES);
     for (int inverse = 0; inverse < 2; inverse++) {
-        Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, HOST);
-        s.inverse = inverse;
+        struct shuf__result_message s = wire_shuffle_of(b.lease, N, RECORD, HOST);
+        s.shuffle.inverse = inverse;
         const Shuf__ResultReply r = *wire_shuffle(w, &s)->result;
         assert_int_not_equal(r.block, b.block);
         const void *out = wire_map(w, r.block_bytes);
@@ -91,8 +91,8 @@ static void shuffle_by_messages(void **state)
     uint8_t *in = numbered_records();
     write_all(w, b.lease, in, BYTES);
     for (int inverse = 0; inverse < 2; inverse++) {
-        Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, SENT);
-        s.inverse = inverse;
+        struct shuf__result_message s = wire_shuffle_of(b.lease, N, RECORD, SENT);
+        s.shuffle.inverse = inverse;
         const Shuf__Reply *reply = wire_shuffle(w, &s);
         assert_true(reply->payload_bytes == BYTES && reply->result->lease == 0);
         uint8_t *out = receive_payload(w, reply);
@@ -107,7 +107,7 @@ static void shuffle_without_transport_returns_no_values(void **state)
 {
     struct wire *w = wire_greet(*state);
     const Shuf__ResultReply b = wire_allocate(w, BYTES, HOST);
-    Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, NONE);
+    struct shuf__result_message s = wire_shuffle_of(b.lease, N, RECORD, NONE);
     const Shuf__Reply *reply = wire_shuffle(w, &s);
     assert_int_equal(reply->payload_bytes + reply->result->lease + reply->result->block, 0);
     assert_int_equal(reply->result->transport, NONE);
@@ -123,7 +123,7 @@ static void shuffle_uses_current_bytes(void **state)
     uint8_t *buffer = wire_map_writable(w, b.block_bytes);
     for (uint8_t round = 1; round < 4; round++) {
         memset(buffer, round, 100);
-        Shuf__Shuffle s = wire_shuffle_of(b.lease, 9, 10, SENT);
+        struct shuf__result_message s = wire_shuffle_of(b.lease, 9, 10, SENT);
         const Shuf__Reply *reply = wire_shuffle(w, &s);
         assert_int_equal(reply->payload_bytes, 90);
         uint8_t *out = receive_payload(w, reply);
@@ -163,13 +163,13 @@ static void wrong_shuffles_are_refused(void **state)
         {10, 10, "sort", "algorithm \"sort\": expected primefold"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        Shuf__Shuffle s = wire_shuffle_of(lease, cases[i].n, cases[i].record, HOST);
-        s.algorithm = (char *)(uintptr_t)cases[i].algorithm;
-        wire_send_shuffle(w, &s);
+        struct shuf__result_message s = wire_shuffle_of(lease, cases[i].n, cases[i].record, HOST);
+        s.permutation.algorithm = (char *)(uintptr_t)cases[i].algorithm;
+        wire_send_result(w, &s);
         wire_expect(w, SHUF_INVALID, cases[i].words);
     }
-    Shuf__Shuffle s = wire_shuffle_of(0, 10, 10, HOST);
-    wire_send_shuffle(w, &s);
+    struct shuf__result_message s = wire_shuffle_of(0, 10, 10, HOST);
+    wire_send_result(w, &s);
     wire_expect(w, SHUF_INVALID, "lease 0: expected one that this connection holds");
     s = wire_shuffle_of(lease, 125, 8, HOST);
     wire_shuffle(w, &s);
@@ -183,18 +183,18 @@ static void result_stays_on_the_side_of_input(void **state)
     struct wire *w = wire_greet(*state);
     Shuf__Transport both[] = {HOST, DEVICE};
     const uint64_t host = wire_allocate(w, BYTES, HOST).lease;
-    Shuf__Shuffle s = wire_shuffle_of(host, N, RECORD, DEVICE);
-    wire_send_shuffle(w, &s);
+    struct shuf__result_message s = wire_shuffle_of(host, N, RECORD, DEVICE);
+    wire_send_result(w, &s);
     wire_expect(w, SHUF_INVALID,
                 "transport cuda-fd: the input is in host memory, expected memfd, inline");
-    s.accept = both;
-    s.n_accept = 2;
+    s.delivery.accept = both;
+    s.delivery.n_accept = 2;
     assert_int_equal(wire_shuffle(w, &s)->result->transport, HOST);
     if (cuda) {
-        s.lease = wire_allocate(w, BYTES, DEVICE).lease;
+        s.shuffle.lease = wire_allocate(w, BYTES, DEVICE).lease;
         assert_int_equal(wire_shuffle(w, &s)->result->transport, DEVICE);
-        s.n_accept = 1;
-        wire_send_shuffle(w, &s);
+        s.delivery.n_accept = 1;
+        wire_send_result(w, &s);
         wire_expect(w, SHUF_INVALID, "transport memfd: the input is in device memory, expected");
     }
     wire_close(w);
@@ -213,18 +213,18 @@ static void input_is_released_after_shuffle(void **state)
     write_all(w, b.lease, in, BYTES);
     release.lease = &lease;
     release.n_lease = 1;
-    Shuf__Shuffle s = wire_shuffle_of(b.lease, N, RECORD, SENT);
-    s.give_back = &release;
+    struct shuf__result_message s = wire_shuffle_of(b.lease, N, RECORD, SENT);
+    s.delivery.give_back = &release;
     const Shuf__Reply *reply = wire_shuffle(w, &s);
     uint8_t *out = receive_payload(w, reply);
     check_records(in, out, false);
     WIRE_AWAIT(*state, status, status.blocks == 0 && status.leases == 0);
-    wire_send_shuffle(w, &s);
+    wire_send_result(w, &s);
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     lease = 999;
     s = wire_shuffle_of(wire_allocate(w, BYTES, SENT).lease, N, RECORD, SENT);
-    s.give_back = &release; /* a mistake in the release makes the whole request fail */
-    wire_send_shuffle(w, &s);
+    s.delivery.give_back = &release; /* a mistake in the release makes the whole request fail */
+    wire_send_result(w, &s);
     wire_expect(w, SHUF_INVALID, "lease 999: expected one that this connection holds");
     free(out);
     free(in);

@@ -73,11 +73,11 @@ static void check_clients_are_closed(unsigned results)
     const uint64_t n = (uint64_t)N * CLIENTS / results;
     struct wire *bystander = wire_greet(&h);
     const struct latency idle = bystander_measure("idle", bystander);
-    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = wire_greet(&h);
-        permute.seed = 100 + (uint64_t)i % results;
-        wire_send_permute(clients[i], &permute);
+        permute.permutation.seed = 100 + (uint64_t)i % results;
+        wire_send_result(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }
     bystander_expect_near("clients that do not read", bystander, &idle);
@@ -113,12 +113,12 @@ static void no_client_is_closed_in_vain(void **state)
     struct wire *slow = wire_greet(&h), *w = wire_greet(&h);
     const Shuf__Transport own = wire_backend_transport(harness_backend);
     wire_lease(w, 2 * LARGE_N / 3, 1, own); /* 32 MiB */
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    wire_send_permute(slow, &permute);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(slow, &permute);
     const uint64_t bytes = wire_expect(slow, SHUF_OK, "")->payload_bytes;
     usleep(1500000); /* a client counts as slow after one second */
     permute = wire_permutation(LARGE_N, own);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_BUSY, "");
     wire_read_permutation(slow, bytes, N);
     wire_close(slow);

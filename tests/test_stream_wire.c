@@ -14,52 +14,40 @@
 enum { N = 5000 };
 
 /* Makes a request for inline values, or for a lease by this transport. */
-static Shuf__Stream gauss_request(uint64_t count, Shuf__Transport transport)
+static struct shuf__result_message gauss_request(uint64_t count, Shuf__Transport transport)
 {
-    static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1];
-    Shuf__Stream stream = SHUF__STREAM__INIT;
-    accept[transport] = transport;
-    stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
-    stream.seed = 7;
-    stream.count = count;
-    stream.std = 1;
-    stream.accept = &accept[transport];
-    stream.n_accept = transport != SHUF__TRANSPORT__TRANSPORT_NONE;
+    struct shuf__result_message stream = wire_result(SHUF__RESULT__WHAT_STREAM, transport);
+    stream.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS;
+    stream.stream.seed = 7;
+    stream.stream.count = count;
+    stream.stream.std = 1;
     return stream;
 }
 
-static void send_stream(struct wire *w, Shuf__Stream *stream)
+static const Shuf__ResultReply *request_stream(struct wire *w, struct shuf__result_message *stream)
 {
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    request.body_case = SHUF__REQUEST__BODY_STREAM;
-    request.stream = stream;
-    wire_send(w, &request);
-}
-
-static const Shuf__ResultReply *request_stream(struct wire *w, Shuf__Stream *stream)
-{
-    send_stream(w, stream);
+    wire_send_result(w, stream);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->body_case, SHUF__REPLY__BODY_RESULT);
-    assert_int_equal(reply->result->distribution, stream->distribution);
-    assert_int_equal(reply->result->method, stream->method);
+    assert_int_equal(reply->result->distribution, stream->stream.distribution);
+    assert_int_equal(reply->result->method, stream->stream.method);
     assert_string_equal(reply->result->algorithm, "");
     assert_int_equal(reply->result->rows, 1);
-    assert_int_equal(reply->result->count, stream->count);
+    assert_int_equal(reply->result->count, stream->stream.count);
     return reply->result;
 }
 
-static struct draw draw_of(const Shuf__Stream *stream, shuf_dtype dtype, uint64_t i)
+static struct draw draw_of(const struct shuf__result_message *stream, shuf_dtype dtype, uint64_t i)
 {
-    return (struct draw){.distribution = stream->method == SHUF__METHOD__METHOD_BOX_MULLER
+    return (struct draw){.distribution = stream->stream.method == SHUF__METHOD__METHOD_BOX_MULLER
                                              ? SHUF_DISTRIBUTION_BOX_MULLER
-                                             : (enum shuf__distribution)stream->distribution,
+                                             : (enum shuf__distribution)stream->stream.distribution,
                          .dtype = dtype,
-                         .seed = stream->seed,
-                         .stream = stream->stream,
-                         .index = stream->offset + i,
-                         .mean = stream->mean,
-                         .std = stream->std};
+                         .seed = stream->stream.seed,
+                         .stream = stream->stream.stream,
+                         .index = stream->stream.offset + i,
+                         .mean = stream->stream.mean,
+                         .std = stream->stream.std};
 }
 
 static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
@@ -69,20 +57,21 @@ static uint64_t bits_at(const void *values, unsigned width, uint64_t i)
     return bits;
 }
 
-static void check_values(const Shuf__Stream *stream, shuf_dtype dtype, const void *values)
+static void check_values(const struct shuf__result_message *stream, shuf_dtype dtype,
+                         const void *values)
 {
-    for (uint64_t i = 0; i < stream->count; i++) {
+    for (uint64_t i = 0; i < stream->stream.count; i++) {
         const struct draw draw = draw_of(stream, dtype, i);
         assert_int_equal(bits_at(values, draw_width(dtype), i), draw_bits(&draw));
     }
 }
 
-static void request_inline(struct wire *w, Shuf__Stream *stream, shuf_dtype dtype)
+static void request_inline(struct wire *w, struct shuf__result_message *stream, shuf_dtype dtype)
 {
-    const uint64_t bytes = stream->count * draw_width(dtype);
+    const uint64_t bytes = stream->stream.count * draw_width(dtype);
     const Shuf__ResultReply *reply = request_stream(w, stream);
     assert_int_equal(reply->bytes, bytes);
-    assert_int_equal(reply->dtype, stream->dtype);
+    assert_int_equal(reply->dtype, stream->stream.dtype);
     assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_INLINE);
     assert_null(reply->sums);
     const uint64_t first = reply->first[0], last = reply->last[reply->n_last - 1];
@@ -90,7 +79,7 @@ static void request_inline(struct wire *w, Shuf__Stream *stream, shuf_dtype dtyp
     wire_read_payload(w, values, bytes);
     check_values(stream, dtype, values);
     assert_int_equal(first, bits_at(values, draw_width(dtype), 0));
-    assert_int_equal(last, bits_at(values, draw_width(dtype), stream->count - 1));
+    assert_int_equal(last, bits_at(values, draw_width(dtype), stream->stream.count - 1));
     free(values);
 }
 
@@ -100,17 +89,18 @@ static void every_type_matches(void **state)
     struct wire *w = wire_greet(&harness_shared);
     for (int dtype = 0; dtype < SHUF__DTYPES; dtype++)
         for (int uniform = 0; uniform < 2; uniform++) {
-            Shuf__Stream stream = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+            struct shuf__result_message stream =
+                gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
             if (!shuf__dtype_is_allowed(dtype, (enum shuf__distribution)(1 + uniform)))
                 continue;
-            stream.distribution = (Shuf__Distribution)(1 + uniform);
-            stream.std = uniform ? 0 : 3;
-            stream.mean = uniform ? 0 : -2;
-            stream.stream = UINT64_MAX;
-            stream.offset = (UINT64_C(1) << 40) + 1037;
-            stream.dtype = (Shuf__Dtype)dtype;
+            stream.stream.distribution = (Shuf__Distribution)(1 + uniform);
+            stream.stream.std = uniform ? 0 : 3;
+            stream.stream.mean = uniform ? 0 : -2;
+            stream.stream.stream = UINT64_MAX;
+            stream.stream.offset = (UINT64_C(1) << 40) + 1037;
+            stream.stream.dtype = (Shuf__Dtype)dtype;
             request_inline(w, &stream, (shuf_dtype)dtype);
-            stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+            stream.stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
             if (!uniform)
                 request_inline(w, &stream, (shuf_dtype)dtype);
         }
@@ -121,7 +111,7 @@ static void every_type_matches(void **state)
 static void wrong_streams_are_refused(void **state)
 {
     (void)state;
-    Shuf__Stream rows[12];
+    struct shuf__result_message rows[12];
     static const char *const words[12] = {
         "distribution 0: expected",
         "count 0: expected at least 1",
@@ -139,25 +129,27 @@ static void wrong_streams_are_refused(void **state)
     struct wire *w = wire_greet(&harness_shared);
     for (int i = 0; i < 12; i++)
         rows[i] = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    rows[0].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
-    rows[1].count = 0;
-    rows[2].offset = UINT64_C(1) << 62;
-    rows[3].offset = (UINT64_C(1) << 62) - 1;
-    rows[3].count = 2;
-    rows[4].mean = (double)NAN;
-    rows[5].std = 0;
-    rows[6].std = -1;
-    rows[7].std = (double)INFINITY;
-    rows[8].dtype = SHUF__DTYPE__DTYPE_I64;
-    rows[9].distribution = rows[11].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
-    rows[10].method = (Shuf__Method)2;
-    rows[11].method = SHUF__METHOD__METHOD_BOX_MULLER;
+    rows[0].stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_NONE;
+    rows[1].stream.count = 0;
+    rows[2].stream.offset = UINT64_C(1) << 62;
+    rows[3].stream.offset = (UINT64_C(1) << 62) - 1;
+    rows[3].stream.count = 2;
+    rows[4].stream.mean = (double)NAN;
+    rows[5].stream.std = 0;
+    rows[6].stream.std = -1;
+    rows[7].stream.std = (double)INFINITY;
+    rows[8].stream.dtype = SHUF__DTYPE__DTYPE_I64;
+    rows[9].stream.distribution = rows[11].stream.distribution =
+        SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    rows[10].stream.method = (Shuf__Method)2;
+    rows[11].stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
     for (int i = 0; i < 12; i++) {
-        send_stream(w, &rows[i]);
+        wire_send_result(w, &rows[i]);
         wire_expect(w, SHUF_INVALID, words[i]);
     }
-    Shuf__Stream large = gauss_request(UINT64_C(1) << 45, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    send_stream(w, &large);
+    struct shuf__result_message large =
+        gauss_request(UINT64_C(1) << 45, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    wire_send_result(w, &large);
     wire_expect(w, SHUF_NO_MEMORY, "");
     wire_check_alive(w);
     wire_close(w);
@@ -170,43 +162,44 @@ static void equal_streams_share_a_result(void **state)
     (void)state;
     const Shuf__Transport own = wire_backend_transport(harness_backend);
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss_request(N, own);
-    stream.seed = 1001;
+    struct shuf__result_message stream = gauss_request(N, own);
+    stream.stream.seed = 1001;
     const Shuf__ResultReply *reply = request_stream(w, &stream);
     const uint64_t block = reply->block;
     assert_false(reply->shared);
-    stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default type, named explicitly */
-    stream.mean = -0.0;
+    stream.stream.dtype = SHUF__DTYPE__DTYPE_F64; /* the default type, named explicitly */
+    stream.stream.mean = -0.0;
     reply = request_stream(w, &stream);
     assert_true(reply->shared && reply->block == block);
-    Shuf__Stream others[9];
+    struct shuf__result_message others[9];
     for (int i = 0; i < 9; i++)
         others[i] = stream;
-    others[0].seed++;
-    others[1].stream++;
-    others[2].offset++;
-    others[3].count--;
-    others[4].mean = 0x1p-100;
-    others[5].std = 1 + 0x1p-52;
-    others[6].dtype = SHUF__DTYPE__DTYPE_F32;
-    others[7].distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
-    others[7].mean = others[7].std = 0;
-    others[8].method = SHUF__METHOD__METHOD_BOX_MULLER;
+    others[0].stream.seed++;
+    others[1].stream.stream++;
+    others[2].stream.offset++;
+    others[3].stream.count--;
+    others[4].stream.mean = 0x1p-100;
+    others[5].stream.std = 1 + 0x1p-52;
+    others[6].stream.dtype = SHUF__DTYPE__DTYPE_F32;
+    others[7].stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    others[7].stream.mean = others[7].stream.std = 0;
+    others[8].stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
     for (int i = 0; i < 9; i++) {
         reply = request_stream(w, &others[i]);
         assert_true(!reply->shared && reply->block != block);
     }
-    others[7].dtype = SHUF__DTYPE__DTYPE_U64; /* another type of the same width */
+    others[7].stream.dtype = SHUF__DTYPE__DTYPE_U64; /* another type of the same width */
     assert_false(request_stream(w, &others[7])->shared);
     wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
     wire_close(w);
 }
 
-static double plain_sum(const Shuf__Stream *stream, const Shuf__Sums *sums, int power)
+static double plain_sum(const struct shuf__result_message *stream, const Shuf__Sums *sums,
+                        int power)
 {
     double sum = 0;
-    for (uint64_t i = 0; i < stream->count; i++) {
+    for (uint64_t i = 0; i < stream->stream.count; i++) {
         const struct draw draw = draw_of(stream, SHUF_F64, i);
         const double x = draw_value(SHUF_F64, draw_bits(&draw));
         sum += pow((x - sums->centre) * sums->scale, power);
@@ -214,7 +207,7 @@ static double plain_sum(const Shuf__Stream *stream, const Shuf__Sums *sums, int 
     return sum;
 }
 
-static void check_sums(const Shuf__Stream *stream, const Shuf__ResultReply *reply)
+static void check_sums(const struct shuf__result_message *stream, const Shuf__ResultReply *reply)
 {
     const Shuf__Sums *s = reply->sums;
     assert_non_null(s);
@@ -233,22 +226,22 @@ static void sums_are_sent_on_request(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss_request(N, wire_backend_transport(harness_backend));
-    stream.seed = 2001;
-    stream.mean = -3;
-    stream.std = 0.25;
+    struct shuf__result_message stream = gauss_request(N, wire_backend_transport(harness_backend));
+    stream.stream.seed = 2001;
+    stream.stream.mean = -3;
+    stream.stream.std = 0.25;
     const Shuf__ResultReply *reply = request_stream(w, &stream);
     assert_null(reply->sums);
     assert_int_equal(reply->n_first, 0);
-    stream.sums = true;
+    stream.delivery.sums = true;
     reply = request_stream(w, &stream);
     check_sums(&stream, reply);
     assert_true(reply->shared && reply->fingerprint == 0);
     assert_true(reply->sums->centre == -3 && reply->sums->scale == 4);
-    stream.n_accept = 0;
-    stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
-    stream.mean = stream.std = 0;
-    stream.fingerprint = true;
+    stream.delivery.n_accept = 0;
+    stream.stream.distribution = SHUF__DISTRIBUTION__DISTRIBUTION_UNIFORM;
+    stream.stream.mean = stream.stream.std = 0;
+    stream.delivery.fingerprint = true;
     reply = request_stream(w, &stream);
     check_sums(&stream, reply);
     assert_true(reply->fingerprint != 0 && reply->transport == SHUF__TRANSPORT__TRANSPORT_NONE);
@@ -263,13 +256,13 @@ static void prefetched_stream_is_leased(void **state)
 {
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
-    Shuf__Stream stream = gauss_request(N, wire_backend_transport(harness_backend));
-    stream.seed = 3001;
-    stream.prefetch = true;
+    struct shuf__result_message stream = gauss_request(N, wire_backend_transport(harness_backend));
+    stream.stream.seed = 3001;
+    stream.delivery.prefetch = true;
     const Shuf__ResultReply *reply = request_stream(w, &stream);
     assert_int_equal(reply->transport, SHUF__TRANSPORT__TRANSPORT_NONE);
     assert_true(reply->lease != 0 && reply->block == 0);
-    stream.prefetch = false;
+    stream.delivery.prefetch = false;
     reply = request_stream(w, &stream);
     assert_true(reply->shared && reply->lease != 0);
     wire_release(w, reply->lease, 0);
@@ -286,17 +279,17 @@ static void stream_leases_are_listed_and_exchanged(void **state)
     Shuf__Request request = SHUF__REQUEST__INIT;
     const Shuf__ResultReply *reply = wire_lease(w, 1000, 5, own);
     uint64_t first = reply->lease;
-    Shuf__Stream stream = gauss_request(N, own);
+    struct shuf__result_message stream = gauss_request(N, own);
     Shuf__Release release = SHUF__RELEASE__INIT;
     release.lease = &first;
     release.n_lease = 1;
-    stream.stream = 77;
-    stream.offset = 88;
-    stream.mean = 0.1;
-    stream.std = 0.3;
-    stream.dtype = SHUF__DTYPE__DTYPE_BF16;
-    stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
-    stream.give_back = &release;
+    stream.stream.stream = 77;
+    stream.stream.offset = 88;
+    stream.stream.mean = 0.1;
+    stream.stream.std = 0.3;
+    stream.stream.dtype = SHUF__DTYPE__DTYPE_BF16;
+    stream.stream.method = SHUF__METHOD__METHOD_BOX_MULLER;
+    stream.delivery.give_back = &release;
     request_stream(w, &stream);
     request.body_case = SHUF__REQUEST__BODY_LEASES;
     request.leases = &leases;
@@ -304,15 +297,16 @@ static void stream_leases_are_listed_and_exchanged(void **state)
     const Shuf__LeasesReply *page = wire_expect(w, SHUF_OK, "")->leases;
     assert_int_equal(page->n_lease, 1);
     const Shuf__LeaseEntry *entry = page->lease[0];
-    assert_int_equal(entry->distribution, SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS);
-    assert_int_equal(entry->method, SHUF__METHOD__METHOD_BOX_MULLER);
-    assert_string_equal(entry->algorithm, "");
-    assert_int_equal(entry->n + entry->epoch, 0);
-    assert_true(entry->seed == 7 && entry->stream == 77 && entry->offset == 88);
     assert_true(entry->rows == 1 && entry->count == N);
-    assert_int_equal(entry->dtype, SHUF__DTYPE__DTYPE_BF16);
-    assert_true(entry->mean == 0.1 && entry->std == 0.3);
-    send_stream(w, &stream); /* the request releases a lease that has ended */
+    assert_int_equal(entry->request->what_case, SHUF__RESULT__WHAT_STREAM);
+    const Shuf__Stream *asked = entry->request->stream;
+    assert_int_equal(asked->distribution, SHUF__DISTRIBUTION__DISTRIBUTION_GAUSS);
+    assert_int_equal(asked->method, SHUF__METHOD__METHOD_BOX_MULLER);
+    assert_true(asked->seed == 7 && asked->stream == 77 && asked->offset == 88);
+    assert_int_equal(asked->count, N);
+    assert_int_equal(asked->dtype, SHUF__DTYPE__DTYPE_BF16);
+    assert_true(asked->mean == 0.1 && asked->std == 0.3);
+    wire_send_result(w, &stream); /* the request releases a lease that has ended */
     wire_expect(w, SHUF_INVALID, "expected one that this connection holds");
     wire_send_release_all(w);
     wire_expect(w, SHUF_OK, "");
@@ -324,8 +318,8 @@ static void streams_are_counted(void **state)
     (void)state;
     struct wire *w = wire_greet(&harness_shared);
     const Shuf__StatusReply before = wire_status(&harness_shared);
-    Shuf__Stream stream = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_NONE);
-    stream.seed = 4001;
+    struct shuf__result_message stream = gauss_request(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    stream.stream.seed = 4001;
     request_stream(w, &stream);
     request_stream(w, &stream);
     const Shuf__StatusReply after = wire_status(&harness_shared);

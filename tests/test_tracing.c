@@ -30,7 +30,7 @@ static void nvtx_ranges_match_requests(void **state)
     (void)state;
     struct harness h;
     char path[] = "/tmp/shuf-ranges-XXXXXX", text[8192];
-    Shuf__Permute large = wire_permutation(3000000, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message large = wire_permutation(3000000, SHUF__TRANSPORT__TRANSPORT_NONE);
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
@@ -39,7 +39,7 @@ static void nvtx_ranges_match_requests(void **state)
     assert_true(harness_start(&h, harness_backend, NULL));
     unsetenv("NVTX_INJECTION64_PATH");
     struct wire *w = wire_greet(&h);
-    wire_send_permute(w, &large);
+    wire_send_result(w, &large);
     wire_expect(w, SHUF_OK, "");
     wire_check_alive(w); /* this result is small and needs no new memory */
     wire_check_alive(w);

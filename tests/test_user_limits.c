@@ -107,10 +107,10 @@ static shuf_status status_of(const Shuf__Reply *reply, const char *words)
 static shuf_status try_lease(struct wire *w, uint64_t n, uint64_t seed, bool prefetch,
                              const char *words)
 {
-    Shuf__Permute permute = wire_permutation(n, own);
-    permute.seed = seed;
-    permute.prefetch = prefetch;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(n, own);
+    permute.permutation.seed = seed;
+    permute.delivery.prefetch = prefetch;
+    wire_send_result(w, &permute);
     return status_of(wire_receive(w), words);
 }
 
@@ -144,9 +144,10 @@ static uint64_t take_mappings(struct wire *w, uint64_t seed, const char *words)
 {
     uint64_t taken = 0;
     for (;; taken++) {
-        Shuf__Permute permute = wire_permutation(BIG_N + taken % 4 * (BIG_N / 4), own);
-        permute.seed = seed + taken;
-        wire_send_permute(w, &permute);
+        struct shuf__result_message permute =
+            wire_permutation(BIG_N + taken % 4 * (BIG_N / 4), own);
+        permute.permutation.seed = seed + taken;
+        wire_send_result(w, &permute);
         const Shuf__Reply *reply = wire_receive(w);
         if (status_of(reply, words) != SHUF_OK)
             return taken;
@@ -174,15 +175,10 @@ static uint64_t take_buffers(struct wire *w, uint64_t seed, const char *words)
     uint64_t taken = 0;
     (void)seed;
     for (;; taken++) {
-        Shuf__Transport accept[] = {SHUF__TRANSPORT__TRANSPORT_MEMFD};
-        Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
-        Shuf__Request request = SHUF__REQUEST__INIT;
-        allocate.bytes = 4 * MI;
-        allocate.accept = accept;
-        allocate.n_accept = 1;
-        request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
-        request.allocate = &allocate;
-        wire_send(w, &request);
+        struct shuf__result_message allocate =
+            wire_result(SHUF__RESULT__WHAT_BUFFER, SHUF__TRANSPORT__TRANSPORT_MEMFD);
+        allocate.buffer.bytes = 4 * MI;
+        wire_send_result(w, &allocate);
         if (status_of(wire_receive(w), words) != SHUF_OK)
             return taken;
     }
@@ -491,10 +487,10 @@ static void ask_for_too_much(int channel, void *context)
     struct wire *w = wire_greet(&h);
     (void)channel;
     (void)context;
-    Shuf__Permute permute = wire_permutation(200 * MI / 4, own);
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(200 * MI / 4, own);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY, "user_memory 75%: the request needs 200 MiB of ");
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_NO_MEMORY,
                 ", one user may hold 168 MiB: let uid 0, who runs shufd, raise user_memory in ");
     take_leases(w, 40 * MI / 4, 1, "may hold 168 MiB, and holds 160 MiB");
@@ -580,8 +576,8 @@ static void map_by_many_connections(int channel, void *context)
         for (uint64_t seed = 0; seed < LEASES && mapped < 10; seed++, mapped++)
             wire_release(w[i], wire_lease(w[i], 1000, seed, own)->lease, 0);
     }
-    Shuf__Permute permute = wire_permutation(1000, own);
-    wire_send_permute(w[OTHERS], &permute);
+    struct shuf__result_message permute = wire_permutation(1000, own);
+    wire_send_result(w[OTHERS], &permute);
     const Shuf__Reply *reply = wire_receive(w[OTHERS]);
     assert_int_equal(status_of(reply, "user_leases 10: user 61000 has 10 blocks "), SHUF_BUSY);
     assert_true(reply->unmap);

@@ -36,9 +36,9 @@ static void stop(void)
 /* Requests a summary of n values of 4 bytes. */
 static void send_summary_request(struct wire *client, uint64_t n, uint64_t seed)
 {
-    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.seed = seed;
-    wire_send_permute(client, &permute);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.permutation.seed = seed;
+    wire_send_result(client, &permute);
 }
 
 static void request_permutation(uint64_t n, uint64_t seed)
@@ -491,10 +491,10 @@ static void cached_summary_needs_no_workspace(void **state)
     expect_used(4 * MI, 1);
     faults->workspace_best = faults->workspace_least =
         14 * MI; /* the budget has no room for such a workspace */
-    Shuf__Permute permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
-    permute.seed = 1;
-    permute.fingerprint = true;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(MI, SHUF__TRANSPORT__TRANSPORT_NONE);
+    permute.permutation.seed = 1;
+    permute.delivery.fingerprint = true;
+    wire_send_result(w, &permute);
     wire_expect(w, SHUF_OK, "");
     assert_int_equal(seen->launches, 1);
     expect_used(4 * MI, 1);
@@ -504,17 +504,12 @@ static void cached_summary_needs_no_workspace(void **state)
 static void buffer_needs_no_workspace(void **state)
 {
     (void)state;
-    Shuf__Transport host = SHUF__TRANSPORT__TRANSPORT_MEMFD;
-    Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
-    Shuf__Request request = SHUF__REQUEST__INIT;
+    struct shuf__result_message allocate =
+        wire_result(SHUF__RESULT__WHAT_BUFFER, SHUF__TRANSPORT__TRANSPORT_MEMFD);
     faults->workspace_best = faults->workspace_least = 14 * MI;
     start();
-    allocate.bytes = 4 * MI;
-    allocate.accept = &host;
-    allocate.n_accept = 1;
-    request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
-    request.allocate = &allocate;
-    wire_send(w, &request);
+    allocate.buffer.bytes = 4 * MI;
+    wire_send_result(w, &allocate);
     wire_expect(w, SHUF_OK, "");
     expect_used(4 * MI, 1);
     assert_int_equal(seen->launches, 0);

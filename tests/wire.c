@@ -160,11 +160,11 @@ void wire_send_hello(struct wire *w, uint32_t version)
     wire_send(w, &request);
 }
 
-void wire_send_permute(struct wire *w, Shuf__Permute *permute)
+void wire_send_result(struct wire *w, struct shuf__result_message *message)
 {
     Shuf__Request request = SHUF__REQUEST__INIT;
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = permute;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = shuf__result_message_link(message);
     wire_send(w, &request);
 }
 
@@ -373,36 +373,47 @@ void wire_show_descriptors(pid_t pid)
     count_descriptors(pid, true);
 }
 
-Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport)
+Shuf__Transport *wire_accept(Shuf__Transport transport)
 {
-    Shuf__Permute permute = SHUF__PERMUTE__INIT;
-    permute.n = n;
-    permute.seed = 7;
     /* The last element is an unknown transport. */
     static Shuf__Transport accept[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 2];
-    size_t place = transport <= SHUF__TRANSPORT__TRANSPORT_CUDA_IPC
-                       ? (size_t)transport
-                       : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1;
+    const size_t place = transport <= SHUF__TRANSPORT__TRANSPORT_CUDA_IPC
+                             ? (size_t)transport
+                             : SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1;
     accept[place] = transport;
-    permute.accept = &accept[place];
-    permute.n_accept = transport != SHUF__TRANSPORT__TRANSPORT_NONE;
+    return &accept[place];
+}
+
+struct shuf__result_message wire_result(Shuf__Result__WhatCase what, Shuf__Transport transport)
+{
+    struct shuf__result_message message;
+    shuf__result_message_init(&message, what);
+    message.delivery.accept = wire_accept(transport);
+    message.delivery.n_accept = transport != SHUF__TRANSPORT__TRANSPORT_NONE;
+    return message;
+}
+
+struct shuf__result_message wire_permutation(uint64_t n, Shuf__Transport transport)
+{
+    struct shuf__result_message permute = wire_result(SHUF__RESULT__WHAT_PERMUTE, transport);
+    permute.permutation.n = n;
+    permute.permutation.seed = 7;
     return permute;
 }
 
-Shuf__Permute wire_endless_permutation(Shuf__Slice *slice)
+struct shuf__result_message wire_endless_permutation(void)
 {
     static uint64_t seed; /* different seeds, because equal requests share a job */
-    Shuf__Permute permute = wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute =
+        wire_permutation(UINT64_C(1) << 62, SHUF__TRANSPORT__TRANSPORT_NONE);
     /* philox24 has to scan the permutation up to a late position */
-    permute.algorithm = (char *)"philox24";
-    shuf__slice__init(slice);
+    permute.permutation.algorithm = (char *)"philox24";
     seed += 1000;
-    permute.seed = seed;
-    permute.n -= 1; /* at a power of two philox24 needs no scan */
-    slice->offset = permute.n - 1;
-    slice->count = slice->stride = 1;
-    permute.view_case = SHUF__PERMUTE__VIEW_SLICE;
-    permute.slice = slice;
+    permute.permutation.seed = seed;
+    permute.permutation.n -= 1; /* at a power of two philox24 needs no scan */
+    shuf__result_message_add_view(&permute, SHUF__PERMUTE__VIEW_SLICE);
+    permute.slice.offset = permute.permutation.n - 1;
+    permute.slice.count = permute.slice.stride = 1;
     return permute;
 }
 
@@ -415,9 +426,9 @@ Shuf__Transport wire_backend_transport(const char *backend)
 const Shuf__ResultReply *wire_lease(struct wire *w, uint64_t n, uint64_t seed,
                                     Shuf__Transport transport)
 {
-    Shuf__Permute permute = wire_permutation(n, transport);
-    permute.seed = seed;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(n, transport);
+    permute.permutation.seed = seed;
+    wire_send_result(w, &permute);
     const Shuf__ResultReply *reply = wire_expect(w, SHUF_OK, "")->result;
     assert_int_equal(reply->transport, transport);
     assert_int_not_equal(reply->lease, 0);
@@ -450,9 +461,9 @@ void wire_check_alive(struct wire *w)
 {
     enum { N = 1000 };
     uint32_t values[N];
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     shuf_primefold f = shuf_primefold_make(N, 7, 0);
-    wire_send_permute(w, &permute);
+    wire_send_result(w, &permute);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->payload_bytes, sizeof values);
     wire_read_payload(w, values, sizeof values);
@@ -465,16 +476,17 @@ void wire_check_unread_results(const struct harness *h, bool host_memory)
     enum { CLIENTS = 8, N = 8 << 20 };
     const uint64_t most = CLIENTS * (UINT64_C(1) << 20);
     struct wire *clients[CLIENTS];
-    Shuf__Permute permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_NONE);
+    struct shuf__result_message permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_NONE);
     for (int i = 0; i < CLIENTS; i++)
         clients[i] = wire_greet(h);
-    wire_send_permute(clients[0], &permute); /* starts the threads and allocates the workspaces */
+    wire_send_result(clients[0], &permute); /* starts the threads and allocates the workspaces */
     wire_expect(clients[0], SHUF_OK, "");
     uint64_t before = wire_private_bytes(h->pid);
     permute = wire_permutation(N, SHUF__TRANSPORT__TRANSPORT_INLINE);
     for (int i = 0; i < CLIENTS; i++) {
-        permute.seed = 100 + (uint64_t)i; /* different requests, which share no result */
-        wire_send_permute(clients[i], &permute);
+        permute.permutation.seed =
+            100 + (uint64_t)i; /* different requests, which share no result */
+        wire_send_result(clients[i], &permute);
         wire_expect(clients[i], SHUF_OK, "");
     }
     usleep(100000); /* gives the daemon time to buffer more */

@@ -8,6 +8,7 @@
 
 #include "harness.h"
 #include "message.h"
+#include "result_message.h"
 #include "shuf_status.h"
 #include "support/sanitized.h"
 
@@ -53,7 +54,8 @@ ssize_t wire_try_descriptors(int socket, const void *bytes, size_t size, const i
 size_t wire_pack(struct wire *w, Shuf__Request *request, uint8_t *at, size_t room);
 void wire_send(struct wire *w, Shuf__Request *request);
 void wire_send_hello(struct wire *w, uint32_t version);
-void wire_send_permute(struct wire *w, Shuf__Permute *permute);
+/* Links the message, which may be a copy, and sends it. */
+void wire_send_result(struct wire *w, struct shuf__result_message *message);
 void wire_send_release(struct wire *w, uint64_t *leases, size_t count, uint64_t *unmapped,
                        size_t unmapped_count);
 /* Releases all leases, and reports all blocks as unmapped. */
@@ -121,12 +123,16 @@ void wire_unmap(const void *view, uint64_t bytes);
 
 /* ---- requests ---- */
 
+/* A list with this transport, which may be unknown. Static. */
+Shuf__Transport *wire_accept(Shuf__Transport transport);
+/* An empty request of this kind, whose reply comes by this transport. */
+struct shuf__result_message wire_result(Shuf__Result__WhatCase what, Shuf__Transport transport);
 /* Makes a request for the permutation of n, with seed 7 and epoch 0. The reply has its values by
  * this transport, or only a summary. */
-Shuf__Permute wire_permutation(uint64_t n, Shuf__Transport transport);
+struct shuf__result_message wire_permutation(uint64_t n, Shuf__Transport transport);
 /* Makes a request that never ends until it is cancelled: the last value of a permutation of nearly
  * 2^62 values. */
-Shuf__Permute wire_endless_permutation(Shuf__Slice *slice);
+struct shuf__result_message wire_endless_permutation(void);
 
 /* Several clients do not read their results. The daemon may buffer at most 1 MiB for each. Results
  * in host memory do not count. */

@@ -9,27 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define NONE SHUF__TRANSPORT__TRANSPORT_NONE
 #define HOST SHUF__TRANSPORT__TRANSPORT_MEMFD
 #define DEVICE SHUF__TRANSPORT__TRANSPORT_CUDA_FD
 
-static Shuf__Transport *accept_list(Shuf__Transport transport)
-{
-    static Shuf__Transport lists[SHUF__TRANSPORT__TRANSPORT_CUDA_IPC + 1];
-    lists[transport] = transport;
-    return &lists[transport];
-}
-
 void wire_send_allocate(struct wire *w, uint64_t bytes, Shuf__Transport transport)
 {
-    Shuf__Allocate allocate = SHUF__ALLOCATE__INIT;
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    allocate.bytes = bytes;
-    allocate.accept = accept_list(transport);
-    allocate.n_accept = transport != NONE;
-    request.body_case = SHUF__REQUEST__BODY_ALLOCATE;
-    request.allocate = &allocate;
-    wire_send(w, &request);
+    struct shuf__result_message buffer = wire_result(SHUF__RESULT__WHAT_BUFFER, transport);
+    buffer.buffer.bytes = bytes;
+    wire_send_result(w, &buffer);
 }
 
 Shuf__ResultReply wire_allocate(struct wire *w, uint64_t bytes, Shuf__Transport transport)
@@ -58,36 +45,27 @@ void wire_send_write(struct wire *w, uint64_t lease, uint64_t offset, const void
     wire_send(w, &request);
 }
 
-Shuf__Shuffle wire_shuffle_of(uint64_t lease, uint64_t n, uint64_t record,
-                              Shuf__Transport transport)
+struct shuf__result_message wire_shuffle_of(uint64_t lease, uint64_t n, uint64_t record,
+                                            Shuf__Transport transport)
 {
-    Shuf__Shuffle shuffle = SHUF__SHUFFLE__INIT;
-    shuffle.n = n;
-    shuffle.record = record;
-    shuffle.seed = 7;
-    shuffle.lease = lease;
-    shuffle.accept = accept_list(transport);
-    shuffle.n_accept = transport != NONE;
+    struct shuf__result_message shuffle = wire_result(SHUF__RESULT__WHAT_SHUFFLE, transport);
+    shuffle.permutation.n = n;
+    shuffle.permutation.seed = 7;
+    shuffle.shuffle.record = record;
+    shuffle.shuffle.lease = lease;
     return shuffle;
 }
 
-void wire_send_shuffle(struct wire *w, Shuf__Shuffle *shuffle)
+const Shuf__Reply *wire_shuffle(struct wire *w, struct shuf__result_message *shuffle)
 {
-    Shuf__Request request = SHUF__REQUEST__INIT;
-    request.body_case = SHUF__REQUEST__BODY_SHUFFLE;
-    request.shuffle = shuffle;
-    wire_send(w, &request);
-}
-
-const Shuf__Reply *wire_shuffle(struct wire *w, Shuf__Shuffle *shuffle)
-{
-    wire_send_shuffle(w, shuffle);
+    const uint64_t n = shuffle->permutation.n, record = shuffle->shuffle.record;
+    wire_send_result(w, shuffle);
     const Shuf__Reply *reply = wire_expect(w, SHUF_OK, "");
     assert_int_equal(reply->body_case, SHUF__REPLY__BODY_RESULT);
     const Shuf__ResultReply *r = reply->result;
     assert_string_equal(r->algorithm, "primefold");
-    assert_true(r->rows == 1 && r->count == shuffle->n && r->record == shuffle->record);
-    assert_true(r->bytes == shuffle->n * shuffle->record && !r->shared);
+    assert_true(r->rows == 1 && r->count == n && r->record == record);
+    assert_true(r->bytes == n * record && !r->shared);
     assert_int_equal(r->n_first + r->n_last + r->fingerprint, 0);
     return reply;
 }

@@ -102,8 +102,8 @@ static void write_stages(struct shuf__exposition *x, const struct shuf__service 
 
 static void write_values(struct shuf__exposition *x, const struct shuf__service *s)
 {
-    static const unsigned kinds[] = {SHUF__REQUEST__BODY_PERMUTE, SHUF__REQUEST__BODY_STREAM,
-                                     SHUF__REQUEST__BODY_SHUFFLE, SHUF__REQUEST__BODY_INDEX};
+    static const unsigned kinds[] = {SHUF__RESULT__WHAT_PERMUTE, SHUF__RESULT__WHAT_STREAM,
+                                     SHUF__RESULT__WHAT_SHUFFLE, SHUF__REQUEST__BODY_INDEX};
     char labels[LABELS_TEXT];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         snprintf(labels, sizeof labels, "kind=\"%s\"", shuf__request_kind_name(kinds[i]));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * See result.h. serve() calls the functions in the order of this file: parse, validate, release,
- * find or add the entry, compute or submit a job, reply.
+ * Result: a permutation, stream, shuffle, plan or buffer. serve() calls the functions in the order
+ * of this file: parse, validate, release, find or add the entry, compute or submit a job, reply.
  */
-#include "result.h"
-
+#include "handlers.h"
+#include "parse.h"
 #include "result_reply.h"
 #include "service.h"
 #include "summary_job.h"
@@ -13,14 +13,36 @@
 
 /* ---- 1. parse, validate, and release the leases that the request gives back ---- */
 
+/* A client can write to the input, so requests never share the result of a shuffle. */
+static shuf_status find_input(struct shuf__result_request *r, uint64_t id,
+                              struct shuf__error *error)
+{
+    const struct shuf__lease *lease = shuf__lease_find(&r->session->leases, id, error);
+    if (!lease || shuf__shuffle_check_input(&r->key.request, id, lease->entry->bytes, error))
+        return error->status;
+    r->input = shuf__cache_entry_ref(lease->entry);
+    return SHUF_OK;
+}
+
+static shuf_status parse(struct shuf__result_request *r, const Shuf__Result *message,
+                         const Shuf__Delivery **delivery, struct shuf__error *error)
+{
+    *delivery = shuf__parse_delivery(message, error);
+    if (!*delivery || shuf__parse_result(message, &r->key.request, error))
+        return error->status;
+    return r->key.request.kind == SHUF__SHUFFLE ? find_input(r, message->shuffle->lease, error)
+                                                : SHUF_OK;
+}
+
 /* Parses the message before it releases leases, because one of them may be the input of this
  * shuffle. If both fail, the client gets the error of the release. */
-static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf__Request *message,
-                                     shuf__parse_function *parse, struct shuf__error *error)
+static shuf_status parse_and_release(struct shuf__result_request *r, const Shuf__Result *message,
+                                     const Shuf__Delivery **delivery, struct shuf__error *error)
 {
     struct shuf__error invalid;
-    const shuf_status status = parse(r, message, &invalid);
-    if (r->give_back && shuf__leases_release(&r->session->leases, r->give_back, error))
+    const Shuf__Release *give_back = message->delivery ? message->delivery->give_back : NULL;
+    const shuf_status status = parse(r, message, delivery, &invalid);
+    if (give_back && shuf__leases_release(&r->session->leases, give_back, error))
         return error->status;
     if (status)
         *error = invalid;
@@ -38,11 +60,13 @@ static bool find_beside(const struct shuf__result_request *r, struct shuf__besid
     return input != NULL;
 }
 
-static shuf_status choose_transport(struct shuf__result_request *r, struct shuf__error *error)
+static shuf_status choose_transport(struct shuf__result_request *r, const Shuf__Delivery *delivery,
+                                    struct shuf__error *error)
 {
+    const struct shuf__accepted accepted = {delivery->accept, delivery->n_accept};
     const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
     struct shuf__beside beside;
-    if (shuf__transport_pick(&r->session->client, backend, &r->options.accepted,
+    if (shuf__transport_pick(&r->session->client, backend, &accepted,
                              find_beside(r, &beside) ? &beside : NULL, &r->transport,
                              &r->key.memory, error))
         return error->status;
@@ -54,18 +78,18 @@ static shuf_status choose_transport(struct shuf__result_request *r, struct shuf_
 }
 
 /* A fingerprint and sums need the computed values. So a reply with them has no event. */
-static void choose_outputs(struct shuf__result_request *r)
+static void choose_outputs(struct shuf__result_request *r, const Shuf__Delivery *delivery)
 {
-    const struct shuf__reply_options *options = &r->options;
-    const bool summary = options->fingerprint || options->sums;
+    const bool summary = delivery->fingerprint || delivery->sums;
+    r->prefetch = delivery->prefetch;
     r->key.uid = r->session->client.uid;
     r->waiter.options = (struct shuf__compute_options){
-        .fingerprint = options->fingerprint,
-        .fingerprint_index = options->fingerprint_index,
-        .sums = options->sums,
+        .fingerprint = delivery->fingerprint,
+        .fingerprint_index = delivery->fingerprint_index,
+        .sums = delivery->sums,
         .samples =
             shuf__cache_key_is_shared(&r->key) && (summary || !shuf__result_request_leases(r)),
-        .event = options->event && !summary,
+        .event = delivery->event && !summary,
     };
 }
 
@@ -82,7 +106,7 @@ static shuf_status admit_key(struct shuf__result_request *r, struct shuf__error 
 static shuf_status check_lease_limit(const struct shuf__result_request *r,
                                      struct shuf__error *error)
 {
-    if (!shuf__result_request_leases(r) || r->options.prefetch)
+    if (!shuf__result_request_leases(r) || r->prefetch)
         return SHUF_OK;
     return shuf__lease_check_limit(&r->session->leases, error);
 }
@@ -230,20 +254,21 @@ static void note_values(const struct shuf__result_request *r)
     const struct shuf__request *request = &r->key.request;
     const struct shuf__permutation *p = shuf__request_permutation(request);
     record->n = p ? p->n : r->shape.count;
-    if (!shuf__cache_key_is_buffer(&r->key) && !r->options.prefetch)
+    if (!shuf__cache_key_is_buffer(&r->key) && !r->prefetch)
         record->values = r->shape.rows * r->shape.count;
 }
 
-static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *message,
-                         shuf__parse_function *parse, struct shuf__error *error)
+static shuf_status serve(struct shuf__result_request *r, const Shuf__Result *message,
+                         struct shuf__error *error)
 {
-    if (parse_and_release(r, message, parse, error))
+    const Shuf__Delivery *delivery;
+    if (parse_and_release(r, message, &delivery, error))
         return error->status;
     r->shape = shuf__request_shape(&r->key.request);
-    r->session->record.divisible = r->options.divisible;
-    if (admit_key(r, error) || choose_transport(r, error))
+    r->session->record.divisible = delivery->divisible;
+    if (admit_key(r, error) || choose_transport(r, delivery, error))
         return error->status;
-    choose_outputs(r);
+    choose_outputs(r, delivery);
     note_values(r);
     shuf__result_log(r);
     if (r->shape.bytes == 0) {
@@ -254,15 +279,14 @@ static shuf_status serve(struct shuf__result_request *r, const Shuf__Request *me
         return error->status;
     if (!r->waiter.entry)
         return shuf__summary_job_submit(r, error);
-    return r->options.prefetch ? prefetch(r, error) : compute_and_reply(r, error);
+    return r->prefetch ? prefetch(r, error) : compute_and_reply(r, error);
 }
 
-void shuf__serve_result(struct shuf__session *session, const Shuf__Request *message,
-                        shuf__parse_function *parse)
+void shuf__handle_result(struct shuf__session *session, const Shuf__Request *request)
 {
     struct shuf__error error;
     struct shuf__result_request r = {.session = session};
-    if (serve(&r, message, parse, &error)) {
+    if (serve(&r, request->result, &error)) {
         if (r.waiter.entry)
             shuf__compute_unref(r.waiter.entry);
         shuf__session_fail(session, &error);

@@ -5,7 +5,7 @@
 #include "result_reply.h"
 
 #include "algorithm.h"
-#include "parse.h"
+#include "result_message.h"
 #include "service.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ void shuf__result_log(const struct shuf__result_request *r)
                      (long)session->client.pid, (long)session->client.uid, session->id,
                      shuf__request_describe(&r->key.request, true, text), r->shape.bytes,
                      shuf__plural(r->shape.bytes), shuf__transport_name(r->transport),
-                     r->options.prefetch ? ", prefetch" : "");
+                     r->prefetch ? ", prefetch" : "");
 }
 
 /* ---- the reply ---- */

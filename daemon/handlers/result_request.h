@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of a Permute, Stream, Shuffle, Exchange or Allocate between its message and its reply.
+ * The state of a request for a result between its message and its reply.
  */
 #ifndef SHUFD_RESULT_REQUEST_H
 #define SHUFD_RESULT_REQUEST_H
@@ -12,21 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The form of the reply. */
-struct shuf__reply_options {
-    struct shuf__accepted accepted;
-    bool fingerprint, sums, prefetch, event, divisible;
-    uint64_t fingerprint_index;
-};
-
 struct shuf__result_request {
     struct shuf__pending pending; /* while the session waits */
     struct shuf__waiter waiter;   /* this request has a reference to waiter.entry */
     struct shuf__session *session;
     struct shuf__cache_key key; /* contains the request */
     struct shuf__shape shape;
-    struct shuf__reply_options options;
-    const Shuf__Release *give_back;  /* NULL: nothing; valid while the message is handled */
+    bool prefetch;
     struct shuf__cache_entry *input; /* of a shuffle: a reference while the message is handled */
     Shuf__Transport transport;       /* the transport of the reply */
     bool shared;                     /* the entry existed before this request */

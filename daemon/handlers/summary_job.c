@@ -69,9 +69,9 @@ bool shuf__summary_job_applies(const struct shuf__result_request *r)
 {
     const struct shuf__request *request = &r->key.request;
     const struct shuf__backend *backend = shuf__engine_backend(r->session->all->engine);
-    return r->transport == SHUF__TRANSPORT__TRANSPORT_NONE && !r->options.prefetch &&
-           (r->options.fingerprint || r->options.sums) && r->shape.bytes > needs_of(backend).best &&
-           can_begin_anywhere(request, backend);
+    return r->transport == SHUF__TRANSPORT__TRANSPORT_NONE && !r->prefetch &&
+           (r->waiter.options.fingerprint || r->waiter.options.sums) &&
+           r->shape.bytes > needs_of(backend).best && can_begin_anywhere(request, backend);
 }
 
 /* ---- parts, on a lane's thread ---- */
@@ -153,8 +153,8 @@ static shuf_status add_fingerprint(struct summary_job *s, struct shuf__backend *
 {
     uint64_t sum;
     const unsigned width = shuf__dtype_bytes((int)s->request.key.request.dtype);
-    const uint64_t index = s->request.options.fingerprint_index + s->done;
-    if (!s->request.options.fingerprint)
+    const uint64_t index = s->request.waiter.options.fingerprint_index + s->done;
+    if (!s->request.waiter.options.fingerprint)
         return SHUF_OK;
     if (backend->ops->fingerprint(backend, block, width, count, index, &sum, &s->job.error))
         return s->job.error.status;
@@ -168,7 +168,7 @@ static shuf_status add_sums(struct summary_job *s, struct shuf__backend *backend
     struct shuf__sums sums;
     const struct shuf__request *request = &s->request.key.request;
     const struct shuf__measure measure = shuf__measure_of(request);
-    if (!s->request.options.sums)
+    if (!s->request.waiter.options.sums)
         return SHUF_OK;
     if (backend->ops->sums(backend, block, request->dtype, count, measure.centre, measure.scale,
                            &sums, &s->job.error))

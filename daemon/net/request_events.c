@@ -4,6 +4,7 @@
  */
 #include "request_events.h"
 
+#include "request_kinds.h"
 #include "trace/probes.h"
 
 #include <inttypes.h>
@@ -29,7 +30,7 @@ void shuf__request_received(struct shuf__session *session, const Shuf__Request *
     session->id = request ? request->id : 0;
     session->record = (struct shuf__request_record){
         .request = {session->number, session->id},
-        .kind = request ? (unsigned)request->body_case : 0,
+        .kind = request ? shuf__request_kind(request) : 0,
         .received_ns = uv_hrtime(),
     };
     SHUF__PROBE(request_received, session->number, session->id, session->record.kind,

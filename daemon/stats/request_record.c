@@ -15,9 +15,11 @@ const char *shuf__stage_name(enum shuf__stage stage)
 const char *shuf__request_kind_name(unsigned kind)
 {
     static const char *const names[SHUF__REQUEST_KIND_MAX] = {
-#define NAME(ENUMERATOR, name) [SHUF__REQUEST__BODY_##ENUMERATOR] = #name,
-        SHUF__REQUEST_KINDS(NAME)
-#undef NAME
+#define OTHER(ENUMERATOR, name) [SHUF__REQUEST__BODY_##ENUMERATOR] = #name,
+#define RESULT(ENUMERATOR, name) [SHUF__RESULT__WHAT_##ENUMERATOR] = #name,
+        SHUF__OTHER_KINDS(OTHER) SHUF__RESULT_KINDS(RESULT)
+#undef RESULT
+#undef OTHER
     };
     return kind < SHUF__REQUEST_KIND_MAX && names[kind] ? names[kind] : "none";
 }

@@ -13,7 +13,7 @@
 /* The times are by uv_hrtime(). 0: the request has not reached that point. */
 struct shuf__request_record {
     struct shuf__request_id request;
-    unsigned kind; /* enum Shuf__Request__BodyCase */
+    unsigned kind; /* by shuf__request_kind() */
     shuf_status status;
     bool divisible;       /* if there is no room, the client requests smaller parts */
     uint64_t n;           /* of the permutation, or the count of a stream; 0: the kind has none */

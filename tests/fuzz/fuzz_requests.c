@@ -105,18 +105,10 @@ static shuf_status parse(const Shuf__Request *message, struct shuf__request *req
                          struct shuf__error *error)
 {
     switch (message->body_case) {
-    case SHUF__REQUEST__BODY_PERMUTE:
-        return shuf__parse_permute(message->permute, request, error);
-    case SHUF__REQUEST__BODY_STREAM:
-        return shuf__parse_stream(message->stream, request, error);
-    case SHUF__REQUEST__BODY_SHUFFLE:
-        return shuf__parse_shuffle(message->shuffle, request, error);
+    case SHUF__REQUEST__BODY_RESULT:
+        return shuf__parse_result(message->result, request, error);
     case SHUF__REQUEST__BODY_INDEX:
         return shuf__parse_index(message->index, request, error);
-    case SHUF__REQUEST__BODY_ALLOCATE:
-        return shuf__parse_allocate(message->allocate, request, error);
-    case SHUF__REQUEST__BODY_EXCHANGE:
-        return shuf__parse_exchange(message->exchange, request, error);
     default:
         return SHUF_CANCELLED;
     }

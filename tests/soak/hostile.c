@@ -7,6 +7,7 @@
  *     soak_hostile SOCKET SLOT SEED CONNECTIONS
  */
 #include "message.h"
+#include "result_message.h"
 #include "slot.h"
 
 #include <err.h>
@@ -73,21 +74,23 @@ static void make_hello(void)
     add_request(&hello, &request);
 }
 
-static void add_permutation(struct text *text, uint64_t n, Shuf__Slice *slice)
+static void add_permutation(struct text *text, uint64_t n, bool is_endless)
 {
     Shuf__Transport copy = SHUF__TRANSPORT__TRANSPORT_INLINE;
-    Shuf__Permute body = SHUF__PERMUTE__INIT;
+    struct shuf__result_message body;
     Shuf__Request request = SHUF__REQUEST__INIT;
-    body.n = n;
-    body.accept = &copy;
-    body.n_accept = 1;
-    if (slice) {
-        body.algorithm = (char *)(uintptr_t) "philox24";
-        body.view_case = SHUF__PERMUTE__VIEW_SLICE;
-        body.slice = slice;
+    shuf__result_message_init(&body, SHUF__RESULT__WHAT_PERMUTE);
+    body.permutation.n = n;
+    body.delivery.accept = &copy;
+    body.delivery.n_accept = 1;
+    if (is_endless) {
+        body.permutation.algorithm = (char *)(uintptr_t) "philox24";
+        shuf__result_message_add_view(&body, SHUF__PERMUTE__VIEW_SLICE);
+        body.slice.offset = n - 2;
+        body.slice.count = body.slice.stride = 1;
     }
-    request.body_case = SHUF__REQUEST__BODY_PERMUTE;
-    request.permute = &body;
+    request.body_case = SHUF__REQUEST__BODY_RESULT;
+    request.result = &body.result;
     add_request(text, &request);
 }
 
@@ -112,17 +115,13 @@ static void make_flood(struct text *text)
 static void make_texts(unsigned seed)
 {
     const uint64_t n = (UINT64_C(1) << 62) - 1;
-    Shuf__Slice late = SHUF__SLICE__INIT;
-    late.offset = n - 2;
-    late.count = 1;
-    late.stride = 1;
     make_hello();
     for (; texts[NOISE].size < TEXT; texts[NOISE].size++)
         texts[NOISE].bytes[texts[NOISE].size] = (uint8_t)rand_r(&seed);
-    add_permutation(&texts[HALF], 1000, NULL);
+    add_permutation(&texts[HALF], 1000, false);
     texts[HALF].size /= 2;
-    add_permutation(&texts[UNREAD], 1000000, NULL);
-    add_permutation(&texts[ENDLESS], n, &late);
+    add_permutation(&texts[UNREAD], 1000000, false);
+    add_permutation(&texts[ENDLESS], n, true);
     make_flood(&texts[FLOOD]);
 }
 

@@ -36,9 +36,9 @@ double bystander_clock_ms(void)
 static void request(struct wire *w, uint64_t n)
 {
     static uint64_t seed = UINT64_C(1) << 32;
-    Shuf__Permute permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
-    permute.seed = seed++;
-    wire_send_permute(w, &permute);
+    struct shuf__result_message permute = wire_permutation(n, SHUF__TRANSPORT__TRANSPORT_INLINE);
+    permute.permutation.seed = seed++;
+    wire_send_result(w, &permute);
     wire_read_permutation(w, wire_expect(w, SHUF_OK, "")->payload_bytes, n);
 }
 

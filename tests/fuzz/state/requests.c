@@ -4,6 +4,8 @@
  */
 #include "requests.h"
 
+#include "result_message.h"
+
 enum {
     ALGORITHMS = 3,
     EXCHANGED_MOST = 400,
@@ -28,18 +30,16 @@ static uint64_t draw_lease(const struct client *c, struct fuzz_bytes *bytes)
     return c->held > 0 && number < 220 ? c->leases[number % c->held].id : c->prefetched;
 }
 
-/* ---- Fields that several requests have ------------------------------------------------------ */
+/* ---- The delivery of a result ---------------------------------------------------------------- */
 
-struct common {
+/* What a delivery points at. */
+struct delivered {
     Shuf__Transport accept[4];
-    size_t n_accept;
-    bool fingerprint, prefetch, event, gives_back;
-    uint64_t fingerprint_index;
     Shuf__Release release;
     uint64_t lease;
 };
 
-static void draw_transports(uint8_t flags, struct common *common)
+static void draw_transports(uint8_t flags, struct delivered *to, Shuf__Delivery *delivery)
 {
     static const struct {
         uint8_t flag;
@@ -49,36 +49,32 @@ static void draw_transports(uint8_t flags, struct common *common)
                  {1, SHUF__TRANSPORT__TRANSPORT_CUDA_FD}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if ((flags & 97) != 1 && (flags & table[i].flag)) /* never only device memory */
-            common->accept[common->n_accept++] = table[i].transport;
+            to->accept[delivery->n_accept++] = table[i].transport;
+    delivery->accept = to->accept;
 }
 
-static void draw_common(const struct client *c, struct fuzz_bytes *bytes, struct common *common,
-                        struct waiting *w)
+/* Only the fields that results of this kind have. */
+static void draw_delivery(const struct client *c, struct fuzz_bytes *bytes,
+                          struct shuf__result_message *m, struct delivered *to, struct waiting *w)
 {
     const uint8_t flags = fuzz_u8(bytes);
-    *common = (struct common){.fingerprint = flags & 1,
-                              .fingerprint_index = (flags & 3) == 3 ? 77 : 0,
-                              .prefetch = (flags & 6) == 6,
-                              .event = (flags & 5) == 5,
-                              .gives_back = (flags & 24) == 24,
-                              .release = SHUF__RELEASE__INIT};
-    draw_transports(flags, common);
-    if (common->gives_back) {
-        common->lease = w->released = draw_lease(c, bytes);
-        common->release.n_lease = 1;
-        common->release.lease = &common->lease;
+    const unsigned has = shuf__delivery_fields(m->result.what_case);
+    Shuf__Delivery *d = &m->delivery;
+    d->event = has & SHUF__HAS_EVENT && (flags & 5) == 5;
+    d->prefetch = w->prefetch = has & SHUF__HAS_PREFETCH && (flags & 6) == 6;
+    d->fingerprint = w->fingerprint = has & SHUF__HAS_FINGERPRINT && flags & 1;
+    d->fingerprint_index = w->fingerprint_index = d->fingerprint && flags & 2 ? 77 : 0;
+    draw_transports(flags, to, d);
+    if ((flags & 24) == 24) {
+        to->release = (Shuf__Release)SHUF__RELEASE__INIT;
+        to->lease = w->released = draw_lease(c, bytes);
+        to->release.n_lease = 1;
+        to->release.lease = &to->lease;
+        d->give_back = &to->release;
     }
     w->maps = flags & 128;
     w->is_result = true;
 }
-
-/* The fields of `common` that every request for a result has. */
-#define SET_COMMON(body, common)                                              \
-    do {                                                                      \
-        (body)->accept = (common)->accept;                                    \
-        (body)->n_accept = (common)->n_accept;                                \
-        (body)->give_back = (common)->gives_back ? &(common)->release : NULL; \
-    } while (0)
 
 /* A named key, or a seed. Notes the key for the check of the values. */
 static const char *draw_key(uint8_t draw, struct waiting *w, uint64_t *seed)
@@ -105,87 +101,81 @@ static void send_body(struct client *c, Shuf__Request__BodyCase kind, void *body
     client_send(c, &request, w);
 }
 
+static void send_result(struct client *c, struct shuf__result_message *m, const struct waiting *w)
+{
+    send_body(c, SHUF__REQUEST__BODY_RESULT, shuf__result_message_link(m), w);
+}
+
 /* ---- Results --------------------------------------------------------------------------------- */
 
-struct view {
-    Shuf__Slice slice;
-    Shuf__Shard shard;
-};
-
 /* A few values of each row. Ranges that the daemon refuses are rare. */
-static void draw_slice(Shuf__Permute *body, struct fuzz_bytes *bytes, Shuf__Slice *slice,
+static void draw_slice(struct shuf__result_message *m, struct fuzz_bytes *bytes,
                        struct values *values)
 {
-    *slice = (Shuf__Slice)SHUF__SLICE__INIT;
-    slice->offset = values->offset = fuzz_u8(bytes) * body->n / 256;
-    slice->stride = values->stride = 1 + fuzz_u8(bytes) % 7;
-    slice->count = values->count = 1 + (body->n - 1 - slice->offset) / slice->stride;
-    body->view_case = SHUF__PERMUTE__VIEW_SLICE;
-    body->slice = slice;
+    const uint64_t n = m->permutation.n;
+    shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SLICE);
+    m->slice.offset = values->offset = fuzz_u8(bytes) * n / 256;
+    m->slice.stride = values->stride = 1 + fuzz_u8(bytes) % 7;
+    m->slice.count = values->count = 1 + (n - 1 - m->slice.offset) / m->slice.stride;
 }
 
-static void draw_shard(Shuf__Permute *body, struct fuzz_bytes *bytes, Shuf__Shard *shard,
+static void draw_shard(struct shuf__result_message *m, struct fuzz_bytes *bytes,
                        struct values *values)
 {
+    const uint64_t n = m->permutation.n;
     const uint8_t draw = fuzz_u8(bytes);
-    *shard = (Shuf__Shard)SHUF__SHARD__INIT;
-    shard->world = values->stride = 1 + draw % 8;
-    shard->rank = draw / 8 % shard->world;
-    shard->drop_last = draw & 128;
-    shard->step = fuzz_u8(bytes) * (body->n / shard->world) / 255;
-    values->offset = (shard->rank + shard->step * shard->world) % body->n;
+    shuf__result_message_add_view(m, SHUF__PERMUTE__VIEW_SHARD);
+    m->shard.world = values->stride = 1 + draw % 8;
+    m->shard.rank = draw / 8 % m->shard.world;
+    m->shard.drop_last = draw & 128;
+    m->shard.step = fuzz_u8(bytes) * (n / m->shard.world) / 255;
+    values->offset = (m->shard.rank + m->shard.step * m->shard.world) % n;
     values->count = 0; /* the reply tells */
-    body->view_case = SHUF__PERMUTE__VIEW_SHARD;
-    body->shard = shard;
 }
 
-static void draw_view(Shuf__Permute *body, struct fuzz_bytes *bytes, struct view *view,
+static void draw_view(struct shuf__result_message *m, struct fuzz_bytes *bytes,
                       struct values *values)
 {
     const uint8_t kind = fuzz_u8(bytes);
-    values->count = body->n;
+    values->count = m->permutation.n;
     values->stride = 1;
     if (kind % 4 == 1)
-        draw_slice(body, bytes, &view->slice, values);
+        draw_slice(m, bytes, values);
     else if (kind % 4 == 2)
-        draw_shard(body, bytes, &view->shard, values);
+        draw_shard(m, bytes, values);
 }
 
-static void draw_permutation(struct fuzz_bytes *bytes, Shuf__Permute *body, struct view *view,
+static void draw_permutation(struct fuzz_bytes *bytes, struct shuf__result_message *m,
                              struct waiting *w)
 {
     static const uint64_t sizes[] = {1, 10, 500, 1000, 4000, 5000, 20000};
     struct values *values = &w->asked.values;
+    Shuf__Permutation *p = &m->permutation;
     const uint8_t kind = fuzz_u8(bytes);
-    body->algorithm = algorithms[kind % 4 % ALGORITHMS];
-    body->n = sizes[fuzz_u8(bytes) % (sizeof sizes / sizeof *sizes)];
-    body->epoch = kind >> 2 & 3;
-    body->epochs = kind & 16 ? 2 : 1;
-    body->dtype = kind & 32 ? SHUF__DTYPE__DTYPE_U64 : SHUF__DTYPE__DTYPE_U32;
-    if (body->algorithm == algorithms[0])
+    p->algorithm = algorithms[kind % 4 % ALGORITHMS];
+    p->n = sizes[fuzz_u8(bytes) % (sizeof sizes / sizeof *sizes)];
+    p->epoch = kind >> 2 & 3;
+    m->permute.epochs = kind & 16 ? 2 : 1;
+    m->permute.dtype = kind & 32 ? SHUF__DTYPE__DTYPE_U64 : SHUF__DTYPE__DTYPE_U32;
+    if (p->algorithm == algorithms[0])
         values->kind = VALUES_PERMUTATION;
     values->width = kind & 32 ? 8 : 4;
-    values->order = (struct values_order){.n = body->n, .epoch = body->epoch};
-    values->rows = body->epochs;
-    SET_KEY(body, fuzz_u8(bytes), w);
-    draw_view(body, bytes, view, values);
+    values->order = (struct values_order){.n = p->n, .epoch = p->epoch};
+    values->rows = m->permute.epochs;
+    SET_KEY(p, fuzz_u8(bytes), w);
+    draw_view(m, bytes, values);
 }
 
 void request_permute(struct fuzz_bytes *bytes)
 {
     struct client *c = draw_client(bytes);
     struct waiting w = {0};
-    struct common common;
-    struct view view;
-    Shuf__Permute body = SHUF__PERMUTE__INIT;
-    draw_common(c, bytes, &common, &w);
-    draw_permutation(bytes, &body, &view, &w);
-    SET_COMMON(&body, &common);
-    body.fingerprint = w.fingerprint = common.fingerprint;
-    body.fingerprint_index = w.fingerprint_index = common.fingerprint_index;
-    body.prefetch = w.prefetch = common.prefetch;
-    body.event = common.event;
-    send_body(c, SHUF__REQUEST__BODY_PERMUTE, &body, &w);
+    struct delivered delivered;
+    struct shuf__result_message m;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_PERMUTE);
+    draw_delivery(c, bytes, &m, &delivered, &w);
+    draw_permutation(bytes, &m, &w);
+    send_result(c, &m, &w);
 }
 
 static void draw_gauss(uint8_t kind, Shuf__Stream *body)
@@ -207,14 +197,15 @@ static void draw_uniform(uint8_t kind, Shuf__Stream *body, struct values *values
     values->kind = kind & 8 ? VALUES_UNKNOWN : VALUES_UNIFORM;
 }
 
-static void draw_stream(struct fuzz_bytes *bytes, Shuf__Stream *body, struct waiting *w)
+static void draw_stream(struct fuzz_bytes *bytes, struct shuf__result_message *m, struct waiting *w)
 {
+    Shuf__Stream *body = &m->stream;
     const uint8_t kind = fuzz_u8(bytes), place = fuzz_u8(bytes);
     struct values *values = &w->asked.values;
     body->count = values->count = 1 + fuzz_u8(bytes) * UINT64_C(40);
     body->offset = values->offset = place % 4 * UINT64_C(1001);
     body->stream = values->stream = place >> 6;
-    body->sums = kind & 2;
+    m->delivery.sums = kind & 2;
     values->rows = 1;
     if (kind & 1)
         draw_gauss(kind, body);
@@ -227,16 +218,12 @@ void request_stream(struct fuzz_bytes *bytes)
 {
     struct client *c = draw_client(bytes);
     struct waiting w = {0};
-    struct common common;
-    Shuf__Stream body = SHUF__STREAM__INIT;
-    draw_common(c, bytes, &common, &w);
-    draw_stream(bytes, &body, &w);
-    SET_COMMON(&body, &common);
-    body.fingerprint = w.fingerprint = common.fingerprint;
-    body.fingerprint_index = w.fingerprint_index = common.fingerprint_index;
-    body.prefetch = w.prefetch = common.prefetch;
-    body.event = common.event;
-    send_body(c, SHUF__REQUEST__BODY_STREAM, &body, &w);
+    struct delivered delivered;
+    struct shuf__result_message m;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_STREAM);
+    draw_delivery(c, bytes, &m, &delivered, &w);
+    draw_stream(bytes, &m, &w);
+    send_result(c, &m, &w);
 }
 
 /* The summary of a result that is larger than a tile. The daemon makes no block for it. */
@@ -247,16 +234,17 @@ void request_large_summary(struct fuzz_bytes *bytes)
     struct client *c = draw_client(bytes);
     struct waiting w = {.is_result = true,
                         .asked.values = {.kind = VALUES_PERMUTATION, .width = 4}};
-    Shuf__Permute body = SHUF__PERMUTE__INIT;
+    struct shuf__result_message m;
     if (had_large || fuzz_u8(bytes) % LARGE_RARE)
         return;
     had_large = true;
-    body.algorithm = algorithms[0];
-    body.n = w.asked.values.order.n = w.asked.values.count = LARGE;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_PERMUTE);
+    m.permutation.algorithm = algorithms[0];
+    m.permutation.n = w.asked.values.order.n = w.asked.values.count = LARGE;
     w.asked.values.rows = w.asked.values.stride = 1;
-    body.fingerprint = true;
-    SET_KEY(&body, fuzz_u8(bytes), &w);
-    send_body(c, SHUF__REQUEST__BODY_PERMUTE, &body, &w);
+    m.delivery.fingerprint = true;
+    SET_KEY(&m.permutation, fuzz_u8(bytes), &w);
+    send_result(c, &m, &w);
 }
 
 /* ---- Exchanges ------------------------------------------------------------------------------- */
@@ -284,13 +272,16 @@ static void draw_rank(struct fuzz_bytes *bytes, Shuf__Exchange *body, struct val
     body->part = (1 + drawn % 2) * UINT64_C(65536);
 }
 
-static void draw_exchange(struct fuzz_bytes *bytes, Shuf__Exchange *body, struct waiting *w)
+static void draw_exchange(struct fuzz_bytes *bytes, struct shuf__result_message *m,
+                          struct waiting *w)
 {
+    Shuf__Exchange *body = &m->exchange;
+    Shuf__Permutation *p = &m->permutation;
     const uint8_t kind = fuzz_u8(bytes);
     struct values *v = &w->asked.values;
     *v = (struct values){.kind = VALUES_PLAN, .width = 4, .rows = 1};
-    body->n = v->order.n = 1 + fuzz_u8(bytes) * (EXCHANGED_MOST - UINT64_C(1)) / 255;
-    body->epoch = v->order.epoch = kind & 1;
+    p->n = v->order.n = 1 + fuzz_u8(bytes) * (EXCHANGED_MOST - UINT64_C(1)) / 255;
+    p->epoch = v->order.epoch = kind & 1;
     body->inverse = v->order.inverse = kind & 2;
     body->world = v->world = 1 + kind / 4 % VALUES_RANKS;
     draw_rank(bytes, body, v);
@@ -302,34 +293,33 @@ static void draw_exchange(struct fuzz_bytes *bytes, Shuf__Exchange *body, struct
     body->n_input = kind & 64 ? v->world : 0;
     body->output = v->output;
     body->n_output = kind & 128 ? v->world : 0;
-    SET_KEY(body, fuzz_u8(bytes), w);
+    SET_KEY(p, fuzz_u8(bytes), w);
 }
 
 void request_exchange(struct fuzz_bytes *bytes)
 {
     struct client *c = draw_client(bytes);
     struct waiting w = {0};
-    struct common common;
-    Shuf__Exchange body = SHUF__EXCHANGE__INIT;
-    draw_common(c, bytes, &common, &w);
-    draw_exchange(bytes, &body, &w);
-    SET_COMMON(&body, &common);
-    body.prefetch = w.prefetch = common.prefetch;
-    send_body(c, SHUF__REQUEST__BODY_EXCHANGE, &body, &w);
+    struct delivered delivered;
+    struct shuf__result_message m;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_EXCHANGE);
+    draw_delivery(c, bytes, &m, &delivered, &w);
+    draw_exchange(bytes, &m, &w);
+    send_result(c, &m, &w);
 }
 
 /* ---- Buffers and shuffles -------------------------------------------------------------------- */
 
-void request_allocate(struct fuzz_bytes *bytes)
+void request_buffer(struct fuzz_bytes *bytes)
 {
     struct client *c = draw_client(bytes);
     struct waiting w = {0};
-    struct common common;
-    Shuf__Allocate body = SHUF__ALLOCATE__INIT;
-    draw_common(c, bytes, &common, &w);
-    SET_COMMON(&body, &common);
-    body.bytes = w.asked.buffer = 1 + fuzz_u8(bytes) * UINT64_C(321);
-    send_body(c, SHUF__REQUEST__BODY_ALLOCATE, &body, &w);
+    struct delivered delivered;
+    struct shuf__result_message m;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_BUFFER);
+    draw_delivery(c, bytes, &m, &delivered, &w);
+    m.buffer.bytes = w.asked.buffer = 1 + fuzz_u8(bytes) * UINT64_C(321);
+    send_result(c, &m, &w);
 }
 
 void request_write(struct fuzz_bytes *bytes)
@@ -345,53 +335,54 @@ void request_write(struct fuzz_bytes *bytes)
 }
 
 /* If the input is one row of a permutation, its shuffled values are known. */
-static void expect_shuffled(const struct lease *input, const Shuf__Shuffle *body, struct waiting *w)
+static void expect_shuffled(const struct lease *input, const struct shuf__result_message *m,
+                            struct waiting *w)
 {
-    const struct values_order order = {.n = body->n,
-                                       .epoch = body->epoch,
+    const struct values_order order = {.n = m->permutation.n,
+                                       .epoch = m->permutation.epoch,
                                        .key = w->asked.values.order.key,
-                                       .inverse = body->inverse};
+                                       .inverse = m->shuffle.inverse};
     const bool key_is_known = w->asked.values.kind == VALUES_PERMUTATION;
     w->asked.values.kind = VALUES_UNKNOWN;
     if (!input || !key_is_known || input->values.kind != VALUES_PERMUTATION ||
         input->values.shuffled.n || input->values.rows != 1 ||
-        body->record != input->values.width || body->n > input->values.count)
+        m->shuffle.record != input->values.width || order.n > input->values.count)
         return;
     w->asked.values = input->values;
     w->asked.values.shuffled = order;
-    w->asked.values.count = body->n;
+    w->asked.values.count = order.n;
 }
 
-static void draw_shuffle(const struct client *c, struct fuzz_bytes *bytes, Shuf__Shuffle *body,
-                         struct waiting *w)
+static void draw_shuffle(const struct client *c, struct fuzz_bytes *bytes,
+                         struct shuf__result_message *m, struct waiting *w)
 {
     const uint8_t kind = fuzz_u8(bytes);
-    const struct lease *input = client_lease(c, body->lease = draw_lease(c, bytes));
-    body->n = 1 + fuzz_u8(bytes) * UINT64_C(4);
-    body->record = 1 + kind % 16;
+    Shuf__Permutation *p = &m->permutation;
+    const struct lease *input = client_lease(c, m->shuffle.lease = draw_lease(c, bytes));
+    p->n = 1 + fuzz_u8(bytes) * UINT64_C(4);
+    m->shuffle.record = 1 + kind % 16;
     if (kind & 64 && input && input->values.count > 0) { /* all values of the input */
-        body->n = input->values.count;
-        body->record = input->values.width;
+        p->n = input->values.count;
+        m->shuffle.record = input->values.width;
     }
-    body->algorithm = algorithms[kind & 128 ? kind % ALGORITHMS : 0];
-    body->epoch = kind >> 4 & 1;
-    body->inverse = kind & 32;
-    w->asked.values.kind = body->algorithm == algorithms[0] ? VALUES_PERMUTATION : VALUES_UNKNOWN;
-    SET_KEY(body, fuzz_u8(bytes), w);
-    expect_shuffled(input, body, w);
+    p->algorithm = algorithms[kind & 128 ? kind % ALGORITHMS : 0];
+    p->epoch = kind >> 4 & 1;
+    m->shuffle.inverse = kind & 32;
+    w->asked.values.kind = p->algorithm == algorithms[0] ? VALUES_PERMUTATION : VALUES_UNKNOWN;
+    SET_KEY(p, fuzz_u8(bytes), w);
+    expect_shuffled(input, m, w);
 }
 
 void request_shuffle(struct fuzz_bytes *bytes)
 {
     struct client *c = draw_client(bytes);
     struct waiting w = {0};
-    struct common common;
-    Shuf__Shuffle body = SHUF__SHUFFLE__INIT;
-    draw_common(c, bytes, &common, &w);
-    draw_shuffle(c, bytes, &body, &w);
-    SET_COMMON(&body, &common);
-    body.event = common.event;
-    send_body(c, SHUF__REQUEST__BODY_SHUFFLE, &body, &w);
+    struct delivered delivered;
+    struct shuf__result_message m;
+    shuf__result_message_init(&m, SHUF__RESULT__WHAT_SHUFFLE);
+    draw_delivery(c, bytes, &m, &delivered, &w);
+    draw_shuffle(c, bytes, &m, &w);
+    send_result(c, &m, &w);
 }
 
 /* ---- Requests without a result --------------------------------------------------------------- */
@@ -422,20 +413,21 @@ void request_index(struct fuzz_bytes *bytes)
     struct waiting w = {0};
     struct values *values = &w.asked.values;
     Shuf__Index body = SHUF__INDEX__INIT;
+    Shuf__Permutation p = SHUF__PERMUTATION__INIT;
     const uint8_t kind = fuzz_u8(bytes);
-    body.algorithm = algorithms[kind % ALGORITHMS];
-    body.n = kind & 4 ? 40000 : 100; /* the larger one has a rank index */
+    p.algorithm = algorithms[kind % ALGORITHMS];
+    p.n = kind & 4 ? 40000 : 100; /* the larger one has a rank index */
+    p.epoch = kind >> 6;
+    body.permutation = &p;
     body.inverse = kind & 8;
-    body.epoch = kind >> 6;
     body.at = w.at;
     body.n_at = kind >> 4 & 3;
     for (int i = 0; i < CLIENT_LOOK_UPS; i++)
-        w.at[i] = fuzz_u8(bytes) * body.n / 256;
-    if (body.algorithm == algorithms[0])
+        w.at[i] = fuzz_u8(bytes) * p.n / 256;
+    if (p.algorithm == algorithms[0])
         values->kind = VALUES_PERMUTATION;
-    values->order =
-        (struct values_order){.n = body.n, .epoch = body.epoch, .inverse = body.inverse};
-    SET_KEY(&body, fuzz_u8(bytes), &w);
+    values->order = (struct values_order){.n = p.n, .epoch = p.epoch, .inverse = body.inverse};
+    SET_KEY(&p, fuzz_u8(bytes), &w);
     send_body(c, SHUF__REQUEST__BODY_INDEX, &body, &w);
 }
 

@@ -15,7 +15,7 @@
     X(stream)       \
     X(exchange)     \
     X(shuffle)      \
-    X(allocate)     \
+    X(buffer)       \
     X(write)        \
     X(release)      \
     X(index)        \
