@@ -14,8 +14,8 @@
 /* True for a request for results, false for one about the daemon. */
 static bool is_work(const struct shuf__metric_sample *metric)
 {
-    static const char *const kinds[] = {"permute", "stream",   "shuffle",
-                                        "index",   "allocate", "write"};
+    static const char *const kinds[] = {"permute", "stream", "shuffle", "exchange",
+                                        "index",   "buffer", "write"};
     const char *kind = shuf__metric_label_of(metric, "kind");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind, kinds[i]) == 0)

@@ -8,7 +8,7 @@
 #include "service.h"
 
 enum {
-    PAGE = 16,   /* entries in a reply, each at most about 240 bytes, so a page fits a frame */
+    PAGE = 16,   /* entries in a reply, each at most about 260 bytes, so a page fits a frame */
     LOOK = 4096, /* most leases that one request looks at, so that others need not wait long */
 };
 

@@ -48,32 +48,42 @@ def places(*values):
     return b"".join(struct.pack("<Q", v) for v in values)
 
 
-HELLO, PERMUTE, STATUS, RELEASE, LEASES, INDEX, STREAM, ALLOCATE, WRITE, SHUFFLE, DROP, METRICS, EXCHANGE = range(2, 15)
+HELLO, RESULT, STATUS, RELEASE, LEASES, INDEX, WRITE, DROP, METRICS = range(2, 11)
+PERMUTE, STREAM, SHUFFLE, EXCHANGE, BUFFER = range(16, 21)
+
+
+def ask(kind, fields, delivery=None):
+    """A request for a result, which comes inline unless `delivery` says more."""
+    return {1: 2, RESULT: {1: delivery or {1: [1]}, kind: fields}}
+
+
 REQUESTS = {
     "hello": {1: 1, HELLO: {1: 1, 2: "fuzz"}},
-    "permute": {1: 2, PERMUTE: {2: 1000, 3: 7, 9: [1]}},
-    "permute_slice": {1: 2, PERMUTE: {1: "philox24", 2: 1000, 6: {1: 5, 2: 20, 3: 7}, 8: 2, 9: [1, 2], 10: 1}},
-    "permute_shard": {1: 2, PERMUTE: {1: "lcg", 2: 1001, 4: 3, 5: 2, 7: {1: 1, 2: 4, 3: 1, 4: 2, 5: 9}, 9: [2]}},
-    "permute_large": {1: 2, PERMUTE: {2: 1 << 62, 6: {1: (1 << 62) - 3, 2: 3, 3: 1}, 8: 3, 14: 77}},
-    "permute_above": {1: 2, PERMUTE: {2: (1 << 62) + 1, 6: {1: 0, 2: 1, 3: 1}}},
-    "permute_key": {1: 2, PERMUTE: {2: 10, 15: "name", 13: {1: [1, 2], 2: [3], 3: 1}}},
-    "prefetch": {1: 2, PERMUTE: {2: 1000, 9: [2], 11: 1}},
+    "permute": ask(PERMUTE, {1: {2: 1000, 3: 7}}),
+    "permute_slice": ask(PERMUTE, {1: {1: "philox24", 2: 1000}, 3: {1: 5, 2: 20, 3: 7}, 5: 2}, {1: [1, 2], 5: 1}),
+    "permute_shard": ask(PERMUTE, {1: {1: "lcg", 2: 1001, 5: 3}, 2: 2, 4: {1: 1, 2: 4, 3: 1, 4: 2, 5: 9}}, {1: [2]}),
+    "permute_large": ask(PERMUTE, {1: {2: 1 << 62}, 3: {1: (1 << 62) - 3, 2: 3, 3: 1}, 5: 3}, {6: 77}),
+    "permute_above": ask(PERMUTE, {1: {2: (1 << 62) + 1}, 3: {1: 0, 2: 1, 3: 1}}),
+    "permute_key": ask(PERMUTE, {1: {2: 10, 4: "name"}}, {2: {1: [1, 2], 2: [3], 3: 1}, 8: 1}),
+    "permute_without": {1: 2, RESULT: {PERMUTE: {}}},
+    "prefetch": ask(PERMUTE, {1: {2: 1000}}, {1: [2], 3: 1}),
     "status": {1: 3, STATUS: {}},
     "release": {1: 4, RELEASE: {1: [1, 2], 2: [5]}},
     "release_all": {1: 4, RELEASE: {3: 1}},
     "leases": {1: 5, LEASES: {1: 2}},
-    "index": {1: 6, INDEX: {1: "primefold", 2: 100, 5: 1, 6: places(0, 1, 99)}},
-    "gauss": {1: 7, STREAM: {1: 1, 2: 7, 5: 100, 6: 0.5, 7: 2.0, 8: 5, 9: [1], 14: 1}},
-    "box_muller": {1: 7, STREAM: {1: 1, 3: 9, 4: 5, 5: 100, 7: 1.0, 8: 4, 9: [2], 15: 1}},
-    "uniform": {1: 7, STREAM: {1: 2, 5: 100, 8: 1, 9: [2], 12: 1, 10: 1}},
-    "allocate": {1: 8, ALLOCATE: {1: 4096, 2: [2]}},
+    "index": {1: 6, INDEX: {1: {1: "primefold", 2: 100}, 2: 1, 3: places(0, 1, 99)}},
+    "gauss": ask(STREAM, {1: 1, 3: 7, 7: 100, 8: 0.5, 9: 2.0, 10: 5}, {1: [1], 7: 1}),
+    "box_muller": ask(STREAM, {1: 1, 2: 1, 5: 9, 6: 5, 7: 100, 9: 1.0, 10: 4}, {1: [2]}),
+    "uniform": ask(STREAM, {1: 2, 7: 100, 10: 1}, {1: [2], 4: 1, 5: 1}),
+    "buffer": ask(BUFFER, {1: 4096}, {1: [2]}),
+    "buffer_with_sums": ask(BUFFER, {1: 4096}, {1: [2], 7: 1}),
     "write": {1: 9, WRITE: {1: 1, 2: 8, 3: b"values"}},
-    "shuffle": {1: 10, SHUFFLE: {1: "philox24", 2: 10, 3: 1, 5: 1, 6: 8, 7: 1, 8: [2]}},
-    "exchange": {1: 10, EXCHANGE: {2: 1000, 3: 7, 6: 2, 7: 3, 10: [2]}},
-    "exchange_sizes": {1: 10, EXCHANGE: {2: 9, 4: 1, 5: 1, 7: 3, 8: places(4, 0, 5), 9: places(8, 1, 0), 11: 1}},
-    "one_sided": {1: 10, EXCHANGE: {2: 1 << 38, 6: 63, 7: 64, 10: [2], 14: 65536}},
-    "one_sided_sizes": {1: 10, EXCHANGE: {2: (1 << 32) + 9, 6: 1, 7: 3, 8: places(9, 1 << 32, 0),
-                                          9: places(0, (1 << 32) + 9, 0), 14: 1 << 31}},
+    "shuffle": ask(SHUFFLE, {1: {1: "philox24", 2: 10, 3: 1}, 2: 1, 3: 8, 4: 1}, {1: [2], 4: 1}),
+    "exchange": ask(EXCHANGE, {1: {2: 1000, 3: 7}, 3: 2, 4: 3}, {1: [2]}),
+    "exchange_sizes": ask(EXCHANGE, {1: {2: 9, 5: 1}, 2: 1, 4: 3, 5: places(4, 0, 5), 6: places(8, 1, 0)}, {3: 1}),
+    "one_sided": ask(EXCHANGE, {1: {2: 1 << 38}, 3: 63, 4: 64, 7: 65536}, {1: [2]}),
+    "one_sided_sizes": ask(EXCHANGE, {1: {2: (1 << 32) + 9}, 3: 1, 4: 3, 5: places(9, 1 << 32, 0),
+                                      6: places(0, (1 << 32) + 9, 0), 7: 1 << 31}),
     "drop": {1: 11, DROP: {1: 0}},
     "metrics": {1: 12, METRICS: {1: 1}},
 }
@@ -105,7 +115,7 @@ def replies():
                                   + frame({1: 3, 8: {}})),
         "lease_of_a_device": (6, 3, frame({1: 2, 5: {1: "primefold", **MEMFD}}) + frame({1: 3, 8: {}})),
         "lease_inline": (6, 0, frame(ok) + values),
-        "leases": (7, 0, frame({1: 2, 9: {1: {1: 1, 2: 5, 4: 2, 10: "lcg", 11: 9, 14: 1, 15: 9, 19: 1}, 2: 0}})),
+        "leases": (7, 0, frame({1: 2, 9: {1: {1: 1, 2: 5, 4: 2, 10: 1, 11: 9, 12: {16: {1: {1: "lcg", 2: 9}}}}, 2: 0}})),
         "status": (8, 0, frame({1: 2, 6: {1: "shufd", 2: "cpu", 5: 9, 7: 1, 22: {1: 0, 2: 1, 5: 4096}}})),
         "drop": (9, 0, frame({1: 2, 12: {1: 1, 2: 4096}})),
         "metrics": (10, 0, frame({1: 2, 7: 8, 13: {}}) + b"a 1\n# x\n"),
@@ -193,7 +203,7 @@ OPTIONS = {
 
 # Of the target `state`: its steps by name, in the order of the table in fuzz_state.c, and the bytes that
 # each takes from the script. The first byte is the client. Client 3 is of the daemon's user.
-STEPS = ("permute stream exchange shuffle allocate write release index drop status leases metrics large_summary "
+STEPS = ("permute stream exchange shuffle buffer write release index drop status leases metrics large_summary "
          "permute permute permute release hello hello end pause garbage refuse reload reload unmap").split()
 AT_ONCE = 0x80  # the next step does not wait for the reply
 
@@ -226,8 +236,8 @@ STATE = {
                   ("exchange", 0, PREFETCH | LEASE, 80, 99, ONE_SIDED, 40, 50, 60, 70, 80, 129)],
     "shuffle": [("permute", 0, LEASE | MAP, 0, 3, 0, 0), ("shuffle", 0, COPY, 64, 0, 0, 1),
                 ("shuffle", 0, LEASE | MAP, 96, 0, 0, 129), ("shuffle", 0, COPY, 3, 0, 9, 0)],
-    "buffer": [("allocate", 0, LEASE | MAP, 30), ("write", 0, 0, 3, 200), ("shuffle", 0, LEASE, 7, 0, 99, 0),
-               ("allocate", 0, COPY, 30), ("write", 0, 1, 0, 255), ("release", 0, 7, 0)],
+    "buffer": [("buffer", 0, LEASE | MAP, 30), ("write", 0, 0, 3, 200), ("shuffle", 0, LEASE, 7, 0, 99, 0),
+               ("buffer", 0, COPY, 30), ("write", 0, 1, 0, 255), ("release", 0, 7, 0)],
     "users": [*HELLOS, *[("permute", client, LEASE | MAP, 32, 6, client, 0) for client in range(4)],
               ("reload", 11), ("reload", 13), *[("permute", 2, LEASE, 32, 6, i, 0) for i in range(3)],
               ("leases", 2, 255), ("leases", 3, 255), ("status", 2), ("status", 3), ("metrics", 2, 1),
